@@ -1,10 +1,16 @@
-"""The CMake package: the C++ example, a project of its own, finds rushlight, builds and learns."""
+"""The CMake package: the C++ examples, a project of its own, find rushlight, build and learn."""
 
+import contextlib
 import gzip
 import os
 import re
 import shutil
+import socket
 import subprocess
+import time
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,3 +59,45 @@ def test_another_project_finds_the_package(tmp_path):
     assert (tmp_path / "digits.pt").exists()
     accuracy = re.findall(r"([\d.]+) %", run.stdout)[-1]
     assert float(accuracy) > 90
+    programs = {
+        "dcgan": ["digits.csv", "2"],
+        "char_gpt": [Path(__file__).resolve(), "40"],
+    }
+    for name, arguments in programs.items():
+        subprocess.run([build / name, *arguments], check=True, cwd=tmp_path, capture_output=True)
+    for picture in ("digits.pgm", "dcgan.pgm", "char_gpt.pgm"):
+        assert (tmp_path / picture).read_bytes().startswith(b"P5\n")
+    if (build / "server").exists():
+        digits = (tmp_path / "digits.csv").read_text().splitlines()[:80]
+        assert answers(build / "server", tmp_path, digits) > 70
+
+
+def answers(program, folder, lines):
+    """How many of the digits a server of the saved network gets right, asked by eight threads."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def right(line):
+        *pixels, digit = line.split(",")
+        answer = ask(f"http://127.0.0.1:{port}/digit", " ".join(pixels).encode())
+        return int(answer.split()[0]) == int(float(digit))
+
+    server = subprocess.Popen([program, "digits.pt", str(port)], cwd=folder)
+    try:
+        for _ in range(100):
+            with contextlib.suppress(ConnectionError, urllib.error.URLError):
+                assert ask(f"http://127.0.0.1:{port}/picture.pgm").startswith(b"P5")
+                break
+            time.sleep(0.1)
+        with ThreadPoolExecutor(8) as threads:
+            return sum(threads.map(right, lines))
+    finally:
+        server.kill()
+        server.wait()
+
+
+def ask(address, body=None):
+    """What a server answers."""
+    with urllib.request.urlopen(address, data=body, timeout=30) as response:
+        return response.read()

@@ -6,87 +6,15 @@
 //
 // A line of the file is 64 pixels (8x8, values 0 to 16) and the digit.
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
-#include <string>
-#include <vector>
 
 #include <torch/torch.h>
 
-namespace {
+#include "digits.h"
+#include "net.h"
+#include "picture.h"
 
 namespace data = torch::data;
 namespace nn = torch::nn;
-
-struct Digits : data::datasets::Dataset<Digits> {
-  torch::Tensor images;  // (N, 1, 8, 8) float32 in [0, 1]
-  torch::Tensor labels;  // (N,) int64
-
-  data::Example<> get(size_t i) override {
-    return {images[static_cast<int64_t>(i)], labels[static_cast<int64_t>(i)]};
-  }
-  torch::optional<size_t> size() const override { return static_cast<size_t>(labels.size(0)); }
-  Digits rows(const torch::Tensor& which) const {
-    Digits part;
-    part.images = images.index({which});
-    part.labels = labels.index({which});
-    return part;
-  }
-};
-
-Digits read_digits(const std::string& path) {
-  std::ifstream file(path);
-  TORCH_CHECK(file.good(), "cannot read ", path);
-  std::vector<float> pixels;
-  std::vector<int64_t> labels;
-  std::string line;
-  while (std::getline(file, line)) {
-    const char* at = line.c_str();
-    char* end = nullptr;
-    std::vector<double> row;
-    for (double value = std::strtod(at, &end); end != at; value = std::strtod(at, &end)) {
-      row.push_back(value);
-      at = *end == ',' ? end + 1 : end;
-    }
-    if (row.empty()) {
-      continue;
-    }
-    TORCH_CHECK(row.size() == 65, path, ": expected 65 numbers in a line, got ", row.size());
-    for (size_t i = 0; i < 64; i++) {
-      pixels.push_back(static_cast<float>(row[i] / 16));
-    }
-    labels.push_back(static_cast<int64_t>(row[64]));
-  }
-  Digits all;
-  all.images = torch::tensor(pixels).view({-1, 1, 8, 8});
-  all.labels = torch::tensor(labels);
-  return all;
-}
-
-struct NetImpl : nn::Module {
-  NetImpl()
-      : conv1(nn::Conv2dOptions(1, 16, 3).padding(1)),
-        conv2(nn::Conv2dOptions(16, 32, 3).padding(1)),
-        norm(32),
-        fc(32 * 2 * 2, 10) {
-    register_module("conv1", conv1);
-    register_module("conv2", conv2);
-    register_module("norm", norm);
-    register_module("fc", fc);
-  }
-  torch::Tensor forward(torch::Tensor x) {
-    x = torch::max_pool2d(torch::relu(conv1(x)), 2);
-    x = torch::max_pool2d(torch::relu(norm(conv2(x))), 2);
-    return fc(x.flatten(1));
-  }
-  nn::Conv2d conv1;
-  nn::Conv2d conv2;
-  nn::BatchNorm2d norm;
-  nn::Linear fc;
-};
-TORCH_MODULE(Net);
-
-}  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -127,6 +55,7 @@ int main(int argc, char** argv) {
               100.0 * static_cast<double>(right) / static_cast<double>(n / 5),
               static_cast<long long>(n / 5));
   torch::save(net, "digits.pt");
+  write_grid("digits.pgm", testing.images.slice(0, 0, 60), 12, 4);
   for (int64_t row = 0; row < 8; row++) {  // the first of them, as a picture of characters
     for (int64_t k = 0; k < 4; k++) {
       const auto pixels = testing.images[k][0][row].contiguous();

@@ -1,0 +1,1 @@
+"""C++ programs beside libtorch: python -m bench.cpp."""
