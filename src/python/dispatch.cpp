@@ -199,10 +199,7 @@ RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kin
   special->asked = asked;
   special->layout = a.layout(6, Layout::Strided);
   impl.set_special(std::move(special));
-  if (a.boolean(9, false)) {
-    t.requires_grad_(true);
-  }
-  return wrap_as(type, t);
+  return wrap_as(type, as_leaf(t, a.boolean(9, false)));
 }
 
 PyMethodDef tensor_methods[] = {

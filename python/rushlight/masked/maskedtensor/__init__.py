@@ -1,0 +1,8 @@
+"""Tensors that carry a mask with their elements: `MaskedTensor` and its parts."""
+
+from __future__ import annotations
+
+from rushlight.masked.maskedtensor.core import MaskedTensor, is_masked_tensor
+from rushlight.masked.maskedtensor.creation import as_masked_tensor, masked_tensor
+
+__all__ = ["MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"]

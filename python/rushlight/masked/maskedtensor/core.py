@@ -1,0 +1,475 @@
+"""`MaskedTensor`: data and a mask of the same shape, layout and device.
+
+It stands for the data in programs and in the graph of gradients and has no memory of its own. A
+call (`__torch_function__`) takes the data out, computes with plain tensors and puts the result
+under its mask; both steps are recorded, so gradients are those of the plain ops. What reaches
+`__torch_dispatch__` are calls without a graph: in-place ops, the engine's sums and `ops.aten`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight.autograd import Function
+from rushlight.masked import _ops as masked
+from rushlight.masked.maskedtensor.binary import BINARY_NAMES, INPLACE_BINARY_NAMES
+from rushlight.masked.maskedtensor.reductions import REDUCE_NAMES, reduce
+from rushlight.masked.maskedtensor.unary import INPLACE_UNARY_NAMES, UNARY_NAMES
+
+__all__ = ["MaskedTensor", "is_masked_tensor"]
+
+_SPARSE = (rushlight.sparse_coo, rushlight.sparse_csr)
+# These move elements and compute nothing: the mask's go where the data's go.
+_MOVES = {
+    "alias", "cat", "chunk", "clone", "concat", "concatenate", "contiguous", "detach",
+    "diagonal", "expand", "flatten", "flip", "im2col", "col2im", "index", "index_select",
+    "movedim", "narrow", "permute", "repeat", "reshape", "roll", "select", "select_backward",
+    "slice", "slice_backward", "split", "split_with_sizes", "squeeze", "stack", "swapaxes",
+    "swapdims", "t", "tensor_split", "tile", "transpose", "unbind", "unflatten", "unfold",
+    "unfold_backward", "unsqueeze", "view", "_reshape_alias", "_unsafe_view", "__getitem__",
+    "expand_as", "view_as", "reshape_as",
+}  # fmt: skip
+_SOFT = {"softmax", "log_softmax", "softmin"}
+_UNARY = set(UNARY_NAMES) | {
+    "__abs__", "__invert__", "__neg__", "__pow__", "__rpow__", "float_power", "to", "_to_copy",
+    "double", "float", "half", "int", "long", "bool", "ones_like", "zeros_like",
+}  # fmt: skip
+_BINARY = set(BINARY_NAMES) | {
+    "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
+    "__rtruediv__", "__floordiv__", "__mod__", "__and__", "__or__", "__xor__", "__eq__", "__ne__",
+    "__lt__", "__le__", "__gt__", "__ge__",
+}  # fmt: skip
+_INPLACE = set(INPLACE_UNARY_NAMES) | set(INPLACE_BINARY_NAMES) | {"copy_"}
+
+
+def is_masked_tensor(obj: Any, /) -> bool:
+    """Whether this is a `MaskedTensor`."""
+    return isinstance(obj, MaskedTensor)
+
+
+def _check(data, mask):
+    for name, value in (("data", data), ("mask", mask)):
+        if not isinstance(value, Tensor) or is_masked_tensor(value):
+            raise TypeError(f"{name} must be a Tensor")
+    if data.layout != mask.layout:
+        raise TypeError(
+            f"data and mask must have the same layout, not {data.layout} and {mask.layout}"
+        )
+    if data.layout not in (rushlight.strided, *_SPARSE):
+        raise TypeError(f"data layout of {data.layout} is not supported in MaskedTensor")
+    if mask.dtype != rushlight.bool:
+        raise TypeError(f"mask must have dtype bool, not {mask.dtype}")
+    if data.dtype.is_complex:
+        raise TypeError(f"{data.dtype} is not supported in MaskedTensor")
+    if data.dim() != mask.dim():
+        raise ValueError(f"data.dim() must equal mask.dim(), not {data.dim()} and {mask.dim()}")
+    if data.size() != mask.size():
+        raise ValueError(f"data.size() must equal mask.size(), not {data.size()} and {mask.size()}")
+    if data.layout == rushlight.strided or data._nnz() != mask._nnz() or _same_indices(data, mask):
+        return  # of more elements than the mask has, those are taken that it has
+    if data.layout == rushlight.sparse_coo:
+        raise ValueError(
+            "data and mask are both sparse COO tensors but do not have the same indices."
+        )
+    raise ValueError(
+        "data and mask are both sparse CSR tensors but do not share either crow or col indices."
+    )
+
+
+def _indices(t):
+    if t.layout == rushlight.sparse_coo:
+        return (t.coalesce().indices(),)
+    return t.crow_indices(), t.col_indices()
+
+
+def _same(first, second):
+    return all(
+        a.shape == b.shape and bool((a == b).all()) for a, b in zip(first, second, strict=True)
+    )
+
+
+def _same_indices(first, second):
+    return _same(_indices(first), _indices(second))
+
+
+def _make(data, mask, requires_grad=False):
+    """Around these two themselves; nothing is recorded."""
+    if data.layout == rushlight.sparse_coo:
+        data, mask = data.coalesce(), mask.coalesce()
+    if data.layout in _SPARSE and data._nnz() != mask._nnz():
+        data = data.sparse_mask(mask)
+    strided = data.layout == rushlight.strided
+    made = Tensor._make_wrapper_subclass(
+        MaskedTensor,
+        data.size(),
+        strides=data.stride() if strided else None,
+        dtype=data.dtype,
+        layout=data.layout,
+        device=data.device,
+        requires_grad=requires_grad,
+    )
+    made._data, made._mask = data.detach(), mask.detach()
+    return made
+
+
+def _filled(t):
+    """Plain data, with zeros where nothing takes part."""
+    if not is_masked_tensor(t):
+        return t
+    if t.layout in _SPARSE:
+        return _values_of(lambda v, m: v.masked_fill(~m, 0), t._data, t._mask)
+    return t._data.masked_fill(~t._mask, 0)
+
+
+def _under(grad, mask):
+    """A gradient as a masked tensor."""
+    return grad if is_masked_tensor(grad) else _make(_laid_out(grad, mask), mask)
+
+
+class _Out(Function):
+    """The data of a masked tensor."""
+
+    @staticmethod
+    def forward(ctx, t):
+        ctx.mask = t._mask
+        return t._data.detach()
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return _under(grads[0], ctx.mask)
+
+
+class AsMasked(Function):
+    """A masked tensor of data, whose gradient is a masked tensor, too."""
+
+    @staticmethod
+    def forward(ctx, data, mask):
+        _check(data, mask)
+        ctx.mask = mask
+        return _make(data, mask)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return _under(grads[0], ctx.mask), None
+
+
+class _In(AsMasked):
+    """The same for a result, whose gradient is a plain tensor."""
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return _filled(_under(grads[0], ctx.mask)), None
+
+
+class _Convert(Function):
+    """Another layout; the gradient comes back in the old one."""
+
+    @staticmethod
+    def forward(ctx, t, layout):
+        ctx.mask = t._mask
+        mask = _in_layout(t._mask, layout)
+        return _make(_laid_out(t._data, mask), mask)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return _make(_laid_out(_filled(grads[0]), ctx.mask), ctx.mask), None
+
+
+def _in_layout(mask, layout):
+    mask = mask.to_dense() if mask.layout in _SPARSE else mask
+    if layout == rushlight.sparse_coo:
+        return mask.to_sparse().coalesce()
+    return mask.to_sparse_csr() if layout == rushlight.sparse_csr else mask
+
+
+def _laid_out(data, mask):
+    """The data in the layout of a mask."""
+    if data.layout == mask.layout:
+        return data
+    data = data.to_dense() if data.layout in _SPARSE else data
+    return data.sparse_mask(mask) if mask.layout in _SPARSE else data
+
+
+def _values_of(f, *tensors):
+    """What f makes of the values of tensors with the same indices, at these."""
+    first = tensors[0]
+    if first.layout == rushlight.strided:
+        return f(*tensors)
+    made = f(*(t.values() for t in tensors))
+    if first.layout == rushlight.sparse_coo:
+        indices = first.indices()
+        return rushlight.sparse_coo_tensor(indices, made, first.size(), is_coalesced=True)
+    return rushlight.sparse_csr_tensor(
+        first.crow_indices(), first.col_indices(), made, first.size()
+    )
+
+
+class _Call:
+    """One call: its ways into data and back, recorded or not."""
+
+    def __init__(self, func, args, kwargs, recorded):
+        self.func, self.args, self.kwargs = func, args, kwargs
+        self.recorded = recorded
+
+    def data(self, value):
+        if not is_masked_tensor(value):
+            return value
+        if self.recorded and value.requires_grad and rushlight.is_grad_enabled():
+            return _Out.apply(value)
+        return value._data
+
+    def masked(self, data, mask):
+        if data.requires_grad and rushlight.is_grad_enabled():
+            return _In.apply(data, mask)
+        return _make(data, mask)
+
+    def move(self):
+        def all_of(take):
+            def of(value):
+                if isinstance(value, (tuple, list)):
+                    return type(value)(of(v) for v in value)
+                return take(value)
+
+            return self.func(*of(list(self.args)), **{k: of(v) for k, v in self.kwargs.items()})
+
+        data = all_of(self.data)
+        mask = all_of(lambda v: v._mask if is_masked_tensor(v) else v)
+        if isinstance(data, Tensor):
+            return self.masked(data, mask)
+        return type(data)(self.masked(d, m) for d, m in zip(data, mask, strict=True))
+
+    def unary(self):
+        x, *rest = self.args
+        if not is_masked_tensor(x) or any(map(is_masked_tensor, rest)):
+            return self.binary()  # pow of two tensors
+        data = _values_of(lambda v: self.func(v, *rest, **self.kwargs), self.data(x))
+        return self.masked(data, x._mask)
+
+    def binary(self):
+        first, second, *rest = self.args
+        mask = _common_mask(first, second)
+        pair = (self.data(first), self.data(second))
+        tensors = [t for t in pair if isinstance(t, Tensor)]
+        if mask.layout in _SPARSE and any(t.layout != mask.layout for t in tensors):
+            raise TypeError("a sparse masked tensor goes with one of its own layout")
+
+        def apply(*values):
+            given = iter(values)
+            operands = (next(given) if isinstance(t, Tensor) else t for t in pair)
+            return self.func(*operands, *rest, **self.kwargs)
+
+        data = _values_of(apply, *tensors)
+        if data.shape != mask.shape:
+            raise ValueError(f"a result of shape {data.shape} has no mask of shape {mask.shape}")
+        return self.masked(data, mask)
+
+    def in_place(self, binary):
+        x, *rest = self.args
+        if binary:
+            _common_mask(x, rest[0])
+            rest = [self.data(v) for v in rest]
+        if x._data.layout in _SPARSE:
+            rest = [v.values() if isinstance(v, Tensor) else v for v in rest]
+            self.func(x._data.values(), *rest, **self.kwargs)
+        else:
+            self.func(x._data, *rest, **self.kwargs)
+        return x
+
+    def reduction(self, name):
+        x, *rest = self.args
+        data, mask = self.data(x), x._mask
+        if mask.layout in _SPARSE:
+            data, mask = data.to_dense(), mask.to_dense()
+        return self.masked(*reduce(name, data, mask, rest, self.kwargs))
+
+    def soft(self, name):
+        x, *rest = self.args
+        known = dict(zip(("dim", "dtype"), (v for v in rest if v is not None), strict=False))
+        known |= {k: v for k, v in self.kwargs.items() if k != "_stacklevel"}
+        made = getattr(masked, name)(
+            self.data(x), known["dim"], dtype=known.get("dtype"), mask=x._mask
+        )
+        return self.masked(made, x._mask)
+
+    def where(self):
+        condition, *pair = self.args
+        if is_masked_tensor(condition):  # Tensor.where: self, condition, other
+            condition, pair = pair[0], [condition, *pair[1:]]
+        like = next(t for t in pair if is_masked_tensor(t))
+        every = rushlight.ones_like(like._mask)
+        masks = [t._mask if is_masked_tensor(t) else every for t in pair]
+        data = rushlight.where(condition, *map(self.data, pair))
+        return self.masked(data, rushlight.where(condition, *masks))
+
+    def run(self, name):
+        """The result; NotImplemented for what masked tensors do not have."""
+        if name in _MOVES:
+            return self.move()
+        if name in _UNARY:
+            return self.unary()
+        if name in _BINARY:
+            return self.binary()
+        if name in REDUCE_NAMES:
+            return self.reduction(name)
+        if name in _SOFT:
+            return self.soft(name)
+        if name == "where":
+            return self.where()
+        if name == "new_empty_strided":
+            x, *rest = self.args
+            data = x._data.new_empty_strided(*rest, **self.kwargs)
+            return self.masked(data, rushlight.ones_like(data, dtype=rushlight.bool))
+        if name == "_local_scalar_dense":
+            return self.args[0]._data.item()
+        return NotImplemented
+
+
+def _common_mask(first, second):
+    masks = [t._mask for t in (first, second) if is_masked_tensor(t)]
+    if len(masks) == 2 and not _equal_masks(*masks):
+        raise ValueError(
+            "Input masks must match. Give both tensors one mask first, for example by "
+            "masked_tensor(t.get_data(), mask)."
+        )
+    return masks[0]
+
+
+def _equal_masks(first, second):
+    if first is second:
+        return True
+    if first.layout != second.layout or first.shape != second.shape:
+        return False
+    if first.layout in _SPARSE:
+        return _same_indices(first, second) and _same([first.values()], [second.values()])
+    return bool((first == second).all())
+
+
+class MaskedTensor(Tensor):
+    """Elements and a mask that says which of them take part.
+
+    Ops of one tensor keep the mask, ops of two want equal ones (a plain tensor goes with any),
+    reductions leave out what is masked and mask what is left of nothing. Gradients of leaves are
+    masked tensors. `masked_tensor` and `as_masked_tensor` make one; they say what is supported.
+    """
+
+    _data: Tensor
+    _mask: Tensor
+
+    @staticmethod
+    def __new__(cls, data, mask, requires_grad=False):
+        _check(data, mask)
+        if data.requires_grad:
+            warnings.warn(
+                "It is not recommended to create a MaskedTensor with a tensor that requires_grad. "
+                "Gradients do not pass: as_masked_tensor(data, mask) lets them, "
+                "data.detach().clone() says that they need not.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return _make(data.detach().clone(), mask.detach().clone(), requires_grad)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        first: Any = args[0] if args else None
+        if name in ("to_dense", "to_sparse", "to_sparse_coo", "to_sparse_csr"):
+            layout = {"to_dense": rushlight.strided, "to_sparse_csr": rushlight.sparse_csr}
+            return _Convert.apply(first, layout.get(name, rushlight.sparse_coo))
+        if name in ("contiguous", "is_contiguous") and first.layout in _SPARSE:
+            raise ValueError("MaskedTensors with sparse data do not have is_contiguous")
+        with rushlight._C.DisableTorchFunctionSubclass():
+            if name.strip("_") not in ("get", "is_contiguous", "detach"):
+                made = _Call(func, args, kwargs, recorded=True).run(name)
+                if made is not NotImplemented:
+                    return made
+            return func(*args, **kwargs)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        name = func.overloadpacket.__name__
+        if func.namespace == "rushlight":  # kernels behind composites: _clamp_, _logit
+            name = name.lstrip("_")
+        call = _Call(func, args, kwargs or {}, recorded=False)
+        if name == "copy_" and is_masked_tensor(args[0]):  # masks are shared among tensors
+            source = args[1]._mask if is_masked_tensor(args[1]) else rushlight.tensor(True)
+            args[0]._mask = source.expand(args[0].shape)
+        if name in _INPLACE:
+            return call.in_place(binary=name in INPLACE_BINARY_NAMES or name == "copy_")
+        made = call.run(name)
+        if made is NotImplemented:
+            raise TypeError(f"masked tensors have no torch._ops.{func}")
+        return made
+
+    def get_data(self) -> Tensor:
+        """The elements, those that are masked among them; gradients pass."""
+        return _Out.apply(self) if self.requires_grad else self._data
+
+    def get_mask(self) -> Tensor:
+        """A bool tensor: True where an element takes part."""
+        return self._mask
+
+    def to_tensor(self, value) -> Tensor:
+        """The elements, with `value` where nothing takes part; gradients pass."""
+        return self.get_data().masked_fill(~self._mask, value)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether data and mask are sparse COO or CSR tensors."""
+        return self.layout in _SPARSE
+
+    def is_sparse_coo(self) -> bool:
+        """Whether data and mask are sparse COO tensors."""
+        return self.layout == rushlight.sparse_coo
+
+    def is_sparse_csr(self) -> bool:
+        """Whether data and mask are sparse CSR tensors."""
+        return self.layout == rushlight.sparse_csr
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        data, mask = (t.detach().to_dense() for t in (self._data, self._mask))
+        form = "{0:8.4f}" if data.dtype.is_floating_point else "{0}"
+        numbers = map(form.format, data.flatten().tolist())
+        shown = [n if m else "--" for n, m in zip(numbers, mask.flatten().tolist(), strict=True)]
+        if data.dim() == 0:
+            return f"MaskedTensor({shown[0]}, {bool(mask)})"
+        width = max([8, *map(len, shown)])
+        shown = [text.rjust(width) if text == "--" else text for text in shown]
+        return f"MaskedTensor(\n{_nested(shown, list(data.shape), '  ')}\n)"
+
+    __str__ = __repr__
+
+
+def _nested(shown, shape, indent):
+    if len(shape) == 1:
+        return f"{indent}[{', '.join(shown)}]"
+    step = len(shown) // shape[0] if shape[0] else 0
+    rows = [shown[i * step : (i + 1) * step] for i in range(shape[0])]
+    inner = ",\n".join(_nested(row, shape[1:], indent + "  ") for row in rows)
+    return f"{indent}[\n{inner}\n{indent}]"
+
+
+def _tensors_match(first, second, exact=True, rtol=1e-5, atol=1e-8):
+    """Whether two plain tensors have the same layout, dtype and (nearly) the same elements."""
+    _check_plain(first, second)
+    if first.layout != second.layout:
+        raise ValueError(f"layouts differ: {first.layout} and {second.layout}")
+    if exact and first.dtype != second.dtype:
+        return False
+    first, second = (t.to_dense() for t in (first, second))
+    if exact:
+        return bool((first == second).all())
+    return rushlight.allclose(first, second.to(first.dtype), rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _masks_match(first, second):
+    """Whether two masked tensors, or two masks, are masked alike."""
+    return _equal_masks(*(t._mask if is_masked_tensor(t) else t for t in (first, second)))
+
+
+def _check_plain(*tensors):
+    if any(map(is_masked_tensor, tensors)):
+        raise ValueError("expected plain tensors, but got a MaskedTensor")

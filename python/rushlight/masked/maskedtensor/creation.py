@@ -1,0 +1,32 @@
+"""How masked tensors are made."""
+
+from __future__ import annotations
+
+from rushlight.masked.maskedtensor.core import AsMasked, MaskedTensor
+
+__all__ = ["as_masked_tensor", "masked_tensor"]
+
+
+def masked_tensor(data, mask, requires_grad=False):
+    """A masked tensor with copies of `data` and `mask`; a leaf, as `tensor(data)` is one.
+
+    Args:
+        data: a tensor of a real dtype, strided, sparse COO or sparse CSR.
+        mask: a bool tensor of the same layout and shape (and, where sparse, the same indices); True
+            where an element takes part.
+        requires_grad: whether gradients are recorded for it; they are masked tensors, too.
+
+    Raises:
+        TypeError: one of the two is no plain tensor, their layouts differ, or a layout or dtype is
+            not supported.
+        ValueError: their shapes or indices differ.
+    """
+    return MaskedTensor(data, mask, requires_grad)
+
+
+def as_masked_tensor(data, mask):
+    """A masked tensor on the memory of `data` and `mask`, through which gradients pass to `data`.
+
+    Shapes, layouts and errors are those of `masked_tensor`.
+    """
+    return AsMasked.apply(data, mask)
