@@ -395,8 +395,9 @@ class MaskedTensor(Tensor):
             name = name.lstrip("_")
         call = _Call(func, args, kwargs or {}, recorded=False)
         if name == "copy_" and is_masked_tensor(args[0]):  # masks are shared among tensors
-            source = args[1]._mask if is_masked_tensor(args[1]) else rushlight.tensor(True)
-            args[0]._mask = source.expand(args[0].shape)
+            old = args[0]._mask
+            new = args[1]._mask if is_masked_tensor(args[1]) else rushlight.ones_like(old)
+            args[0]._mask = new if new.shape == old.shape else new.expand_as(old)
         if name in _INPLACE:
             return call.in_place(binary=name in INPLACE_BINARY_NAMES or name == "copy_")
         made = call.run(name)
