@@ -2,14 +2,52 @@
 // and mix the samples of each in the order of another.
 #pragma once
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <thread>
-
 #include <rushlight/data.h>
 
-namespace rushlight::data::datasets {
+namespace rushlight::data {
+
+namespace detail {
+// A lock on which threads wait for one of two things, and threads that end together.
+class RL_API Monitor {
+ public:
+  Monitor();
+  ~Monitor();
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+  enum Event { Filled, Emptied };
+  void wait(Event event);  // while it is locked
+  void notify_all(Event event);
+  class Lock {
+   public:
+    explicit Lock(Monitor& monitor) : monitor_(monitor) { monitor_.lock(); }
+    ~Lock() { monitor_.unlock(); }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    Monitor& monitor_;
+  };
+
+ private:
+  void lock();
+  void unlock();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+class RL_API Threads {
+ public:
+  Threads();
+  ~Threads();  // joins them
+  void start(size_t count, const std::function<void()>& run);
+  void join();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+}  // namespace detail
+
+namespace datasets {
 
 // Reads what a chunk holds. It is called from several threads at once.
 template <class Single, class Chunk = std::vector<Single>>
@@ -46,6 +84,7 @@ struct ChunkDatasetOptions {
 };
 
 namespace detail {
+using data::detail::Monitor;
 
 // Batches that chunks were made into, and who waits for them.
 template <class Batch, class ExampleSampler>
@@ -55,27 +94,29 @@ class BatchBuffer {
       : batch_size_(batch_size), sampler_(sampler), capacity_(capacity) {}
   // Waits for a whole batch, or the end; the last one may be smaller.
   std::optional<Batch> take() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    filled_.wait(lock, [&] {
-      return stopped_ ||
-             (!queue_.empty() && (queue_[0].error || queue_[0].batch.size() >= batch_size_));
-    });
-    if (queue_.empty()) {
-      return {};
+    Entry entry;
+    {
+      const Monitor::Lock lock(monitor_);
+      while (!stopped_ &&
+             (queue_.empty() || (!queue_[0].error && queue_[0].batch.size() < batch_size_))) {
+        monitor_.wait(Monitor::Filled);
+      }
+      if (queue_.empty()) {
+        return {};
+      }
+      entry = std::move(queue_.front());
+      queue_.erase(queue_.begin());
+      count_ -= entry.batch.size();
     }
-    Entry entry = std::move(queue_.front());
-    queue_.pop_front();
-    count_ -= entry.batch.size();
-    lock.unlock();
-    emptied_.notify_all();
+    monitor_.notify_all(Monitor::Emptied);
     if (entry.error) {
       throw WorkerException(entry.error);
     }
     return std::move(entry.batch);
   }
   void add(Batch chunk) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (!has_room(lock)) {
+    const Monitor::Lock lock(monitor_);
+    if (!has_room()) {
       return;
     }
     sampler_.reset(chunk.size());
@@ -94,25 +135,21 @@ class BatchBuffer {
       }
       left -= places->size();
     }
-    lock.unlock();
-    filled_.notify_all();
+    monitor_.notify_all(Monitor::Filled);
   }
   void add(std::exception_ptr error) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (has_room(lock)) {
+    const Monitor::Lock lock(monitor_);
+    if (has_room()) {
       queue_.emplace_back().error = std::move(error);
-      lock.unlock();
-      filled_.notify_all();
+      monitor_.notify_all(Monitor::Filled);
     }
   }
   // What is there can still be taken.
   void stop() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      stopped_ = true;
-    }
-    filled_.notify_all();
-    emptied_.notify_all();
+    const Monitor::Lock lock(monitor_);
+    stopped_ = true;
+    monitor_.notify_all(Monitor::Filled);
+    monitor_.notify_all(Monitor::Emptied);
   }
 
  private:
@@ -120,17 +157,17 @@ class BatchBuffer {
     Batch batch;
     std::exception_ptr error;
   };
-  bool has_room(std::unique_lock<std::mutex>& lock) {
-    emptied_.wait(lock, [&] { return stopped_ || count_ < capacity_; });
+  bool has_room() {
+    while (!stopped_ && count_ >= capacity_) {
+      monitor_.wait(Monitor::Emptied);
+    }
     return !stopped_;
   }
   size_t batch_size_;
   ExampleSampler& sampler_;
   size_t capacity_;
-  std::mutex mutex_;
-  std::condition_variable filled_;
-  std::condition_variable emptied_;
-  std::deque<Entry> queue_;
+  Monitor monitor_;
+  std::vector<Entry> queue_;
   size_t count_ = 0;  // of samples in the queue
   bool stopped_ = false;
 };
@@ -182,25 +219,23 @@ class ChunkDataset final
         options_.batch_size(), example_sampler_, options_.cache_size());
     quit_ = false;
     running_ = options_.preloader_count();
-    for (size_t i = 0; i < options_.preloader_count(); i++) {
-      threads_.emplace_back([this] { preload(); });
-    }
+    threads_.start(options_.preloader_count(), [this] { preload(); });
   }
   std::optional<size_t> size() const override { return {}; }
   ChunkSampler& chunk_sampler() { return chunk_sampler_; }
   void save(serialize::OutputArchive& archive) const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const detail::Monitor::Lock lock(monitor_);
     chunk_sampler_.save(archive);
   }
   void load(serialize::InputArchive& archive) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const detail::Monitor::Lock lock(monitor_);
     chunk_sampler_.load(archive);
     loaded_ = true;
   }
 
  private:
   std::vector<size_t> next_chunks() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const detail::Monitor::Lock lock(monitor_);
     auto chunks = quit_ ? std::nullopt : chunk_sampler_.next(options_.cross_chunk_shuffle_count());
     return chunks ? *std::move(chunks) : std::vector<size_t>();
   }
@@ -223,23 +258,20 @@ class ChunkDataset final
         buffer_->add(std::current_exception());
       }
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const detail::Monitor::Lock lock(monitor_);
     if (--running_ == 0) {
       buffer_->stop();
     }
   }
   void end() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const detail::Monitor::Lock lock(monitor_);
       quit_ = true;
     }
     if (buffer_) {
       buffer_->stop();
     }
-    for (std::thread& thread : threads_) {
-      thread.join();
-    }
-    threads_.clear();
+    threads_.join();
   }
 
   ChunkReader reader_;
@@ -248,11 +280,12 @@ class ChunkDataset final
   ChunkDatasetOptions options_;
   std::function<void(UnwrappedBatchType&)> preprocess_;
   std::unique_ptr<detail::BatchBuffer<UnwrappedBatchType, ExampleSampler>> buffer_;
-  std::vector<std::thread> threads_;
-  mutable std::mutex mutex_;  // of the sampler of chunks and of what follows
+  mutable detail::Monitor monitor_;  // of the sampler of chunks and of what follows
   size_t running_ = 0;
   bool quit_ = false;
   bool loaded_ = false;
+  data::detail::Threads threads_;
 };
 
-}  // namespace rushlight::data::datasets
+}  // namespace datasets
+}  // namespace rushlight::data

@@ -2,12 +2,10 @@
 // objects of C++ classes besides. What boxed functions, custom functions and pickles hold.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <typeinfo>
-#include <unordered_map>
 
 #include <rushlight/value.h>
 
@@ -199,9 +197,14 @@ struct RL_API DictItems {
   // Whether the key is new.
   bool insert(IValue key, IValue value, bool replace);
   size_t erase(const IValue& key);
+  DictItems();
+  ~DictItems();
+  DictItems(const DictItems&) = delete;
+  DictItems& operator=(const DictItems&) = delete;
 
  private:
-  std::unordered_map<std::string, size_t> places_;
+  struct Places;
+  std::unique_ptr<Places> places_;
 };
 }  // namespace ivalue
 
@@ -420,8 +423,9 @@ struct TypeOf<Dict<K, V>> {
   static IValue box(const Dict<K, V>& v) { return IValue::dict(v.items()); }
   static Dict<K, V> get(const IValue& v) { return Dict<K, V>(v.dict_items()); }
 };
+// std::map, std::unordered_map and their like.
 template <class M>
-struct TypeOfMap {
+struct TypeOf<M, std::void_t<typename M::mapped_type>> {
   using Key = typename M::key_type;
   using Mapped = typename M::mapped_type;
   static Type type() { return TypeOf<Dict<Key, Mapped>>::type(); }
@@ -440,10 +444,6 @@ struct TypeOfMap {
     return out;
   }
 };
-template <class K, class V>
-struct TypeOf<std::unordered_map<K, V>> : TypeOfMap<std::unordered_map<K, V>> {};
-template <class K, class V>
-struct TypeOf<std::map<K, V>> : TypeOfMap<std::map<K, V>> {};
 template <class... T>
 struct TypeOf<std::tuple<T...>> {
   static Type type() { return {Type::Kind::Tuple, {TypeOf<std::decay_t<T>>::type()...}}; }

@@ -1,6 +1,7 @@
 // Classes that C++ programs bind.
 #include <rushlight/custom_class.h>
 
+#include <map>
 #include <mutex>
 
 namespace rushlight::library {

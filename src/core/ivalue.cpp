@@ -2,6 +2,7 @@
 #include <rushlight/ivalue.h>
 
 #include <mutex>
+#include <unordered_map>
 
 namespace rushlight {
 
@@ -195,12 +196,18 @@ std::string text_of(const IValue& key) {
 }
 }  // namespace
 
+struct DictItems::Places {
+  std::unordered_map<std::string, size_t> of;
+};
+DictItems::DictItems() : places_(std::make_unique<Places>()) {}
+DictItems::~DictItems() = default;
+
 size_t DictItems::find(const IValue& key) const {
-  const auto found = places_.find(text_of(key));
-  return found == places_.end() ? pairs.size() : found->second;
+  const auto found = places_->of.find(text_of(key));
+  return found == places_->of.end() ? pairs.size() : found->second;
 }
 bool DictItems::insert(IValue key, IValue value, bool replace) {
-  const auto [at, is_new] = places_.emplace(text_of(key), pairs.size());
+  const auto [at, is_new] = places_->of.emplace(text_of(key), pairs.size());
   if (is_new) {
     pairs.emplace_back(std::move(key), std::move(value));
   } else if (replace) {
@@ -213,9 +220,9 @@ size_t DictItems::erase(const IValue& key) {
   if (place == pairs.size()) {
     return 0;
   }
-  places_.erase(text_of(key));
+  places_->of.erase(text_of(key));
   pairs.erase(pairs.begin() + static_cast<ptrdiff_t>(place));
-  for (auto& [text, at] : places_) {
+  for (auto& [text, at] : places_->of) {
     at -= at > place ? 1 : 0;
   }
   return 1;

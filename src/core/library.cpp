@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <mutex>
+#include <unordered_map>
 
 #include <rushlight/mode.h>
 

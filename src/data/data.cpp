@@ -1,5 +1,5 @@
 // MNIST's files, samplers, and the threads of loaders.
-#include <rushlight/data.h>
+#include <rushlight/chunks.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -234,6 +234,38 @@ WorkerException::WorkerException(std::exception_ptr original)
       original_exception(std::move(original)) {}
 
 namespace detail {
+
+struct Monitor::State {
+  std::mutex mutex;
+  std::condition_variable events[2];
+};
+Monitor::Monitor() : state_(std::make_unique<State>()) {}
+Monitor::~Monitor() = default;
+void Monitor::lock() { state_->mutex.lock(); }
+void Monitor::unlock() { state_->mutex.unlock(); }
+void Monitor::wait(Event event) {
+  std::unique_lock<std::mutex> lock(state_->mutex, std::adopt_lock);
+  state_->events[event].wait(lock);
+  lock.release();
+}
+void Monitor::notify_all(Event event) { state_->events[event].notify_all(); }
+
+struct Threads::State {
+  std::vector<std::thread> threads;
+};
+Threads::Threads() : state_(std::make_unique<State>()) {}
+Threads::~Threads() { join(); }
+void Threads::start(size_t count, const std::function<void()>& run) {
+  for (size_t i = 0; i < count; i++) {
+    state_->threads.emplace_back(run);
+  }
+}
+void Threads::join() {
+  for (std::thread& thread : state_->threads) {
+    thread.join();
+  }
+  state_->threads.clear();
+}
 
 struct Workers::State {
   struct Result {
