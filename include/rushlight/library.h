@@ -34,7 +34,8 @@ struct Record {
   std::string name;    // "name.overload"
   std::string schema;  // "(Tensor x, float y=1) -> Tensor"; empty in an implementation
   std::optional<DispatchKey> key;
-  Kernel kernel;  // of a definition alone: empty
+  Kernel kernel;              // of a definition alone: empty
+  std::string python_module;  // the one that has what Python adds to the op
 };
 RL_API void add(Record record);
 RL_API size_t count();                  // of records; they are never taken back
@@ -187,6 +188,14 @@ class RL_API Library {
   Library& def(const std::string& schema, const CppFunction& function) & {
     return define(schema, &function);
   }
+  // Of the definitions that follow: errors about what Python should add name it.
+  Library& set_python_module(const char* module, const char* = "") {
+    python_module_ = module;
+    return *this;
+  }
+  Library& impl_abstract_pystub(const char* module, const char* context = "") {
+    return set_python_module(module, context);
+  }
   Library& impl(const std::string& name, const CppFunction& function) &;
   // In TORCH_LIBRARY_IMPL(_, KEY, m): what ops do that have no function for this key.
   Library& fallback(const CppFunction& function) &;
@@ -201,6 +210,7 @@ class RL_API Library {
   Kind kind_;
   std::string space_;
   std::optional<DispatchKey> key_;
+  std::string python_module_;
 };
 struct LibraryInit {
   LibraryInit(Library::Kind kind, const char* space, std::optional<DispatchKey> key,

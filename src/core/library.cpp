@@ -353,6 +353,7 @@ Library& Library::define(const std::string& schema, const CppFunction* function)
   library::Record record;
   record.space = space_;
   record.name = name;
+  record.python_module = python_module_;
   record.schema =
       start == std::string::npos ? library::schema_of(function->kernel()) : schema.substr(start);
   const size_t taken = FunctionSchema({prefix + name, ""}, record.schema).arguments().size();

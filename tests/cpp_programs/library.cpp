@@ -81,6 +81,7 @@ TORCH_LIBRARY(twin, m) {
   m.def("fill_(Tensor(a!) x, *, float value=1.0) -> ()");
   m.def("boxed(Tensor x, int n) -> Tensor");
   m.def("passed(Tensor x) -> Tensor");
+  m.set_python_module("twin_python");
   m.def("nowhere(Tensor x) -> Tensor");
   m.def("parts", [](const at::Tensor& x, at::IntArrayRef sizes, const std::optional<at::Tensor>& y,
                     std::optional<int64_t> n, std::string word) {

@@ -75,6 +75,8 @@ def test_schemas_and_functions_for_other_devices(twin):
     assert twin.boxed(torch.ones(2), 3).tolist() == [4, 4]
     with pytest.raises(NotImplementedError, match="Could not run 'twin::nowhere'"):
         twin.nowhere(torch.ones(1))
+    with pytest.raises(NotImplementedError, match="import 'twin_python'"):
+        twin.nowhere(torch.ones(1, device="meta"))
 
 
 def test_calls_from_cpp(twin):

@@ -62,6 +62,7 @@ class CustomOverload(OpOverload):
         super()._describe(packet, schema)
         self.tags = listed(tags)
         self.qualname = str(schemas.Name(self.namespace, self._opname, schema.overload_name))
+        self.python_module = ""  # that is said to have what Python adds to an op of C++
         self.kernels: dict[str | None, Any] = {}  # by device type; None for all others
         self.composite: Any = None  # made of other ops, which record themselves
         self.autograd: Any = None  # called first, with recording
@@ -98,6 +99,7 @@ class CustomOverload(OpOverload):
             raise NotImplementedError(
                 f"{self.qualname}: attempted to run this operator with Meta tensors, but there is "
                 "no fake implementation registered; use register_fake"
+                + (f", or import '{self.python_module}'" if self.python_module else "")
             )
         for device in (*devices, None):
             if device in self.kernels and (device != "meta" or "meta" in devices):
@@ -386,10 +388,11 @@ def _take_libraries() -> None:
     _taken = fresh.stop
     records = [*_waiting, *((place, _C._library_record(place)) for place in fresh)]
     _waiting.clear()
-    for _, (space, name, schema, *_rest) in records:
+    for _, (space, name, schema, *_key, module) in records:
         if schema:
-            define(schemas.parse(name + schema, space), listed(()))
-    for place, (space, name, _, key, is_there, passed_over) in records:
+            op = define(schemas.parse(name + schema, space), listed(()))
+            op.python_module = module
+    for place, (space, name, _, key, is_there, passed_over, _module) in records:
         if space == "_" and is_there:
             _fallbacks[key] = place
         if space == "_" or not (is_there or passed_over):
@@ -397,7 +400,7 @@ def _take_libraries() -> None:
         packet = _packets.get((space, name.partition(".")[0]))
         op = packet and packet._made.get(name.partition(".")[2] or "default")
         if op is None:
-            _waiting.append((place, (space, name, "", key, is_there, passed_over)))
+            _waiting.append((place, (space, name, "", key, is_there, passed_over, "")))
             continue
         kernel = _fall_through(op) if passed_over else _kernel_of(op, place)
         if key == "CompositeImplicitAutograd":
