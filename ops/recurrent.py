@@ -23,7 +23,10 @@ op("_recurrent_layer(Tensor gates, Tensor hidden, Tensor? cell, Tensor weight_hh
        "to the gates. With `keep` the values of gates and cells are kept for backward, which "
        "computes them again without.", own=True,
    jvp="twice: its steps are one kernel",
-   batch="slices: steps of packed sequences have sizes of their own",
+   batch={"gates, hidden, cell":
+          "batched_recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes, "
+          "mode, reverse, batch_first, keep, batch)",
+          "": "slices: each slice has weights of its own"},
    autocast="lower")
 op("_recurrent_layer_backward(Tensor grad_output, Tensor grad_hidden, Tensor grad_cell, Tensor "
    "hidden, Tensor? cell, "
@@ -35,7 +38,7 @@ op("_recurrent_layer_backward(Tensor grad_output, Tensor grad_hidden, Tensor gra
    kernel=custom(),
    variants="", grad="none", doc="The gradients of `_recurrent_layer`, backwards through time.",
    own=True,
-   batch="slices: steps of packed sequences have sizes of their own")
+   batch="slices: each slice has gradients of the weights of its own")
 
 _LAYERS = ("Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
            "bool bidirectional")

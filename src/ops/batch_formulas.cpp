@@ -234,6 +234,35 @@ Tensor batched_searchsorted(const Tensor& sorted_sequence, const Tensor& self, b
   return one ? out.reshape(sizes) : out;
 }
 
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> batched_recurrent_layer(
+    const Tensor& gates, const Tensor& hidden, const Tensor& cell, const Tensor& weight_hh,
+    const Tensor& bias_hh, const Tensor& weight_hr, IntArrayRef batch_sizes, std::string_view mode,
+    bool reverse, bool batch_first, bool keep, int64_t batch) {
+  // Rows are sequence after sequence where batch_first, else step after step: there the slices come
+  // behind the sequences, so that those that end first are the last ones still.
+  const auto join = [&](const Tensor& t) {
+    if (!t.defined()) {
+      return t;
+    }
+    const Tensor every = whole(t, batch);
+    return (batch_first ? every : every.transpose(0, 1)).flatten(0, 1);
+  };
+  const auto part = [&](const Tensor& t) {
+    const int64_t rows = t.size(0) / batch;
+    return batch_first ? t.unflatten(0, {batch, rows})
+                       : t.unflatten(0, {rows, batch}).transpose(0, 1);
+  };
+  const auto shared = [](const Tensor& t) { return t.defined() ? first_of(t) : t; };
+  DimVector sizes(batch_sizes);
+  for (int64_t& n : sizes) {
+    n *= batch;
+  }
+  const auto [output, last_hidden, last_cell, kept_gates, kept_cells] =
+      _recurrent_layer(join(gates), join(hidden), join(cell), shared(weight_hh), shared(bias_hh),
+                       shared(weight_hr), sizes, mode, reverse, batch_first, keep);
+  return {part(output), part(last_hidden), part(last_cell), part(kept_gates), part(kept_cells)};
+}
+
 Tensor batched_embedding_backward(const Tensor& grad_output, const Tensor& indices,
                                   int64_t num_weights, int64_t padding_idx, bool scale_grad_by_freq,
                                   int64_t batch) {

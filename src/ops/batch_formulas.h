@@ -52,6 +52,13 @@ Tensor batched_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& b
                        const Scalar& beta, const Scalar& alpha, int64_t batch);
 Tensor batched_linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 
+// ---- recurrent layers ----
+// Sequences of all slices, which share the weights, side by side.
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> batched_recurrent_layer(
+    const Tensor& gates, const Tensor& hidden, const Tensor& cell, const Tensor& weight_hh,
+    const Tensor& bias_hh, const Tensor& weight_hr, IntArrayRef batch_sizes, std::string_view mode,
+    bool reverse, bool batch_first, bool keep, int64_t batch);
+
 // ---- factories ----
 // `linspace` for each slice, from both ends to the middle; an end may be a number.
 Tensor batched_space(const Tensor& start, const Tensor& end, int64_t steps,

@@ -1,6 +1,8 @@
 // Copies, the ops that scatter the gradients of views back, and the longer derivatives of both.
 #include <algorithm>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -221,6 +223,20 @@ std::vector<Tensor> copy_of(const std::vector<Tensor>& views) {
     out.push_back(copy_of(view));
   }
   return out;
+}
+
+Tensor room_for(const Tensor& self, const Tensor& src) {
+  if (RL_LIKELY(batching::level_of(src) == 0)) {
+    return self.clone();
+  }
+  // A copy with the batches of both.
+  const TensorOptions options = self.options();
+  const Tensor whole = [&] {
+    const NoGradGuard guard;
+    return self.detach().new_zeros(self.sizes(), options) +
+           src.detach().new_zeros(self.sizes(), options);
+  }();
+  return whole.copy_(self);
 }
 
 Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src) {

@@ -2,6 +2,8 @@
 // derivatives, and layers, directions, dropout and single steps.
 #include <string>
 
+#include <rushlight/batching.h>
+
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -153,6 +155,11 @@ std::pair<Tensor, Tensor> plain_step(const Tensor& gates, const Tensor& hidden, 
   return {weight_hr.defined() ? rushlight::linear(made, weight_hr) : made, next};
 }
 
+bool batched(TensorList tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const Tensor& t) { return t.defined() && batching::level_of(t) > 0; });
+}
+
 // The layer over ordinary ops: output, last hidden and last cell state.
 std::vector<Tensor> plain_layer(const Tensor& gates, const Tensor& hidden, const Tensor& cell,
                                 const Tensor& weight_hh, const Tensor& bias_hh,
@@ -202,8 +209,11 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
                                     IntArrayRef batch_sizes, std::string_view mode, bool reverse,
                                     bool batch_first, bool keep, std::array<bool, 6> mask) {
   std::array<Tensor, 6> result;
+  // Under vmap each slice has gradients of the weights of its own, which the kernel would add up.
   if (!forward::differentiated(grad_output, grad_hidden, grad_cell, gates, hidden, cell, weight_hh,
-                               bias_hh, weight_hr)) {
+                               bias_hh, weight_hr) &&
+      !batched({grad_output, grad_hidden, grad_cell, gates, hidden, cell, weight_hh, bias_hh,
+                weight_hr})) {
     std::pair<Tensor, Tensor> kept = {kept_gates, kept_cells};
     if (!keep) {
       auto again = _recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes,
@@ -338,6 +348,24 @@ struct States {
   Tensor cell;
 };
 
+// Of a layer: output, last hidden and last cell state. Weights of each slice of a vmap are factors
+// of ordinary ops.
+std::tuple<Tensor, Tensor, Tensor> run_layer(const Tensor& gates, const Tensor& hidden,
+                                             const Tensor& cell, const Tensor& weight_hh,
+                                             const Tensor& bias_hh, const Tensor& weight_hr,
+                                             IntArrayRef batch_sizes, std::string_view mode,
+                                             bool reverse, bool batch_first) {
+  if (RL_UNLIKELY(batched({weight_hh, bias_hh, weight_hr}))) {
+    const std::vector<Tensor> made = plain_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr,
+                                                 batch_sizes, mode, reverse, batch_first);
+    return {made[0], made[1], made[2]};
+  }
+  auto [output, last_hidden, last_cell, kept_gates, kept_cells] = rushlight::_recurrent_layer(
+      gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes, mode, reverse, batch_first,
+      is_recorded({gates, hidden, cell, weight_hh, bias_hh, weight_hr}));
+  return {output, last_hidden, last_cell};
+}
+
 States run_stack(const Stack& s, Tensor rows, const Tensor& hidden, const Tensor& cell,
                  IntArrayRef batch_sizes) {
   const std::vector<Tensor> first_hidden = hidden.unbind(0);
@@ -356,9 +384,8 @@ States run_stack(const Stack& s, Tensor rows, const Tensor& hidden, const Tensor
       const Tensor first = first_hidden[static_cast<size_t>(at)];
       const Tensor first_c = s.lstm() ? first_cell[static_cast<size_t>(at)] : Tensor();
       const Tensor bias_hh = joined ? Tensor() : p.bias_hh;
-      auto [output, h, c, kept, cells] = rushlight::_recurrent_layer(
-          gates, first, first_c, p.weight_hh, bias_hh, p.weight_hr, batch_sizes, s.mode, d == 1,
-          s.batch_first, is_recorded({gates, first, first_c, p.weight_hh, bias_hh, p.weight_hr}));
+      auto [output, h, c] = run_layer(gates, first, first_c, p.weight_hh, bias_hh, p.weight_hr,
+                                      batch_sizes, s.mode, d == 1, s.batch_first);
       outputs.push_back(output);
       last_hidden.push_back(h);
       last_cell.push_back(c);
@@ -412,10 +439,9 @@ std::tuple<Tensor, Tensor> run_cell(const char* op, std::string_view mode, const
   RL_CHECK(w_ih.dim() == 2 && input.size(1) == w_ih.size(1), op,
            ": input has inconsistent input_size: got ", input.size(1), " expected ", w_ih.size(-1));
   const Tensor gates = rushlight::linear(input, w_ih, b_ih);
-  auto made = rushlight::_recurrent_layer(gates, hidden, cell, w_hh, b_hh, {},
-                                          DimVector{input.size(0)}, mode, false, false,
-                                          is_recorded({gates, hidden, cell, w_hh, b_hh}));
-  return {std::get<0>(made), std::get<2>(made)};
+  auto [output, last_hidden, last_cell] =
+      run_layer(gates, hidden, cell, w_hh, b_hh, {}, DimVector{input.size(0)}, mode, false, false);
+  return {output, last_cell};
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ namespace rushlight {
 // In memory of its own.
 Tensor copy_of(const Tensor& view);
 std::vector<Tensor> copy_of(const std::vector<Tensor>& views);
+// A copy of self that src, too, can be written into, though it have more batches.
+Tensor room_for(const Tensor& self, const Tensor& src);
 // `whole`, after src was written into a view of it; RuntimeError where their shapes differ.
 Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src);
 

@@ -180,3 +180,61 @@ def test_what_a_function_makes_or_is_given_is_written():
     assert buffers["num_batches_tracked"].item() == 1
     with pytest.raises(RuntimeError, match="captured"):
         func.grad(lambda w: loss(w, {}, torch.randn(4, 3)))(weights)
+
+
+RECURRENT = [("LSTM", {}), ("GRU", {}), ("RNN", {}), ("LSTM", {"proj_size": 3})]
+
+
+@pytest.mark.filterwarnings("error")  # "computes it one slice after the other"
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize(("kind", "options"), RECURRENT)
+def test_recurrent_layers_of_many_slices(kind, options, batch_first):
+    """Inputs, gradients of each slice, networks of each slice."""
+
+    def network():
+        options_of_all = {"num_layers": 2, "batch_first": batch_first, "bidirectional": True}
+        return getattr(torch.nn, kind)(4, 5, **options_of_all, **options).double()
+
+    net = network()
+    x = torch.randn(3, 2, 6, 4, dtype=torch.float64)
+    of_each = torch.stack([net(a)[0] for a in x])
+    assert torch.allclose(torch.vmap(lambda a: net(a)[0])(x), of_each)
+    weights = {name: p.detach() for name, p in net.named_parameters()}
+
+    def loss(w, a):
+        return torch.func.functional_call(net, w, (a,))[0].pow(2).sum()
+
+    grads = torch.vmap(torch.func.grad(loss), (None, 0))(weights, x)
+    for i, a in enumerate(x):
+        for name, g in torch.func.grad(loss)(weights, a).items():
+            assert torch.allclose(grads[name][i], g)
+    networks = [network() for _ in range(3)]
+    stacked, _ = torch.func.stack_module_state(networks)
+    outputs = torch.vmap(lambda w: torch.func.functional_call(net, w, (x[0],))[0])(stacked)
+    assert torch.allclose(outputs, torch.stack([n(x[0])[0] for n in networks]))
+
+
+@pytest.mark.filterwarnings("error")
+def test_packed_sequences_of_many_slices():
+    net = torch.nn.GRU(4, 5)
+    packed = torch.nn.utils.rnn.pack_padded_sequence(torch.randn(6, 3, 4), [6, 4, 2])
+
+    def run(data):
+        return net(torch.nn.utils.rnn.PackedSequence(data, packed.batch_sizes))[0].data
+
+    data = torch.stack([packed.data, packed.data + 1])
+    assert torch.allclose(torch.vmap(run)(data), torch.stack([run(d) for d in data]), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "scatter",
+    [
+        lambda x, s: torch.select_scatter(x, s, 0, 1),
+        lambda x, s: torch.slice_scatter(x, s[None], 0, 1, 2),
+        lambda x, s: torch.diagonal_scatter(x[:3], s),
+    ],
+)
+def test_slices_are_scattered_into_what_they_share(scatter):
+    x, sources = torch.randn(4, 3), torch.randn(5, 3)
+    expected = torch.stack([scatter(x, s) for s in sources])
+    assert torch.equal(torch.vmap(lambda s: scatter(x, s))(sources), expected)
