@@ -108,6 +108,21 @@ void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
   });
 }
 
+// Calls f(whole matrices of a batch with one stride), in parallel.
+template <class F>
+void for_batches(const Gemm& g, const F& f) {
+  parallel_for(0, g.batch, std::max<int64_t>(1, least_work / work_of(g)),
+               [&](int64_t begin, int64_t end) {
+                 const int64_t step = g.inner < g.batch ? 1 : end - begin;
+                 Gemm part = g;
+                 part.batch = step;
+                 for (int64_t i = begin; i < end; i += step) {
+                   place(part, g, i, 0, 0);
+                   f(part);
+                 }
+               });
+}
+
 // c' = b' @ a'
 Gemm transposed(const Gemm& g) {
   Gemm t = g;
@@ -131,17 +146,7 @@ const char* run_tiny(const Gemm& g) {
   if (g.bias != nullptr) {
     return "a bias";
   }
-  parallel_for(0, g.batch, std::max<int64_t>(1, least_work / work_of(g)),
-               [&](int64_t begin, int64_t end) {
-                 // The kernel knows one stride of batches.
-                 const int64_t step = g.inner < g.batch ? 1 : end - begin;
-                 Gemm part = g;
-                 part.batch = step;
-                 for (int64_t i = begin; i < end; i += step) {
-                   place(part, g, i, 0, 0);
-                   small_gemm_kernels().tiny(part);
-                 }
-               });
+  for_batches(g, [](const Gemm& part) { small_gemm_kernels().tiny(part); });
   return nullptr;
 }
 
@@ -163,7 +168,12 @@ const char* run_dots(const Gemm& g) {
       (blocked_kernels().has_pairs(g.dtype) || onednn::matmul_refusal(g) == nullptr)) {
     return "the processor multiplies this dtype itself";
   }
-  for_tiles(g, [](const Gemm& tile, int64_t, int64_t) { small_gemm_kernels().dots(tile); });
+  const auto dots = [](const Gemm& tile) { small_gemm_kernels().dots(tile); };
+  if (g.m == 1 && g.n == 1 && g.bias == nullptr) {
+    for_batches(g, dots);
+  } else {
+    for_tiles(g, [&](const Gemm& tile, int64_t, int64_t) { dots(tile); });
+  }
   return nullptr;
 }
 

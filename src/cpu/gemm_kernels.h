@@ -47,7 +47,8 @@ struct SmallGemmKernels {
   // and double.
   void (*tiny)(const Gemm& problem);
   // a.col == 1 and b.row == 1: every element of the result is one sum along contiguous memory, in
-  // the same order whatever the tile. Floats and 16-bit floats, one matrix.
+  // the same order whatever the tile. Floats and 16-bit floats, one matrix, or, without a bias,
+  // one element of each of a batch with one stride.
   void (*dots)(const Gemm& tile);
   // m <= 4 and b.col == 1: rows of B are added up. All real dtypes but bool, one matrix.
   void (*rows)(const Gemm& tile);

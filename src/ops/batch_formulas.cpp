@@ -297,7 +297,8 @@ Tensor batched_dot(const Tensor& self, const Tensor& tensor) {
   check_rank("dot", tensor, 1);
   RL_CHECK(self.size(1) == tensor.size(1), "inconsistent tensor size, expected tensor [",
            self.size(1), "] and src [", tensor.size(1), "] to have the same number of elements");
-  return (self * tensor).sum(-1);
+  const int64_t batch = std::max(self.size(0), tensor.size(0));
+  return whole(self, batch).unsqueeze(1).bmm(whole(tensor, batch).unsqueeze(2)).flatten();
 }
 
 Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {

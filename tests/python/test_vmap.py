@@ -492,3 +492,25 @@ def test_older_names():
     made = _vmap_internals._vmap(lambda t: (t.sum(), None), 0, 0, allow_none_pass_through=True)(x)
     assert torch.equal(made[0], x.sum(1)) and made[1] is None
     assert _vmap_internals._vmap(lambda t: None, 0, 0, True)(x) is None
+
+
+@pytest.mark.parametrize("length", [0, 5, 32, 64, 100, 1000])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int32])
+def test_products_of_pairs_are_those_of_single_pairs(length, dtype):
+    """Many sums at a time: each has the bits and the dtype that it has alone."""
+    x = (torch.randn(37, length, dtype=torch.float64) * 8).to(dtype)
+    y = (torch.randn(37, length, dtype=torch.float64) * 8).to(dtype)
+    rows, columns = x.unsqueeze(1), y.unsqueeze(2)
+    batches = torch.bmm(rows, columns)
+    alone = [torch.bmm(rows[i : i + 1], columns[i : i + 1]) for i in range(len(x))]
+    assert torch.equal(batches, torch.cat(alone))
+    x, y = x.double().round().to(dtype), y.double().round().to(dtype)  # exact sums in any order
+    batches = torch.bmm(x.unsqueeze(1), y.unsqueeze(2))
+    added = torch.baddbmm(batches, x.unsqueeze(1), y.unsqueeze(2), alpha=2)
+    torch.testing.assert_close(added, batches * 3)
+    for given, dims in (((x, y), (0, 0)), ((x.t().contiguous(), y), (1, 0))):
+        result = vmap(torch.dot, in_dims=dims)(*given)
+        assert result.dtype == dtype
+        assert torch.equal(result, batches.flatten())
+    one = vmap(torch.dot, in_dims=(0, None))(x, y[0])
+    torch.testing.assert_close(one, torch.stack([torch.dot(a, y[0]) for a in x]))

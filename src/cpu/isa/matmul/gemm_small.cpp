@@ -242,7 +242,49 @@ void dots_typed(const Gemm& g) {
   }
 }
 
+// One sum of each matrix of a batch: as many at a time as a vector has lanes, which are added up
+// together.
+template <class S>
+void dots_of_batch(const Gemm& g) {
+  using T = compute_t<S>;
+  using V = Simd<T>;
+  constexpr int64_t w = V::width;
+  constexpr int ways = 4;
+  Gemm results = g;
+  results.c.col = g.c.batch;
+  for (int64_t first = 0; first < g.batch; first += w) {
+    const int64_t count = std::min(w, g.batch - first);
+    typename V::V total[w];
+    std::fill_n(total, w, V::zero());
+    for (int64_t q = 0; q < count; q++) {
+      const S* const a = static_cast<const S*>(g.a.data) + (first + q) * g.a.batch;
+      const S* const b = static_cast<const S*>(g.b.data) + (first + q) * g.b.batch;
+      typename V::V acc[ways] = {V::zero(), V::zero(), V::zero(), V::zero()};
+      int64_t p = 0;
+      for (; p + ways * w <= g.k; p += ways * w) {
+#pragma GCC unroll 4
+        for (int u = 0; u < ways; u++) {
+          acc[u] = V::fma(V::load(a + p + u * w), V::load(b + p + u * w), acc[u]);
+        }
+      }
+      for (; p < g.k; p += w) {
+        const int64_t n = std::min(w, g.k - p);
+        acc[0] = V::fma(load_some(a + p, n), load_some(b + p, n), acc[0]);
+      }
+      total[q] = V::add(V::add(V::add(acc[0], acc[1]), acc[2]), acc[3]);
+    }
+    T sums[w];
+    sum_all<T, w>(total, sums);
+    finish<S, T>(results, 0, first, sums, count);
+  }
+}
+
 void dots(const Gemm& tile) {
+  if (tile.batch > 1) {
+    visit_dtype<set_floating>("matmul", tile.dtype,
+                              [&](auto tag) { dots_of_batch<typename decltype(tag)::type>(tile); });
+    return;
+  }
   visit_dtype<set_floating>("matmul", tile.dtype,
                             [&](auto tag) { dots_typed<typename decltype(tag)::type>(tile); });
 }
