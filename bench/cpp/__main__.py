@@ -36,7 +36,7 @@ def compiled(name: str, includes: list[Path], lib: Path, libraries: list[str]) -
 
 def main() -> None:
     """Prints a line for each network."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--libtorch", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=6, help="for each network")
     parser.add_argument("--threads", type=int, default=1)

@@ -71,7 +71,7 @@ class class_ {
   static_assert(std::is_base_of_v<CustomClassHolder, C>, "a bound class is a CustomClassHolder");
 
  public:
-  class_(const std::string& space, const std::string& name, std::string = "")
+  class_(const std::string& space, const std::string& name, const std::string& = "")
       : record_(library::add_class(space, name, typeid(C))) {}
 
   template <class... A>
@@ -97,12 +97,12 @@ class class_ {
     return add(std::move(name), library::kernel_of(std::move(function)), std::move(doc), {}, true);
   }
   template <class G>
-  class_& def_property(std::string name, G get, std::string = "") {
+  class_& def_property(std::string name, G get, const std::string& = "") {
     library::add_property(record_, {std::move(name), library::kernel_of(std::move(get)), {}});
     return *this;
   }
   template <class G, class S, std::enable_if_t<!std::is_convertible_v<S, std::string>, int> = 0>
-  class_& def_property(std::string name, G get, S set, std::string = "") {
+  class_& def_property(std::string name, G get, S set, const std::string& = "") {
     library::add_property(record_, {std::move(name), library::kernel_of(std::move(get)),
                                     library::kernel_of(std::move(set))});
     return *this;

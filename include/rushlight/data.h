@@ -337,13 +337,13 @@ struct RL_API WorkerException : Error {
 
 namespace detail {
 template <class T>
-const T& content(const T& batch) {
-  return batch;
-}
+struct Content {
+  using type = T;
+};
 template <class T>
-const T& content(const std::optional<T>& batch) {
-  return *batch;
-}
+struct Content<std::optional<T>> {
+  using type = T;
+};
 // Threads that make batches of requests; batches come in the order of their requests if asked to.
 class RL_API Workers {
  public:
@@ -367,8 +367,7 @@ template <class Dataset, class Sampler>
 class DataLoader {
  public:
   static constexpr bool is_stateful = Dataset::is_stateful;
-  using BatchType =
-      std::decay_t<decltype(detail::content(std::declval<const typename Dataset::BatchType&>()))>;
+  using BatchType = typename detail::Content<typename Dataset::BatchType>::type;
   using BatchRequestType = typename Sampler::BatchRequestType;
 
   // An input iterator; equal to end() once the epoch is over.

@@ -78,7 +78,7 @@ struct Type {
   RL_API std::string str() const;  // "Tensor", "int[]", "Dict(str, Tensor)?"
 };
 // Names a class that is bound; RuntimeError where it has a name already.
-RL_API void name_class(const std::type_info& type, std::string name);
+RL_API void name_class(const std::type_info& type, const std::string& name);
 // The name of a bound class, "__torch__.torch.classes.space.Name"; RuntimeError where it is not.
 RL_API const std::string& class_name_of(const std::type_info& type);
 
@@ -371,14 +371,14 @@ struct TypeOf<std::optional<T>> {
 template <class T>
 struct TypeOf<std::vector<T>> {
   static Type type() { return {Type::Kind::List, {TypeOf<T>::type()}}; }
-  static IValue box(std::vector<T> v) {
+  static IValue box(const std::vector<T>& v) {
     if constexpr (std::is_same_v<T, Tensor> || std::is_same_v<T, double>) {
-      return Value(std::move(v));
+      return Value(v);
     } else if constexpr (std::is_same_v<T, int64_t>) {
       return Value(DimVector(IntArrayRef(v)));
     } else {
       auto items = std::make_shared<IValue::Items>();
-      for (auto&& item : v) {
+      for (const auto& item : v) {
         items->push_back(IValue(T(item)));
       }
       return IValue::list(std::move(items));

@@ -175,7 +175,7 @@ CppFunction dispatch(DispatchKey key, F&& function) {
   out.key = key;
   return out;
 }
-inline const std::string& schema(const std::string& text) { return text; }
+inline std::string schema(std::string text) { return text; }
 
 // What TORCH_LIBRARY and TORCH_LIBRARY_IMPL hand to their body.
 class RL_API Library {

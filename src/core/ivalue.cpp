@@ -49,7 +49,7 @@ Names& names() {
 }
 }  // namespace
 
-void name_class(const std::type_info& type, std::string name) {
+void name_class(const std::type_info& type, const std::string& name) {
   const std::lock_guard<std::mutex> lock(names().mutex);
   const bool is_new = names().of_type.emplace(type.name(), name).second;
   RL_CHECK(is_new, "the class ", name, " is bound already");

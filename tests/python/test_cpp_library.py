@@ -33,7 +33,7 @@ def test_ops_of_a_library(twin):
     assert twin.scaled(x).tolist() == [0, 2, 4]
     assert twin.scaled(x, by=3.0).tolist() == [0, 3, 6]
     twin.scaled(x, 5.0).sum().backward()  # made of other ops, which record themselves
-    assert x.grad.tolist() == [5, 5, 5]
+    assert x.grad is not None and x.grad.tolist() == [5, 5, 5]
     assert twin.joined([x, x]).shape == (6,)
     y, count, word = twin.parts(x, [1, 2], None, 4, "a")
     assert torch.equal(x, y) and count == 6 and word == "a!"
@@ -59,7 +59,7 @@ def test_gradients_of_a_library(twin):
     out = twin.scaled_sum(x, 4.0)
     assert out.item() == 12
     out.backward()
-    assert x.grad.tolist() == [4, 4, 4]
+    assert x.grad is not None and x.grad.tolist() == [4, 4, 4]
     assert not twin.passed(x).requires_grad  # its place in autograd falls through
 
 
