@@ -113,3 +113,54 @@ def test_module_of_pybind11(tmp_path):
         module.total([])
     with pytest.raises(TypeError):
         module.total([1])
+
+
+def test_headers_by_the_names_of_their_parts(tmp_path):
+    source = """
+    #include <ATen/ATen.h>
+    #include <ATen/Dispatch.h>
+    #include <ATen/Operators.h>
+    #include <ATen/Parallel.h>
+    #include <c10/core/ScalarType.h>
+    #include <c10/util/Exception.h>
+    #include <torch/all.h>
+    #include <torch/autograd.h>
+    #include <torch/cuda.h>
+    #include <torch/data.h>
+    #include <torch/enum.h>
+    #include <torch/nn.h>
+    #include <torch/optim.h>
+    #include <torch/serialize.h>
+    #include <torch/utils.h>
+
+    at::Tensor muladd(const at::Tensor& a, const at::Tensor& b, double c) {
+      TORCH_CHECK(a.sizes() == b.sizes());
+      TORCH_CHECK(a.dtype() == at::kFloat);
+      TORCH_INTERNAL_ASSERT(a.device().type() == at::DeviceType::CPU);
+      const at::Tensor x = a.contiguous();
+      const at::Tensor y = b.contiguous();
+      at::Tensor out = torch::empty(x.sizes(), x.options());
+      const float* px = x.data_ptr<float>();
+      const float* py = y.data_ptr<float>();
+      float* to = out.data_ptr<float>();
+      at::parallel_for(0, out.numel(), 1024, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; i++) to[i] = px[i] * py[i] + static_cast<float>(c);
+      });
+      return out;
+    }
+    at::Tensor largest(const at::Tensor& x) {
+      at::Tensor out;
+      AT_DISPATCH_ALL_TYPES_AND(at::kBool, x.scalar_type(), "largest", [&] {
+        const scalar_t* p = x.data_ptr<scalar_t>();
+        out = at::scalar_tensor(*std::max_element(p, p + x.numel()), x.options());
+      });
+      return out;
+    }
+    """
+    module = cpp_extension.load_inline(
+        "rl_test_parts", source, functions=["muladd", "largest"], build_directory=str(tmp_path)
+    )
+    x = torch.arange(4.0)
+    assert module.muladd(x, x, 0.5).tolist() == [0.5, 1.5, 4.5, 9.5]
+    assert module.largest(torch.tensor([1, 7, 3])).item() == 7
+    assert module.largest(torch.tensor([False, True])).item() is True

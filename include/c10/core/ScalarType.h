@@ -1,0 +1,4 @@
+// Dtypes, by libtorch's name.
+#pragma once
+
+#include <torch/torch.h>

@@ -1,0 +1,4 @@
+// Everything, under another of libtorch's names.
+#pragma once
+
+#include <torch/torch.h>
