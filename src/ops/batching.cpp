@@ -224,14 +224,17 @@ std::vector<Value> leading(const Call& c, const Rule& rule) {
 std::vector<Value> dims(const Call& c, const Rule& rule) {
   const Value* const sizes = input_sizes(c);
   bool numbers = sizes == nullptr;
+  bool lone_number = false;  // one that meets vectors, as a row of one element
   // The gradient of an op on a number, which counts as one element.
   const bool of_number = !numbers && sizes->get<DimVector>().empty();
   const Value* wanted = nullptr;
   size_t at = 0;
   for (size_t i = 0; i < c.arguments.size(); i++) {
     if ((rule.covers >> i & 1) != 0) {
-      c.arguments[i].for_each_tensor(
-          [&](const Tensor& t) { numbers &= !t.defined() || t.dim() == 0; });
+      c.arguments[i].for_each_tensor([&](const Tensor& t) {
+        numbers &= !t.defined() || t.dim() == 0;
+        lone_number |= sizes == nullptr && t.defined() && t.dim() == 0;
+      });
     }
     if (std::string_view(c.function.arguments[i].name) == "dim") {
       wanted = &c.arguments[i];
@@ -251,10 +254,12 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
       }
     }
   }
-  if (numbers || of_number) {
+  lone_number &= !numbers;
+  if (numbers || of_number || lone_number) {
     for (size_t i = 0; i < arguments.size(); i++) {
       if ((rule.covers >> i & 1) != 0) {
-        arguments[i].change_tensors([](const Tensor& t) { return t.unsqueeze(1); });
+        arguments[i].change_tensors(
+            [&](const Tensor& t) { return lone_number && t.dim() > 1 ? t : t.unsqueeze(1); });
       }
     }
   }
@@ -278,6 +283,11 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
       DimVector sizes = {c.batch};
       if (of_number) {
         return t.reshape({c.batch});
+      }
+      if (lone_number) {
+        // Where there is a form in place, a result is like self; else like the indices.
+        const Value& like = c.arguments[find_op(str(c.name(), "_")) != nullptr ? 0 : at + 1];
+        return rank_of(like) == 0 ? t.reshape({c.batch}) : t;
       }
       if (!numbers && everything && keepdim) {
         sizes.resize(static_cast<size_t>(rank) + 1, 1);

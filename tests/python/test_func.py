@@ -238,3 +238,35 @@ def test_slices_are_scattered_into_what_they_share(scatter):
     x, sources = torch.randn(4, 3), torch.randn(5, 3)
     expected = torch.stack([scatter(x, s) for s in sources])
     assert torch.equal(torch.vmap(lambda s: scatter(x, s))(sources), expected)
+
+
+@pytest.mark.parametrize("width", [None, 1, 2])
+@pytest.mark.parametrize("size", [None, 1])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, i, s: torch.gather(x, 0, i),
+        lambda x, i, s: torch.scatter(x, 0, i, s),
+        lambda x, i, s: torch.scatter(x, -1, i, 2.0),
+        lambda x, i, s: torch.scatter_add(x, 0, i, s),
+        lambda x, i, s: torch.scatter_reduce(x, 0, i, s, "amax"),
+        lambda x, i, s: torch.index_select(x, 0, i),
+        lambda x, i, s: torch.index_fill(x, 0, i, 2.0),
+        lambda x, i, s: torch.index_add(x, 0, i, s),
+        lambda x, i, s: torch.take(x, i),
+    ],
+)
+def test_slices_that_are_numbers_meet_vectors(f, size, width):
+    """A number counts as a vector of one element along a dimension, for indices too."""
+
+    def shape(n):
+        return () if n is None else (n,)
+
+    x, s = torch.randn(3, *shape(size)), torch.randn(3, *shape(width))
+    i = torch.zeros(3, *shape(width), dtype=torch.int64)
+    try:
+        expected = torch.stack([f(*slices) for slices in zip(x, i, s, strict=True)])
+    except (RuntimeError, IndexError):
+        return  # not as one slice either
+    found = torch.vmap(f)(x, i, s)
+    assert found.shape == expected.shape and torch.equal(found, expected)
