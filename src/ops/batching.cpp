@@ -325,7 +325,7 @@ std::vector<Value> formula(const Call& c, const Rule& rule) {
       std::any_of(c.function.arguments.begin(), c.function.arguments.end(), is_dim);
   // A number counts as one element where a dimension is named.
   const bool number = has_dims && c.arguments[0].is<Tensor>() && rank_of(c.arguments[0]) == 0;
-  if (number) {
+  if (has_dims) {
     for (Value& v : arguments) {
       v.change_tensors([](const Tensor& t) { return t.dim() == 1 ? t.unsqueeze(1) : t; });
     }
