@@ -164,8 +164,7 @@ const char* run_dots(const Gemm& g) {
   if (g.k < 32 || (few > 16 && (g.k < 128 || few * g.k > 1 << 17))) {
     return "many rows and columns, or short sums";
   }
-  if (few > few_rows &&
-      (blocked_kernels().has_pairs(g.dtype) || onednn::matmul_refusal(g) == nullptr)) {
+  if (few > few_rows && is_multiplied_by_processor(g)) {
     return "the processor multiplies this dtype itself";
   }
   const auto dots = [](const Gemm& tile) { small_gemm_kernels().dots(tile); };
@@ -448,6 +447,10 @@ void scale(const Gemm& g) {
 }
 
 }  // namespace
+
+bool is_multiplied_by_processor(const Gemm& problem) {
+  return blocked_kernels().has_pairs(problem.dtype) || onednn::matmul_refusal(problem) == nullptr;
+}
 
 std::string Gemm::describe() const {
   std::string text = str("matmul ", dtype, " ", m, "x", n, "x", k);

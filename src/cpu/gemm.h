@@ -41,5 +41,7 @@ struct Gemm {
 };
 
 void gemm(const Gemm& problem);
+// Whether the processor has products of these 16-bit floats.
+bool is_multiplied_by_processor(const Gemm& problem);
 
 }  // namespace rushlight::cpu

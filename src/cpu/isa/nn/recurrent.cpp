@@ -384,20 +384,33 @@ void cell_backward(Cell kind, T (*__restrict gates)[lanes<T>], T* __restrict inn
   }
 }
 
-// to = a.T @ b over all rows, in the tensor's dtype.
+// to = a.T @ b over all rows, in the tensor's dtype: of 16-bit floats, too, where the processor
+// multiplies them.
 template <class S, class T>
 void sum_over_rows(const Tensor& to, const T* a, int64_t m, const T* b, int64_t n, int64_t rows) {
-  const Scratch<T> sums(std::is_same_v<S, T> ? 0 : m * n);
-  T* target = sums;
-  if constexpr (std::is_same_v<S, T>) {
-    target = to.data<T>();
-  }
   Gemm g{.dtype = dtype_of_v<T>, .m = m, .n = n, .k = rows, .a = {}, .b = {}, .c = {}};
   g.a = {const_cast<T*>(a), 1, m};
   g.b = {const_cast<T*>(b), n, 1};
-  g.c = {target, n, 1};
-  gemm(g);
-  if constexpr (!std::is_same_v<S, T>) {
+  if constexpr (std::is_same_v<S, T>) {
+    g.c = {to.data<T>(), n, 1};
+    gemm(g);
+  } else {
+    Gemm narrow = g;
+    narrow.dtype = dtype_of_v<S>;
+    narrow.c = {to.data<S>(), n, 1};
+    if (is_multiplied_by_processor(narrow)) {
+      const Scratch<S> narrow_a(rows * m);
+      const Scratch<S> narrow_b(rows * n);
+      write_run(narrow_a.data(), a, rows * m);
+      write_run(narrow_b.data(), b, rows * n);
+      narrow.a.data = narrow_a.data();
+      narrow.b.data = narrow_b.data();
+      gemm(narrow);
+      return;
+    }
+    const Scratch<T> sums(m * n);
+    g.c = {sums.data(), n, 1};
+    gemm(g);
     write_run(to.data<S>(), sums.data(), m * n);
   }
 }
