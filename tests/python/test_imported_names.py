@@ -199,6 +199,10 @@ def test_small_names():
     pairs, context = _pytree._dict_flatten_with_keys({"a": 1})
     assert pairs == [(_pytree.MappingKey("a"), 1)] and context == ["a"]
     assert _pytree._list_flatten_with_keys([7])[0] == [(_pytree.SequenceKey(0), 7)]
+    values, keys = _pytree._dict_flatten({"a": 1})
+    assert _pytree._dict_unflatten(values, keys) == {"a": 1}
+    assert _pytree._tuple_unflatten(*_pytree._list_flatten((1, 2))) == (1, 2)
+    assert _pytree._list_unflatten([1], None) == [1]
     assert np_str_obj_array_pattern.search("<U3") and not np_str_obj_array_pattern.search("<f4")
     assert _collate_fn_t is not None and _worker_init_fn_t is not None
     assert torch.serialization.MAP_LOCATION is not None
