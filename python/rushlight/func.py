@@ -62,6 +62,11 @@ def functional_call(
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
     else:
+        if not isinstance(parameter_and_buffer_dicts, (list, tuple)):
+            raise ValueError(
+                "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but "
+                f"got {type(parameter_and_buffer_dicts)}"
+            )
         given = {}
         for names in parameter_and_buffer_dicts:
             for name, value in names.items():
