@@ -24,8 +24,8 @@ op("_recurrent_layer(Tensor gates, Tensor hidden, Tensor? cell, Tensor weight_hh
        "computes them again without.", own=True,
    jvp="twice: its steps are one kernel",
    batch={"gates, hidden, cell":
-          "batched_recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes, "
-          "mode, reverse, batch_first, keep, batch)",
+          "batched_recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, "
+          "batch_sizes, mode, reverse, batch_first, keep, batch)",
           "": "slices: each slice has weights of its own"},
    autocast="lower")
 op("_recurrent_layer_backward(Tensor grad_output, Tensor grad_hidden, Tensor grad_cell, Tensor "

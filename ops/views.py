@@ -43,7 +43,8 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         f"{symbol}_scatter",
         ", Tensor src",
         "Tensor",
-        "const Tensor whole = room_for(self, src); return put_in_view(whole, $view(whole$rest), src);",
+        "const Tensor whole = room_for(self, src); "
+        "return put_in_view(whole, $view(whole$rest), src);",
         variants="function out",
         doc=f"A copy with `src` in place of what `{symbol}` gives.",
     )

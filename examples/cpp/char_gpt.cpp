@@ -44,8 +44,8 @@ struct BlockImpl : nn::Module {
     for (torch::Tensor& part : parts) {
       part = part.view({n, length, heads, width / heads}).transpose(1, 2);
     }
-    const torch::Tensor mixed = torch::scaled_dot_product_attention(
-        parts[0], parts[1], parts[2], {}, 0.0, /*is_causal=*/true);
+    const torch::Tensor mixed = torch::scaled_dot_product_attention(parts[0], parts[1], parts[2],
+                                                                    {}, 0.0, /*is_causal=*/true);
     x = x + proj(mixed.transpose(1, 2).reshape({n, length, width}));
     return x + down(torch::gelu(up(norm2(x))));
   }

@@ -233,7 +233,7 @@ class OpOverloadPacket:
         self._made: dict[str, OpOverload] = {}
 
     def _add(self, overload):
-        self._rows[overload._overloadname] = None
+        self._rows[overload._overloadname] = (-1, overload._overloadname)  # no row of the registry
         self._made[overload._overloadname] = overload
 
     def overloads(self):

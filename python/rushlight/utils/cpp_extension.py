@@ -40,9 +40,7 @@ def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
     """Folders of headers: rushlight's, and pybind11's where it is installed."""
     paths = [str(_PACKAGE / "include")] if torch_include_dirs else []
     if importlib.util.find_spec("pybind11") is not None:
-        import pybind11  # pyright: ignore[reportMissingImports]
-
-        paths.append(pybind11.get_include())
+        paths.append(importlib.import_module("pybind11").get_include())
     return paths
 
 
