@@ -420,6 +420,20 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const 
   return _group_norm(input, weight, bias, group, eps);
 }
 
+namespace {
+// What is written in the scope may have been made before the transform that runs.
+class Outside {
+ public:
+  Outside() : transforming_(std::exchange(tls.transforming, false)) {}
+  ~Outside() { tls.transforming = transforming_; }
+  Outside(const Outside&) = delete;
+  Outside& operator=(const Outside&) = delete;
+
+ private:
+  bool transforming_;
+};
+}  // namespace
+
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                      const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
                      double momentum, double eps, bool) {
@@ -443,6 +457,8 @@ Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bi
                                            mean, var, use_input_stats, momentum, eps, true);
   if (use_input_stats) {
     const NoGradGuard no_grad;
+    // A function that is differentiated may update statistics that it captures, as batch_norm does.
+    const Outside transforms;
     if (running_mean.defined()) {
       running_mean.copy_(mean.reshape({images, channels}).mean(DimVector{0}));
     }

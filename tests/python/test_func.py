@@ -270,3 +270,14 @@ def test_slices_that_are_numbers_meet_vectors(f, size, width):
         return  # not as one slice either
     found = torch.vmap(f)(x, i, s)
     assert found.shape == expected.shape and torch.equal(found, expected)
+
+
+def test_statistics_that_a_function_captures_are_updated():
+    mean, var = torch.zeros(3), torch.ones(3)
+    x = torch.randn(2, 3, 4, 4)
+    torch.func.grad(lambda a: torch.nn.functional.instance_norm(a, mean, var).square().sum())(x)
+    expected = [torch.zeros(3), torch.ones(3)]
+    torch.nn.functional.instance_norm(x, *expected)
+    assert torch.equal(mean, expected[0]) and torch.equal(var, expected[1])
+    with pytest.raises(RuntimeError, match="running_mean"):
+        torch.vmap(lambda a: torch.nn.functional.instance_norm(a, mean, var))(torch.stack([x, x]))
