@@ -1,11 +1,13 @@
 """What the processes of the tests of `DistributedDataParallel` do."""
 
 import copy
+import pickle
+import warnings
 
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
-from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks
+from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 
 from .distributed_workers import expect
@@ -114,6 +116,56 @@ def unused(rank):
     expect("not needed", RuntimeError, DDP, frozen)
     expect("same model across all ranks", RuntimeError, DDP, nn.Linear(2, 2, bias=rank == 0))
     expect("appears not to match", RuntimeError, DDP, nn.Linear(2, 2 + rank))
+
+
+def thin(rank):
+    """PowerSGD: exact where the rank is enough, equal everywhere, and it learns where it is not."""
+    size = dist.get_world_size()
+
+    def train(hook, steps, rows, **settings):
+        """Losses of all samples, gradients of the last step, and the hook's state."""
+        model = DDP(network(), bucket_cap_mb=0.002)
+        state = powerSGD_hook.PowerSGDState(None, start_powerSGD_iter=2, **settings)
+        if hook is not None:
+            model.register_comm_hook(state, hook)
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        losses = []
+        for _ in range(steps):
+            x, y = samples(0)
+            losses.append(nn.functional.mse_loss(model.module(x), y).item())
+            model.zero_grad()
+            mine = (t.chunk(size)[rank][:rows] for t in (x, y))
+            nn.functional.mse_loss(model(next(mine)), next(mine)).backward()
+            optimizer.step()
+        grads = [p.grad for p in model.parameters()]
+        assert same_everywhere([*model.parameters(), *grads])
+        return losses, grads, state
+
+    # One sample a process: gradients of rank 1, their mean has rank 2.
+    for options in (
+        {},
+        {"orthogonalization_epsilon": 1e-12},
+        {"batch_tensors_with_same_shape": True},
+    ):
+        _, got, state = train(
+            powerSGD_hook.powerSGD_hook, 5, 1, matrix_approximation_rank=2, **options
+        )
+        for one, want in zip(got, train(None, 5, 1)[1], strict=True):
+            torch.testing.assert_close(one, want, rtol=2e-2, atol=1e-3)
+        rate, before, after = state.compression_stats()
+        assert state.iter == 5 and before > 2 * after > 0 and rate == before / after
+    for hook in (powerSGD_hook.powerSGD_hook, powerSGD_hook.batched_powerSGD_hook):
+        losses, _, state = train(hook, 60, None)
+        assert losses[-1] < 0.9 * losses[0], (losses[0], losses[-1])
+        assert len(state.error_dict) > 1, state.error_dict.keys()
+        without = train(hook, 6, None, use_error_feedback=False, warm_start=False)[2]
+        assert not without.error_dict
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = pickle.loads(pickle.dumps(state))
+    assert again.iter == state.iter and again.process_group is None
+    assert torch.equal(again.q_memory_dict[0], state.q_memory_dict[0])
+    expect("start_powerSGD_iter", ValueError, powerSGD_hook.PowerSGDState, None, 1, 1)
 
 
 def hooks(rank):

@@ -55,6 +55,7 @@ def test_without_gloo(monkeypatch):
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 
 
+@pytest.mark.skipif(not dist.is_gloo_available(), reason="built without Gloo")
 def test_what_cannot_begin():
     with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
         dist.init_process_group("gloo")

@@ -19,6 +19,7 @@ pytestmark = [
         "equals_one_process",
         "unused",
         "hooks",
+        "thin",
         "normalised",
         "differentiable",
         "shown",

@@ -1,7 +1,7 @@
-"""What stands for the names of `distributed` until there is distributed training.
+"""What stands for the names of `distributed` that are not written yet.
 
-Programs import them, ask with `isinstance` and `is_available()`, and go on alone; whoever calls one
-is told by its name that it is not there.
+Programs import them, ask with `isinstance`, and go on; whoever calls one is told by its name that
+it is not there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from rushlight import _refused
 
-_WHY = "programs run in one process (torch.distributed.is_available() is False)"
+_WHY = "docs/distributed.md says which parts of distributed training are there"
 
 
 def function(name: str) -> Any:

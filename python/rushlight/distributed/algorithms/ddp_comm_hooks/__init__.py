@@ -1,4 +1,4 @@
-"""How gradients are exchanged: the names, which refuse."""
+"""How gradients are exchanged; that of local SGD refuses."""
 
 from __future__ import annotations
 
