@@ -471,9 +471,14 @@ RL_INLINE complex<double> pow(complex<double> a, complex<double> b) {
 
 namespace rushlight::math {
 
+// A complex factor would make NaN of an infinite part, by its own part that is 0.
+template <class T>
+RL_INLINE complex<T> scaled(complex<T> z, double factor) {
+  return {z.re * T(factor), z.im * T(factor)};
+}
 template <class T>
 RL_INLINE complex<T> exp2(complex<T> z) {
-  return exp(z * complex<T>(T(0.6931471805599453)));
+  return exp(scaled(z, 0.6931471805599453));
 }
 template <class T>
 RL_INLINE complex<T> expm1(complex<T> z) {
@@ -484,17 +489,17 @@ RL_INLINE complex<T> expm1(complex<T> z) {
 }
 template <class T>
 RL_INLINE complex<T> log2(complex<T> z) {
-  return log(z) * complex<T>(T(1.4426950408889634));
+  return scaled(log(z), 1.4426950408889634);
 }
 template <class T>
 RL_INLINE complex<T> log10(complex<T> z) {
-  return log(z) * complex<T>(T(0.4342944819032518));
+  return scaled(log(z), 0.4342944819032518);
 }
 template <class T>
 RL_INLINE complex<T> log1p(complex<T> z) {
   // |1 + z|^2 - 1 = 2 a + a^2 + b^2, which does not cancel for small z.
   const T square = z.re * (T(2) + z.re) + z.im * z.im;
-  const complex<T> plain = log(complex<T>(T(1)) + z);
+  const complex<T> plain = log(complex<T>(T(1) + z.re, z.im));  // keeps the sign of a zero
   const bool is_small = abs(z.re) + abs(z.im) < T(0.5);
   return {is_small ? T(0.5) * log1p(square) : plain.re, plain.im};
 }
