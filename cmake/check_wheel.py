@@ -9,7 +9,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-LARGEST_WHEEL = 30e6
+LARGEST_WHEEL = 32e6
 LARGEST_INSTALLED = 110e6
 NEEDED = [
     "rushlight/_C.pyi",
