@@ -9,6 +9,10 @@ op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    sparse="mm", doc="The product of two matrices.",
    jvp="multilinear", batch="batched_mm(self, mat2, batch)",
    autocast="lower")
+op("_int_mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
+   variants="function out", grad="none",
+   batch="batched_int_mm(self, mat2, batch)",
+   doc="The product of a matrix of int8 or uint8 and one of int8, in int32.")
 op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"},
    ref="numpy.matmul",
@@ -100,8 +104,6 @@ composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, S
           variants="function method inplace out",
           doc="beta * self + alpha * the sum of all products batch1 @ batch2.",
           autocast="lower")
-composite("_int_mm(Tensor self, Tensor mat2) -> Tensor", variants="function out", grad="none",
-          doc="The product of two matrices of int8, in int32.")
 composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
           listed=True, doc="The product of several matrices, in the cheapest order.",
           autocast="lower")

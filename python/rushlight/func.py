@@ -6,7 +6,8 @@ differentiated by what is around it. `vmap` computes all slices together.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._forward_transforms import hessian, jacfwd, jvp, linearize
@@ -20,6 +21,10 @@ from rushlight._transforms import (
 )
 from rushlight._vmap import vmap
 from rushlight.nn.utils import stateless
+
+if TYPE_CHECKING:
+    from rushlight import Tensor
+    from rushlight.nn import Module, ModuleList
 
 __all__ = [
     "debug_unwrap",
@@ -93,7 +98,9 @@ def replace_all_batch_norm_modules_(root):
     return root
 
 
-def stack_module_state(models):
+def stack_module_state(
+    models: Sequence[Module] | ModuleList,
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
     """The parameters and the buffers of several like modules, stacked by name, as two dicts."""
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")

@@ -42,7 +42,8 @@ struct Tile {
 
 // Tiles of whole units, at most `largest`: halved while there are few of them and they are worth
 // it.
-Tile choose_tile(const Gemm& g, Tile unit, Tile largest, int64_t least) {
+Tile choose_tile(const Gemm& g, Tile unit, Tile largest, int64_t least,
+                 int64_t pieces = enough_pieces) {
   const Tile units = {ceil_div(g.m, unit.rows), ceil_div(g.n, unit.columns)};
   const auto fit = [](int64_t all, int64_t most) { return ceil_div(all, ceil_div(all, most)); };
   Tile tile = {fit(units.rows, largest.rows / unit.rows),
@@ -50,7 +51,7 @@ Tile choose_tile(const Gemm& g, Tile unit, Tile largest, int64_t least) {
   const int64_t work = work_of(g);
   while (tile.rows > 1 || tile.columns > 1) {
     const int64_t tiles = ceil_div(units.rows, tile.rows) * ceil_div(units.columns, tile.columns);
-    if (g.batch * tiles >= enough_pieces || work / tiles < 2 * least) {
+    if (g.batch * tiles >= pieces || work / tiles < 2 * least) {
       break;
     }
     const bool tall = tile.rows * unit.rows >= tile.columns * unit.columns;
@@ -86,8 +87,9 @@ void put_bias(Gemm& tile) {
 // Calls f(tile, first row, first column) for every tile, in parallel.
 template <class F>
 void for_tiles(const Gemm& g, const F& f, Tile unit = {4, 16},
-               Tile largest = {INT64_MAX, INT64_MAX}, int64_t least = least_work) {
-  const Tile tile = choose_tile(g, unit, largest, least);
+               Tile largest = {INT64_MAX, INT64_MAX}, int64_t least = least_work,
+               int64_t pieces = enough_pieces) {
+  const Tile tile = choose_tile(g, unit, largest, least, pieces);
   const int64_t rows = ceil_div(g.m, tile.rows);
   const int64_t columns = ceil_div(g.n, tile.columns);
   const int64_t grain = std::max<int64_t>(1, least * rows * columns / work_of(g));
@@ -455,6 +457,24 @@ bool is_multiplied_by_processor(const Gemm& problem) {
 std::string Gemm::describe() const {
   std::string text = str("matmul ", dtype, " ", m, "x", n, "x", k);
   return batch == 1 ? text : str(text, ", batch ", batch);
+}
+
+bool bytes_gemm(const Gemm& problem, ScalarType a) {
+  Gemm g = problem;
+  normalize_strides(g.a, g.m, g.k);
+  normalize_strides(g.b, g.k, g.n);
+  normalize_strides(g.c, g.m, g.n);
+  if (g.c.col != 1 || onednn::matmul_bytes_refusal(g) != nullptr) {
+    return false;
+  }
+  const auto multiply = [&](Gemm tile, int64_t row, int64_t column) {
+    tile.a.data = static_cast<char*>(g.a.data) + row * g.a.row;
+    tile.b.data = static_cast<char*>(g.b.data) + column * g.b.col;
+    onednn::matmul_bytes(tile, a);
+  };
+  // Sums of integers are the same however they are cut, so that a thread may take one large tile.
+  for_tiles(g, multiply, {16, 16}, {INT64_MAX, INT64_MAX}, least_work_16_bit, get_num_threads());
+  return true;
 }
 
 void gemm(const Gemm& problem) {

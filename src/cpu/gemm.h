@@ -41,6 +41,9 @@ struct Gemm {
 };
 
 void gemm(const Gemm& problem);
+// c = a @ b of one matrix each, where a holds int8 or uint8, b int8 and c (the problem's dtype)
+// int32. False, and nothing done, where no way takes it.
+bool bytes_gemm(const Gemm& problem, ScalarType a);
 // Whether the processor has products of these 16-bit floats.
 bool is_multiplied_by_processor(const Gemm& problem);
 

@@ -63,7 +63,10 @@ const char* matmul_refusal(const Gemm& g) {
   return nullptr;
 }
 
-void matmul(const Gemm& g) {
+namespace {
+
+// Factors of these types, one matrix, on the calling thread.
+void multiply(const Gemm& g, dnnl::memory::data_type a_type, dnnl::memory::data_type b_type) {
   using dnnl::memory;
   const OneThread one;
   struct Plan {
@@ -74,7 +77,8 @@ void matmul(const Gemm& g) {
     dnnl::matmul primitive;
   };
   const bool add = !g.beta.equal(0);
-  const std::array<int64_t, 10> key = {static_cast<int64_t>(g.dtype),
+  const std::array<int64_t, 11> key = {static_cast<int64_t>(g.dtype),
+                                       static_cast<int64_t>(a_type),
                                        g.m,
                                        g.n,
                                        g.k,
@@ -85,10 +89,9 @@ void matmul(const Gemm& g) {
                                        g.c.row,
                                        add};
   Plan& plan = cached<Plan>(key, [&] {
-    const memory::data_type type = data_type(g.dtype);
-    const memory::desc a({g.m, g.k}, type, {g.a.row, g.a.col});
-    const memory::desc b({g.k, g.n}, type, {g.b.row, g.b.col});
-    const memory::desc c({g.m, g.n}, type, {g.c.row, 1});
+    const memory::desc a({g.m, g.k}, a_type, {g.a.row, g.a.col});
+    const memory::desc b({g.k, g.n}, b_type, {g.b.row, g.b.col});
+    const memory::desc c({g.m, g.n}, data_type(g.dtype), {g.c.row, 1});
     dnnl::primitive_attr attributes = own_scratchpad();
     if (add) {
       dnnl::post_ops ops;
@@ -104,6 +107,26 @@ void matmul(const Gemm& g) {
                                         {DNNL_ARG_DST, memory(plan.c, cpu_engine(), g.c.data)},
                                         {DNNL_ARG_SCRATCHPAD, scratchpad.memory}});
 }
+
+}  // namespace
+
+void matmul(const Gemm& g) { multiply(g, data_type(g.dtype), data_type(g.dtype)); }
+
+const char* matmul_bytes_refusal(const Gemm& g) {
+  set_up();
+  static const int isa = static_cast<int>(dnnl_get_effective_cpu_isa());
+  const auto has = [](dnnl_cpu_isa_t set) { return (isa & set) == static_cast<int>(set); };
+  // Without these instructions oneDNN adds products up in 16 bits, which saturate.
+  if (!has(dnnl_cpu_isa_avx512_core_vnni) && !has(dnnl_cpu_isa_avx2_vnni)) {
+    return "the processor does not multiply bytes into 32 bits";
+  }
+  if (g.k == 0) {
+    return "nothing to add up";
+  }
+  return has_leading(g) ? nullptr : "strides";
+}
+
+void matmul_bytes(const Gemm& g, ScalarType a) { multiply(g, data_type(a), data_type(kInt8)); }
 
 std::string version() {
   const dnnl_version_t* const v = dnnl_version();
@@ -123,6 +146,8 @@ constexpr const char* absent = "built without oneDNN";
 std::string version() { return ""; }
 const char* matmul_refusal(const Gemm&) { return absent; }
 void matmul(const Gemm&) {}
+const char* matmul_bytes_refusal(const Gemm&) { return absent; }
+void matmul_bytes(const Gemm&, ScalarType) {}
 const char* convolve_refusal(const Conv&) { return absent; }
 void convolve(const Conv& c) { conv_kernels().forward(c); }
 const char* convolve_weight_backward_refusal(const Conv&) { return absent; }

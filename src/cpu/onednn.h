@@ -16,6 +16,9 @@ RL_API std::string version();
 // The 16-bit floats, where the processor multiplies them itself; one matrix, on the calling thread.
 const char* matmul_refusal(const Gemm& problem);
 void matmul(const Gemm& tile);
+// Bytes times int8 in int32 (`bytes_gemm` of cpu/gemm.h), on the calling thread.
+const char* matmul_bytes_refusal(const Gemm& problem);
+void matmul_bytes(const Gemm& tile, ScalarType a);
 
 // Whole convolutions, parallel over pieces of them.
 const char* convolve_refusal(const Conv& problem);

@@ -47,9 +47,13 @@ inline dnnl::stream& cpu_stream() {
 }
 
 inline dnnl::memory::data_type data_type(ScalarType t) {
-  return t == kFloat32    ? dnnl::memory::data_type::f32
-         : t == kBFloat16 ? dnnl::memory::data_type::bf16
-                          : dnnl::memory::data_type::f16;
+  using type = dnnl::memory::data_type;
+  return t == kFloat32    ? type::f32
+         : t == kBFloat16 ? type::bf16
+         : t == kFloat16  ? type::f16
+         : t == kInt32    ? type::s32
+         : t == kUInt8    ? type::u8
+                          : type::s8;
 }
 
 inline dnnl::primitive_attr own_scratchpad() {

@@ -326,6 +326,14 @@ Tensor one_batch(const Tensor& t) {
 void cuda::mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   multiply("mm", out, self, mat2, 0, 1);
 }
+void cuda::_int_mm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
+  const auto widened = [](const Tensor& t) {
+    const Tensor wide = make_empty(t.sizes(), kInt32, t.device());
+    copy_raw(wide, t);
+    return wide;
+  };
+  multiply("_int_mm", out, widened(self), widened(mat2), 0, 1);
+}
 void cuda::bmm(const Tensor& out, const Tensor& self, const Tensor& mat2) {
   multiply("bmm", out, self, mat2, 0, 1);
 }

@@ -310,6 +310,16 @@ Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {
   return self.matmul(mat2);
 }
 
+Tensor batched_int_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {
+  check_rank("_int_mm", self, 2);
+  check_rank("_int_mm", mat2, 2);
+  if (mat2.size(0) == 1) {
+    const Tensor rows = whole(self, batch).flatten(0, 1);
+    return _int_mm(rows, mat2.squeeze(0)).unflatten(0, {batch, self.size(1)});
+  }
+  return whole(self, batch).to(kInt32).bmm(whole(mat2, batch).to(kInt32));
+}
+
 Tensor batched_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
                        const Scalar& beta, const Scalar& alpha, int64_t batch) {
   const DimVector sizes = {batch, batch1.size(1), batch1.size(2), batch2.size(3)};

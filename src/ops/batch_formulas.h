@@ -48,6 +48,7 @@ Tensor batched_embedding_backward(const Tensor& grad_output, const Tensor& indic
 Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch);
 Tensor batched_mv(const Tensor& self, const Tensor& vec);
 Tensor batched_dot(const Tensor& self, const Tensor& tensor);
+Tensor batched_int_mm(const Tensor& self, const Tensor& mat2, int64_t batch);
 Tensor batched_baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
                        const Scalar& beta, const Scalar& alpha, int64_t batch);
 Tensor batched_linear(const Tensor& input, const Tensor& weight, const Tensor& bias);

@@ -44,6 +44,19 @@ OutSpec mm(Tensor& self, Tensor& mat2) {
   return {{self.size(0), mat2.size(1)}, self.dtype()};
 }
 
+OutSpec _int_mm(Tensor& self, Tensor& mat2) {
+  RL_CHECK(self.dim() == 2, "_int_mm: Expected self to be of dimension 2 but got ", self.dim());
+  RL_CHECK(mat2.dim() == 2, "_int_mm: Expected mat2 to be of dimension 2 but got ", mat2.dim());
+  RL_CHECK(self.dtype() == kInt8 || self.dtype() == kUInt8,
+           "_int_mm: Expected self dtype to be int8 or uint8 but got ", self.dtype());
+  RL_CHECK(mat2.dtype() == kInt8, "_int_mm: Expected mat2 dtype to be of type int8 but got ",
+           mat2.dtype());
+  RL_CHECK(self.size(1) == mat2.size(0),
+           "_int_mm: self.size(1) needs to match mat2.size(0) but got ", self.size(1), " and ",
+           mat2.size(0));
+  return {{self.size(0), mat2.size(1)}, kInt32};
+}
+
 OutSpec bmm(Tensor& self, Tensor& mat2) {
   check_batches(self, mat2);
   RL_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", enum_name(self.dtype()),
@@ -267,16 +280,6 @@ Tensor outer(const Tensor& self, const Tensor& vec2) {
 }
 
 Tensor ger(const Tensor& self, const Tensor& vec2) { return self.outer(vec2); }
-
-Tensor _int_mm(const Tensor& self, const Tensor& mat2) {
-  RL_CHECK(self.dim() == 2, "Expected self to be of dimension 2 but got ", self.dim());
-  RL_CHECK(mat2.dim() == 2, "Expected mat2 to be of dimension 2 but got ", mat2.dim());
-  RL_CHECK(self.dtype() == kInt8, "Expected self to be of type int8 but got ", self.dtype());
-  RL_CHECK(mat2.dtype() == kInt8, "Expected mat2 to be of type int8 but got ", mat2.dtype());
-  RL_CHECK(self.size(1) == mat2.size(0), "self.size(1) needs to match mat2.size(0) but got ",
-           self.size(1), " and ", mat2.size(0));
-  return self.to(kInt32).mm(mat2.to(kInt32));
-}
 
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
             const Scalar& alpha) {

@@ -6,7 +6,7 @@ _BMM = ["x(2, 2, 3), x(2, 3, 2)", "x(2, 3, 4), x(2, 4, 5)", "x(5, 8, 8), x(5, 8,
 
 SAMPLES = {
     "tensordot": ["x(2, 3), x(3, 4), [1], [0]", "x(2, 3, 4), x(4, 3, 2), [1, 2], [1, 0]", "x(2, 3), x(4), [], []", "x(3), x(3), [0], [0]", "x(2, 0), x(0, 3), [1], [0]"],
-    "_int_mm": ["ints(2, 3, high=9, low=-9).to(m.int8), ints(3, 4, high=9).to(m.int8)", "ints(20, 33, high=127, low=-128).to(m.int8), ints(17, 33, high=9).to(m.int8).t()"],
+    "_int_mm": ["ints(2, 3, high=9, low=-9).to(m.int8), ints(3, 4, high=9).to(m.int8)", "ints(20, 33, high=127, low=-128).to(m.int8), ints(17, 33, high=127, low=-128).to(m.int8).t()", "ints(70, 300, high=255).to(m.uint8), ints(300, 40, high=127, low=-128).to(m.int8)", "ints(5, 8, high=255).to(m.uint8)[:, ::2], ints(4, 6, high=9).to(m.int8)[:, ::2]", "ints(3, 0, high=9).to(m.int8), ints(0, 2, high=9).to(m.int8)"],
     "mm": _MM,
     "bmm": _BMM,
     "mv": ["x(3, 4), x(4)", "x(40, 33), x(33)", "x(2, 0), x(0)"],
@@ -52,6 +52,9 @@ REFERENCES = {
     "bilinear": "np.einsum('...i,oij,...j->...o', input1, weight, input2) + (0 if bias is None else bias)",
 }
 ERRORS = {
+    "_int_mm": [("x(2, 3), x(3, 4)", RuntimeError, "Expected self dtype to be int8 or uint8"),
+                ("x(2, 3).to(m.int8), x(3, 4).to(m.uint8)", RuntimeError, "Expected mat2 dtype to be of type int8"),
+                ("x(2, 3).to(m.int8), x(4, 4).to(m.int8)", RuntimeError, "self.size.1. needs to match mat2.size.0. but got 3 and 4")],
     "tensordot": [("x(2, 3), x(2, 3), [0], [1]", RuntimeError, "contracted dimensions need to match, but first has size 2 in dim 0 and second has size 3 in dim 1"),
                   ("x(2, 3), x(2, 3), [0, 0], [0, 1]", RuntimeError, "appears multiple times"), ("x(2, 3), x(2, 3), [0], [0, 1]", RuntimeError, "should have the same length"),
                   ("x(2), x(2).double(), [0], [0]", RuntimeError, "same dtype")],

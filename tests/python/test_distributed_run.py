@@ -138,7 +138,7 @@ def test_two_machines(tmp_path):
 def test_no_process_is_left(tmp_path):
     program = """
     import os, time
-    print(os.getpid(), flush=True)
+    os.write(1, b"%d\\n" % os.getpid())  # in one piece, as two write to one pipe
     time.sleep(100)
     """
     for number in (signal.SIGTERM, signal.SIGKILL):

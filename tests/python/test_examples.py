@@ -44,3 +44,18 @@ def test_style(tmp_path):
 def test_private_gradients(capsys):
     assert load("per_sample_gradients").train(2, 1.0, 0.5, 1.0, 100) > 0.8
     assert "of fresh points are right" in capsys.readouterr().out
+
+
+def test_meta_learning():
+    losses = load("maml").train(300, 25, 0.01, 5, 10)
+    assert losses[1] < 0.9 * losses[0] and losses[5] < losses[1]
+
+
+def test_ensemble(capsys):
+    known, between = load("ensemble").train(5, 300, 100)
+    assert between > 2 * known
+    assert "loss" in capsys.readouterr().out
+
+
+def test_tangent_kernel():
+    assert load("tangent_kernel").main(4096, 200, 0.05) < 0.05
