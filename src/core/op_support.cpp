@@ -430,7 +430,7 @@ void fill_out(const char* op, const Tensor& out, const Tensor& made, bool any_sh
   check_no_internal_overlap(op, out);
   Tensor values = made;
   if (any_shape && out.numel() == made.numel()) {
-    values = make_view(made, {.sizes = out.sizes(), .contiguous = true});
+    values = make_view(made, {.sizes = out.sizes(), .strides = {}, .contiguous = true});
   } else if (any_shape) {
     resize_out(out, made.sizes());
   } else if (out.sizes() != made.sizes()) {

@@ -34,7 +34,10 @@ Ref<TensorImpl> TensorImpl::make(Storage storage, ScalarType dtype, Device devic
 }
 
 void TensorImpl::release() const {
-  if (!drop()) {
+  // References are taken from references, but by a node that keeps the gradient and by an object
+  // that this owns. Where there is neither, the last owner is alone and needs no atomic write.
+  const bool alone = use_count() == 1 && autograd() == nullptr && !owns_python_;
+  if (!alone && !drop()) {
     return;
   }
   if (owns_python_ && python_release_hook != nullptr) {

@@ -3,6 +3,9 @@
 // lengths of strings, which Fortran passes last). Workspace sizes are asked of the routine itself.
 #include "cpu/lapack.h"
 
+#include <dlfcn.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -15,69 +18,102 @@ namespace rushlight::cpu::lapack {
 
 namespace {
 
-#define RL_LAPACK_PASTE(a, b) a##b##_
-#define RL_LAPACK_JOIN(a, b) RL_LAPACK_PASTE(a, b)
-#define RL_LAPACK(name) RL_LAPACK_JOIN(RL_BLAS_PREFIX, name)
-#define RL_BLAS_PASTE(a, b) a##b
-#define RL_BLAS_JOIN(a, b) RL_BLAS_PASTE(a, b)
-
 using Symbol = void (*)();
 
 // The four routines of one purpose, by element type.
 struct Family {
   Symbol s, d, c, z;
 };
-#define RL_FAMILY(name, real, cplx)                                                    \
-  extern "C" {                                                                         \
-  void RL_LAPACK(s##real)();                                                           \
-  void RL_LAPACK(d##real)();                                                           \
-  void RL_LAPACK(c##cplx)();                                                           \
-  void RL_LAPACK(z##cplx)();                                                           \
-  }                                                                                    \
-  constexpr Family name = {RL_LAPACK(s##real), RL_LAPACK(d##real), RL_LAPACK(c##cplx), \
-                           RL_LAPACK(z##cplx)};
-RL_FAMILY(potrf_family, potrf, potrf)
-RL_FAMILY(getrf_family, getrf, getrf)
-RL_FAMILY(getrs_family, getrs, getrs)
-RL_FAMILY(getri_family, getri, getri)
-RL_FAMILY(trsm_family, trsm, trsm)
-RL_FAMILY(geqrf_family, geqrf, geqrf)
-RL_FAMILY(orgqr_family, orgqr, ungqr)
-RL_FAMILY(gesdd_family, gesdd, gesdd)
-RL_FAMILY(gesvd_family, gesvd, gesvd)
-RL_FAMILY(syevd_family, syevd, heevd)
-RL_FAMILY(geev_family, geev, geev)
-RL_FAMILY(gels_family, gels, gels)
-RL_FAMILY(gelsy_family, gelsy, gelsy)
-RL_FAMILY(gelsd_family, gelsd, gelsd)
-RL_FAMILY(gelss_family, gelss, gelss)
-RL_FAMILY(sytrf_family, sytrf, sytrf)
-RL_FAMILY(sytrs_family, sytrs, sytrs)
-extern "C" {
-void RL_LAPACK(chetrf)();
-void RL_LAPACK(zhetrf)();
-void RL_LAPACK(chetrs)();
-void RL_LAPACK(zhetrs)();
-void RL_BLAS_JOIN(RL_BLAS_PREFIX, openblas_set_num_threads)(int);
-char* RL_BLAS_JOIN(RL_BLAS_PREFIX, openblas_get_config)();
-}
-// Hermitian real matrices are symmetric.
-constexpr Family hetrf_family = {sytrf_family.s, sytrf_family.d, RL_LAPACK(chetrf),
-                                 RL_LAPACK(zhetrf)};
-constexpr Family hetrs_family = {sytrs_family.s, sytrs_family.d, RL_LAPACK(chetrs),
-                                 RL_LAPACK(zhetrs)};
 
-void set_up() {
-  static const bool done = [] {
-    RL_BLAS_JOIN(RL_BLAS_PREFIX, openblas_set_num_threads)(1);
-    return true;
-  }();
-  static_cast<void>(done);
+// OpenBLAS starts a thread for each processor that the thread which loads it may run on, and these
+// spin for a while. We want none of them: within a scope the calling thread has one processor.
+class OneProcessor {
+ public:
+  OneProcessor() : known_(sched_getaffinity(0, sizeof before_, &before_) == 0) {
+    if (known_) {
+      int first = 0;
+      while (!CPU_ISSET(first, &before_)) {
+        first++;
+      }
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(first, &one);
+      sched_setaffinity(0, sizeof one, &one);
+    }
+  }
+  ~OneProcessor() {
+    if (known_) {
+      sched_setaffinity(0, sizeof before_, &before_);
+    }
+  }
+  OneProcessor(const OneProcessor&) = delete;
+  OneProcessor& operator=(const OneProcessor&) = delete;
+
+ private:
+  cpu_set_t before_;
+  bool known_;
+};
+
+#define RL_STRING_OF(x) #x
+#define RL_STRING(x) RL_STRING_OF(x)
+
+// The library, loaded when it is first asked for: most programs never factorise.
+struct Library {
+  void* handle;
+  Family potrf = family("potrf");
+  Family getrf = family("getrf");
+  Family getrs = family("getrs");
+  Family getri = family("getri");
+  Family trsm = family("trsm");
+  Family geqrf = family("geqrf");
+  Family orgqr = family("orgqr", "ungqr");
+  Family gesdd = family("gesdd");
+  Family gesvd = family("gesvd");
+  Family syevd = family("syevd", "heevd");
+  Family geev = family("geev");
+  Family gels = family("gels");
+  Family gelsy = family("gelsy");
+  Family gelsd = family("gelsd");
+  Family gelss = family("gelss");
+  Family sytrf = family("sytrf");
+  Family sytrs = family("sytrs");
+  Family hetrf = family("sytrf", "hetrf");  // Hermitian real matrices are symmetric
+  Family hetrs = family("sytrs", "hetrs");
+
+  Library() : handle(load()) {
+    reinterpret_cast<void (*)(int)>(find("openblas_set_num_threads"))(1);
+  }
+
+  Symbol find(const std::string& name) const {
+    const std::string spelt = RL_STRING(RL_BLAS_PREFIX) + name;
+    void* const found = dlsym(handle, spelt.c_str());
+    RL_CHECK(found != nullptr, RL_BLAS_LIBRARY, " has no ", spelt);
+    return reinterpret_cast<Symbol>(found);
+  }
+
+ private:
+  static void* load() {
+    const OneProcessor one;
+    void* const handle = dlopen(RL_BLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    RL_CHECK(handle != nullptr,
+             "LAPACK's routines are OpenBLAS's, which cannot be loaded: ", dlerror());
+    return handle;
+  }
+  Family family(const std::string& real, const std::string& cplx) const {
+    return {find("s" + real + "_"), find("d" + real + "_"), find("c" + cplx + "_"),
+            find("z" + cplx + "_")};
+  }
+  Family family(const std::string& name) const { return family(name, name); }
+};
+
+const Library& library() {
+  static const Library loaded;  // again where it could not be loaded
+  return loaded;
 }
 
 template <class T>
-Symbol of(const Family& family) {
-  set_up();
+Symbol of(Family Library::* which) {
+  const Family& family = library().*which;
   if constexpr (std::is_same_v<T, float>) {
     return family.s;
   } else if constexpr (std::is_same_v<T, double>) {
@@ -107,27 +143,28 @@ int wanted(const T& answer) {
 
 }  // namespace
 
-bool available() { return true; }
-std::string config() { return RL_BLAS_JOIN(RL_BLAS_PREFIX, openblas_get_config)(); }
+std::string config() {
+  return reinterpret_cast<char* (*)()>(library().find("openblas_get_config"))();
+}
 
 template <class T>
 int potrf(char uplo, int n, T* a, int lda) {
   int info = 0;
-  fortran(of<T>(potrf_family), &uplo, &n, a, &lda, &info, one_letter);
+  fortran(of<T>(&Library::potrf), &uplo, &n, a, &lda, &info, one_letter);
   return info;
 }
 
 template <class T>
 int getrf(int m, int n, T* a, int lda, int* pivots) {
   int info = 0;
-  fortran(of<T>(getrf_family), &m, &n, a, &lda, pivots, &info);
+  fortran(of<T>(&Library::getrf), &m, &n, a, &lda, pivots, &info);
   return info;
 }
 
 template <class T>
 int getrs(char trans, int n, int nrhs, const T* a, int lda, const int* pivots, T* b, int ldb) {
   int info = 0;
-  fortran(of<T>(getrs_family), &trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, one_letter);
+  fortran(of<T>(&Library::getrs), &trans, &n, &nrhs, a, &lda, pivots, b, &ldb, &info, one_letter);
   return info;
 }
 
@@ -136,10 +173,10 @@ int getri(int n, T* a, int lda, const int* pivots) {
   int info = 0;
   int size = -1;
   T answer{};
-  fortran(of<T>(getri_family), &n, a, &lda, pivots, &answer, &size, &info);
+  fortran(of<T>(&Library::getri), &n, a, &lda, pivots, &answer, &size, &info);
   size = wanted(answer);
   std::vector<T> work(static_cast<size_t>(size));
-  fortran(of<T>(getri_family), &n, a, &lda, pivots, work.data(), &size, &info);
+  fortran(of<T>(&Library::getri), &n, a, &lda, pivots, work.data(), &size, &info);
   return info;
 }
 
@@ -147,7 +184,7 @@ template <class T>
 void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b,
           int ldb) {
   const T alpha(1);
-  fortran(of<T>(trsm_family), &side, &uplo, &trans, &diag, &m, &n, &alpha, a, &lda, b, &ldb,
+  fortran(of<T>(&Library::trsm), &side, &uplo, &trans, &diag, &m, &n, &alpha, a, &lda, b, &ldb,
           one_letter, one_letter, one_letter, one_letter);
 }
 
@@ -156,10 +193,10 @@ int geqrf(int m, int n, T* a, int lda, T* tau) {
   int info = 0;
   int size = -1;
   T answer{};
-  fortran(of<T>(geqrf_family), &m, &n, a, &lda, tau, &answer, &size, &info);
+  fortran(of<T>(&Library::geqrf), &m, &n, a, &lda, tau, &answer, &size, &info);
   size = wanted(answer);
   std::vector<T> work(static_cast<size_t>(size));
-  fortran(of<T>(geqrf_family), &m, &n, a, &lda, tau, work.data(), &size, &info);
+  fortran(of<T>(&Library::geqrf), &m, &n, a, &lda, tau, work.data(), &size, &info);
   return info;
 }
 
@@ -168,10 +205,10 @@ int orgqr(int m, int n, int k, T* a, int lda, const T* tau) {
   int info = 0;
   int size = -1;
   T answer{};
-  fortran(of<T>(orgqr_family), &m, &n, &k, a, &lda, tau, &answer, &size, &info);
+  fortran(of<T>(&Library::orgqr), &m, &n, &k, a, &lda, tau, &answer, &size, &info);
   size = wanted(answer);
   std::vector<T> work(static_cast<size_t>(size));
-  fortran(of<T>(orgqr_family), &m, &n, &k, a, &lda, tau, work.data(), &size, &info);
+  fortran(of<T>(&Library::orgqr), &m, &n, &k, a, &lda, tau, work.data(), &size, &info);
   return info;
 }
 
@@ -191,17 +228,17 @@ int svd(char job, bool plain_qr, int m, int n, T* a, int lda, real_t<T>* s, T* u
   const auto run = [&](T* work, int size) {
     if constexpr (is_complex_v<T>) {
       if (plain_qr) {
-        fortran(of<T>(gesvd_family), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
+        fortran(of<T>(&Library::gesvd), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
                 &size, rwork.data(), &info, one_letter, one_letter);
       } else {
-        fortran(of<T>(gesdd_family), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &size,
+        fortran(of<T>(&Library::gesdd), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &size,
                 rwork.data(), iwork.data(), &info, one_letter);
       }
     } else if (plain_qr) {
-      fortran(of<T>(gesvd_family), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &size,
-              &info, one_letter, one_letter);
+      fortran(of<T>(&Library::gesvd), &job, &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work,
+              &size, &info, one_letter, one_letter);
     } else {
-      fortran(of<T>(gesdd_family), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &size,
+      fortran(of<T>(&Library::gesdd), &job, &m, &n, a, &lda, s, u, &ldu, vt, &ldvt, work, &size,
               iwork.data(), &info, one_letter);
     }
   };
@@ -222,11 +259,11 @@ int eigh(bool vectors, char uplo, int n, T* a, int lda, real_t<T>* w) {
   int int_answer = 0;
   const auto run = [&](T* work, int size, R* rwork, int rsize, int* iwork, int isize) {
     if constexpr (is_complex_v<T>) {
-      fortran(of<T>(syevd_family), &job, &uplo, &n, a, &lda, w, work, &size, rwork, &rsize, iwork,
-              &isize, &info, one_letter, one_letter);
+      fortran(of<T>(&Library::syevd), &job, &uplo, &n, a, &lda, w, work, &size, rwork, &rsize,
+              iwork, &isize, &info, one_letter, one_letter);
     } else {
-      fortran(of<T>(syevd_family), &job, &uplo, &n, a, &lda, w, work, &size, iwork, &isize, &info,
-              one_letter, one_letter);
+      fortran(of<T>(&Library::syevd), &job, &uplo, &n, a, &lda, w, work, &size, iwork, &isize,
+              &info, one_letter, one_letter);
     }
   };
   run(&answer, -1, &real_answer, -1, &int_answer, -1);
@@ -253,8 +290,8 @@ int eig(int n, T* a, int lda, complex<real_t<T>>* w, complex<real_t<T>>* v, int 
     std::vector<R> rwork(2 * count);
     const auto run = [&](T* work, int size) {
       const int leading = v != nullptr ? ldv : 1;
-      fortran(of<T>(geev_family), &left, &right, &n, a, &lda, w, static_cast<T*>(nullptr), &one, v,
-              &leading, work, &size, rwork.data(), &info, one_letter, one_letter);
+      fortran(of<T>(&Library::geev), &left, &right, &n, a, &lda, w, static_cast<T*>(nullptr), &one,
+              v, &leading, work, &size, rwork.data(), &info, one_letter, one_letter);
     };
     run(&answer, -1);
     const int size = wanted(answer);
@@ -267,7 +304,7 @@ int eig(int n, T* a, int lda, complex<real_t<T>>* w, complex<real_t<T>>* v, int 
     std::vector<R> columns(v != nullptr ? count * count : 0);
     const auto run = [&](T* work, int size) {
       const int leading = v != nullptr ? n : 1;
-      fortran(of<T>(geev_family), &left, &right, &n, a, &lda, re.data(), im.data(),
+      fortran(of<T>(&Library::geev), &left, &right, &n, a, &lda, re.data(), im.data(),
               static_cast<T*>(nullptr), &one, columns.data(), &leading, work, &size, &info,
               one_letter, one_letter);
     };
@@ -295,7 +332,7 @@ int eig(int n, T* a, int lda, complex<real_t<T>>* w, complex<real_t<T>>* v, int 
 template <class T>
 int ldl(bool hermitian, int n, T* a, int lda, int* pivots) {
   const char uplo = 'L';
-  const Symbol symbol = of<T>(hermitian ? hetrf_family : sytrf_family);
+  const Symbol symbol = of<T>(hermitian ? &Library::hetrf : &Library::sytrf);
   int info = 0;
   int size = -1;
   T answer{};
@@ -311,8 +348,8 @@ int ldl_solve(bool hermitian, int n, int nrhs, const T* a, int lda, const int* p
               int ldb) {
   const char uplo = 'L';
   int info = 0;
-  fortran(of<T>(hermitian ? hetrs_family : sytrs_family), &uplo, &n, &nrhs, a, &lda, pivots, b,
-          &ldb, &info, one_letter);
+  fortran(of<T>(hermitian ? &Library::hetrs : &Library::sytrs), &uplo, &n, &nrhs, a, &lda, pivots,
+          b, &ldb, &info, one_letter);
   return info;
 }
 
@@ -328,10 +365,10 @@ int lstsq(char driver, int m, int n, int nrhs, T* a, int lda, T* b, int ldb, rea
   std::vector<int> order(static_cast<size_t>(std::max(1, n)));
   const size_t low = static_cast<size_t>(std::min(m, n));
   const auto run = [&](T* work, int size, R* rwork, int* iwork) {
-    const Symbol symbol = of<T>(driver == 'l'   ? gels_family
-                                : driver == 'y' ? gelsy_family
-                                : driver == 'd' ? gelsd_family
-                                                : gelss_family);
+    const Symbol symbol = of<T>(driver == 'l'   ? &Library::gels
+                                : driver == 'y' ? &Library::gelsy
+                                : driver == 'd' ? &Library::gelsd
+                                                : &Library::gelss);
     if (driver == 'l') {
       fortran(symbol, &trans, &m, &n, &nrhs, a, &lda, b, &ldb, work, &size, &info, one_letter);
     } else if constexpr (is_complex_v<T>) {
@@ -377,7 +414,6 @@ namespace {
 
 }  // namespace
 
-bool available() { return false; }
 std::string config() { return ""; }
 
 #define RL_ABSENT(result, name, ...) \

@@ -10,11 +10,10 @@
 
 namespace rushlight::cpu::lapack {
 
-// What OpenBLAS says of itself, its version among it; "" where the build has none.
+// What OpenBLAS says of itself, its version among it; "" where the build has none. Loads it.
 RL_API std::string config();
-// False in a build without OpenBLAS, where every function below raises Error.
-bool available();
 
+// The functions below raise Error where OpenBLAS is absent.
 template <class T>
 int potrf(char uplo, int n, T* a, int lda);
 template <class T>

@@ -176,10 +176,26 @@ def test_settings_are_kept():
     assert torch.backends.mkldnn.enabled
 
 
+def test_import_starts_no_thread_and_loads_no_lapack():
+    program = """
+import os
+import rushlight as torch
+def loaded():
+    return "openblas" in open("/proc/self/maps").read()
+assert len(os.listdir("/proc/self/task")) == 1 and not loaded()
+processors = os.sched_getaffinity(0)
+torch.linalg.inv(torch.eye(3))
+assert loaded() == (torch._C._libraries()["OpenBLAS"] is not None)
+assert len(os.listdir("/proc/self/task")) == 1
+assert os.sched_getaffinity(0) == processors
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_what_is_said_of_the_build_and_the_machine_is_so():
     folder = Path(torch.__file__).parent / "lib"
     assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
-    libraries = torch._C._libraries()
+    libraries = torch._C._libraries()  # asks OpenBLAS, and so loads it
     loaded = Path("/proc/self/maps").read_text()
     assert torch.backends.mkldnn.is_available() == ("libdnnl" in loaded)
     assert (libraries["OpenBLAS"] is not None) == ("openblas" in loaded)
