@@ -184,7 +184,7 @@ def loaded():
     return "openblas" in open("/proc/self/maps").read()
 assert len(os.listdir("/proc/self/task")) == 1 and not loaded()
 processors = os.sched_getaffinity(0)
-torch.linalg.inv(torch.eye(3))
+torch.linalg.eigvalsh(torch.eye(30))
 assert loaded() == (torch._C._libraries()["OpenBLAS"] is not None)
 assert len(os.listdir("/proc/self/task")) == 1
 assert os.sched_getaffinity(0) == processors
