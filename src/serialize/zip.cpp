@@ -83,7 +83,7 @@ void append_64(std::string& out, uint64_t v) { append_number(out, v); }
 // called in steps that fit into the cache.
 template <class Fetch>
 uint32_t checksum(uint64_t size, const Fetch& fetch) {
-  constexpr int64_t share = int64_t{1} << 22;
+  constexpr int64_t share = int64_t{1} << 19;
   constexpr int64_t step = int64_t{1} << 18;
   const int64_t end = static_cast<int64_t>(size);
   std::vector<uint32_t> parts(static_cast<size_t>(num_chunks(0, end, share)));
