@@ -254,6 +254,25 @@ ROWS = (
         "what is reduced is always checked; unused parameters travel with their bucket",
     ),
     Row(
+        "distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.__init__",
+        "cpu_offload backward_prefetch forward_prefetch limit_all_gathers",
+        NO_EFFECT,
+        "parameters are gathered when they are needed, on the device where they are",
+    ),
+    Row(
+        "distributed.fsdp._optim_states.full_optim_state_dict "
+        "distributed.fsdp._optim_states.sharded_optim_state_dict",
+        "optim_input group",
+        NO_EFFECT,
+        "the optimiser knows its parameters, and a unit its group",
+    ),
+    Row(
+        "distributed.fsdp._flat_param._Unshard.forward",
+        "leaves",
+        EFFECT,
+        "autograd records what leads to them",
+    ),
+    Row(
         "distributed.fsdp.wrap.always_wrap_policy distributed.fsdp.wrap.lambda_auto_wrap_policy "
         "distributed.fsdp.wrap.transformer_auto_wrap_policy "
         "distributed.fsdp.wrap.ModuleWrapPolicy.* distributed.fsdp.wrap.CustomPolicy.*",

@@ -1,4 +1,4 @@
-"""Modules whose parameters are spread over processes: settings, and names that refuse."""
+"""Modules whose parameters are spread over processes."""
 
 from __future__ import annotations
 

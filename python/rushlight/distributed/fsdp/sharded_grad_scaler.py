@@ -1,11 +1,45 @@
-"""Gradient scaling over several processes: the name, which refuses."""
+"""Gradient scaling where each process has a part of the gradients."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+from typing import Any
 
-__all__ = [
-    "ShardedGradScaler",
-]
+from rushlight.amp import GradScaler
+from rushlight.distributed import _world
+from rushlight.distributed._kinds import ReduceOp
 
-ShardedGradScaler = _refused.kind("ShardedGradScaler", __name__)
+__all__ = ["ShardedGradScaler"]
+
+
+class ShardedGradScaler(GradScaler):
+    """A `GradScaler` that skips a step on all processes if one has found an infinite gradient."""
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        backoff_factor: float = 0.5,
+        growth_factor: float = 2.0,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+        process_group: Any = None,
+    ) -> None:
+        super().__init__(
+            device,
+            init_scale=init_scale,
+            backoff_factor=backoff_factor,
+            growth_factor=growth_factor,
+            growth_interval=growth_interval,
+            enabled=enabled,
+        )
+        self.process_group = process_group
+
+    def unscale_(self, optimizer) -> None:
+        """Divide the gradients by the scale; what one process finds, all have found."""
+        super().unscale_(optimizer)
+        if not self._enabled:
+            return
+        found = self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+        group = _world._group(self.process_group)
+        for flag in found.values():
+            group.allreduce([flag], op=ReduceOp.MAX).wait()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from rushlight import nn
-from rushlight.distributed import _refused
 
 __all__ = [
     "CustomPolicy",
@@ -19,8 +18,6 @@ __all__ = [
     "transformer_auto_wrap_policy",
     "wrap",
 ]
-
-wrap = _refused.function("torch.distributed.fsdp.wrap.wrap")
 
 
 def always_wrap_policy(*args, **kwargs) -> bool:
@@ -102,8 +99,113 @@ def _or_policy(module, recurse, nonwrapped_numel, policies) -> bool:
     return any(policy(**arguments) for policy in policies)
 
 
+class _Wrapping:
+    """What `wrap` does within `enable_wrap`."""
+
+    kind: Any = None
+    settings: ClassVar[dict[str, Any]] = {}
+
+
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls, **wrapper_kwargs):
-    """Refused: nothing is wrapped yet."""
-    _refused.function("torch.distributed.fsdp.wrap.enable_wrap")(wrapper_cls, wrapper_kwargs)
-    yield
+    """Within it, `wrap` wraps modules by a class, with these arguments."""
+    before = _Wrapping.kind, _Wrapping.settings
+    _Wrapping.kind, _Wrapping.settings = wrapper_cls, wrapper_kwargs
+    try:
+        yield
+    finally:
+        _Wrapping.kind, _Wrapping.settings = before
+
+
+def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
+    """The module, wrapped where it is called within `enable_wrap`."""
+    if _Wrapping.kind is None:
+        return module
+    return _wrap(module, _Wrapping.kind, **{**_Wrapping.settings, **wrap_overrides})
+
+
+def _wrap(module, wrapper_cls, **kwargs):
+    return wrapper_cls(module, **{**kwargs, **getattr(module, "_wrap_overrides", {})})
+
+
+def _replace(root, chosen, kind):
+    """Wrap the modules whose ids are in `chosen` (with their arguments), inner ones first."""
+    done: dict[int, nn.Module] = {}
+
+    def visit(module):
+        if id(module) in done or isinstance(module, kind):
+            return
+        done[id(module)] = module
+        for name, child in module._modules.items():
+            if child is None:
+                continue
+            visit(child)
+            if id(child) in chosen and done[id(child)] is child and child is not root:
+                done[id(child)] = kind(child, **chosen[id(child)])
+            module._modules[name] = done.get(id(child), child)
+
+    visit(root)
+
+
+def _auto_wrap(root, policy, kind, ignored_modules, ignored_params, settings):
+    """Wrap what a policy names within a module, but not the module itself."""
+    if isinstance(policy, (ModuleWrapPolicy, CustomPolicy)):
+        chosen = {}
+        for module in root.modules():
+            if module is root or module in ignored_modules or isinstance(module, kind):
+                continue
+            said = policy(module, False)
+            if not isinstance(said, (bool, dict)):
+                raise ValueError(
+                    f"The lambda_fn passed to CustomPolicy should return False/True or a kwarg "
+                    f"dict, but it returned {said}"
+                )
+            if said is not False:
+                chosen[id(module)] = {**settings, **(said if isinstance(said, dict) else {})}
+        _replace(root, chosen, kind)
+        return
+    _recursive_wrap(
+        root,
+        auto_wrap_policy=policy,
+        wrapper_cls=kind,
+        ignored_modules=ignored_modules,
+        ignored_params=ignored_params,
+        only_wrap_children=True,
+        **settings,
+    )
+
+
+def _recursive_wrap(
+    module,
+    auto_wrap_policy,
+    wrapper_cls,
+    ignored_modules,
+    ignored_params,
+    only_wrap_children=False,
+    **kwargs,
+):
+    """Wrap inner modules first; what they took is not counted again. The module, and how much."""
+    numel = sum(p.numel() for p in _outside(module, wrapper_cls) if p not in ignored_params)
+    if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=numel):
+        return module, 0
+    taken = 0
+    for name, child in module.named_children():
+        if child in ignored_modules or isinstance(child, wrapper_cls):
+            continue
+        wrapped, count = _recursive_wrap(
+            child, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params, **kwargs
+        )
+        module._modules[name] = wrapped
+        taken += count
+    rest = numel - taken
+    if not only_wrap_children and auto_wrap_policy(
+        module=module, recurse=False, nonwrapped_numel=rest
+    ):
+        return _wrap(module, wrapper_cls, **kwargs), numel
+    return module, taken
+
+
+def _outside(module, wrapper_cls):
+    """The parameters of a module that no unit within it has."""
+    within = {id(p) for m in module.modules() if isinstance(m, wrapper_cls) for p in m.parameters()}
+    return [p for p in module.parameters() if id(p) not in within]

@@ -1,0 +1,469 @@
+"""The parameters of one wrapped module as one flat tensor, of which each process keeps a part.
+
+Before a forward the parts are gathered; the module then computes with views of the whole, which are
+the results of one autograd node, whose backward reduces all gradients and hands each process its
+part. What backward saves of the whole is its place alone (`saved_places`), so that the whole can go
+after forward and is gathered again once backward asks for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import rushlight
+from rushlight import nn
+from rushlight.autograd import Function, Variable
+from rushlight.autograd.graph import saved_tensors_hooks
+from rushlight.distributed._kinds import AllreduceOptions, ReduceOp, ReduceScatterOptions
+
+__all__ = ["FlatParamHandle", "FlatParameter", "saved_places"]
+
+FLAT_PARAM = "_flat_param"
+
+
+class FlatParameter(nn.Parameter):
+    """A process's part of the parameters of a module, flat."""
+
+
+class Place(NamedTuple):
+    """Where a parameter is: its module, its name there, and its number among the unit's."""
+
+    module: nn.Module
+    name: str
+    fqn: str
+    index: int
+
+
+class _Unshard(Function):
+    """From the parts to all parameters; back, from all gradients to this process's parts."""
+
+    @staticmethod
+    def forward(ctx, handle, again, *leaves):
+        ctx.handle, ctx.again = handle, again
+        ctx.set_materialize_grads(False)
+        views = handle.views()
+        ctx.mark_non_differentiable(
+            *(v for v, grad in zip(views, handle.wants_grad(), strict=True) if not grad)
+        )
+        return tuple(views)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        handle = ctx.handle
+        if not ctx.again:
+            handle.use_parts()
+            handle.release()
+        return (None, None, *handle.reduce(grads))
+
+
+# The gathered tensors there are now, by where their memory begins.
+_gathered: dict[int, FlatParamHandle] = {}
+
+
+def _pack(tensor):
+    handle = _gathered.get(tensor.untyped_storage().data_ptr())
+    if handle is None or handle.full is None or tensor.dtype != handle.full.dtype:
+        return tensor
+    return handle, handle.version(), tensor.storage_offset(), tensor.size(), tensor.stride()
+
+
+def _unpack(packed):
+    if isinstance(packed, rushlight.Tensor):
+        return packed
+    handle, version, offset, size, stride = packed
+    if handle.version() != version:
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace "
+            f"operation: a parameter of {', '.join(handle.fqns)} was written between forward and "
+            "backward"
+        )
+    handle.backward_begins()
+    handle.unshard()
+    return handle.full.as_strided(size, stride, offset)
+
+
+def saved_places():
+    """Within it, of gathered parameters only the place is saved for backward."""
+    return saved_tensors_hooks(_pack, _unpack)
+
+
+class FlatParamHandle:
+    """The flat tensor of some parameters of a module, and this process's part of it.
+
+    Args:
+        module: the module that is wrapped.
+        places: where each parameter is; those that are shared have several places.
+        params: the parameters.
+        group: the processes that share the parts.
+        replicas: the processes that have the same part, or None.
+        sharded: whether a process keeps a part alone.
+        keep: whether the whole stays from forward to backward.
+        use_orig_params: whether modules show each parameter's part instead of one flat parameter.
+        mixed: the dtypes (`MixedPrecision`), or None.
+    """
+
+    def __init__(
+        self, module, places, params, group, replicas, sharded, keep, use_orig_params, mixed
+    ):
+        dtypes = {p.dtype for p in params}
+        if len(dtypes) > 1:
+            raise ValueError(f"Must flatten tensors with uniform dtype but got {dtypes}")
+        if not dtypes.pop().is_floating_point:
+            raise ValueError("Cannot flatten integer dtype tensors")
+        if not use_orig_params and len({p.requires_grad for p in params}) > 1:
+            raise ValueError(
+                "Must flatten tensors with uniform `requires_grad` when `use_orig_params=False`"
+            )
+        self.module, self.places = module, places
+        self.group, self.replicas = group, replicas
+        self.parts_of = group.size() if sharded else 1
+        self.rank = group.rank() if sharded else 0
+        self.sharded, self.keep = sharded, keep
+        self.use_orig_params = use_orig_params
+        self.compute_dtype = (mixed and mixed.param_dtype) or params[0].dtype
+        self.reduce_dtype = (mixed and (mixed.reduce_dtype or mixed.param_dtype)) or params[0].dtype
+        self.shapes = [p.shape for p in params]
+        self.numels = [p.numel() for p in params]
+        self.fqns = [
+            next(place.fqn for place in places if place.index == i) for i in range(len(params))
+        ]
+        self.starts = [sum(self.numels[:i]) for i in range(len(params))]
+        total = sum(self.numels)
+        self.part_size = -(-total // self.parts_of)
+        self.full: Any = None
+        self.syncs = True
+        self.in_backward = False
+        self.held: Any = None  # gradients that no_sync has kept from being reduced
+        self.summoned: Any = None
+        self.hook: Any = None
+        self.hook_state: Any = None
+        with rushlight.no_grad():
+            flat = params[0].new_zeros(self.part_size * self.parts_of)
+            for p, start in zip(params, self.starts, strict=True):
+                flat[start : start + p.numel()].copy_(p.detach().reshape(-1))
+            begin = self.rank * self.part_size
+            self.part = flat[begin : begin + self.part_size].clone() if sharded else flat
+        self.spans = [self._span(i) for i in range(len(params))]
+        if use_orig_params:
+            self.leaves = list(params)
+            self._show_parts()
+        else:
+            flat_param = FlatParameter(self.part, requires_grad=params[0].requires_grad)
+            flat_param._fqns, flat_param._shapes = self.fqns, self.shapes  # type: ignore
+            self.leaves = [flat_param]
+            for place in places:
+                del place.module._parameters[place.name]
+            self._show_flat()
+
+    def _span(self, index):
+        """Of this process's part, what belongs to a parameter."""
+        begin = self.rank * self.part_size
+        start = self.starts[index]
+        first = min(max(start - begin, 0), self.part_size)
+        last = min(max(start + self.numels[index] - begin, 0), self.part_size)
+        return first, last
+
+    @property
+    def flat_param(self):
+        """The part as a parameter; with `use_orig_params` a tensor that its parameters share."""
+        return self.part if self.use_orig_params else self.leaves[0]
+
+    def wants_grad(self):
+        """For each parameter whether it wants a gradient."""
+        if self.use_orig_params:
+            return [p.requires_grad for p in self.leaves]
+        return [self.leaves[0].requires_grad] * len(self.numels)
+
+    def version(self):
+        """A number that grows when the part is written."""
+        return sum(p._version for p in self.leaves)
+
+    # ---- what modules show ----
+
+    def _show_flat(self):
+        self.module._parameters[FLAT_PARAM] = self.leaves[0]
+        for place in self.places:
+            first, last = self.spans[place.index]
+            place.module.__dict__[place.name] = self.part[first:last]
+
+    def _show_parts(self):
+        for p, (first, last) in zip(self.leaves, self.spans, strict=True):
+            p.data = self.part[first:last]
+
+    def use(self, views):
+        """Let the modules compute with these tensors."""
+        for place in self.places:
+            place.module.__dict__[place.name] = views[place.index]
+
+    def use_parts(self):
+        """Let the modules show the parts again."""
+        if self.summoned is not None:
+            return
+        for place in self.places:
+            if self.use_orig_params:
+                place.module.__dict__.pop(place.name, None)
+            else:
+                first, last = self.spans[place.index]
+                place.module.__dict__[place.name] = self.part[first:last]
+
+    # ---- gathering ----
+
+    def gather(self, part, dtype=None):
+        """All processes' parts, one after the other."""
+        part = part.detach() if dtype is None else part.detach().to(dtype)
+        if not self.sharded:
+            return part
+        full = part.new_empty(self.part_size * self.parts_of)
+        self.group._allgather_base(full, part.contiguous()).wait()
+        return full
+
+    def unshard(self):
+        """Have the whole."""
+        if self.full is None:
+            with rushlight.no_grad():
+                self.full = self.gather(self.part, self.compute_dtype)
+            if self.sharded:
+                _gathered[self.full.untyped_storage().data_ptr()] = self
+
+    def release(self):
+        """Let the whole go."""
+        if self.full is not None:
+            _gathered.pop(self.full.untyped_storage().data_ptr(), None)
+            self.full = None
+
+    def views(self):
+        """The parameters in the whole."""
+        with rushlight.no_grad():
+            return self.split(self.full)
+
+    def split(self, flat):
+        """The parameters in a flat tensor, in their shapes."""
+        return [
+            flat[start : start + n].view(shape)
+            for start, n, shape in zip(self.starts, self.numels, self.shapes, strict=True)
+        ]
+
+    def forward_begins(self):
+        """Have the module compute with the whole."""
+        self.unshard()
+        self.use(self._recorded(again=False))
+
+    def _recorded(self, again):
+        if rushlight.is_grad_enabled() and any(p.requires_grad for p in self.leaves):
+            return _Unshard.apply(self, again, *self.leaves)
+        return self.views()
+
+    def forward_ends(self, output_tensors, input_tensors):
+        """Let the whole go, if backward gathers it again; hear when backward begins."""
+        self.use_parts()
+        if not output_tensors:
+            self.release()
+            return
+        if not self.keep:
+            self.release()
+        for t in output_tensors:
+            t.register_hook(self._before_backward)
+        inputs = [t for t in input_tensors if t.requires_grad]
+        if not any(self.wants_grad()) and inputs:
+            # No gradient of a parameter tells the end of this unit's backward, those of inputs do.
+            rushlight.autograd.graph.register_multi_grad_hook(
+                inputs, lambda _grads: (self.use_parts(), self.release())
+            )
+
+    def _before_backward(self, _grad):
+        """Modules that run again in backward find their parameters."""
+        if not self.in_backward:
+            self.backward_begins()
+            self.unshard()
+            with rushlight.enable_grad():
+                self.use(self._recorded(again=True))
+
+    def backward_begins(self):
+        """Hear when this backward ends."""
+        if not self.in_backward:
+            with contextlib.suppress(RuntimeError):  # where no backward runs, nothing ends
+                Variable._execution_engine.queue_callback(self.backward_ends)
+                self.in_backward = True
+
+    def backward_ends(self):
+        """Nothing of the whole stays."""
+        self.in_backward = False
+        self.use_parts()
+        self.release()
+
+    # ---- gradients ----
+
+    def reduce(self, grads):
+        """The gradients of the leaves: the mean over processes, this process's part."""
+        nothing = [None] * len(self.leaves)
+        with rushlight.no_grad():
+            flat = self.part.new_zeros(self.part_size * self.parts_of, dtype=self.reduce_dtype)
+            for slot, grad in zip(self.split(flat), grads, strict=True):
+                if grad is not None:
+                    slot.copy_(grad)
+            if not self.syncs:
+                self.held = flat if self.held is None else self.held.add_(flat)
+                return nothing
+            if self.held is not None:
+                flat, self.held = flat.add_(self.held), None
+            part = self._reduced(flat).to(self.part.dtype)
+        if not self.use_orig_params:
+            return [part]
+        return [
+            part[first:last] if p.requires_grad else None
+            for p, (first, last) in zip(self.leaves, self.spans, strict=True)
+        ]
+
+    def _reduced(self, flat):
+        part = flat.new_empty(self.part_size)
+        if self.hook is not None:
+            if self.sharded:
+                self.hook(self.hook_state, flat, part)
+                return part
+            self.hook(self.hook_state, flat)
+            return flat
+        if self.sharded:
+            opts = ReduceScatterOptions()
+            opts.reduceOp = ReduceOp.AVG
+            self.group._reduce_scatter_base(part, flat, opts).wait()
+        else:
+            part = flat
+        over = self.replicas if self.sharded else self.group
+        if over is not None and over.size() > 1:
+            opts = AllreduceOptions()
+            opts.reduceOp = ReduceOp.AVG
+            over.allreduce([part], opts).wait()
+        return part
+
+    # ---- whole parameters, for programs ----
+
+    @contextlib.contextmanager
+    def summon(self, writeback=True, here=True, offload_to_cpu=False, with_grads=False):
+        """Within it, modules have their whole parameters; `here`: in this process."""
+        if self.summoned is not None:
+            yield
+            return
+        with rushlight.no_grad():
+            full = self.gather(self.part)
+            grad = self._gather_grads() if with_grads else None
+            if not self.sharded and not writeback:
+                full = full.clone()
+            if offload_to_cpu:
+                full = full.cpu()
+        if not here:
+            del full, grad
+            yield
+            return
+        self.summoned = full
+        kept = self._enter(full, grad)
+        try:
+            yield
+        finally:
+            self.summoned = None
+            self._leave(kept, full, grad, writeback)
+
+    def _enter(self, full, grad):
+        views = self.split(full)
+        if not self.use_orig_params:
+            wanted = self.leaves[0].requires_grad
+            params = [nn.Parameter(v, requires_grad=wanted) for v in views]
+            self.module._parameters.pop(FLAT_PARAM, None)
+            for place in self.places:
+                place.module.__dict__.pop(place.name, None)
+                place.module._parameters[place.name] = params[place.index]
+            return None
+        grads = self.split(grad) if grad is not None else [None] * len(views)
+        kept = [p.grad for p in self.leaves]
+        for place in self.places:
+            place.module.__dict__.pop(place.name, None)
+        for p, v, g in zip(self.leaves, views, grads, strict=True):
+            p.grad = None
+            p.data = v
+            p.grad = g
+        return kept
+
+    def _leave(self, kept, full, grad, writeback):
+        begin = self.rank * self.part_size
+        if writeback:
+            with rushlight.no_grad():
+                self._write_back(full)
+        if not self.use_orig_params:
+            for place in self.places:
+                place.module._parameters.pop(place.name, None)
+            self._show_flat()
+            return
+        now = [p.grad for p in self.leaves]
+        for p in self.leaves:
+            p.grad = None
+        self._show_parts()
+        mine = None
+        if grad is not None and writeback:
+            flat = grad.new_zeros(self.part_size * self.parts_of)
+            for slot, g in zip(self.split(flat), now, strict=True):
+                if g is not None:
+                    slot.copy_(g)
+            mine = flat[begin : begin + self.part_size]
+        for i, (p, (first, last)) in enumerate(zip(self.leaves, self.spans, strict=True)):
+            p.grad = kept[i] if mine is None or now[i] is None else mine[first:last].clone()
+
+    def _write_back(self, full):
+        """Take this process's part of parameters that a program may have written or replaced."""
+        whole = full.new_zeros(full.shape) if not self.sharded else full
+        if not self.sharded:
+            whole.copy_(full)
+        seen = set()
+        for place in self.places:
+            if place.index in seen:
+                continue
+            seen.add(place.index)
+            now = place.module._parameters.get(place.name)
+            start, n = self.starts[place.index], self.numels[place.index]
+            if now is not None and now.data_ptr() != whole[start : start + n].data_ptr():
+                whole[start : start + n].copy_(now.detach().reshape(-1))
+        begin = self.rank * self.part_size
+        self.part.copy_(whole[begin : begin + self.part_size])
+
+    def _gather_grads(self):
+        if all(p.grad is None for p in self.leaves):
+            return None
+        return self.gather(self.flat_grad())
+
+    def flat_grad(self):
+        """This process's part of the gradients, flat."""
+        if not self.use_orig_params:
+            return self.leaves[0].grad
+        return self.join([p.grad for p in self.leaves])
+
+    def join(self, pieces):
+        """The part of which each parameter's piece is given."""
+        flat = self.part.new_zeros(self.part_size)
+        for piece, (first, last) in zip(pieces, self.spans, strict=True):
+            if piece is not None and first < last:
+                if flat.dtype != piece.dtype:
+                    flat = flat.to(piece.dtype)
+                flat[first:last].copy_(piece.reshape(-1))
+        return flat
+
+    def applied(self):
+        """Take over what `Module._apply` made of the leaves (another dtype or device)."""
+        with rushlight.no_grad():
+            if self.use_orig_params:
+                fresh = self.leaves[0].detach().new_zeros(self.part_size)
+                for p, (first, last) in zip(self.leaves, self.spans, strict=True):
+                    fresh[first:last].copy_(p.detach())
+                old, self.part = self.part, fresh
+                grads = [p.grad for p in self.leaves]
+                for p in self.leaves:
+                    p.grad = None
+                self._show_parts()
+                for p, grad in zip(self.leaves, grads, strict=True):
+                    p.grad = grad
+            else:
+                old, self.part = self.part, self.leaves[0].data
+                self.use_parts()
+        if self.compute_dtype == old.dtype:
+            self.compute_dtype = self.part.dtype
+        if self.reduce_dtype == old.dtype:
+            self.reduce_dtype = self.part.dtype
+        self.release()
