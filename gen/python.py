@@ -77,7 +77,7 @@ def run_case(op: Op, original: Op) -> list[str]:
     if len(names) > 1 and all(names):
         lines.insert(0, "static PyTypeObject* type = nullptr;")
         named = f'named_result(type, "{op.name}", {{{commas([quoted(n) for n in names])}}})'
-    if "out" in op.forms and "FunctionForm" in forms:
+    if op.python_out and "FunctionForm" in forms:
         i = place(op, "out")
         outs = commas([f"const Tensor& {o}" for o in out_parameters(op)])
         call = f"[&]({outs}) {{ rushlight::{op.name}_out({commas(out_parameters(op), arguments)}); }}"

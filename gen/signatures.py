@@ -32,7 +32,7 @@ def rows(op: Op) -> list[Arg]:
     """The parameters."""
     args = [row for a in taken(op) for row in (OPTIONS if a.type.base == "options" else [a])]
     out = Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True)
-    return [*args, out] if "out" in op.forms else args
+    return [*args, out] if op.python_out else args
 
 
 def forms_of(op: Op) -> list[str]:

@@ -200,6 +200,10 @@ class Op:
         return self.kind == "kernel" and not self.own and not self.inplace_only
 
     @property
+    def python_out(self) -> bool:
+        return "out" in self.forms and "out" in self.variants
+
+    @property
     def has_options(self) -> bool:
         """Whether it is a factory: dtype, layout, device and requires_grad can be asked for."""
         return any(a.type.base == "options" for a in self.args)

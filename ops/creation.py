@@ -6,8 +6,8 @@ _function = "function"
 _both = "function out"
 
 composite("empty(int[] size, *, options, MemoryFormat? memory_format=None) -> Tensor",
-          variants=_function,
-          doc="Uninitialised memory.", cpp_out=True, sparse="empty",
+          variants=_both,
+          doc="Uninitialised memory.", sparse="empty",
           overloads=["empty.memory_format(size, options, memory_format)"])
 composite("empty_strided(int[] size, int[] stride, *, options) -> Tensor", variants=_function,
           doc="Uninitialised memory with given strides.", cpp_out=True)

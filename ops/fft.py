@@ -7,7 +7,7 @@ points, 2 by the number.
 
 from gen.table import composite, custom, op
 
-_inner = dict(kernel=custom(), variants="function")
+_inner = dict(kernel=custom(), variants="function out")
 
 op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor", **_inner,
    grad={"self": "_fft_c2c(grad, dim, normalization, !forward)"},
@@ -92,7 +92,7 @@ for _name, _more, _doc in (
         _suffix = f"{_windows[-1][0]}_{_named}"
         _windows.append(("beta" if _name == "kaiser" else _suffix, f"{_windows[-1][1]}, {_kind}"))
     composite(f"{_name}_window(int window_length, bool periodic=True{_more}, *, options) -> Tensor",
-              variants="function out",
+              variants="function", cpp_out=True,
               overloads=[f"{_name}_window.{_k}({_a}, options)".replace(".(", "(")
                          for _k, _a in _windows]
                         + [f"{_name}_window.{_k}_out({_a}, out!)".replace("._", ".")

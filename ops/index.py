@@ -144,10 +144,10 @@ op("masked_select(Tensor self, Tensor mask) -> Tensor",
    kernel=dynamic(isa=True, stored=(complex_half, float8)),
    grad={"self": "masked_select_backward(grad, self.sizes(), mask)"},
    doc="The elements where the mask is true.",
-   jvp="linear")
+   jvp="linear", variants="function method out")
 op("nonzero(Tensor self) -> Tensor",
    kernel=dynamic(isa=True, stored=(complex_half,)), grad="none", ref="numpy.argwhere",
-   wrapped=True,
+   variants="function method out", wrapped=True,
    doc="The indices of the elements that are not zero, a row each.")
 composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method",
           doc="`nonzero` as one tensor per dimension.")
@@ -188,7 +188,8 @@ composite("meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]", ref="
 
 # ---- rearranging ----
 
-op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(), grad={"self": "grad.flip(dims)"},
+op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(),
+   variants="function method", grad={"self": "grad.flip(dims)"},
    ref="numpy.flip",
    doc="Elements in reverse order along dimensions.",
    jvp="linear", batch="dims")

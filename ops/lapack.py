@@ -93,8 +93,8 @@ op("linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True
    batch="aligned")
 composite("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
           "unitriangular=False) "
-          "-> (Tensor solution, Tensor cloned_coefficient)", variants="function method",
-          doc="X with A X = self for a triangular A, and a copy of A.", cpp_out=True,
+          "-> (Tensor solution, Tensor cloned_coefficient)", variants="function method out",
+          doc="X with A X = self for a triangular A, and a copy of A.",
           overloads=["triangular_solve.X(self, A, upper, transpose, unitriangular, X!, M!)"],
           autocast={"cpu": "float32"})
 op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
@@ -116,8 +116,8 @@ op("_linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)
    jvp="twice: it differs between wide and tall matrices", batch="matrices")
 composite("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) "
           "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
-          variants="function",
-          doc="X that makes |self X - b| least.", cpp_out=True,
+          variants="function out",
+          doc="X that makes |self X - b| least.",
           autocast={"cpu": "float32"})
 op("_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian=False) -> Tensor", **_inner,
    grad={"self": "pinv_backward(grad, result, self)"},
@@ -184,7 +184,8 @@ composite("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool
 # ---- singular values and eigenvalues ----
 
 op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
-   "-> (Tensor U, Tensor S, Tensor Vh)", **_inner, undefined_grads=True,
+   "-> (Tensor U, Tensor S, Tensor Vh)", kernel=custom(isa=False), variants=_free,
+   undefined_grads=True,
    grad={"A": "svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh)"},
    doc="`linalg.svd`; U and Vh are empty if not wanted.",
    overloads=["_linalg_svd.U(A, full_matrices, compute_uv, driver, U!, S!, Vh!)"],
@@ -203,7 +204,7 @@ composite("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, 
           overloads=["svd.U(self, some, compute_uv, U!, S!, V!)"],
           autocast={"cpu": "float32"})
 op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor "
-   "eigenvectors)", **_inner,
+   "eigenvectors)", kernel=custom(isa=False), variants=_free,
    undefined_grads=True,
    grad={"A": "eigh_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)"},
    doc="`linalg.eigh`; vectors are empty if not wanted.",
@@ -359,7 +360,8 @@ composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", vari
           ref="numpy.vander", doc="Rows of powers, the highest first.")
 composite("kron(Tensor self, Tensor other) -> Tensor", variants=_both, ref="numpy.kron",
           doc="Every element of self times other, in blocks.")
-composite("trace(Tensor self) -> Tensor", variants="function method out", ref="numpy.trace",
+composite("trace(Tensor self) -> Tensor", variants="function method", cpp_out=True,
+          ref="numpy.trace",
           doc="The sum of a matrix's diagonal.",
           autocast={"cpu": "float32"})
 composite("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",

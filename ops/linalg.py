@@ -128,6 +128,6 @@ for _name, _arguments, _factors in (
     ("baddbmm", "Tensor self, Tensor batch1, Tensor batch2", ", *, Scalar beta=1, Scalar alpha=1"),
 ):
     composite(f"{_name}.dtype({_arguments}, ScalarType out_dtype{_factors}) -> Tensor",
-              variants="function", cpp_out=True,
+              variants="function out",
               doc=f"`{_name}` of 16-bit matrices, summed and given as out_dtype: float32, or "
                   f"theirs.")

@@ -111,7 +111,7 @@ composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None,
           autocast={"cpu": "float32", "accelerator": "refused"})
 composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
           "Tensor? pos_weight=None, "
-          "int reduction=1) -> Tensor", variants="function out",
+          "int reduction=1) -> Tensor", variants="function", cpp_out=True,
           doc="`binary_cross_entropy` of sigmoid(self).",
           autocast="float32")
 composite("multilabel_soft_margin_loss(Tensor self, Tensor target, Tensor? weight=None, int "

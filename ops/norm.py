@@ -10,7 +10,7 @@ op("native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
    "running_var, "
    "bool training, float momentum, float eps) -> (Tensor output, Tensor save_mean, Tensor "
    "save_invstd)",
-   kernel=custom(), variants="function", nondiff=("save_mean", "save_invstd"),
+   kernel=custom(), variants="function out", nondiff=("save_mean", "save_invstd"),
    grad={"input, weight, bias": "batch_norm_backward(grad_output, input, weight, running_mean, "
                                 "running_var, save_mean, "
          "save_invstd, training, eps, mask)"},

@@ -101,11 +101,11 @@ def _division(name, **keys):
 composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
           number_first=True,
           doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).",
-          cpp_out=True,
           overloads=["div.Tensor_mode(self, other, rounding_mode)",
                      "div.Scalar_mode(self, Scalar other, rounding_mode)",
                      "div.out_mode(self, other, rounding_mode, out!)",
-                     "div.Scalar_mode_out(self, Scalar other, rounding_mode, out!)"])
+                     "div.Scalar_mode_out(self, Scalar other, rounding_mode, out!)"],
+          variants="function method out")
 composite("div_.mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor(a!)",
           variants="method inplace", doc="`div` with a rounding mode, in place.",
           overloads=["div_.Tensor_mode(self, other, rounding_mode)",
@@ -156,8 +156,8 @@ op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor",
               "pow.Tensor_Scalar_out(self, Scalar exponent, out!)",
               "pow.Tensor_Tensor_out(self, Tensor exponent, out!)"],
    autocast={"accelerator": "float32"})
-composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function",
-          doc="A number to the power of a tensor.", cpp_out=True,
+composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function out",
+          doc="A number to the power of a tensor.",
           autocast={"accelerator": "float32"})
 composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor",
           variants="function method out", doc="`pow` in float64 or complex128.",
@@ -303,8 +303,8 @@ op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, inplace_funct
               "xlogy_.Scalar_Other(self, Scalar other)", "xlogy_.Tensor(self, Tensor other)",
               "xlogy.OutScalar_Other(self, Scalar other, out!)",
               "xlogy.OutTensor(self, Tensor other, out!)"])
-composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function",
-          doc="`xlogy` of a number.", cpp_out=True,
+composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function out",
+          doc="`xlogy` of a number.",
           overloads=["xlogy.OutScalar_Self(self, other, out!)"])
 op("logaddexp(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating, complex_),
    grad={"self": "grad / (1 + exp(other - self)).conj()",
@@ -562,11 +562,12 @@ composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)
 # ---- activations ----
 
 op("relu(Tensor self) -> Tensor", kernel=pointwise(real), functional=True,
+   variants="function method inplace",
    grad={"self": "threshold_backward(grad, result, 0)"},
    sparse="values", doc="max(self, 0).")
 op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real),
    functional=True, inplace_function=True,
-   variants="function inplace", grad={"self": "threshold_backward(grad, self, threshold)"},
+   variants="function inplace out", grad={"self": "threshold_backward(grad, self, threshold)"},
    doc="self above the threshold, else value.")
 op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
    kernel=pointwise(real),
@@ -673,7 +674,8 @@ op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", **_backwar
    grad={"grad_output": "hardsigmoid_backward(grad, self)", "self": _zero},
    doc="The gradient of `hardsigmoid`.",
    overloads=["hardsigmoid_backward.grad_input(grad_output, self, grad_input!)"])
-op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, variants="function method",
+op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation,
+   variants="function method out",
    functional=True,
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="0 within [-lambd, lambd].")
 op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, nn=True, functional=True,

@@ -114,7 +114,7 @@ composite("normal.float_float(float mean, float std, int[] size, *, Generator? g
           variants=_function, doc="Normal numbers of one mean and deviation.", batch="random")
 composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
           "generator=None) -> Tensor",
-          doc="Indices drawn with the probabilities of each row.", cpp_out=True)
+          doc="Indices drawn with the probabilities of each row.", variants="function method out")
 composite("_multinomial(Tensor p, int num_samples, bool replacement=False, *, Generator? "
           "generator=None) -> Tensor", variants="", seen_whole=True, own=True, batch="random",
           doc="`multinomial` of rows that lie in any number of dimensions.")

@@ -37,7 +37,8 @@ op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype
    autocast="float32")
 composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
           "-> Tensor",
-          ref="numpy.nanmean", doc="Mean of the elements that are not NaN.", cpp_out=True)
+          ref="numpy.nanmean", doc="Mean of the elements that are not NaN.",
+          variants="function method out")
 
 # ---- extremes ----
 
@@ -54,8 +55,7 @@ op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor 
    overloads=["max.dim_max(self, dim, keepdim, max!, max_values!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
 composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.",
-          cpp_out=True,
-          overloads=["max.out(self, other, out!)"])
+          overloads=["max.out(self, other, out!)"], variants="function method out")
 op("min(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.min", doc="The smallest element; NaN where one occurs.",
@@ -69,8 +69,7 @@ op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor 
    overloads=["min.dim_min(self, dim, keepdim, min!, min_indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
 composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.",
-          cpp_out=True,
-          overloads=["min.out(self, other, out!)"])
+          overloads=["min.out(self, other, out!)"], variants="function method out")
 op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.max",
    doc="The largest elements over dimensions; equal ones share the gradient.",
@@ -111,7 +110,7 @@ op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
               "all.dims(self, int[]? dim=None, keepdim)", "all.out(self, int dim, keepdim, out!)",
               "all.all_out(self, out!)", "all.dims_out(self, int[]? dim=None, keepdim, out!)"],
    batch="dims")
-op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor",
+op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", variants="function method",
    kernel=custom(stored=(complex_half,)), grad="none",
    ref="numpy.count_nonzero",
    doc="How many elements are not zero.",
@@ -125,9 +124,10 @@ op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor",
 composite("var.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Variance of all elements.",
           overloads=["var(self, unbiased=True)"])
 composite("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
-          doc="Variance over dimensions.", cpp_out=True,
+          doc="Variance over dimensions.",
           overloads=["var.dim(self, dim, unbiased=True, keepdim)",
-                     "var.out(self, dim, unbiased=True, keepdim, out!)"])
+                     "var.out(self, dim, unbiased=True, keepdim, out!)"],
+          variants="function method out")
 op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "var_backward(grad, self, dim, correction, keepdim)"}, ref="numpy.var",
@@ -140,9 +140,10 @@ composite("std.unbiased(Tensor self, bool unbiased) -> Tensor",
           doc="Standard deviation of all elements.",
           overloads=["std(self, unbiased=True)"])
 composite("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
-          doc="Standard deviation over dimensions.", cpp_out=True,
+          doc="Standard deviation over dimensions.",
           overloads=["std.dim(self, dim, unbiased=True, keepdim)",
-                     "std.out(self, dim, unbiased=True, keepdim, out!)"])
+                     "std.out(self, dim, unbiased=True, keepdim, out!)"],
+          variants="function method out")
 op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "std_backward(grad, self, result, dim, correction, keepdim)"}, ref="numpy.std",
@@ -195,7 +196,7 @@ op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim
    autocast={"accelerator": "float32"})
 composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
           "dtype=None) -> Tensor",
-          doc="`linalg_vector_norm`; None is 2.", cpp_out=True, wrapped=True,
+          variants="function method out", doc="`linalg_vector_norm`; None is 2.", wrapped=True,
           overloads=["norm.ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, "
                      "ScalarType dtype)",
                      "norm.ScalarOpt_dtype(self, Scalar? p, *, ScalarType dtype)",

@@ -27,7 +27,7 @@ op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarTyp
    batch="dims")
 op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) "
    "-> Tensor",
-   kernel=custom(), variants="function",
+   kernel=custom(), variants="function out",
    grad={"grad_output": "grad - (grad * output.exp()).sum(dim, true)",
          "output": "-grad_output.sum(dim, true) * output.exp() * grad"},
    doc="Derivative of log_softmax: grad_output - exp(output) * sum(grad_output).",

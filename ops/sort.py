@@ -16,7 +16,8 @@ composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor value
           overloads=["sort.values(self, dim, descending, values!, indices!)"])
 composite("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
           "Tensor",
-          doc="Where the sorted elements stood; equal ones keep their order.", cpp_out=True)
+          doc="Where the sorted elements stood; equal ones keep their order.",
+          variants="function method out")
 composite("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", ref="numpy.argsort",
           doc="Where the sorted elements stood.")
 composite("msort(Tensor self) -> Tensor", variants="function method out",
@@ -90,8 +91,8 @@ op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, b
    batch="batched_searchsorted(sorted_sequence, self, out_int32, right, side, sorter, batch)")
 composite("searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
           "right=False, "
-          "str? side=None, Tensor? sorter=None) -> Tensor", variants="function",
-          doc="`searchsorted` of one number.", cpp_out=True)
+          "str? side=None, Tensor? sorter=None) -> Tensor", variants="function out",
+          doc="`searchsorted` of one number.")
 composite("bucketize(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
           "Tensor",
           variants="function out", ref="numpy.digitize",

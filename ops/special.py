@@ -45,8 +45,8 @@ op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
    overloads=["special_zeta(self, Tensor other)", "special_zeta.other_scalar(self, Scalar other)",
               "special_zeta.other_scalar_out(self, Scalar other, out!)",
               "special_zeta.out(self, Tensor other, out!)"])
-composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
-          doc="`zeta` of a number.", cpp_out=True)
+composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function out",
+          doc="`zeta` of a number.")
 
 # Derivatives of random numbers by parameters, src/kernels/gamma_random.h.
 op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
@@ -92,10 +92,10 @@ for _name, _doc in {
     "airy_ai": "The Airy function Ai.",
 }.items():
     op(f"special_{_name}(Tensor x) -> Tensor", **_plain, doc=_doc)
-composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function", grad="none",
-          doc="`i0`.", cpp_out=True)
-composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function", grad="none",
-          doc="`special.i1`.", cpp_out=True)
+composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function out", grad="none",
+          doc="`i0`.")
+composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function out", grad="none",
+          doc="`special.i1`.")
 
 # ---- what stands elsewhere, under the names of rushlight.special ----
 
@@ -126,8 +126,8 @@ composite("special_xlogy(Tensor self, Tensor|Scalar other) -> Tensor", variants=
                      "special_xlogy.other_scalar(self, Scalar other)",
                      "special_xlogy.out(self, Tensor other, out!)",
                      "special_xlogy.other_scalar_out(self, Scalar other, out!)"])
-composite("special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
-          doc="`xlogy` of a number.", cpp_out=True)
+composite("special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function out",
+          doc="`xlogy` of a number.")
 
 # ---- error functions ----
 
@@ -156,8 +156,9 @@ op("special_xlog1py(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
               "special_xlog1py.other_scalar(self, Scalar other)",
               "special_xlog1py.other_scalar_out(self, Scalar other, out!)",
               "special_xlog1py.out(self, Tensor other, out!)"])
-composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function",
-          doc="`xlog1py` of a number.", cpp_out=True)
+composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor",
+          variants="function out",
+          doc="`xlog1py` of a number.")
 
 # ---- orthogonal polynomials; n is the degree ----
 

@@ -45,6 +45,7 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         "Tensor",
         "const Tensor whole = room_for(self, src); "
         "return put_in_view(whole, $view(whole$rest), src);",
-        variants="function out",
+        variants="function out" if symbol == "slice" else "function",
+        cpp_out=True,
         doc=f"A copy with `src` in place of what `{symbol}` gives.",
     )

@@ -1,5 +1,7 @@
 """Comparing tensors in tests: `assert_close`; tensors to test with: `make_tensor`."""
 
+import unittest.mock  # noqa: F401  tests name it without importing it, as they may beside PyTorch
+
 from rushlight.testing._comparison import assert_allclose, assert_close
 from rushlight.testing._creation import make_tensor
 
