@@ -273,6 +273,46 @@ ROWS = (
         "autograd records what leads to them",
     ),
     Row(
+        "distributed.checkpoint.planner.*Planner.* distributed.checkpoint.storage.Storage*.* "
+        "distributed.checkpoint.filesystem.FileSystemBase.* "
+        "distributed.checkpoint.stateful.Stateful.load_state_dict",
+        "",
+        EFFECT,
+        "subclasses use them",
+    ),
+    Row(
+        "distributed.checkpoint.default_planner.DefaultLoadPlanner.commit_tensor "
+        "distributed.checkpoint.filesystem.* distributed.checkpoint.format_utils.* "
+        "distributed.checkpoint.staging.DefaultStager.stage",
+        "args kwargs is_coordinator metadata read_item tensor",
+        EFFECT,
+        _PROTOCOL,
+    ),
+    Row(
+        "distributed.checkpoint.filesystem.*FileSystemWriter.__init__",
+        "thread_count per_thread_copy_ahead cache_staged_state_dict",
+        NO_EFFECT,
+        "a process writes one file after the other, from copies made anew",
+    ),
+    Row(
+        "distributed.checkpoint.default_planner.Default*Planner.__init__",
+        "flatten_sharded_tensors dedup_replicated_tensors enable_plan_caching",
+        NO_EFFECT,
+        "what several processes have is written once; plans are made for each save",
+    ),
+    Row(
+        "distributed.checkpoint.staging.BlockingAsyncStager.__init__",
+        "cache_staged_state_dict type_check",
+        NO_EFFECT,
+        "copies are made anew",
+    ),
+    Row(
+        "distributed.checkpoint.state_dict_saver.async_save",
+        "async_checkpointer_type",
+        NO_EFFECT,
+        "a thread saves",
+    ),
+    Row(
         "distributed.fsdp.wrap.always_wrap_policy distributed.fsdp.wrap.lambda_auto_wrap_policy "
         "distributed.fsdp.wrap.transformer_auto_wrap_policy "
         "distributed.fsdp.wrap.ModuleWrapPolicy.* distributed.fsdp.wrap.CustomPolicy.*",

@@ -1,37 +1,57 @@
-"""States spread over files: the names, which refuse."""
+"""Checkpoints of several processes: each writes its part; any number of processes loads them."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+from rushlight.distributed.checkpoint.api import CheckpointException
+from rushlight.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from rushlight.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from rushlight.distributed.checkpoint.hf_storage import (
+    HuggingFaceStorageReader,
+    HuggingFaceStorageWriter,
+)
+from rushlight.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    TensorStorageMetadata,
+)
+from rushlight.distributed.checkpoint.optimizer import load_sharded_optimizer_state_dict
+from rushlight.distributed.checkpoint.planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+)
+from rushlight.distributed.checkpoint.state_dict_loader import load, load_state_dict
+from rushlight.distributed.checkpoint.state_dict_saver import async_save, save, save_state_dict
+from rushlight.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 __all__ = [
+    "BytesStorageMetadata",
+    "CheckpointException",
+    "ChunkStorageMetadata",
     "DefaultLoadPlanner",
     "DefaultSavePlanner",
     "FileSystemReader",
     "FileSystemWriter",
+    "HuggingFaceStorageReader",
+    "HuggingFaceStorageWriter",
+    "LoadPlan",
     "LoadPlanner",
     "Metadata",
+    "ReadItem",
+    "SavePlan",
     "SavePlanner",
     "StorageReader",
     "StorageWriter",
+    "TensorStorageMetadata",
+    "WriteItem",
     "async_save",
     "load",
+    "load_sharded_optimizer_state_dict",
     "load_state_dict",
     "save",
     "save_state_dict",
 ]
-
-DefaultLoadPlanner = _refused.kind("DefaultLoadPlanner", __name__)
-DefaultSavePlanner = _refused.kind("DefaultSavePlanner", __name__)
-FileSystemReader = _refused.kind("FileSystemReader", __name__)
-FileSystemWriter = _refused.kind("FileSystemWriter", __name__)
-LoadPlanner = _refused.kind("LoadPlanner", __name__)
-Metadata = _refused.kind("Metadata", __name__)
-SavePlanner = _refused.kind("SavePlanner", __name__)
-StorageReader = _refused.kind("StorageReader", __name__)
-StorageWriter = _refused.kind("StorageWriter", __name__)
-async_save = _refused.function("torch.distributed.checkpoint.async_save")
-load = _refused.function("torch.distributed.checkpoint.load")
-load_state_dict = _refused.function("torch.distributed.checkpoint.load_state_dict")
-save = _refused.function("torch.distributed.checkpoint.save")
-save_state_dict = _refused.function("torch.distributed.checkpoint.save_state_dict")

@@ -1,10 +1,365 @@
-"""How states are cut, by the module that PyTorch has it in."""
+"""Plans for states of tensors, distributed tensors and what can be pickled."""
 
 from __future__ import annotations
 
-from rushlight.distributed.checkpoint import DefaultLoadPlanner, DefaultSavePlanner
+import dataclasses
+import io
+import math
+from typing import Any
+
+import rushlight
+from rushlight.distributed.checkpoint._dedup_save_plans import dedup_save_plans
+from rushlight.distributed.checkpoint._nested_dict import flatten_state_dict
+from rushlight.distributed.checkpoint._traverse import set_element
+from rushlight.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorStorageMetadata,
+)
+from rushlight.distributed.checkpoint.planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+    WriteItemType,
+)
+from rushlight.distributed.checkpoint.planner_helpers import (
+    _create_default_metadata_only_plan,
+    _create_read_items,
+    _create_write_items,
+    _overlap,
+    in_mesh,
+    is_dtensor,
+)
+from rushlight.distributed.checkpoint.utils import find_state_dict_object
 
 __all__ = [
     "DefaultLoadPlanner",
     "DefaultSavePlanner",
+    "create_default_global_load_plan",
+    "create_default_global_save_plan",
+    "create_default_local_load_plan",
+    "create_default_local_save_plan",
 ]
+
+
+class DefaultSavePlanner(SavePlanner):
+    """Each process offers its tensors, one its bytes; what several have is written once.
+
+    Args:
+        flatten_state_dict: whether what is nested is saved by the names of its leaves.
+        flatten_sharded_tensors: no effect.
+        dedup_replicated_tensors: no effect; what several have is always written once.
+        dedup_save_to_lowest_rank: whether the lowest rank writes it, not who has least to write.
+        enable_plan_caching: no effect.
+    """
+
+    def __init__(
+        self,
+        flatten_state_dict: bool = True,
+        flatten_sharded_tensors: bool = True,
+        dedup_replicated_tensors: bool | None = None,
+        dedup_save_to_lowest_rank: bool = False,
+        enable_plan_caching: bool = False,
+    ) -> None:
+        self.flatten_state_dict = flatten_state_dict
+        self.flatten_sharded_tensors = flatten_sharded_tensors
+        self.dedup_replicated_tensors = dedup_replicated_tensors
+        self.dedup_save_to_lowest_rank = dedup_save_to_lowest_rank
+        self.enable_plan_caching = enable_plan_caching
+        self.mappings: dict[str, tuple] = {}
+
+    def set_up_planner(
+        self,
+        state_dict: dict[str, Any],
+        storage_meta: StorageMeta | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
+        """Take the state."""
+        if self.flatten_state_dict:
+            state_dict, self.mappings = flatten_state_dict(state_dict)
+        self.state_dict = state_dict
+        self.storage_meta = storage_meta
+        self.is_coordinator = is_coordinator
+
+    def create_local_plan(self) -> SavePlan:
+        """What this process could write."""
+        plan = create_default_local_save_plan(self.state_dict, self.is_coordinator)
+        if self.flatten_state_dict:
+            plan = dataclasses.replace(plan, planner_data=self.mappings)
+        self.plan = plan
+        return plan
+
+    def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
+        """What each process writes, and what the checkpoint has."""
+        plans = dedup_save_plans(all_plans, self.dedup_save_to_lowest_rank)
+        global_plan, metadata = create_default_global_save_plan(plans)
+        if self.flatten_state_dict:
+            merged: dict = {}
+            for plan in reversed(plans):
+                merged.update(plan.planner_data or {})
+            metadata = dataclasses.replace(metadata, planner_data=merged)
+        errors = _validate_global_plan(global_plan, metadata)
+        if errors:
+            raise ValueError("Failed to validate global plan: " + "; ".join(errors))
+        self.global_plan, self.metadata = global_plan, metadata
+        return global_plan, metadata
+
+    def finish_plan(self, new_plan: SavePlan) -> SavePlan:
+        """Take the coordinator's plan."""
+        self.plan = new_plan
+        return new_plan
+
+    def resolve_data(self, write_item: WriteItem) -> rushlight.Tensor | io.BytesIO:
+        """The tensor or the bytes of an item."""
+        return self.transform_object(write_item, self.lookup_object(write_item.index))
+
+    def lookup_object(self, index: MetadataIndex) -> Any:
+        """What the state has under an index."""
+        return find_state_dict_object(self.state_dict, index)
+
+    def transform_object(self, write_item: WriteItem, object: Any) -> Any:
+        """What is written of an object: bytes of what is no tensor."""
+        if write_item.type == WriteItemType.BYTE_IO:
+            stream = io.BytesIO()
+            rushlight.save(object, stream)
+            return stream
+        return object
+
+
+class DefaultLoadPlanner(LoadPlanner):
+    """Fills the tensors of a state in place, and puts loaded objects into it.
+
+    Args:
+        flatten_state_dict: whether what is nested was saved by the names of its leaves.
+        flatten_sharded_tensors: no effect.
+        allow_partial_load: whether names may be missing in the checkpoint.
+    """
+
+    original_state_dict: dict[str, Any]
+    mappings: dict[str, tuple]
+
+    def __init__(
+        self,
+        flatten_state_dict: bool = True,
+        flatten_sharded_tensors: bool = True,
+        allow_partial_load: bool = False,
+    ) -> None:
+        self.flatten_state_dict = flatten_state_dict
+        self.flatten_sharded_tensors = flatten_sharded_tensors
+        self.allow_partial_load = allow_partial_load
+        self.original_state_dict, self.mappings = {}, {}
+
+    def set_up_planner(
+        self,
+        state_dict: dict[str, Any],
+        metadata: Metadata | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
+        """Take the state, and what the checkpoint has."""
+        self.original_state_dict = state_dict
+        if self.flatten_state_dict:
+            state_dict, self.mappings = flatten_state_dict(state_dict)
+        self.state_dict = state_dict
+        self.metadata = metadata
+        self.is_coordinator = is_coordinator
+
+    def create_local_plan(self) -> LoadPlan:
+        """What this process reads."""
+        assert self.metadata is not None
+        return create_default_local_load_plan(
+            self.state_dict, self.metadata, not self.allow_partial_load
+        )
+
+    def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
+        """What all processes read."""
+        return create_default_global_load_plan(global_plan)
+
+    def finish_plan(self, central_plan: LoadPlan) -> LoadPlan:
+        """Take the coordinator's plan."""
+        return central_plan
+
+    def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
+        """Put a loaded object into the state."""
+        loaded = rushlight.load(value, weights_only=False)
+        if self.flatten_state_dict:
+            set_element(self.original_state_dict, self.mappings[read_item.dest_index.fqn], loaded)
+        else:
+            self.state_dict[read_item.dest_index.fqn] = loaded
+
+    def resolve_tensor(self, read_item: ReadItem):
+        """Where the numbers of an item go."""
+        return self.transform_tensor(read_item, self.lookup_tensor(read_item.dest_index))
+
+    def commit_tensor(self, read_item: ReadItem, tensor) -> None:
+        """Nothing is left to do: numbers were written in place."""
+
+    def lookup_tensor(self, index: MetadataIndex):
+        """The tensor of the state under an index."""
+        return find_state_dict_object(self.state_dict, index)
+
+    def transform_tensor(self, read_item: ReadItem, tensor):
+        """The box of a tensor that an item fills."""
+        for dim, (begin, length) in enumerate(
+            zip(read_item.dest_offsets, read_item.lengths, strict=True)
+        ):
+            tensor = tensor.narrow(dim, begin, length)
+        return tensor
+
+
+class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
+    """Loads what there is, or what has one of some names, into an empty state."""
+
+    def __init__(self, keys=None, *args, **kwargs):
+        self.keys = keys
+        super().__init__(*args, **kwargs)
+
+    def _should_include_key(self, key: str, metadata: Metadata) -> bool:
+        if self.keys is None or key in self.keys:
+            return True
+        path = (metadata.planner_data or {}).get(key, (key,))
+        return any(".".join(map(str, path[: i + 1])) in self.keys for i in range(len(path)))
+
+    def set_up_planner(
+        self,
+        state_dict: dict[str, Any],
+        metadata: Metadata | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
+        """Make tensors for what the checkpoint has."""
+        if state_dict:
+            raise AssertionError("the state is not empty")
+        if metadata is None:
+            raise AssertionError("metadata must not be None")
+        for name, md in metadata.state_dict_metadata.items():
+            if not self._should_include_key(name, metadata):
+                continue
+            value: Any = "<bytes_io>"
+            if isinstance(md, TensorStorageMetadata):
+                value = rushlight.empty(md.size, dtype=md.properties.dtype)
+            if name in (metadata.planner_data or {}):
+                set_element(state_dict, metadata.planner_data[name], value)
+            else:
+                state_dict[name] = value
+        super().set_up_planner(state_dict, metadata, is_coordinator)
+
+
+def create_default_local_load_plan(
+    state_dict: dict[str, Any], metadata: Metadata, strict: bool = True
+) -> LoadPlan:
+    """What is read to fill this process's part of a state."""
+    items: list[ReadItem] = []
+    for fqn, obj in state_dict.items():
+        md = metadata.state_dict_metadata.get(fqn)
+        if md is None:
+            if strict:
+                raise RuntimeError(f"Missing key in checkpoint state_dict: {fqn}.")
+            continue
+        if (
+            isinstance(md, TensorStorageMetadata)
+            and isinstance(obj, rushlight.Tensor)
+            and md.size != obj.size()
+        ):
+            raise ValueError(
+                f"Size mismatch between saved {md.size} and current: {obj.size()} for {fqn}"
+            )
+        if is_dtensor(obj) and not in_mesh(obj):
+            continue
+        items += _create_read_items(fqn, md, obj)
+    return LoadPlan(items)
+
+
+def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]:
+    """Everybody reads what it planned."""
+    return all_plans
+
+
+def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
+    """What a process could write: its tensors; the coordinator all else, too."""
+    items: list[WriteItem] = []
+    for fqn, obj in state_dict.items():
+        if is_dtensor(obj) and not in_mesh(obj):
+            continue
+        if isinstance(obj, rushlight.Tensor) or is_coordinator:
+            items += _create_write_items(fqn, obj)
+    return SavePlan(items)
+
+
+def create_default_global_save_plan(
+    all_plans: list[SavePlan], rewrite_index_hints: bool = True
+) -> tuple[list[SavePlan], Metadata]:
+    """The plans with hints where a box stands in its tensor's list, and what they make."""
+    found: dict[str, Any] = {}
+    plans = []
+    for plan in all_plans:
+        items = []
+        for item in plan.items:
+            name = item.index.fqn
+            if item.type == WriteItemType.BYTE_IO:
+                found[name] = BytesStorageMetadata()
+                items.append(item)
+                continue
+            data = item.tensor_data
+            assert data is not None
+            md = found.setdefault(
+                name, TensorStorageMetadata(data.properties, data.size, chunks=[])
+            )
+            if rewrite_index_hints:
+                hint = dataclasses.replace(item.index, index=len(md.chunks))
+                item = dataclasses.replace(item, index=hint)
+            items.append(item)
+            md.chunks.append(data.chunk)
+        plans.append(dataclasses.replace(plan, items=items))
+    return plans, Metadata(found)
+
+
+def _create_default_local_metadata(state_dict: dict[str, Any]) -> Metadata:
+    """What a checkpoint of this process alone has."""
+    plan = _create_default_metadata_only_plan(state_dict)
+    return create_default_global_save_plan([plan])[1]
+
+
+def _check_box_overlap(box0: ChunkStorageMetadata, box1: ChunkStorageMetadata) -> bool:
+    return _overlap(box0, box1) is not None
+
+
+def _check_box_bounds(outer_box_size, inner_box: ChunkStorageMetadata) -> bool:
+    return all(
+        begin >= 0 and size >= 0 and begin + size <= whole
+        for whole, begin, size in zip(
+            outer_box_size, inner_box.offsets, inner_box.sizes, strict=True
+        )
+    )
+
+
+def _validate_global_plan(global_plan: list[SavePlan], metadata: Metadata) -> list[str]:
+    """What is wrong with plans: boxes that leave their tensor, overlap, or do not fill it."""
+    errors = []
+    for name, md in metadata.state_dict_metadata.items():
+        if isinstance(md, BytesStorageMetadata) or not md.size:
+            continue
+        volume = 0
+        boxes = sorted(md.chunks, key=lambda box: tuple(box.offsets))
+        open_boxes: list[ChunkStorageMetadata] = []
+        for box in boxes:
+            if not _check_box_bounds(md.size, box):
+                errors.append(f"key:{name} has a box out of bounds: {box}")
+            volume += math.prod(box.sizes)
+            open_boxes = [o for o in open_boxes if o.offsets[0] + o.sizes[0] > box.offsets[0]]
+            errors += [
+                f"key:{name} has boxes that overlap: {o} {box}"
+                for o in open_boxes
+                if _check_box_overlap(o, box)
+            ]
+            open_boxes.append(box)
+        if volume != math.prod(md.size):
+            errors.append(
+                f"key:{name} has boxes of {volume} elements, but the tensor has "
+                f"{math.prod(md.size)}"
+            )
+    return errors

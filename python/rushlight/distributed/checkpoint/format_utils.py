@@ -1,15 +1,137 @@
-"""Between files of one and of several processes: the names, which refuse."""
+"""From checkpoints in folders to files of one state, and back."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+import dataclasses
+import os
+from typing import Any
+
+import rushlight
+from rushlight.distributed import _objects, _world
+from rushlight.distributed.checkpoint._nested_dict import flatten_state_dict
+from rushlight.distributed.checkpoint.default_planner import (
+    DefaultLoadPlanner,
+    _create_default_local_metadata,
+    _EmptyStateDictLoadPlanner,
+)
+from rushlight.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from rushlight.distributed.checkpoint.metadata import Metadata
+from rushlight.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner
+from rushlight.distributed.checkpoint.planner_helpers import _create_chunk_list
+from rushlight.distributed.checkpoint.state_dict_loader import _load_state_dict
+from rushlight.distributed.checkpoint.state_dict_saver import _save_state_dict
+from rushlight.distributed.checkpoint.storage import StorageReader
+from rushlight.futures import Future
 
 __all__ = [
-    "_EmptyStateDictLoadPlanner",
+    "BroadcastingTorchSaveReader",
+    "DynamicMetaLoadPlanner",
     "dcp_to_torch_save",
     "torch_save_to_dcp",
 ]
 
-_EmptyStateDictLoadPlanner = _refused.kind("_EmptyStateDictLoadPlanner", __name__)
-dcp_to_torch_save = _refused.function("torch.distributed.checkpoint.format_utils.dcp_to_torch_save")
-torch_save_to_dcp = _refused.function("torch.distributed.checkpoint.format_utils.torch_save_to_dcp")
+
+def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path) -> None:
+    """A checkpoint of a folder as one file; in one process, with memory for all of it."""
+    state: dict[str, Any] = {}
+    _load_state_dict(
+        state,
+        storage_reader=FileSystemReader(dcp_checkpoint_dir),
+        planner=_EmptyStateDictLoadPlanner(),
+        no_dist=True,
+    )
+    rushlight.save(state, torch_save_path)
+
+
+def torch_save_to_dcp(torch_save_path, dcp_checkpoint_dir) -> None:
+    """One file as a checkpoint of a folder; in one process, with memory for all of it."""
+    state = rushlight.load(torch_save_path, weights_only=False)
+    _save_state_dict(state, storage_writer=FileSystemWriter(dcp_checkpoint_dir), no_dist=True)
+
+
+class BroadcastingTorchSaveReader(StorageReader):
+    """Reads one file on one process and gives all processes their parts.
+
+    Use it with `DynamicMetaLoadPlanner`.
+    """
+
+    def __init__(self, checkpoint_id=None, coordinator_rank: int = 0) -> None:
+        self.checkpoint_id = checkpoint_id
+        self.coordinator_rank = coordinator_rank
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        """Nothing: the planner knows its own tensors."""
+        return Metadata(state_dict_metadata={})
+
+    def set_up_storage_reader(
+        self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
+        """Know who reads."""
+        self.is_coordinator = is_coordinator
+        assert self.checkpoint_id is not None
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        """A plan needs nothing more."""
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        """Plans need nothing more."""
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        """Read the file on one process; everybody takes its parts."""
+        flat: dict[str, Any] = {}
+        if self.is_coordinator:
+            state = rushlight.load(self.checkpoint_id, map_location="cpu", weights_only=False)
+            flat, _ = flatten_state_dict(state)
+        several = _world.is_initialized() and _world.get_world_size() > 1
+        for item in plan.items:
+            if item.type == LoadItemType.BYTE_IO:
+                raise RuntimeError(
+                    f"Non-tensor value identified at {item.storage_index.fqn}. At this time "
+                    f"{type(self).__name__} only supports loading Tensors."
+                )
+            holder = [flat.get(item.storage_index.fqn)]
+            if several:
+                _objects.broadcast_object_list(holder, src=self.coordinator_rank)
+            stored: Any = holder[0]
+            if stored is None:
+                raise RuntimeError(f"The file has no {item.storage_index.fqn}")
+            for dim, (begin, n) in enumerate(zip(item.storage_offsets, item.lengths, strict=True)):
+                stored = stored.narrow(dim, begin, n)
+            target = planner.resolve_tensor(item).detach()
+            target.copy_(stored)
+            planner.commit_tensor(item, target)
+        future: Future[Any] = Future()
+        future.set_result(None)
+        return future
+
+    def reset(self, checkpoint_id=None) -> None:
+        """Begin with a file."""
+        self.checkpoint_id = checkpoint_id
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id) -> bool:
+        """Whether there is such a file."""
+        return os.path.isfile(checkpoint_id)
+
+
+class DynamicMetaLoadPlanner(DefaultLoadPlanner):
+    """Takes what a checkpoint has from the state that is loaded into."""
+
+    def set_up_planner(
+        self,
+        state_dict: dict[str, Any],
+        metadata: Metadata | None = None,
+        is_coordinator: bool = False,
+    ) -> None:
+        """Take the state, and its metadata."""
+        super().set_up_planner(state_dict, metadata, is_coordinator)
+        found = _create_default_local_metadata(self.state_dict)
+        for name, md in found.state_dict_metadata.items():
+            if hasattr(md, "chunks"):
+                whole = rushlight.empty(md.size, device="meta")
+                found.state_dict_metadata[name] = dataclasses.replace(
+                    md, chunks=_create_chunk_list(whole)
+                )
+        self.metadata = found

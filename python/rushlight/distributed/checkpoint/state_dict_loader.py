@@ -1,16 +1,113 @@
-"""Loading states that are spread over files: the names, which refuse."""
+"""Loading states over several processes, of whatever number saved them."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
-from rushlight.distributed.checkpoint import load, load_state_dict
+import warnings
+from typing import Any
 
-__all__ = [
-    "_load_state_dict",
-    "load",
-    "load_state_dict",
-]
-
-_load_state_dict = _refused.function(
-    "torch.distributed.checkpoint.state_dict_loader._load_state_dict"
+from rushlight.distributed.checkpoint.default_planner import (
+    DefaultLoadPlanner,
+    _EmptyStateDictLoadPlanner,
 )
+from rushlight.distributed.checkpoint.state_dict_saver import _alone, _storage_setup
+from rushlight.distributed.checkpoint.stateful import Stateful
+from rushlight.distributed.checkpoint.utils import _all_keys, _DistWrapper
+
+__all__ = ["load", "load_state_dict"]
+
+
+def load(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id=None,
+    storage_reader=None,
+    planner=None,
+    process_group=None,
+    no_dist: bool = False,
+) -> None:
+    """Load a checkpoint into a state: tensors are filled in place, objects are replaced."""
+    alone = _alone(no_dist)
+    reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
+    keys = list(state_dict) if alone else _all_keys(state_dict, process_group)
+    if keys != sorted(keys):
+        keys = sorted(keys, key=str)
+    states = {}
+    for key in keys:
+        if key in state_dict:
+            value = state_dict[key]
+            states[key] = value.state_dict() if isinstance(value, Stateful) else value
+    _load_state_dict(states, reader, process_group, no_dist=alone, planner=planner)
+    for key in keys:
+        if key not in state_dict:
+            continue
+        value = state_dict[key]
+        if isinstance(value, Stateful):
+            value.load_state_dict(states[key])
+        else:
+            state_dict[key] = states[key]
+
+
+def load_state_dict(
+    state_dict,
+    storage_reader,
+    process_group=None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner=None,
+) -> None:
+    """The old form of `load`."""
+    warnings.warn(
+        "'load_state_dict' is deprecated and will be removed in future versions. "
+        "Please use 'load' instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    storage_reader.reset()
+    _load_state_dict(state_dict, storage_reader, process_group, coordinator_rank, no_dist, planner)
+
+
+def _load_state_dict(
+    state_dict,
+    storage_reader,
+    process_group=None,
+    coordinator_rank: int = 0,
+    no_dist: bool = False,
+    planner=None,
+) -> None:
+    together = _DistWrapper(process_group, not no_dist, coordinator_rank)
+    planner = planner or DefaultLoadPlanner()
+
+    def local_step():
+        metadata = storage_reader.read_metadata()
+        planner.set_up_planner(state_dict, metadata, together.is_coordinator)
+        storage_reader.set_up_storage_reader(metadata, together.is_coordinator)
+        return storage_reader.prepare_local_plan(planner.create_local_plan())
+
+    def global_step(plans):
+        return storage_reader.prepare_global_plan(planner.create_global_plan(plans))
+
+    plan = together.reduce_scatter("plan", local_step, global_step)
+
+    def read():
+        storage_reader.read_data(planner.finish_plan(plan), planner).wait()
+
+    together.all_gather("read", read)
+
+
+def _load_state_dict_from_keys(
+    keys=None, *, checkpoint_id=None, storage_reader=None, process_group=None
+) -> dict[str, Any]:
+    """What a checkpoint has under some names, or all of it."""
+    alone = _alone(False)
+    reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
+    if isinstance(keys, str):
+        keys = {keys}
+    states: dict[str, Any] = {}
+    _load_state_dict(
+        states,
+        reader,
+        process_group,
+        no_dist=alone,
+        planner=_EmptyStateDictLoadPlanner(keys=keys or None),
+    )
+    return states

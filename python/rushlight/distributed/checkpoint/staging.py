@@ -1,0 +1,102 @@
+"""Copies of states, so that saving can go on while training does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import rushlight
+
+__all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOptions"]
+
+
+def copied(value: Any) -> Any:
+    """The same structure with copies of its tensors on the CPU."""
+    if isinstance(value, rushlight.Tensor):
+        if hasattr(value, "placements"):
+            return value.detach().clone()
+        return value.detach().to("cpu", copy=True)
+    if isinstance(value, dict):
+        return {key: copied(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [copied(part) for part in value]
+    if isinstance(value, tuple):
+        parts = [copied(part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
+
+
+@runtime_checkable
+class AsyncStager(Protocol):
+    """Makes a copy of a state that can be saved while the state changes."""
+
+    _synchronize_after_execute: bool = True
+
+    @property
+    def should_synchronize_after_execute(self) -> bool:
+        """Whether `synchronize_staging` is called once the save has begun."""
+        return self._synchronize_after_execute
+
+    def stage(self, state_dict):
+        """The copy, or a future of it."""
+        raise NotImplementedError(f"{self.__class__.__name__} must implement stage method")
+
+    def synchronize_staging(self) -> None:
+        """Wait until the copy is there."""
+
+    def close(self) -> None:
+        """Let everything go."""
+
+
+@dataclass
+class StagingOptions:
+    """Settings of `DefaultStager`, none of which has an effect: copies are made at once."""
+
+    use_pinned_memory: bool = True
+    use_shared_memory: bool = True
+    use_async_staging: bool = True
+    use_non_blocking_copy: bool = True
+
+
+class BlockingAsyncStager(AsyncStager):
+    """Copies while the caller waits.
+
+    Args:
+        cache_staged_state_dict: no effect.
+        type_check: no effect.
+    """
+
+    _synchronize_after_execute: bool = False
+
+    def __init__(self, cache_staged_state_dict: bool = False, type_check: bool = False):
+        self.cache_staged_state_dict = cache_staged_state_dict
+        self.type_check = type_check
+
+    def stage(self, state_dict):
+        """The copy."""
+        return copied(state_dict)
+
+    def synchronize_staging(self) -> None:
+        """The copy is there."""
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+
+class DefaultStager(AsyncStager):
+    """Copies while the caller waits."""
+
+    _synchronize_after_execute: bool = False
+
+    def __init__(self, config: StagingOptions | None = None):
+        self._config = config or StagingOptions()
+
+    def stage(self, state_dict, **kwargs):
+        """The copy."""
+        return copied(state_dict)
+
+    def close(self) -> None:
+        """Nothing is kept."""
+
+    def synchronize_staging(self) -> None:
+        """The copy is there."""
