@@ -7,8 +7,10 @@ import warnings
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
+from rushlight.distributed._composable import replicate
 from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from rushlight.nn.parallel import DistributedDataParallel as DDP
+from rushlight.nn.parallel.distributed import _MixedPrecision
 
 from .distributed_workers import expect
 
@@ -382,3 +384,64 @@ def sharded_states(rank):
     other.load_state_dict(states[0])
     assert other.param_groups[0]["lr"] == 0.01
     assert len(other.optim.state) == len(zero.optim.state)
+
+
+class Watched(nn.Linear):
+    """Remembers the dtypes of what it computed with."""
+
+    def forward(self, x):
+        self.seen = x.dtype, self.weight.dtype
+        return super().forward(x)
+
+
+def mixed(rank):
+    """Forward in another dtype, gradients in the parameters'."""
+    size = dist.get_world_size()
+    torch.manual_seed(0)
+    single = nn.Sequential(Watched(5, 8), nn.ReLU(), Watched(8, 3))
+    half = torch.bfloat16
+    for kinds in (_MixedPrecision(half), _MixedPrecision(half, torch.float32, half)):
+        model = DDP(copy.deepcopy(single), mixed_precision=kinds)
+        out = model(samples(0)[0].chunk(size)[rank])
+        assert out.dtype == half and model.module[0].seen == (half, half)
+        assert "weight" not in vars(model.module[0])
+        out.float().sum().backward()
+        for p in model.parameters():
+            assert p.dtype == p.grad.dtype == torch.float32
+        other = copy.deepcopy(single)
+        other(samples(0)[0]).sum().backward()
+        for p, q in zip(model.parameters(), other.parameters(), strict=True):
+            torch.testing.assert_close(size * p.grad, q.grad, rtol=0.1, atol=0.3)
+        assert same_everywhere([p.grad for p in model.parameters()])
+        if kinds.reduce_dtype is None:
+            assert all(torch.equal(p.grad, p.grad.to(half).float()) for p in model.parameters())
+
+
+def replicated(rank):
+    """A module that stays the module it is."""
+    size = dist.get_world_size()
+    want = train(network(), 0, 1)
+    model = replicate(network(), bucket_cap_mb=1)
+    assert isinstance(model, nn.Sequential) and list(model.state_dict()) == list(
+        network().state_dict()
+    )
+    for a, b in zip(train(model, rank, size), want, strict=True):
+        torch.testing.assert_close(a, b)
+    parts = network()
+    for part in (parts[0], parts[2], parts[4]):
+        replicate(part)
+    for a, b in zip(train(parts, rank, size), want, strict=True):
+        torch.testing.assert_close(a, b)
+    model = network()
+    replicate(model, ignored_modules=[model[0]])
+    model.register_comm_hook(None, default_hooks.allreduce_hook)
+    x, y = (t.chunk(size)[rank] for t in samples(0))
+    model.set_requires_gradient_sync(False)
+    nn.functional.mse_loss(model(x), y).backward()
+    assert not same_everywhere([model[4].weight.grad])
+    model.set_requires_gradient_sync(True)
+    model.zero_grad()
+    nn.functional.mse_loss(model(x), y).backward()
+    assert same_everywhere([model[4].weight.grad]) and not same_everywhere([model[0].weight.grad])
+    expect("already been applied", AssertionError, replicate, model)
+    expect("device_id to be int", RuntimeError, replicate, network(), device_id=[0])

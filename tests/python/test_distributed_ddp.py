@@ -24,6 +24,8 @@ pytestmark = [
         "differentiable",
         "shown",
         "sharded_states",
+        "mixed",
+        "replicated",
     ],
 )
 def test_two_processes(case, tmp_path):

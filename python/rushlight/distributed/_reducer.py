@@ -91,6 +91,7 @@ class _Bucket:
         self.views = [part.view_as(p) for part, p in zip(parts, self.parameters, strict=True)]
         self.waiting = len(indices)
         self.work: Any = None
+        self.sent: Any = None  # what travels: the flat tensor, or it in another dtype
 
 
 class Reducer:
@@ -115,6 +116,7 @@ class Reducer:
         self.static = static
         self.hook: Any = None
         self.hook_state: Any = None
+        self.reduce_dtype: Any = None  # None: that of the gradients
         self.divisor: int | None = None  # None: how many processes there are
         self.expecting = False  # backward is to come, or under way
         self.rebuilt = False
@@ -275,7 +277,11 @@ class Reducer:
 
     def _reduce(self, bucket, last):
         if self.hook is None:
-            return self.pg.allreduce([bucket.flat], AllreduceOptions())
+            bucket.sent = bucket.flat
+            if self.reduce_dtype is not None and self.reduce_dtype != bucket.flat.dtype:
+                mean = bucket.flat.div_(self.divisor or self.pg.size())
+                bucket.sent = mean.to(self.reduce_dtype)
+            return self.pg.allreduce([bucket.sent], AllreduceOptions())
         grads = GradBucket(self.buckets.index(bucket), bucket.flat, bucket.parameters, last)
         return self.hook(self.hook_state, grads)
 
@@ -315,7 +321,11 @@ class Reducer:
         """Write the reduced gradients of a bucket."""
         if self.hook is None:
             bucket.work.wait()
-            result = bucket.flat.div_(self.divisor or self.pg.size())
+            if bucket.sent is bucket.flat:
+                bucket.flat.div_(self.divisor or self.pg.size())
+            else:
+                bucket.flat.copy_(bucket.sent)
+            bucket.sent = None
         else:
             result = bucket.work.wait()
             if isinstance(result, (list, tuple)):

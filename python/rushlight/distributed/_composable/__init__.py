@@ -1,8 +1,10 @@
-"""Parameters spread over processes module by module, by an old name."""
+"""Functions that make a module one of several processes and leave it the module that it is."""
 
 from __future__ import annotations
 
 from rushlight.distributed._composable import fsdp
+from rushlight.distributed._composable.contract import contract
+from rushlight.distributed._composable.replicate import replicate
 from rushlight.distributed.fsdp import fully_shard
 
-__all__ = ["fsdp", "fully_shard"]
+__all__ = ["contract", "fsdp", "fully_shard", "replicate"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any
 
 import rushlight
@@ -21,6 +22,20 @@ from rushlight.utils import _pytree
 __all__ = ["DistributedDataParallel"]
 
 _MEGABYTE = 1024 * 1024
+
+
+@dataclasses.dataclass
+class _MixedPrecision:
+    """The dtypes that parameters and inputs have in forward, that gradients travel in, and of
+    buffers; parameters and gradients themselves stay as they are."""
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    buffer_dtype: Any = None
+
+
+def _is_float(t):
+    return isinstance(t, rushlight.Tensor) and t.is_floating_point()
 
 
 class _DDPJoinHook(JoinHook):
@@ -116,10 +131,6 @@ class DistributedDataParallel(Module, Joinable):
         self.require_forward_param_sync = True
         self.broadcast_bucket_size = 250 * _MEGABYTE
         self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MEGABYTE)
-        if mixed_precision is not None:
-            raise NotImplementedError(
-                "rushlight has no mixed_precision of DistributedDataParallel yet: use autocast"
-            )
         if delay_all_reduce_named_params or param_to_hook_all_reduce:
             raise NotImplementedError("rushlight has no delay_all_reduce_named_params yet")
         if init_sync:
@@ -132,6 +143,11 @@ class DistributedDataParallel(Module, Joinable):
                 self.parameters_to_ignore,
                 broadcast_buffers,
             )
+        if mixed_precision is not None and mixed_precision.buffer_dtype is not None:
+            for part in module.modules():
+                for name, b in part._buffers.items():
+                    if b is not None and b.is_floating_point():
+                        part._buffers[name] = b.to(mixed_precision.buffer_dtype)
         self._comm_hooks: list[Any] = []
         self._make_reducer()
 
@@ -151,6 +167,9 @@ class DistributedDataParallel(Module, Joinable):
             self.gradient_as_bucket_view,
             self.static_graph,
         )
+        mixed = self.mixed_precision
+        if mixed is not None:
+            self.reducer.reduce_dtype = mixed.reduce_dtype or mixed.param_dtype
         self._buffers_to_share = [
             b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore
         ]
@@ -190,6 +209,15 @@ class DistributedDataParallel(Module, Joinable):
 
     def forward(self, *inputs, **kwargs):
         """What the module computes, with the buffers of rank 0."""
+        inputs, kwargs = self._pre_forward(*inputs, **kwargs)
+        try:
+            output = self.module(*inputs, **kwargs)
+        finally:
+            self._show_parameters()
+        return self._post_forward(output)
+
+    def _pre_forward(self, *inputs, **kwargs):
+        """What is done before the module computes; the inputs as it gets them."""
         syncs = self._syncs()
         if syncs:
             work = Join.notify_join_context(self)
@@ -202,17 +230,44 @@ class DistributedDataParallel(Module, Joinable):
             self._say_whether_backward_syncs(syncs)
         if self._shares_buffers():
             self._sync_buffers()
-        output = self.module(*inputs, **kwargs)
-        if syncs:
-            self.require_forward_param_sync = True
-            found = ()
-            if self.find_unused_parameters:
-                leaves = _pytree.tree_leaves(output)
-                found = [t for t in leaves if isinstance(t, rushlight.Tensor)]
-            self.reducer.prepare(found)
-        else:
+        dtype = None if self.mixed_precision is None else self.mixed_precision.param_dtype
+        if dtype is None:
+            return inputs, kwargs
+        self._show_cast_parameters(dtype)
+        return _pytree.tree_map(
+            lambda t: t.to(dtype) if _is_float(t) and t.dtype != dtype else t, (inputs, kwargs)
+        )
+
+    def _post_forward(self, output):
+        """What is done after the module has computed; its output."""
+        if not self._syncs():
             self.require_forward_param_sync = False
+            return output
+        self.require_forward_param_sync = True
+        found = ()
+        if self.find_unused_parameters:
+            leaves = _pytree.tree_leaves(output)
+            found = [t for t in leaves if isinstance(t, rushlight.Tensor)]
+        self.reducer.prepare(found)
         return output
+
+    def _show_cast_parameters(self, dtype):
+        """Let the modules compute with their parameters in another dtype, recorded."""
+        cast: dict[int, Any] = {}
+        for path, part in self.module.named_modules():
+            for name, p in part._parameters.items():
+                known = f"{path}.{name}" if path else name
+                if not _is_float(p) or known in self.parameters_to_ignore:
+                    continue
+                if id(p) not in cast:
+                    cast[id(p)] = p.to(dtype)
+                part.__dict__[name] = cast[id(p)]
+
+    def _show_parameters(self):
+        if self.mixed_precision is not None:
+            for part in self.module.modules():
+                for name in part._parameters:
+                    part.__dict__.pop(name, None)
 
     def _shares_buffers(self) -> bool:
         return (
