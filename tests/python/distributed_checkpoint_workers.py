@@ -5,6 +5,11 @@ import os
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
 from rushlight import distributed as dist
+from rushlight.distributed._shard.sharded_tensor import (
+    Shard,
+    ShardedTensor,
+    init_from_local_shards,
+)
 from rushlight.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -176,3 +181,46 @@ def rewrapped(rank, folder):
     assert list(got) == ["weight", "bias"]
     keys = set_model_state_dict(net, {**state, "more": torch.ones(1)}, options=small)
     assert keys.unexpected_keys == ["more"]
+
+
+def _sharded_app(kind):
+    model = FSDP(network(), auto_wrap_policy=BLOCKS, use_orig_params=kind == "fsdp_orig")
+    optimizer = adam(model)
+    return model, optimizer, App(model, optimizer, StateDictOptions())
+
+
+def save_rows(rank, folder):
+    """Each process saves its rows of every parameter and state."""
+    model, optimizer, app = _sharded_app("fsdp")
+    steps(model, optimizer, rank, dist.get_world_size(), count=2)
+    state = app.state_dict()
+    weight = state["model"]["first.weight"]
+    assert isinstance(weight, ShardedTensor) and weight.size() == (5, 5)
+    assert weight.full_tensor().shape == (5, 5)
+    out = torch.zeros(5, 5) if rank == 0 else None
+    weight.gather(0, out)
+    if rank == 0:
+        assert torch.equal(out, weight.full_tensor()) if dist.get_world_size() == 1 else out.any()
+    dcp.save({"app": app}, checkpoint_id=folder)
+    dcp.async_save({"app": app}, checkpoint_id=folder).result()
+    steps(model, optimizer, rank, dist.get_world_size(), count=1, begin=2)
+    dcp.save({"after": model.state_dict()}, checkpoint_id=folder + "_after")
+
+
+def load_rows(rank, folder):
+    """Any number of processes loads them, and goes on."""
+    size = dist.get_world_size()
+    for kind in ("fsdp", "fsdp_orig"):
+        model, optimizer, app = _sharded_app(kind)
+        with torch.no_grad():
+            for p in model.parameters():
+                p.mul_(3)
+        dcp.load({"app": app}, checkpoint_id=folder)
+        steps(model, optimizer, rank, size, count=1, begin=2)
+        want = {"after": {k: torch.zeros_like(v) for k, v in model.state_dict().items()}}
+        dcp.load(want, checkpoint_id=folder + "_after")
+        same(model.state_dict(), want["after"])
+    boxes = [Shard.from_tensor_and_offsets(torch.full((2, 3), float(rank)), [2 * rank, 0], rank)]
+    made = init_from_local_shards(boxes, 2 * size, 3)
+    assert made.full_tensor()[:, 0].tolist() == [r // 2 for r in range(2 * size)]
+    assert made.clone().local_tensor().shape == (2, 3) and made.numel() == 6 * size

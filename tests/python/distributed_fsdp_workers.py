@@ -223,6 +223,10 @@ def memory(rank):
         gc.collect()
 
 
+def _whole(value):
+    return value.full_tensor() if hasattr(value, "full_tensor") else value
+
+
 def states(rank):
     """Whole states, parts, and those of optimisers, and loading them."""
     size = dist.get_world_size()
@@ -281,6 +285,21 @@ def states(rank):
             assert not any(p.any() for p in other.parameters())
             other.load_state_dict(local)
         same(other.state_dict(), model.state_dict())
+
+        with FSDP.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+            rows, optim_rows = model.state_dict(), FSDP.optim_state_dict(model, optimizer)
+        held = sum(shard.tensor.shape[0] for shard in rows["first.weight"].local_shards())
+        step = -(-5 // size)
+        assert held == max(0, min(step, 5 - rank * step))
+        same({k: _whole(v) for k, v in rows.items()}, dict(model.state_dict()))
+        with FSDP.state_dict_type(other, StateDictType.SHARDED_STATE_DICT):
+            other.load_state_dict(rows)
+            fourth = adam(other)
+            FSDP.optim_state_dict_to_load(other, fourth, optim_rows, load_directly=True)
+        same(other.state_dict(), model.state_dict())
+        for p, q in zip(model.parameters(), other.parameters(), strict=True):
+            for key, value in optimizer.state[p].items():
+                assert torch.equal(fourth.state[q][key], value)
 
         bad = dict(want)
         bad.pop("blocks.0.up.bias")

@@ -40,6 +40,13 @@ def test_two_processes(case, tmp_path):
     run(getattr(workers, case), 2, tmp_path, str(tmp_path / "kept"))
 
 
+@several
+@pytest.mark.parametrize("savers, loaders", [(3, 2), (2, 4), (2, 1)])
+def test_rows_go_to_another_number_of_processes(savers, loaders, tmp_path):
+    run(workers.save_rows, savers, tmp_path, str(tmp_path / "kept"))
+    run(workers.load_rows, loaders, tmp_path, str(tmp_path / "kept"))
+
+
 def test_one_process(tmp_path):
     dcp.save(workers.example(1), checkpoint_id=tmp_path)
     assert sorted(os.listdir(tmp_path)) == [".metadata", "__0_0.distcp"]

@@ -14,14 +14,13 @@ from rushlight.distributed.checkpoint import metadata as _metadata
 # Where a pickle may find what it mentions, beside sizes, dtypes and layouts.
 _PATHS = {"PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath", "Path"}
 _METADATA = {*_metadata.__all__, "_MEM_FORMAT_ENCODING"}
-_FILES = "rushlight.distributed.checkpoint.filesystem"  # where pickles find the next two
+_FILES = "rushlight.distributed.checkpoint.filesystem"  # where pickles find these classes
 
 
 @dataclasses.dataclass
 class _StorageInfo:
     """Where a piece is: a file, and which bytes of it."""
 
-    __module__ = _FILES
     relative_path: str
     offset: int
     length: int
@@ -35,12 +34,13 @@ class _StorageInfo:
 class _StoragePrefix:
     """How the names of a process's files begin, and the number of the first."""
 
-    __module__ = _FILES
     prefix: str
     first: int = 0
 
 
 _FILE_CLASSES = {"_StorageInfo": _StorageInfo, "_StoragePrefix": _StoragePrefix}
+for _kind in _FILE_CLASSES.values():
+    _kind.__module__ = _FILES
 
 
 def dumps(metadata: Any) -> bytes:

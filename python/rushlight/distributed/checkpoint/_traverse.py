@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import rushlight
+from rushlight.distributed._shard.sharded_tensor import ShardedTensor
 
 __all__ = ["get_element", "print_tensor", "set_element", "traverse_state_dict"]
 
 
 def _keep_visiting_tensors(value) -> bool:
-    return isinstance(value, rushlight.Tensor)
+    return isinstance(value, (rushlight.Tensor, ShardedTensor))
 
 
 def _is_leaf(value, keep_traversing) -> bool:

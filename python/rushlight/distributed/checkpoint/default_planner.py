@@ -35,6 +35,7 @@ from rushlight.distributed.checkpoint.planner_helpers import (
     _overlap,
     in_mesh,
     is_dtensor,
+    is_tensor,
 )
 from rushlight.distributed.checkpoint.utils import find_state_dict_object
 
@@ -260,11 +261,7 @@ def create_default_local_load_plan(
             if strict:
                 raise RuntimeError(f"Missing key in checkpoint state_dict: {fqn}.")
             continue
-        if (
-            isinstance(md, TensorStorageMetadata)
-            and isinstance(obj, rushlight.Tensor)
-            and md.size != obj.size()
-        ):
+        if isinstance(md, TensorStorageMetadata) and is_tensor(obj) and md.size != obj.size():
             raise ValueError(
                 f"Size mismatch between saved {md.size} and current: {obj.size()} for {fqn}"
             )
@@ -285,7 +282,7 @@ def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: b
     for fqn, obj in state_dict.items():
         if is_dtensor(obj) and not in_mesh(obj):
             continue
-        if isinstance(obj, rushlight.Tensor) or is_coordinator:
+        if is_tensor(obj) or is_coordinator:
             items += _create_write_items(fqn, obj)
     return SavePlan(items)
 

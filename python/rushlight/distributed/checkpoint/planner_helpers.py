@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
+from rushlight.distributed._shard.sharded_tensor import ShardedTensor
 from rushlight.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -28,6 +29,16 @@ __all__ = ["create_read_items_for_chunk_list"]
 def is_dtensor(obj) -> bool:
     """Whether a tensor is spread over a mesh."""
     return hasattr(obj, "placements") and hasattr(obj, "device_mesh")
+
+
+def is_spread(obj) -> bool:
+    """Whether something is a tensor that several processes have pieces of."""
+    return is_dtensor(obj) or isinstance(obj, ShardedTensor)
+
+
+def is_tensor(obj) -> bool:
+    """Whether something is a tensor, whole or spread."""
+    return isinstance(obj, (rushlight.Tensor, ShardedTensor))
 
 
 def in_mesh(tensor) -> bool:
@@ -56,8 +67,24 @@ def _create_chunk_from_dtensor(tensor) -> ChunkStorageMetadata:
     return ChunkStorageMetadata(rushlight.Size(offsets), rushlight.Size(sizes))
 
 
+def _chunk_for_shard(box) -> ChunkStorageMetadata:
+    return ChunkStorageMetadata(rushlight.Size(box.shard_offsets), rushlight.Size(box.shard_sizes))
+
+
+def _create_write_item_for_shard(fqn: str, sharded_tensor, shard_md) -> WriteItem:
+    properties = sharded_tensor.metadata().tensor_properties
+    chunk = _chunk_for_shard(shard_md)
+    return WriteItem(
+        index=MetadataIndex(fqn, chunk.offsets),
+        type=WriteItemType.SHARD,
+        tensor_data=TensorWriteData(chunk, properties, sharded_tensor.size()),
+    )
+
+
 def _create_chunk_list(tensor) -> list[ChunkStorageMetadata]:
     """The boxes of a tensor that this process has."""
+    if isinstance(tensor, ShardedTensor):
+        return [_chunk_for_shard(shard.metadata) for shard in tensor.local_shards()]
     if is_dtensor(tensor):
         return [_create_chunk_from_dtensor(tensor)]
     return [_create_chunk_from_tensor(tensor)]
@@ -95,6 +122,9 @@ def _create_write_item_for_bytesio(fqn: str, bytes: Any) -> WriteItem:
 
 def _create_write_items(fqn: str, object: Any) -> list[WriteItem]:
     """What is written of something."""
+    if isinstance(object, ShardedTensor):
+        boxes = [shard.metadata for shard in object.local_shards()]
+        return [_create_write_item_for_shard(fqn, object, box) for box in boxes]
     if is_dtensor(object):
         item = _create_write_items_for_dtensor(fqn, object)
         assert item.tensor_data is not None
@@ -162,7 +192,7 @@ def _create_read_items(fqn: str, md: Any, obj: Any) -> list[ReadItem]:
                 lengths=nothing,
             )
         ]
-    if not isinstance(obj, rushlight.Tensor):
+    if not is_tensor(obj):
         raise ValueError(
             f"Invalid checkpoint metadata for {fqn}, expected BytesStorageMetadata but found "
             f"{type(md)}"

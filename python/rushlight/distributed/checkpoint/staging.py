@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import rushlight
+from rushlight.distributed._shard.sharded_tensor import ShardedTensor
 
 __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOptions"]
 
 
 def copied(value: Any) -> Any:
     """The same structure with copies of its tensors on the CPU."""
+    if isinstance(value, ShardedTensor):
+        return value.detach().to("cpu", copy=True)
     if isinstance(value, rushlight.Tensor):
         if hasattr(value, "placements"):
             return value.detach().clone()

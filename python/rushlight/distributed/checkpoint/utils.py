@@ -6,6 +6,7 @@ from typing import Any
 
 import rushlight
 from rushlight.distributed import _objects, _world
+from rushlight.distributed._shard.sharded_tensor import ShardedTensor
 from rushlight.distributed.checkpoint.api import (
     CheckpointException,
     _is_wrapped_exception,
@@ -154,6 +155,11 @@ class _DistWrapper:
 
 def find_tensor_shard(tensor, index: MetadataIndex):
     """The piece of a tensor that this process has under an index."""
+    if isinstance(tensor, ShardedTensor):
+        for shard in tensor.local_shards():
+            if index.offset is None or tuple(shard.metadata.shard_offsets) == tuple(index.offset):
+                return shard.tensor
+        raise ValueError(f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'")
     if hasattr(tensor, "placements"):
         return tensor.to_local()
     if index.offset is not None and any(index.offset):
@@ -168,7 +174,7 @@ def find_state_dict_object(state_dict, index: MetadataIndex) -> Any:
     if index.fqn not in state_dict:
         raise ValueError(f"Could not find FQN: '{index.fqn}'")
     obj = state_dict[index.fqn]
-    if isinstance(obj, rushlight.Tensor):
+    if isinstance(obj, (rushlight.Tensor, ShardedTensor)):
         return find_tensor_shard(obj, index)
     if index.offset is not None:
         raise ValueError(

@@ -7,6 +7,13 @@ from typing import Any
 
 import rushlight
 from rushlight.distributed import _world
+from rushlight.distributed._shard.sharded_tensor import Shard as ShardedShard
+from rushlight.distributed._shard.sharded_tensor import (
+    ShardedTensor,
+    ShardedTensorMetadata,
+    ShardMetadata,
+    TensorProperties,
+)
 from rushlight.distributed.fsdp import api
 from rushlight.distributed.fsdp._common import FSDP_PREFIX
 from rushlight.distributed.fsdp.api import StateDictSettings, StateDictType
@@ -78,7 +85,7 @@ def state_dict(unit, plain, destination, prefix, keep_vars):
                 continue
             if key in own and isinstance(value, rushlight.Tensor) and not keep_vars:
                 value = _as_asked(unit, kind, value)
-            if config.offload_to_cpu and isinstance(value, rushlight.Tensor):
+            if config.offload_to_cpu and isinstance(value, (rushlight.Tensor, ShardedTensor)):
                 value = value.cpu()
             result[prefix + key[len(inner) :]] = value
     return result
@@ -100,9 +107,37 @@ def _as_asked(unit, kind, value):
 
 
 def chunk(unit, value):
-    """A process's rows of a whole tensor, as a distributed tensor."""
-    raise NotImplementedError(
-        "rushlight has no SHARDED_STATE_DICT yet: use FULL_STATE_DICT or LOCAL_STATE_DICT"
+    """A process's rows of a whole tensor, as an entry of a state that knows where all rows are."""
+    if value.dim() == 0:
+        return value.detach().clone()
+    rank, size = unit.process_group.rank(), unit.process_group.size()
+    rows, step = value.shape[0], -(-value.shape[0] // size)
+    spans = [(min(r * step, rows), min((r + 1) * step, rows)) for r in range(size)]
+    first, last = spans[rank]
+    local = value.detach()[first:last].clone()
+    if unit._device_mesh is not None:
+        from rushlight.distributed.tensor import DTensor, Replicate, Shard
+
+        mesh = unit._device_mesh
+        placements = [Replicate()] * (mesh.ndim - 1) + [Shard(0)]
+        return DTensor.from_local(
+            local, mesh, placements, run_check=False, shape=value.shape, stride=value.stride()
+        )
+    boxes = [
+        ShardMetadata(
+            [first] + [0] * (value.dim() - 1),
+            [last - first, *value.shape[1:]],
+            f"rank:{_world.get_global_rank(unit.process_group, r)}/{value.device}",
+        )
+        for r, (first, last) in enumerate(spans)
+        if last > first
+    ]
+    metadata = ShardedTensorMetadata(
+        boxes, value.size(), TensorProperties.create_from_tensor(local)
+    )
+    mine = [ShardedShard(local, boxes[rank])] if last > first else []
+    return ShardedTensor._init_from_local_shards_and_global_metadata(
+        mine, metadata, unit.process_group
     )
 
 
