@@ -10,6 +10,7 @@ from rushlight.distributed._shard.sharded_tensor import (
     ShardedTensor,
     init_from_local_shards,
 )
+from rushlight.distributed.checkpoint.optimizer import load_sharded_optimizer_state_dict
 from rushlight.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -18,6 +19,7 @@ from rushlight.distributed.checkpoint.state_dict import (
     set_state_dict,
 )
 from rushlight.distributed.fsdp import FullyShardedDataParallel as FSDP
+from rushlight.distributed.fsdp import StateDictType
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 
 from .distributed_fsdp_workers import BLOCKS, adam, network, same, steps
@@ -203,6 +205,7 @@ def save_rows(rank, folder):
         assert torch.equal(out, weight.full_tensor()) if dist.get_world_size() == 1 else out.any()
     dcp.save({"app": app}, checkpoint_id=folder)
     dcp.async_save({"app": app}, checkpoint_id=folder).result()
+    dcp.save({"model": state["model"], "optim": state["optim"]}, checkpoint_id=folder + "_optim")
     steps(model, optimizer, rank, dist.get_world_size(), count=1, begin=2)
     dcp.save({"after": model.state_dict()}, checkpoint_id=folder + "_after")
 
@@ -220,6 +223,19 @@ def load_rows(rank, folder):
         want = {"after": {k: torch.zeros_like(v) for k, v in model.state_dict().items()}}
         dcp.load(want, checkpoint_id=folder + "_after")
         same(model.state_dict(), want["after"])
+    # An optimiser's state without one to load into.
+    model, optimizer, _ = _sharded_app("fsdp")
+    with FSDP.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        states = {"model": model.state_dict()}
+        found = load_sharded_optimizer_state_dict(
+            states["model"], "optim", dcp.FileSystemReader(folder + "_optim")
+        )
+        FSDP.optim_state_dict_to_load(model, optimizer, found["optim"], load_directly=True)
+    dcp.load(states, checkpoint_id=folder + "_optim")
+    with FSDP.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        model.load_state_dict(states["model"])
+    steps(model, optimizer, rank, size, count=1, begin=2)
+    same(model.state_dict(), want["after"])
     boxes = [Shard.from_tensor_and_offsets(torch.full((2, 3), float(rank)), [2 * rank, 0], rank)]
     made = init_from_local_shards(boxes, 2 * size, 3)
     assert made.full_tensor()[:, 0].tolist() == [r // 2 for r in range(2 * size)]
