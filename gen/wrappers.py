@@ -402,6 +402,9 @@ def out_wrapper(op: Op) -> list[str]:
         how = f"{flag(op.any_shape)}, options.requires_grad()"
         lines += ["const NoGradGuard no_grad;", f'fill_out("{op.name}", {outs[0]}, {made}, {how});']
     elif op.kind == "composite" or op.kernel.kind == "dynamic":
+        if op.kernel.kind == "dynamic":
+            inputs = commas([f"&{a.name}" for a in op.tensors])
+            lines += [f'check_apart("{op.name}", {o}, {{{inputs}}});' for o in outs]
         made = f"composite::{op.symbol}({call_arguments(op)})" if op.kind == "composite" else run_call(op, "functional")
         lines += ["const NoGradGuard no_grad;", f'assign_outs("{op.name}", {made}, {commas(outs)});']
     elif op.kernel.kind == "update":

@@ -616,9 +616,10 @@ composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function",
 composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace",
           functional=True, doc="`celu` in place.")
 op("gelu(Tensor self, *, str approximate='none') -> Tensor",
-   kernel=pointwise(floating, formulas=[formula("gelu_tanh", when='approximate == "tanh"'),
-                                        formula("gelu_erf")]),
-   nn=True, functional=True, variants="function",
+   kernel=pointwise(floating, check=["check_approximate(approximate)"],
+                    formulas=[formula("gelu_tanh", when='approximate == "tanh"'),
+                              formula("gelu_erf")]),
+   nn=True, functional=True, variants="function out",
    grad={"self": "gelu_backward(grad, self, approximate)"},
    doc="self times the normal distribution function, exact or by tanh.")
 op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
@@ -649,7 +650,7 @@ op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward, cpp_
          "self": "mish_double_backward(grad, grad_output, self)"},
    doc="The gradient of `mish`.")
 op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation, nn=True,
-   functional=True, variants="function",
+   functional=True, variants="function out",
    grad={"self": "softplus_backward(grad, self, beta, threshold)"},
    doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.",
    autocast={"accelerator": "float32"})
@@ -661,7 +662,7 @@ op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar thres
    overloads=["softplus_backward.grad_input(grad_output, self, beta, threshold, grad_input!)"])
 op("log_sigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function",
    grad={"self": "grad * sigmoid(-self)"}, doc="log(sigmoid(self)).")
-composite("logsigmoid(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
+composite("logsigmoid(Tensor self) -> Tensor", nn=True, functional=True, variants="function out",
           doc="`log_sigmoid`.", own=True)
 op("hardswish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
    grad={"self": "hardswish_backward(grad, self)"}, doc="self * hardsigmoid(self).")
@@ -678,8 +679,9 @@ op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation,
    variants="function method out",
    functional=True,
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="0 within [-lambd, lambd].")
-op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation, nn=True, functional=True,
-   variants="function",
+op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+   kernel=pointwise(floating, check=["check_lambda(self, lambd)"]), nn=True, functional=True,
+   variants="function out",
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="self moved towards 0 by lambd.")
 op("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", **_backward,
    grad={"grad_out": "hardshrink_backward(grad, self, lambd)", "self": _zero},

@@ -79,8 +79,8 @@ for _n in (1, 2, 3):
     _more = ", int? divisor_override=None" if _n > 1 else ""
     composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool "
               f"count_include_pad=True{_more}) -> Tensor",
-              variants="function", nn=_n > 1, functional=True, cpp_out=True,
-              doc=f"The mean of each window over {_dims}.",
+              variants="function out" if _n > 1 else "function", nn=_n > 1, functional=True,
+              cpp_out=True, doc=f"The mean of each window over {_dims}.",
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor",
               variants="function", nn=_n > 1, functional=_n == 1,

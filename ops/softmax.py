@@ -3,13 +3,15 @@
 from gen.table import composite, custom, op
 
 op("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel=custom(),
-   grad={"self": "_softmax_backward_data(grad, result, dim, self.dtype())"},
+   grad={"self": "_softmax_backward_data(grad, result, dim, "
+                 "is_complex(self.dtype()) ? result.dtype() : self.dtype())"},
    doc="exp(x) / sum(exp(x)) along a dimension.",
    overloads=["softmax.int(self, dim, dtype)", "softmax.int_out(self, dim, dtype, out!)"],
    jvp="result * (self_t - (result * self_t).sum(dim, true))", batch="dims",
    autocast={"accelerator": "float32"})
 op("log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel=custom(),
-   grad={"self": "_log_softmax_backward_data(grad, result, dim, self.dtype())"},
+   grad={"self": "_log_softmax_backward_data(grad, result, dim, "
+                 "is_complex(self.dtype()) ? result.dtype() : self.dtype())"},
    doc="The logarithm of softmax along a dimension.",
    overloads=["log_softmax.int(self, dim, dtype)", "log_softmax.int_out(self, dim, dtype, out!)"],
    jvp="self_t - (result.exp() * self_t).sum(dim, true)", batch="dims",

@@ -36,7 +36,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool with_replacement) {
   }
   const int64_t n = self.numel();
   if (with_replacement ? n == 0 : r > n) {
-    return rushlight::empty({0, r}, self.options());
+    return self.narrow(0, 0, 0).unsqueeze(1).repeat({1, r});
   }
   RL_CHECK(r <= max_chosen, "combinations: expected r of at most ", max_chosen, ", got ", r);
   const int64_t rows = binomial(with_replacement ? n + r - 1 : n, r);
@@ -276,7 +276,7 @@ std::vector<Tensor> unsafe_split_with_sizes(const Tensor& self, IntArrayRef spli
 }
 
 Tensor fill(const Tensor& self, const Tensor& value) {
-  return rushlight::empty_like(self).fill_(value);
+  return self.clone().fill_(value);  // a gradient of zeros goes back to self
 }
 
 Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) {

@@ -41,7 +41,7 @@ std::vector<Tensor> each(TensorList self, const F& f) {
 
 // The numbers of a tensor, one for each tensor of the list.
 std::vector<Scalar> numbers_of(const char* op, TensorList self, const Tensor& scalars) {
-  RL_CHECK(scalars.dim() == 1, op, ": Expected packed scalar Tensor to be of dimension 1. Got ",
+  RL_CHECK(scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got ",
            scalars.dim(), " instead.");
   check_numbers(op, self, static_cast<size_t>(scalars.size(0)));
   std::vector<Scalar> numbers;

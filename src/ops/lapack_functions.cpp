@@ -212,7 +212,7 @@ Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
            "linalg.matrix_power: A must be batches of square matrices, but they are ",
            self.size(-2), " by ", self.size(-1), " matrices");
   if (n == 0) {
-    return unit_like(self, self.size(-1)).expand(self.sizes()).clone();
+    return self.clone().copy_(unit_like(self, self.size(-1)));
   }
   Tensor base = n < 0 ? composite::linalg_inv(self) : self;
   uint64_t left = n < 0 ? 0 - static_cast<uint64_t>(n) : static_cast<uint64_t>(n);

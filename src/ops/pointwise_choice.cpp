@@ -20,6 +20,21 @@ void check_number(const TensorIterator& it, const char* name, const Scalar& fact
   factor.check_fits(t);
 }
 
+void check_approximate(std::string_view approximate) {
+  RL_CHECK(approximate == "none" || approximate == "tanh",
+           "gelu: approximate argument must be either none or tanh, but got ", approximate);
+}
+
+void check_lambda(const Tensor& self, const Scalar& lambd) {
+  const double value = lambd.as<double>();
+  const bool finite = visit_dtype<set_all>("softshrink", self.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return !is_real_float_v<T> || std::isfinite(convert<double>(convert<T>(value)));
+  });
+  RL_CHECK(value >= 0 && finite, "softshrink: lambda must be in range [0, the largest ",
+           enum_name(self.dtype()), "], but found ", value);
+}
+
 void check_no_bool(const Tensor& self) {
   RL_CHECK(self.dtype() != kBool,
            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "

@@ -20,6 +20,10 @@ void check_dtype(const char* op, uint32_t dtypes, const Tensor& self);
 void check_equal_dtypes(const char* op, const Tensor& self, const Tensor& other);
 // hardtanh has no negative limits for numbers without a sign.
 void check_limits(const Tensor& self, const Scalar& low, const Scalar& high);
+// gelu: "none" or "tanh".
+void check_approximate(std::string_view approximate);
+// softshrink moves by a number that is not negative and that self's dtype holds.
+void check_lambda(const Tensor& self, const Scalar& lambd);
 // addcdiv does not divide integers.
 void check_true_division(const Tensor& tensor1, const Tensor& tensor2);
 // `name` is not promoted: RuntimeError where it is no number and of another dtype than self.

@@ -312,7 +312,7 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* name, int64_t dims, c
   }
   const int64_t batch = x.size(0);
   const int64_t channels = x.size(1);
-  RL_CHECK(samples.dim() == 3 && samples.size(0) == batch && samples.size(1) == channels &&
+  RL_CHECK(samples.dim() == 3 && samples.size(0) >= batch && samples.size(1) == channels &&
                samples.size(2) == dims,
            name, ": expected _random_samples of shape ", DimVector{batch, channels, dims}, ", got ",
            samples.sizes());

@@ -197,10 +197,10 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
     }
     parts.push_back(*t);
   }
-  Tensor out = parts.size() == 1 ? self : cat(parts, d);
-  if (n == 0) {
-    return out.is_same(self) ? self.clone() : out;
+  if (n == 0) {  // what is put before and behind counts for differences alone
+    return self.clone();
   }
+  Tensor out = parts.size() == 1 ? self : cat(parts, d);
   if (n > out.size(d)) {
     n = out.size(d);
   }

@@ -136,6 +136,13 @@ inline std::vector<Tensor> begin_outputs(const char*, Device where,
   }
   return out;
 }
+// Where the result's size depends on values, `out` may share no memory with an input.
+inline void check_apart(const char* op, const Tensor& out, InputList inputs) {
+  for (const Tensor* in : inputs) {
+    const Overlap overlap = in->defined() ? memory_overlap(out, *in) : Overlap::No;
+    check_no_partial_overlap(op, overlap == Overlap::Full ? Overlap::Partial : overlap);
+  }
+}
 inline void finish_out(const Tensor* given, const Tensor& made) {
   if (given != nullptr) {
     finish_out(*given, made);

@@ -180,7 +180,7 @@ ERRORS = {
     ],
     "stack": [("[x(2), x(3)]", RuntimeError, "stack expects each tensor to be equal size"), ("[]", RuntimeError, "non-empty TensorList")],
     "flip": [("x(2, 3), [2]", IndexError, "Dimension out of range"), ("x(2, 3), [0, 0]", RuntimeError, "appears multiple times")],
-    "roll": [("x(2, 3), [1, 2], [0]", RuntimeError, "shifts and dimensions must align")],
+    "roll": [("x(2, 3), [1, 2], [0]", RuntimeError, "shifts and dimensions must align"), ("x(), 1, 0", IndexError, "tensor has no dimensions")],
     "tril": [("x(3)", RuntimeError, "at least 2 dimensions")],
     "repeat": [("x(2, 3), [2]", RuntimeError, "can not be smaller than number of dimensions")],
     "repeat_interleave.self_Tensor": [("x(2, 3), m.tensor([1, -2]), 0", RuntimeError, "repeats can not be negative")],

@@ -142,6 +142,8 @@ REFERENCES |= {
 for _name in ("nan_to_num", "_nan_to_num"):
     REFERENCES[_name] = "np.nan_to_num(self, nan=nan or 0.0, posinf=LARGEST[tested] if posinf is None else posinf, neginf=-LARGEST[tested] if neginf is None else neginf)"
 ERRORS = {
+    "gelu": [("x(2), approximate='erf'", RuntimeError, "approximate argument must be either none or tanh")],
+    "softshrink": [("x(2), -0.5", RuntimeError, "lambda must be in range"), ("x(2), float('inf')", RuntimeError, "lambda must be in range")],
     "add": [
         ("x(2, 3), x(2, 4)", RuntimeError, "must match the size of tensor b"),
         ("mask(2), mask(2), alpha=1.5", RuntimeError, "alpha"),

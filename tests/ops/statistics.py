@@ -14,7 +14,7 @@ SAMPLES = {
     "corrcoef": ["x(3, 5)", "x(5)"],
     "histogram.bin_ct": ["x(20)", "x(4, 5), 7", "x(20), 5, range=(-1, 1)", "x(6), 4, weight=pos(6)", "x(20), 4, density=True", "m.ones(3, dtype=dtype), 3", "same(nan, 1.0), 2, range=(0, 2)"],
     "histogram.bins_tensor": ["x(20), same(-2.0, -1.0, 0.5, 2.0)", "x(3, 4), same(-1.0, 0.0, 1.0), weight=pos(3, 4), density=True", "same(0.0, 1.0, 2.0), same(0.0, 1.0, 2.0)"],
-    "diff": ["x(5)", "x(3, 4)", "x(3, 4), 2", "x(3, 4), 1, 0", "x(3, 4), 0", "x(3, 4), 1, 1, x(3, 2), x(3, 1)", "x(3, 4), 9"],
+    "diff": ["x(5)", "x(3, 4)", "x(3, 4), 2", "x(3, 4), 1, 0", "x(3, 4), 0", "x(3, 4), 1, 1, x(3, 2), x(3, 1)", "x(3, 4), 0, 1, x(3, 2), x(3, 1)", "x(3, 4), 9"],
     "histogramdd": ["x(9, 2), [2, 3]", "x(2, 3, 1), [4], range=(-1, 1)", "x(6, 2), [2, 3], weight=pos(6), density=True", "x(0, 2), [2, 3]"],
     "histogramdd.int_bins": ["x(9, 2), 3", "x(2, 3, 2), 2, range=(-1, 1, 0, 2)", "x(5, 3), 2, weight=pos(5)"],
     "histogramdd.TensorList_bins": ["x(9, 2), [same(-2.0, 0.0, 2.0), same(-1.0, 0.5, 1.0, 2.0)]", "x(2, 3, 1), [same(-1.0, 1.0)], density=True"],

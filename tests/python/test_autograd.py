@@ -500,3 +500,26 @@ def test_gradient_of_the_lowest_power():
     x = torch.tensor([2.0, 1.0], requires_grad=True)
     x.pow(-(2**63)).sum().backward()
     assert x.grad.tolist() == [0.0, -(2.0**63)]
+
+
+def test_results_that_do_not_depend_on_the_input_keep_the_graph():
+    x = torch.ones(3, requires_grad=True)
+    square = torch.ones(2, 2, requires_grad=True)
+    for made, source in (
+        (torch.fill(x, 2.0), x),
+        (torch.combinations(x, 5), x),
+        (torch.linalg.matrix_power(square, 0), square),
+    ):
+        (grad,) = torch.autograd.grad(made.sum(), source)
+        assert torch.equal(grad, torch.zeros_like(source))
+    numbers = torch.ones(2, 3, dtype=torch.complex64, requires_grad=True)
+    torch.softmax(numbers, 1, dtype=torch.float64)[:, 0].sum().backward()
+    assert numbers.grad.dtype == torch.complex64 and numbers.grad.imag.abs().max() == 0
+
+
+def test_out_of_functions_whose_size_depends_on_values():
+    x, mask = torch.arange(4.0), torch.tensor([True, False, True, True])
+    assert torch.masked_select(x, mask, out=torch.empty(0)).tolist() == [0, 2, 3]
+    for out in (x, x[1:]):
+        with pytest.raises(RuntimeError, match="unsupported operation"):
+            torch.masked_select(x, mask, out=out)

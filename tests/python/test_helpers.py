@@ -72,6 +72,7 @@ def test_trees_of_registered_classes():
         _pytree.register_pytree_node(Pair, None, None)
     _pytree.SUPPORTED_NODES.pop(Pair)
     assert _pytree.tree_leaves(tree)[0] is tree["p"]
+    assert _pytree.arg_tree_leaves(1, [2, (3,)], x={"a": 4}) == [1, 2, 3, 4]
 
 
 # ---- profiles ----

@@ -241,6 +241,11 @@ def tree_leaves(tree, is_leaf=None):
     return list(tree_iter(tree, is_leaf))
 
 
+def arg_tree_leaves(*args, **kwargs):
+    """The leaves of all arguments of a call, in order."""
+    return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value, None)]
+
+
 def tree_structure(tree, is_leaf=None):
     """The structure."""
     return tree_flatten(tree, is_leaf)[1]
