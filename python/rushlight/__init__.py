@@ -81,6 +81,7 @@ if TYPE_CHECKING:
         mps,
         mtia,
         multiprocessing,
+        nested,
         nn,
         onnx,
         optim,
@@ -156,6 +157,11 @@ if TYPE_CHECKING:
     from rushlight.func import vmap
     from rushlight.futures import Future
     from rushlight.jit import ScriptFunction, ScriptModule
+    from rushlight.nested._functions import (
+        _nested_from_padded,
+        _nested_tensor_from_mask,
+        _nested_tensor_from_mask_left_aligned,
+    )
     from rushlight.random import (
         fork_rng,
         get_rng_state,
@@ -194,9 +200,9 @@ else:
         "_prims_common _subclasses "
         "_tensor_str _utils _vmap_internals accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
-        "library linalg masked monitor mps mtia multiprocessing nn onnx optim overrides profiler "
-        "quantization quasirandom random safetensors serialization signal sparse special storage "
-        "testing types utils version xpu",
+        "library linalg masked monitor mps mtia multiprocessing nested nn onnx optim overrides "
+        "profiler quantization quasirandom random safetensors serialization signal sparse special "
+        "storage testing types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
             "_library.tags": "Tag",
@@ -205,6 +211,8 @@ else:
                 "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
                 "_check_type _check_value _check_with"
             ),
+            "nested._functions": "_nested_from_padded _nested_tensor_from_mask "
+            "_nested_tensor_from_mask_left_aligned",
             "_info": "finfo iinfo",
             "_legacy": "set_default_tensor_type " + " ".join(f"{kind}Tensor" for kind in _KINDS),
             "_python_ops": "ops",

@@ -8,6 +8,7 @@ called.
 from __future__ import annotations
 
 import pickle
+import sys
 from collections import Counter, OrderedDict
 from typing import Any
 
@@ -119,6 +120,7 @@ _NAMES = {
     "torch._utils._rebuild_tensor_v2": _utils._rebuild_tensor_v2,
     "torch._utils._rebuild_tensor_v3": _utils._rebuild_tensor_v3,
     "torch._utils._rebuild_sparse_tensor": _utils._rebuild_sparse_tensor,
+    "torch._utils._rebuild_nested_tensor": _utils._rebuild_nested_tensor,
     "torch._utils._rebuild_parameter": _utils._rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": _utils._rebuild_parameter_with_state,
     "torch._utils._rebuild_meta_tensor_no_storage": _utils._rebuild_meta_tensor_no_storage,
@@ -144,6 +146,19 @@ _CALLS = {
 }
 
 
+# What jagged nested tensors are made by, of a module that is loaded when a file has one.
+_NESTED = {
+    "torch.nested._internal.nested_tensor.NestedTensor",
+    "torch.nested._internal.nested_tensor._rebuild_njt",
+    "torch._dynamo.decorators._DimRange",
+}
+
+
+def _is_nested(item, name):
+    module = sys.modules.get("rushlight.nested._internal.nested_tensor")
+    return module is not None and item is getattr(module, name)
+
+
 class SafeObjects:
     """Decides what the globals of a pickle are, and carries out the calls that are harmless.
 
@@ -164,6 +179,10 @@ class SafeObjects:
             return _safe_globals[full]
         if full in _NAMES:
             return _NAMES[full]
+        if full in _NESTED:
+            from rushlight.nested._internal import nested_tensor
+
+            return getattr(nested_tensor, name)
         raise pickle.UnpicklingError(
             f"Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust "
             f"it, allow it by `torch.serialization.add_safe_globals([{full}])` or by the context "
@@ -177,6 +196,10 @@ class SafeObjects:
         if function is _tensor._rebuild_from_type_v2:
             return self._rebuild_from_type(*arguments)
         known = _CALLS.get(id(function))
+        if known is None and (
+            _is_nested(function, "_rebuild_njt") or _is_nested(function, "_DimRange")
+        ):
+            known = function
         if known is None:
             name = getattr(function, "__name__", type(function).__name__)
             raise pickle.UnpicklingError(
@@ -185,8 +208,10 @@ class SafeObjects:
         return known(*arguments)
 
     def _rebuild_from_type(self, function, kind, arguments, state):
-        if kind not in (Tensor, Parameter) and not any(
-            kind is item for item in _safe_globals.values()
+        if (
+            kind not in (Tensor, Parameter)
+            and not _is_nested(kind, "NestedTensor")
+            and not any(kind is item for item in _safe_globals.values())
         ):
             raise pickle.UnpicklingError(f"tensors of the type {kind!r} are not allowed by default")
         result = self.call(function, arguments, False)
@@ -200,6 +225,8 @@ class SafeObjects:
             if hasattr(obj, "__setstate__"):
                 obj.__setstate__(state)
                 return
+        elif _is_nested(type(obj), "_DimRange"):
+            return
         elif type(obj) not in (OrderedDict, Counter):
             raise pickle.UnpicklingError(
                 "Can only build OrderedDict, Counter or types allowed by `add_safe_globals`, "

@@ -64,6 +64,16 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __reversed__(self):
         return self if self.dim() == 0 else self.flip(0)
 
+    def to_padded_tensor(self, padding, output_size=None):
+        """A plain tensor with the components of a nested one, filled up with `padding`."""
+        if _C._has_torch_function(self):
+            from rushlight.overrides import handle_torch_function
+
+            return handle_torch_function(
+                Tensor.to_padded_tensor, (self,), self, padding, output_size
+            )
+        raise NotImplementedError("to_padded_tensor(): the tensor is not nested")
+
     # ---- copying and pickling ----
 
     def __deepcopy__(self, memo):

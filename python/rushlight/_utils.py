@@ -70,6 +70,13 @@ def _rebuild_generator(device, state):
     return _C.Generator(device).set_state(state)
 
 
+def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
+    """The strided nested tensor of a buffer and tables of where its components lie."""
+    from rushlight.nested._strided import of_tables
+
+    return of_tables(buffer, sizes, strides, storage_offsets)
+
+
 def _rebuild_sparse_tensor(layout, data):
     # What a file says is checked like what a program says.
     if layout is _C.sparse_coo:

@@ -14,6 +14,14 @@ from rushlight import _C
 _ops, _wrapped = _C.ops, _C._wrapped
 
 
+def __getattr__(name):
+    if name == "F":  # programs find nn.functional here, too
+        from rushlight.nn import functional
+
+        return functional
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def _offered(function):
     """The function, public as rushlight.NAME, that modes and `__torch_function__` are offered."""
     function.__module__ = "rushlight"

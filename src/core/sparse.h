@@ -8,7 +8,9 @@
 
 namespace rushlight {
 
-inline constexpr int num_layouts = 6;
+inline constexpr int num_layouts = 7;
+// The tensors of this one are a class of Python's (rushlight.nested); nothing here makes them.
+inline constexpr Layout kJagged = static_cast<Layout>(num_layouts - 1);
 RL_API const char* layout_name(Layout layout);  // as Python's attribute: "sparse_coo"
 RL_API const char* printed(Layout layout);      // as messages say it: "SparseCsr"
 

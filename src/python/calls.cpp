@@ -370,6 +370,22 @@ PyObject* op_schema(PyObject*, PyObject* index) {
   });
 }
 
+// _op_is_elementwise(index): whether each element of the result comes from those at its place.
+PyObject* op_is_elementwise(PyObject*, PyObject* index) {
+  return guarded([&] {
+    const Py_ssize_t i = PyLong_AsSsize_t(index);
+    if (i == -1 && PyErr_Occurred() != nullptr) {
+      throw PythonError();
+    }
+    const OpFunction* function = op_at(i).function;
+    if (function->functional != nullptr) {
+      function = function->functional;
+    }
+    return PyBool_FromLong(function->batch.size() == 1 &&
+                           function->batch[0].kind == batching::Kind::Aligned);
+  });
+}
+
 // The names of all ops: "aten::add".
 PyObject* op_names(PyObject*, PyObject*) {
   return guarded([&] {
@@ -385,6 +401,7 @@ PyMethodDef functions[] = {
     {"_call_op", call_op, METH_VARARGS, nullptr},
     {"_op_overloads", op_overloads, METH_O, nullptr},
     {"_op_schema", op_schema, METH_O, nullptr},
+    {"_op_is_elementwise", op_is_elementwise, METH_O, nullptr},
     {"_op_names", op_names, METH_NOARGS, nullptr},
     {},
 };

@@ -253,12 +253,25 @@ PyObject* as_size(PyObject* result) {
   Py_DECREF(result);
   return size;
 }
+// Whether it is a size that is no number, as that of a ragged dimension: a rushlight.SymInt.
+bool is_symbol(PyObject* item) {
+  if (PyIndex_Check(item) != 0 || PyUnicode_Check(item)) {
+    return false;
+  }
+  const Object module = Object::check(PyImport_ImportModule("rushlight._sym"));
+  const Object kind = Object::check(PyObject_GetAttrString(module.get(), "SymInt"));
+  const int found = PyObject_IsInstance(item, kind.get());
+  if (found < 0) {
+    throw PythonError();
+  }
+  return found != 0;
+}
 PyObject* size_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     Object self = Object::check(PyTuple_Type.tp_new(type, args, kwargs));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self.get()); i++) {
       PyObject* item = PyTuple_GET_ITEM(self.get(), i);
-      if (PyLong_CheckExact(item)) {
+      if (PyLong_CheckExact(item) || is_symbol(item)) {
         continue;
       }
       if (PyBool_Check(item) || !is_int(item)) {
@@ -276,7 +289,12 @@ PyObject* size_repr(PyObject* self) {
     std::string out = "torch.Size([";
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
       out += i != 0 ? ", " : "";
-      append(out, static_cast<long long>(PyLong_AsLongLong(PyTuple_GET_ITEM(self, i))));
+      const Object item = Object::check(PyObject_Repr(PyTuple_GET_ITEM(self, i)));
+      const char* const shown = PyUnicode_AsUTF8(item.get());
+      if (shown == nullptr) {
+        throw PythonError();
+      }
+      out += shown;
     }
     return text(out + "])").release();
   });
@@ -312,7 +330,11 @@ PyObject* size_repeat(PyObject* self, Py_ssize_t n) {
 PyObject* size_numel(PyObject* self, PyObject*) {
   long long n = 1;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
-    if (__builtin_mul_overflow(n, PyLong_AsLongLong(PyTuple_GET_ITEM(self, i)), &n)) {
+    const long long size = PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
+    if (size == -1 && PyErr_Occurred() != nullptr) {  // a symbol
+      return nullptr;
+    }
+    if (__builtin_mul_overflow(n, size, &n)) {
       PyErr_SetString(PyExc_OverflowError, "the number of elements does not fit into 64 bits");
       return nullptr;
     }

@@ -1,0 +1,202 @@
+"""Nested tensors: batches of tensors whose sizes differ, without padding.
+
+The jagged layout (`layout=torch.jagged`) has one ragged dimension and is a tensor of values with
+offsets; ops go over all values at once. The strided layout lets any dimension differ and has fewer
+ops.
+"""
+
+from __future__ import annotations
+
+import rushlight
+from rushlight import Tensor
+from rushlight.nested import _rules as _rules  # what handles calls enters itself
+
+__all__ = [
+    "as_nested_tensor",
+    "masked_select",
+    "narrow",
+    "nested_tensor",
+    "nested_tensor_from_jagged",
+    "to_padded_tensor",
+]
+
+
+def _known(layout):
+    layout = rushlight.strided if layout is None else layout
+    if layout not in (rushlight.strided, rushlight.jagged):
+        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+    return layout
+
+
+def nested_tensor(
+    tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+) -> Tensor:
+    """A nested tensor with copies of the tensors (or lists of numbers) in a list; a leaf.
+
+    Args:
+        tensor_list: tensors, or what `torch.tensor` takes, of equally many dimensions; in the
+            jagged layout they differ in the size of one dimension.
+        dtype: of the elements; that of the first tensor by default.
+        layout: `torch.strided` or `torch.jagged`.
+        device: where it lies; where the first tensor does by default.
+        requires_grad: whether gradients are recorded for it.
+        pin_memory: whether its memory is page-locked.
+    """
+    layout = _known(layout)
+    if not isinstance(tensor_list, (list, tuple)):
+        raise TypeError(
+            "Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor"
+        )
+    parts = [
+        t.detach() if isinstance(t, Tensor) else rushlight.tensor(t, dtype=dtype, device=device)
+        for t in tensor_list
+    ]
+    made = _of_list(parts, dtype, layout, device)
+    if pin_memory:
+        made = made.pin_memory()
+    return made.requires_grad_(requires_grad)
+
+
+def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
+    """A nested tensor of a list of tensors, or of the slices of a tensor; gradients pass.
+
+    A nested tensor of this layout is given back as it is.
+
+    Args:
+        ts: a tensor of at least 2 dimensions, a nested tensor, or a list of tensors.
+        dtype: of the elements; that of `ts` by default.
+        device: where it lies; where `ts` does by default.
+        layout: `torch.strided` or `torch.jagged`.
+    """
+    if not isinstance(ts, Tensor) and not (
+        isinstance(ts, (list, tuple)) and all(isinstance(t, Tensor) for t in ts)
+    ):
+        raise TypeError(
+            "as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of "
+            "tensors"
+        )
+    layout = rushlight.strided if layout is None else layout
+    if isinstance(ts, Tensor) and ts.dim() < 2:
+        raise RuntimeError("as_nested_tensor(): Expected tensor argument to have dim() > 1")
+    if isinstance(ts, Tensor) and ts.is_nested:
+        if layout == ts.layout:
+            return ts.to(device=device, dtype=dtype)
+        raise RuntimeError(
+            "as_nested_tensor(): Converting between nested tensor layouts is not supported"
+        )
+    layout = _known(layout)
+    if isinstance(ts, Tensor) and layout == rushlight.jagged:
+        from rushlight.nested._internal.nested_tensor import nested_view_from_values_offsets
+
+        ts = ts.to(device=device, dtype=dtype)
+        batch, length = ts.shape[:2]
+        offsets = rushlight.arange(batch + 1, device=ts.device) * length
+        return nested_view_from_values_offsets(
+            ts.flatten(0, 1), offsets, min_seqlen=length, max_seqlen=length
+        )
+    if isinstance(ts, Tensor):
+        from rushlight.nested._strided import strided_from_tensor
+
+        return strided_from_tensor(ts.to(device=device, dtype=dtype))
+    return _of_list(list(ts), dtype, layout, device)
+
+
+def _of_list(parts, dtype, layout, device):
+    if layout == rushlight.jagged:
+        from rushlight.nested._internal.nested_tensor import jagged_from_list
+
+        return jagged_from_list(parts, None, dtype, device)[0]
+    from rushlight.nested._strided import strided_from_list
+
+    return strided_from_list(parts, dtype, device)
+
+
+def nested_tensor_from_jagged(
+    values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None, max_seqlen=None
+) -> Tensor:
+    """A jagged nested tensor on the memory of `values`; gradients pass.
+
+    Args:
+        values: the components, one behind the other along `jagged_dim - 1`.
+        offsets: where each begins and the last ends, one more than components.
+        lengths: how long they are; with offsets, what is behind them is a hole.
+        jagged_dim: the ragged dimension of the result; 1 by default.
+        min_seqlen: the shortest length, where it is known.
+        max_seqlen: the longest length, where it is known; also the length of padding.
+    """
+    if offsets is None:
+        if lengths is None:
+            raise RuntimeError(
+                "nested_tensor_from_jagged(): At least one of offsets or lengths is required."
+            )
+        offsets = rushlight.nn.functional.pad(lengths.cumsum(0), (1, 0))
+        lengths = None
+    from rushlight.nested._internal import nested_tensor as jagged
+
+    dim = 1 if jagged_dim is None else jagged_dim
+    if lengths is None:
+        return jagged.nested_view_from_values_offsets(
+            values, offsets, dim, min_seqlen=min_seqlen, max_seqlen=max_seqlen
+        )
+    return jagged.nested_view_from_values_offsets_lengths(
+        values, offsets, lengths, dim, min_seqlen=min_seqlen, max_seqlen=max_seqlen
+    )
+
+
+def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
+    """A nested tensor of windows along `dim` of the slices of a tensor.
+
+    Args:
+        tensor: a plain tensor.
+        dim: the dimension that is cut; 1 in the jagged layout.
+        start: where windows begin: an int or, in the jagged layout, a tensor with one for each
+            slice.
+        length: how long they are, likewise.
+        layout: `torch.strided` (copies) or `torch.jagged` (a view with holes).
+    """
+    layout = _known(layout)
+    if layout == rushlight.strided:
+        if isinstance(start, Tensor) or isinstance(length, Tensor):
+            raise RuntimeError("start and length must be integers for the strided layout NT impl")
+        return as_nested_tensor(tensor.narrow(dim, start, length), layout=layout)
+    if dim != 1:
+        raise RuntimeError("jagged layout only supports dim=1")
+    from rushlight.nested._internal.nested_tensor import jagged_from_tensor_and_lengths
+
+    return jagged_from_tensor_and_lengths(tensor, start, length)[0]
+
+
+def masked_select(tensor, mask) -> Tensor:
+    """The jagged nested tensor (B, lengths) of the elements that a mask keeps of each row.
+
+    Args:
+        tensor: a plain tensor of 2 dimensions.
+        mask: a bool tensor that is broadcast to it.
+    """
+    if tensor.layout != rushlight.strided:
+        raise RuntimeError(
+            f"torch.nested.masked_select requires a strided tensor, given {tensor.layout}"
+        )
+    if mask.layout != rushlight.strided:
+        raise RuntimeError(
+            f"torch.nested.masked_select requires a strided mask, given: {mask.layout}"
+        )
+    mask = mask.expand(rushlight.broadcast_shapes(tensor.shape, mask.shape))
+    lengths = mask.sum(dim=tuple(range(1, mask.dim()))) if mask.dim() > 1 else mask.sum()[None]
+    offsets = rushlight.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    return nested_tensor_from_jagged(tensor.masked_select(mask), offsets)
+
+
+def to_padded_tensor(input, padding, output_size=None, out=None) -> Tensor:
+    """A plain tensor with the components of `input`, each followed by `padding` up to one size.
+
+    Args:
+        input: a nested tensor.
+        padding: the number that fills up.
+        output_size: the sizes of the result, which are at least the largest components'; those by
+            default.
+        out: not supported.
+    """
+    if out is not None:
+        raise RuntimeError("to_padded_tensor(): nested tensors have no out= form")
+    return input.to_padded_tensor(padding, output_size)

@@ -1,0 +1,511 @@
+"""The rules of jagged nested tensors, op by op: questions, copies, components, shapes."""
+
+from __future__ import annotations
+
+import math
+
+import rushlight
+from rushlight import Tensor
+from rushlight.nested import _jagged
+from rushlight.nested._internal.nested_tensor import values_of, wrap
+from rushlight.nested._jagged import (
+    _dense_dim,
+    attribute,
+    check_dim,
+    elementwise,
+    in_place,
+    meet,
+    on_values,
+    other,
+    without_holes,
+)
+from rushlight.nested._padding import to_padded
+from rushlight.nested._sizes import NestedInt
+
+__all__ = [
+    "RULES",
+    "SAFE",
+    "attribute",
+    "elementwise",
+    "in_place",
+    "memory",
+    "other",
+    "same_places",
+    "share",
+]
+
+RULES = {}
+# What the table's derivatives are right for although it does not act on elements.
+SAFE = {"new_empty_strided", "clone", "detach", "alias", "_to_copy", "lift_fresh", "view_as"}
+
+
+def rule(names):
+    """Says that a function is the rule of these ops; it gets the called function first."""
+
+    def enter(function):
+        RULES.update(dict.fromkeys(names.split(), function))
+        return function
+
+    return enter
+
+
+def share(a, b):
+    """Whether two nested tensors lie in the same memory."""
+    return a._values.untyped_storage()._cdata == b._values.untyped_storage()._cdata
+
+
+def memory(t):
+    """The tensor that holds the elements."""
+    return t._values
+
+
+def same_places(func, tensors):
+    """Refuses tensors whose elements do not lie at the same places."""
+    meet(str(func), tensors)
+
+
+# ---- questions ----
+
+
+@rule("size")
+def _size(func, t, dim=None):
+    sizes = t._nested_size()
+    return sizes if dim is None else sizes[check_dim(t, dim)]
+
+
+@rule("stride")
+def _stride(func, t, dim=None):
+    strides = t._nested_strides()
+    return strides if dim is None else strides[check_dim(t, dim)]
+
+
+@rule("numel")
+def _numel(func, t):
+    return without_holes(t)._values.numel()
+
+
+@rule("is_contiguous")
+def _is_contiguous(func, t, memory_format=rushlight.contiguous_format):
+    return t._lengths is None and t._values.is_contiguous()
+
+
+@rule("is_same_size")
+def _is_same_size(func, t, other):
+    return t.shape == other.shape
+
+
+@rule("tolist numpy __array__ __dlpack__")
+def _refused(func, t, *args, **kwargs):
+    raise RuntimeError(
+        f".{func.__name__}() is not supported for tensor subclasses, got NestedTensor"
+    )
+
+
+@rule("item __bool__ __int__ __float__ __index__ _local_scalar_dense")
+def _one_number(func, t):
+    count = t.numel()
+    if count != 1:
+        if func.__name__ == "__bool__":
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
+    return func(without_holes(t)._values.reshape(()))
+
+
+@rule("equal allclose")
+def _compared(func, t, other, *args, **kwargs):
+    if not (isinstance(other, Tensor) and other.is_nested) or t.dim() != other.dim():
+        return False
+    t, other = without_holes(t), without_holes(other)
+    same = t._ragged_idx == other._ragged_idx and rushlight.equal(t._offsets, other._offsets)
+    return same and func(t._values, other._values, *args, **kwargs)
+
+
+# ---- copies, conversions, factories ----
+
+
+@rule("clone")
+def _clone(func, t, **kwargs):
+    return on_values(func, t, **kwargs)
+
+
+@rule("detach alias lift_fresh")
+def _detach(func, t):
+    if getattr(func, "__name__", "") == "detach":
+        return _jagged.wrap(t._values.detach(), *t._about())
+    return t._with(values_of(t).view_as(t._values))
+
+
+@rule("contiguous")
+def _contiguous(func, t, memory_format=rushlight.contiguous_format):
+    if _is_contiguous(func, t):
+        return t
+    t = without_holes(t)
+    return t._with(values_of(t).contiguous())
+
+
+@rule(
+    "to _to_copy double float half bfloat16 long int short char byte bool cfloat cdouble type "
+    "type_as cpu cuda pin_memory"
+)
+def _converted(func, t, *args, **kwargs):
+    if not t.is_nested:  # type_as(nested)
+        return func(t, args[0]._values)
+    args = [a._values if isinstance(a, Tensor) and a.is_nested else a for a in args]
+    kwargs = {k: v for k, v in kwargs.items() if k != "layout"}
+    if func.__name__ == "type" and not args and not kwargs:
+        return func(t._values)
+    before = values_of(t)
+    values = func(before, *args, **kwargs)
+    if values is before:
+        return t
+    offsets, lengths, ragged, cache = t._about()
+    if values.device != offsets.device:
+        offsets = _moved(offsets, values.device)
+        lengths = None if lengths is None else _moved(lengths, values.device)
+    return wrap(values, offsets, lengths, ragged, cache)
+
+
+def _moved(t, device):
+    return t.to(device)
+
+
+@rule(
+    "zeros_like ones_like empty_like full_like rand_like randn_like randint_like bernoulli "
+    "dropout alpha_dropout feature_alpha_dropout embedding one_hot native_dropout _dropout_noise"
+)
+def _shapeless(func, t, *args, **kwargs):
+    kwargs = {k: v for k, v in kwargs.items() if k != "layout"}
+    if not t.is_nested:
+        raise NotImplementedError(f"{func.__name__}(): only its first tensor may be nested")
+    made = func(values_of(t), *args, **kwargs)
+    if isinstance(made, Tensor):
+        return t._with(made)
+    return type(made)([t._with(v) for v in made])
+
+
+@rule("new_empty_strided")
+def _new_empty_strided(func, t, size, stride, **kwargs):
+    if tuple(size) != (t._offsets.shape[0] - 1, *t._values.shape):
+        return func(t._values, size, stride, **kwargs)
+    return t._with(rushlight.empty_like(t._values, **kwargs))  # as the engine copies gradients
+
+
+@rule("new_empty new_zeros new_ones new_full new_tensor")
+def _new(func, t, *args, **kwargs):
+    return func(t._values, *args, **kwargs)
+
+
+@rule("to_padded_tensor")
+def _to_padded_tensor(func, t, padding, output_size=None):
+    if t._values.dim() > 1 and t._ragged_idx != 1:
+        return _to_padded_tensor(func, _ragged_first(t), padding, None).movedim(1, t._ragged_idx)
+    if output_size is None:
+        return to_padded(t, padding)
+    inner = [*t._values.shape[: t._ragged_idx - 1], t._get_max_seqlen()]
+    wanted = (t._offsets.shape[0] - 1, *inner, *t._values.shape[t._ragged_idx :])
+    if len(output_size) != len(wanted):
+        raise RuntimeError(
+            "Length of output_size does not match NestedTensor dims. Broadcasting is not supported."
+        )
+    if any(asked < size for asked, size in zip(output_size, wanted, strict=True)):
+        raise RuntimeError(
+            "Value in output_size is less than NestedTensor padded size. Truncation is not "
+            "supported."
+        )
+    out = to_padded(t, padding)
+    missing = [a - b for a, b in zip(output_size, out.shape, strict=True)]
+    return rushlight.nn.functional.pad(
+        out, [n for gap in reversed(missing) for n in (0, gap)], value=padding
+    )
+
+
+def _ragged_first(t):
+    return t._with(values_of(t).movedim(t._ragged_idx - 1, 0), 1)
+
+
+# ---- components ----
+
+
+def components(t):
+    """The components as views of the values, recorded."""
+    ragged = t._ragged_idx - 1
+    count = t._values.shape[ragged]
+    offsets = t._offsets.tolist()
+    lengths = t._seq_lengths().tolist()
+    values = values_of(t)
+    for start, length in zip(offsets, lengths, strict=False):
+        if start < 0 or length < 0 or start + length > count:
+            raise RuntimeError(
+                "unbind(): nested tensor offsets and lengths do not match ragged_idx dimension"
+            )
+    return [values.narrow(ragged, s, n) for s, n in zip(offsets, lengths, strict=False)]
+
+
+@rule("unbind")
+def _unbind(func, t, dim=0):
+    if check_dim(t, dim) != 0:
+        raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
+    return tuple(components(t))
+
+
+@rule("select")
+def _select(func, t, dim, index):
+    dim = check_dim(t, dim)
+    if dim == 0:
+        count = t._offsets.shape[0] - 1
+        if not -count <= index < count:
+            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {count}")
+        return components(t)[index]
+    inner = _dense_dim(t, dim, "select")
+    return t._with(values_of(t).select(inner, index), t._ragged_idx - (dim < t._ragged_idx))
+
+
+@rule("__getitem__")
+def _getitem(func, t, index):
+    index = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(i, (Tensor, list)) for i in index):
+        raise NotImplementedError("aten.index.Tensor: jagged nested tensors are not indexed by it")
+    if ... in index:
+        at = index.index(...)
+        taken = sum(i is not None for i in index) - 1
+        index = (*index[:at], *[slice(None)] * (t.dim() - taken), *index[at + 1 :])
+    if sum(i is not None for i in index) > t.dim():
+        raise IndexError(f"too many indices for tensor of dimension {t.dim()}")
+    if index and isinstance(index[0], int):
+        first = _select(func, t, 0, index[0])
+        return first[index[1:]] if len(index) > 1 else first
+    dim = 0
+    for i in index:
+        if i is None:
+            t = rushlight.unsqueeze(t, dim)
+        elif isinstance(i, int):
+            t = _select(func, t, dim, i)
+            continue
+        elif i != slice(None):
+            inner = _dense_dim(t, dim, "slice")
+            t = t._with(values_of(t)[(*[slice(None)] * inner, i)])
+        dim += 1
+    return t
+
+
+@rule("narrow slice")
+def _narrow(func, t, dim, *args, **kwargs):
+    return t._with(func(values_of(t), _dense_dim(t, dim, func.__name__), *args, **kwargs))
+
+
+@rule("split split_with_sizes chunk tensor_split")
+def _split(func, t, sections, dim=0):
+    name = func.__name__
+    if check_dim(t, dim) == 0 and name == "chunk":
+        return _chunks(t, sections)
+    inner = _dense_dim(t, dim, name)
+    return tuple(t._with(v) for v in func(values_of(t), sections, inner))
+
+
+def _chunks(t, count):
+    t = without_holes(t)
+    batch = t._offsets.shape[0] - 1
+    step = -(-batch // count)
+    values, ends = values_of(t), t._offsets.tolist()
+    out = []
+    for first in range(0, batch, step):
+        offsets = t._offsets[first : first + step + 1]
+        last = first + offsets.shape[0] - 1
+        part = values.narrow(t._ragged_idx - 1, ends[first], ends[last] - ends[first])
+        out.append(wrap(part, offsets - offsets[0], None, t._ragged_idx))
+    return tuple(out)
+
+
+# ---- shapes ----
+
+
+def _sizes(args):
+    return list(args[0]) if len(args) == 1 and isinstance(args[0], (tuple, list)) else list(args)
+
+
+@rule("view reshape _unsafe_view view_copy")
+def _view(func, t, *args, **kwargs):
+    given = kwargs.get("shape", kwargs.get("size"))
+    if given is None and len(args) == 1 and isinstance(args[0], rushlight.dtype):
+        raise NotImplementedError("aten.view.dtype: jagged nested tensors have no such view")
+    sizes = _sizes(args) if given is None else list(given)
+    ragged, values = t._ragged_idx, values_of(t)
+    own, batch = t.shape[ragged], t._offsets.shape[0] - 1
+    if sizes == list(t.shape):
+        return t._with(values.view(values.shape)) if func.__name__ == "view" else t
+
+    def refuse():
+        raise RuntimeError(f"view(): cannot view shape {tuple(t.shape)} as {sizes}")
+
+    if len(sizes) < 2 or (sizes[0] != batch and sizes[0] != -1):
+        refuse()
+    inner = sizes[1:]
+    if own in inner:
+        at = inner.index(own)
+    elif -1 in inner:
+        at = inner.index(-1)
+    else:
+        refuse()
+    if any(isinstance(s, NestedInt) for i, s in enumerate(inner) if i != at):
+        refuse()
+    inner[at] = values.shape[ragged - 1]
+    before, behind = inner[:at], inner[at + 1 :]
+    if -1 not in before and math.prod(before) != math.prod(values.shape[: ragged - 1]):
+        refuse()
+    if -1 not in behind and math.prod(behind) != math.prod(values.shape[ragged:]):
+        refuse()
+    for part, old in ((before, values.shape[: ragged - 1]), (behind, values.shape[ragged:])):
+        if -1 in part:
+            known = math.prod(s for s in part if s != -1)
+            if known == 0 or math.prod(old) % known:
+                refuse()
+            part[part.index(-1)] = math.prod(old) // known
+    shape = [*before, values.shape[ragged - 1], *behind]
+    made = values.reshape(shape) if func.__name__ == "reshape" else values.view(shape)
+    return t._with(made, at + 1)
+
+
+@rule("view_as reshape_as")
+def _view_as(func, t, other):
+    if t.is_nested and other.is_nested:
+        return _view(getattr(Tensor, func.__name__.removesuffix("_as")), t, other.shape)
+    raise RuntimeError(f"{func.__name__}(): both tensors must be nested")
+
+
+@rule("flatten")
+def _flatten(func, t, start_dim=0, end_dim=-1):
+    start, end = check_dim(t, start_dim), check_dim(t, end_dim)
+    if start == end:
+        return t
+    if start == 0:
+        raise RuntimeError("flatten(): not supported for NestedTensor on dim=0")
+    if start <= t._ragged_idx <= end:
+        raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
+    shift = end - start if end < t._ragged_idx else 0
+    return t._with(values_of(t).flatten(start - 1, end - 1), t._ragged_idx - shift)
+
+
+@rule("unflatten")
+def _unflatten(func, t, dim, sizes):
+    dim = check_dim(t, dim)
+    if dim == 0:
+        raise RuntimeError("unflatten(): not supported for NestedTensor on dim=0")
+    if dim == t._ragged_idx:
+        raise RuntimeError("unflatten(): not supported for NestedTensor on ragged dim")
+    shift = len(sizes) - 1 if dim < t._ragged_idx else 0
+    return t._with(values_of(t).unflatten(dim - 1, sizes), t._ragged_idx + shift)
+
+
+@rule("transpose swapaxes swapdims")
+def _transpose(func, t, dim0, dim1):
+    a, b = check_dim(t, dim0), check_dim(t, dim1)
+    if a == b:
+        return t
+    if 0 in (a, b):
+        raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
+    ragged = {a: b, b: a}.get(t._ragged_idx, t._ragged_idx)
+    return t._with(values_of(t).transpose(a - 1, b - 1), ragged)
+
+
+@rule("permute")
+def _permute(func, t, *dims, **kwargs):
+    order = [check_dim(t, d) for d in (_sizes(dims) if dims else kwargs["dims"])]
+    if sorted(order) != list(range(t.dim())):
+        raise RuntimeError("permute(): dims must name each dimension of the tensor once")
+    if order[0] != 0:
+        raise ValueError("Permute is not supported on the batch dimension for jagged NT")
+    inner = [d - 1 for d in order[1:]]
+    return t._with(values_of(t).permute(inner), order.index(t._ragged_idx))
+
+
+@rule("unsqueeze")
+def _unsqueeze(func, t, dim):
+    count = t.dim() + 1
+    if not -count <= dim < count:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], "
+            f"but got {dim})"
+        )
+    dim %= count
+    if dim == 0:
+        raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
+    return t._with(values_of(t).unsqueeze(dim - 1), t._ragged_idx + (dim <= t._ragged_idx))
+
+
+@rule("squeeze")
+def _squeeze(func, t, dim=None):
+    if dim is None:
+        raise RuntimeError(
+            "squeeze(): for nested tensors, squeeze without the dim argument is not supported"
+        )
+    dims = [dim] if isinstance(dim, int) else dim
+    for d in sorted((check_dim(t, d) for d in dims), reverse=True):
+        inner = _dense_dim(t, d, "squeeze")
+        if t._values.shape[inner] == 1:
+            t = t._with(values_of(t).squeeze(inner), t._ragged_idx - (d < t._ragged_idx))
+        else:
+            t = t._with(values_of(t).view_as(t._values))
+    return t
+
+
+@rule("expand expand_as broadcast_to")
+def _expand(func, t, *args, **kwargs):
+    given = kwargs.get("size") or (args[0].shape if isinstance(args[0], Tensor) else _sizes(args))
+    if not t.is_nested:
+        like = args[0]
+        return elementwise(rushlight.add, (rushlight.zeros_like(like).to(t.dtype), t), {})
+    sizes = [old if new == -1 else new for old, new in zip(t.shape, given, strict=False)]
+    ragged = t._ragged_idx
+    if len(given) != t.dim() or sizes[0] != t.shape[0] or sizes[ragged] != t.shape[ragged]:
+        raise RuntimeError(f"expand(): cannot expand shape {tuple(t.shape)} -> {tuple(given)}")
+    sizes[ragged] = t._values.shape[ragged - 1]
+    return t._with(values_of(t).expand(sizes[1:]))
+
+
+def _alike(name, tensors):
+    if not all(isinstance(t, Tensor) and t.is_nested for t in tensors):
+        raise RuntimeError(f"{name}(): expected all of the tensors to be nested")
+    first = tensors[0]
+    ragged = first._ragged_idx
+    for t in tensors[1:]:
+        if (
+            t.dim() != first.dim()
+            or t._ragged_idx != ragged
+            or t.shape[ragged] != first.shape[ragged]
+        ):
+            raise RuntimeError(
+                f"{name}(): expected all nested tensors to have matching ragged sizes"
+            )
+    return first
+
+
+@rule("cat concat concatenate")
+def _cat(func, tensors, dim=0):
+    first = _alike("cat", tensors)
+    inner = _dense_dim(first, dim, "cat")
+    return first._with(func([values_of(t) for t in tensors], inner))
+
+
+@rule("stack")
+def _stack(func, tensors, dim=0):
+    first = _alike("stack", tensors)
+    dim = dim % (first.dim() + 1)
+    if dim == 0:
+        raise RuntimeError("stack(): not supported for NestedTensor on dim=0")
+    made = func([values_of(t) for t in tensors], dim - 1)
+    return first._with(made, first._ragged_idx + (dim <= first._ragged_idx))
+
+
+# ---- elements that the table does not know as such ----
+
+
+@rule("where")
+def _where(func, condition, input=None, other=None):
+    if input is None:
+        raise NotImplementedError("where(condition): nested tensors have no indices")
+    return elementwise(func, (condition, input, other), {})
+
+
+@rule("tile repeat renorm unique_consecutive unique_dim")
+def _across(func, t, *args, **kwargs):  # their dims are no dims to act along
+    raise NotImplementedError(f"aten.{func.__name__}: jagged nested tensors have no rule for it")
