@@ -2,8 +2,8 @@
 
 For programs that cannot be changed: `torch`, `torch.nn.functional` and so on are then this package
 and its modules, the same objects under two names, also for `importlib.util.find_spec`,
-`importlib.metadata.version` and for those who ask a class for its module. What is missing says so
-by PyTorch's name. Raises ImportError where PyTorch itself is loaded already.
+`importlib.metadata.version`, and for those who ask a class for its module or a module for its name.
+What is missing says so by PyTorch's name. Raises ImportError where PyTorch itself is loaded already.
 
 `python -m rushlight run script.py` starts a program like that; `pytest -p rushlight.as_torch` runs
 tests so.
@@ -80,6 +80,7 @@ def _mirror(module: types.ModuleType, name: str) -> None:
     """Gives a module of ours, called `name`, and what it holds, PyTorch's name as well."""
     public = _public(name)
     sys.modules[public] = module
+    module.__name__ = public  # the import system goes by the spec
     for value in list(vars(module).values()):
         if isinstance(value, _NAMED):
             home = getattr(value, "__module__", None) or ""
@@ -175,7 +176,6 @@ def install():
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "rushlight" and name != __name__:
             _mirror(module, name)
-    rushlight.__name__ = "torch"
     module: Any = rushlight
     module.torch = rushlight  # as the package there imports itself
     rushlight.__version__ = rushlight.version.__version__ = VERSION

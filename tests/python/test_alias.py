@@ -31,6 +31,9 @@ def test_modules_are_the_same_under_both_names():
         import torch.nn.functional as F
         assert torch is rushlight and nn is rushlight.nn and F.relu is rushlight.nn.functional.relu
         assert nn.__spec__.name == "rushlight.nn" and torch.__name__ == "torch"
+        assert nn.__name__ == "torch.nn" and nn.modules.__name__ == "torch.nn.modules"
+        import torchvision.transforms as transforms
+        assert transforms.__name__ == "torchvision.transforms"  # loaded only now
         import torch.nn.modules.linear as linear, sys
         assert linear is sys.modules["rushlight.nn.modules.linear"]
         del sys.modules["torch"]
