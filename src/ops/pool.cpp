@@ -323,8 +323,8 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* name, int64_t dims, c
   for (int64_t d = 0; d < dims; d++) {
     const size_t i = static_cast<size_t>(d);
     const int64_t sample = dims == 2 ? 1 - d : d;  // in two dimensions the width's stands first
-    const Tensor starts =
-        window_starts(samples.select(-1, sample), x.size(d + 2), size[i], window[i]);
+    const Tensor starts = window_starts(samples.narrow(0, 0, batch).select(-1, sample),
+                                        x.size(d + 2), size[i], window[i]);
     const Tensor within =
         rushlight::arange(0, window[i], 1, TensorOptions(kInt64).device(x.device()));
     DimVector shape(static_cast<size_t>(2 + 2 * dims), 1);

@@ -104,27 +104,41 @@ Tensor fresh_like(const Tensor& self, const TensorOptions& options,
   return rushlight::empty_like(self.detach(), TensorOptions(options).requires_grad(false), format);
 }
 
+// What was drawn, with a gradient of zeros for a parameter that wants one.
+Tensor recorded(const Tensor& drawn, const Tensor& parameter) {
+  if (!tls.grad_mode || !parameter.requires_grad()) {
+    return drawn;
+  }
+  const Tensor all = rushlight::ones_like(parameter.detach(), TensorOptions(kBool));
+  return drawn + parameter.masked_fill(all, Scalar(0));
+}
+
+// A new tensor has version 0, drawn into or not. Batches of vmap stay what they are.
+Tensor unwritten(const Tensor& drawn) {
+  return drawn.impl()->special() == nullptr ? drawn.variable_data() : drawn;
+}
+
 }  // namespace
 
 Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return fresh(size, options, get_default_dtype()).uniform_(0, 1, generator);
+  return unwritten(fresh(size, options, get_default_dtype()).uniform_(0, 1, generator));
 }
 Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return fresh(size, options, get_default_dtype()).normal_(0, 1, generator);
+  return unwritten(fresh(size, options, get_default_dtype()).normal_(0, 1, generator));
 }
 Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
-  return fresh_like(self, options, memory_format).uniform_(0, 1, generator);
+  return unwritten(fresh_like(self, options, memory_format).uniform_(0, 1, generator));
 }
 Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
-  return fresh_like(self, options, memory_format).normal_(0, 1, generator);
+  return unwritten(fresh_like(self, options, memory_format).normal_(0, 1, generator));
 }
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
                    const TensorOptions& options) {
   RL_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low,
            " >= to=", high);
-  return fresh(size, options, kInt64).random_(low, high, generator);
+  return unwritten(fresh(size, options, kInt64).random_(low, high, generator));
 }
 Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
                const TensorOptions& options) {
@@ -132,7 +146,7 @@ Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
 }
 Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, const Generator& generator,
                         const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return fresh_like(self, options, memory_format).random_(low, high, generator);
+  return unwritten(fresh_like(self, options, memory_format).random_(low, high, generator));
 }
 Tensor randint_like(const Tensor& self, int64_t high, const Generator& generator,
                     const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
@@ -170,13 +184,13 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return rushlight::empty_like(self.detach()).bernoulli_(self.detach(), generator);
+  return unwritten(rushlight::empty_like(self.detach()).bernoulli_(self.detach(), generator));
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
-  return rushlight::empty_like(self.detach()).bernoulli_(p, generator);
+  return unwritten(rushlight::empty_like(self.detach()).bernoulli_(p, generator));
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return rushlight::empty_like(self.detach()).bernoulli_(p, generator);
+  return unwritten(rushlight::empty_like(self.detach()).bernoulli_(p, generator));
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
@@ -186,18 +200,19 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator)
   const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()),
                               promote_types(mean.dtype(), std.dtype()), mean.device());
   z.normal_(0, 1, generator);
-  return z.mul_(std.detach()).add_(mean.detach());
+  return recorded(recorded(unwritten(z.mul_(std.detach()).add_(mean.detach())), mean), std);
 }
 Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
   RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
-  return rushlight::empty_like(mean.detach()).normal_(0, std, generator).add_(mean.detach());
+  const Tensor x = rushlight::empty_like(mean.detach()).normal_(0, std, generator);
+  return recorded(unwritten(x.add_(mean.detach())), mean);
 }
 Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
   return composite::normal(rushlight::full_like(std.detach(), mean), std, generator);
 }
 Tensor normal_float_float(double mean, double std, IntArrayRef size, const Generator& generator,
                           const TensorOptions& options) {
-  return fresh(size, options, get_default_dtype()).normal_(mean, std, generator);
+  return unwritten(fresh(size, options, get_default_dtype()).normal_(mean, std, generator));
 }
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,

@@ -35,7 +35,7 @@ OutSpec cumprod(Tensor& self, int64_t& dim, std::optional<ScalarType>& dtype) {
 
 OutSpec logcumsumexp(Tensor& self, int64_t& dim) {
   dim = wrap_dim(dim, self.dim());
-  check_floating("logcumsumexp", self);
+  check_floating("logcumsumexp", self, true);
   return {self.sizes(), self.dtype()};
 }
 
@@ -100,20 +100,24 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
   if (self.dim() == 0 || self.numel() == 0) {
     return grad;
   }
-  // sum over later k of grad[k] * exp(self - result[k])
-  const Tensor known = result.detach();
+  // sum over later k of grad[k] * exp(self - result[k]), of complex numbers its conjugate
+  const Tensor known = rushlight::real(result.detach());
   const Tensor top = known.amax(dim, true);
   if (batching::all_of(known.sub(top)).min().item<double>() > -80) {
-    return reverse_cumsum(grad.mul(top.sub(result).exp()), dim).mul(self.sub(top).exp());
+    return reverse_cumsum(grad.mul(top.sub(result).exp().conj()), dim)
+        .mul(self.sub(top).exp().conj());
   }
   // The results differ by more than exp can span: in logarithms, positive and negative parts apart.
   const auto part = [&](const Tensor& size, const Tensor& present) {
     const Tensor log_size = size.masked_fill(present.logical_not(), Scalar(1))
                                 .log()
                                 .masked_fill(present.logical_not(), Scalar(-INFINITY));
-    const Tensor sums = log_size.sub(result).flip({dim}).logcumsumexp(dim).flip({dim});
-    return sums.add(self).exp();
+    const Tensor sums = log_size.sub(result.conj()).flip({dim}).logcumsumexp(dim).flip({dim});
+    return sums.add(self.conj()).exp();
   };
+  if (is_complex(self.dtype())) {
+    return part(grad, grad.ne(Scalar(0)));
+  }
   return part(grad, grad.gt(Scalar(0))).sub(part(grad.neg(), grad.lt(Scalar(0))));
 }
 

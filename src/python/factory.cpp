@@ -327,11 +327,11 @@ Tensor moved(const Tensor& t, std::optional<ScalarType> dtype, std::optional<Dev
 }
 
 // A tensor on the memory of an array or a tensor; undefined for other data.
-Tensor shared_with(PyObject* data) {
+Tensor shared_with(PyObject* data, bool warns) {
   if (is_tensor(data)) {
     return unwrap(data);
   }
-  return is_numpy_array(data) ? from_numpy(data) : Tensor();
+  return is_numpy_array(data) ? from_numpy(data, warns) : Tensor();
 }
 
 Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device,
@@ -339,7 +339,7 @@ Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<
   if (!device.has_value() && !is_tensor(data)) {
     device = default_device();
   }
-  const Tensor shared = shared_with(data);
+  const Tensor shared = shared_with(data, !copy);
   if (shared.defined()) {
     return moved(shared, dtype, device, copy);
   }
@@ -373,74 +373,49 @@ RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
   return wrap(from_data(a.object(0), a.optional_dtype(1), a.optional_device(2), false));
 }
 
+// A tensor in the memory of a tensor, an array, a DLPack capsule or a buffer; undefined for others.
+Tensor lying_in(PyObject* data, std::optional<ScalarType> dtype) {
+  if (PyCapsule_CheckExact(data)) {
+    const Object module = Object::check(PyImport_ImportModule("rushlight._C"));
+    return unwrap(
+        Object::check(PyObject_CallMethod(module.get(), "_from_dlpack", "Oi", data, 1)).get());
+  }
+  const Tensor shared = shared_with(data, true);
+  // Numbers of NumPy's are buffers, too.
+  if (shared.defined() || !PyObject_CheckBuffer(data) || PyObject_HasAttrString(data, "dtype")) {
+    return shared;
+  }
+  return of_buffer(data, dtype.value_or(get_default_dtype()), -1, 0);
+}
+
 RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM(true),
             Param{"copy", Kind::Bool, true, true, false, "None"}, REQUIRES_GRAD_PARAM) {
-  const Tensor t =
-      from_data(a.object(0), a.optional_dtype(1), a.optional_device(2), a.boolean(3, false));
-  return wrap(as_leaf(t, a.boolean(4, false)));
+  PyObject* data = a.object(0);
+  const std::optional<ScalarType> dtype = a.optional_dtype(1);
+  const std::optional<Device> device = a.optional_device(2);
+  const bool alias = a.given(3) && !a.boolean(3, false);
+  const bool leaf = a.boolean(4, false);
+  Tensor t = lying_in(data, dtype);
+  if (!t.defined()) {
+    RL_CHECK_VALUE(!alias, "can't alias arbitrary sequence into a tensor.");
+    return wrap(as_leaf(from_data(data, dtype, device, false), leaf));
+  }
+  RL_CHECK_VALUE(!alias || t.device() == device.value_or(t.device()), "can't alias tensor from ",
+                 t.device(), " to another device");
+  RL_CHECK_VALUE(!alias || t.dtype() == dtype.value_or(t.dtype()), "can't alias tensor with dtype ",
+                 t.dtype(), " into one of dtype ", dtype.value_or(t.dtype()));
+  return wrap(as_leaf(moved(t, dtype, device, a.boolean(3, false)), leaf));
 }
 
 PyObject* from_numpy_function(PyObject*, PyObject* array) {
-  return guarded([&] { return wrap(from_numpy(array)); });
+  return guarded([&] { return wrap(from_numpy(array, true)); });
 }
 
 RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtype, false, true},
             Param{"count", Kind::Int, false, true, false, "-1"},
             Param{"offset", Kind::Int, false, true, false, "0"}, REQUIRES_GRAD_PARAM) {
-  const ScalarType t = a.dtype(1);
-  const int64_t count = a.integer(2, -1);
-  const int64_t offset = a.integer(3, 0);
-  auto* view = new Py_buffer;
-  // Read-only memory is copied: nothing may write it.
-  bool read_only = false;
-  if (PyObject_GetBuffer(a.object(0), view, PyBUF_WRITABLE) < 0) {
-    PyErr_Clear();
-    read_only = true;
-    if (PyObject_GetBuffer(a.object(0), view, PyBUF_SIMPLE) < 0) {
-      PyErr_Clear();
-      delete view;
-      throw ValueError("object does not implement Python buffer protocol.");
-    }
-  }
-  const auto release = [](void*, size_t, void* context) {
-    auto* held = static_cast<Py_buffer*>(context);
-    if (Py_IsInitialized()) {
-      const WithGil gil;
-      PyBuffer_Release(held);
-    }
-    delete held;
-  };
-  const Storage storage =
-      StorageImpl::borrow(view->buf, static_cast<size_t>(view->len), kCPU, release, view);
-  const int64_t size = itemsize(t);
-  RL_CHECK_VALUE(view->len > 0 && count != 0, "both buffer length (",
-                 static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");
-  RL_CHECK_VALUE(offset >= 0 && offset < view->len, "offset (", offset,
-                 " bytes) must be non-negative and no greater than ", "buffer length (",
-                 static_cast<int64_t>(view->len), " bytes) minus 1");
-  const int64_t available = view->len - offset;
-  RL_CHECK_VALUE(count > 0 || available % size == 0, "buffer length (", available,
-                 " bytes) after offset (", offset, " bytes) must be a multiple of element size (",
-                 size, ")");
-  const int64_t n = count < 0 ? available / size : count;
-  RL_CHECK_VALUE(n <= available / size, "requested buffer length (", n, " * ", size,
-                 " bytes) after offset (", offset,
-                 " bytes) must not be greater than actual buffer length (",
-                 static_cast<int64_t>(view->len), " bytes)");
-  const bool aligned = reinterpret_cast<uintptr_t>(static_cast<char*>(view->buf) + offset) %
-                               static_cast<uintptr_t>(size) ==
-                           0 &&
-                       offset % size == 0;
-  if (!aligned || read_only) {
-    Tensor copy = make_empty({n}, t, kCPU);
-    std::copy_n(static_cast<const char*>(view->buf) + offset, n * size,
-                static_cast<char*>(copy.data_ptr()));
-    return wrap(as_leaf(copy, a.boolean(4, false)));
-  }
-  auto impl = TensorImpl::make(storage, t, kCPU);
-  impl->set_sizes_contiguous({n});
-  impl->set_storage_offset(offset / size);
-  return wrap(as_leaf(Tensor(std::move(impl)), a.boolean(4, false)));
+  const Tensor t = of_buffer(a.object(0), a.dtype(1), a.integer(2, -1), a.integer(3, 0));
+  return wrap(as_leaf(t, a.boolean(4, false)));
 }
 
 RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_GRAD_PARAM,

@@ -270,7 +270,7 @@ Tensor from_buffer(PyObject* object, bool& read_only) {
   return from_view(view, object);
 }
 
-Tensor from_numpy(PyObject* array) {
+Tensor from_numpy(PyObject* array, bool warns) {
   if (!is_numpy_array(array)) {
     raise(PyExc_TypeError, str("expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")"));
   }
@@ -279,11 +279,75 @@ Tensor from_numpy(PyObject* array) {
   if (!read_only) {
     return shared;
   }
+  if (warns) {
+    warn(
+        "The given NumPy array is not writable, and a tensor is: this one is a copy. In PyTorch it "
+        "lies in the array, and writing to it is undefined.");
+  }
   // Writing through the tensor could reach memory that may not be written (a file mapped to be
   // read).
   Tensor copy = make_empty(shared.sizes(), shared.dtype(), kCPU);
   copy_raw(copy, shared);
   return copy;
+}
+
+Tensor of_buffer(PyObject* buffer, ScalarType t, int64_t count, int64_t offset) {
+  auto* view = new Py_buffer;
+  // Read-only memory is copied: nothing may write it.
+  bool read_only = false;
+  if (PyObject_GetBuffer(buffer, view, PyBUF_WRITABLE) < 0) {
+    PyErr_Clear();
+    read_only = true;
+    if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) < 0) {
+      PyErr_Clear();
+      delete view;
+      throw ValueError("object does not implement Python buffer protocol.");
+    }
+  }
+  const auto release = [](void*, size_t, void* context) {
+    auto* held = static_cast<Py_buffer*>(context);
+    if (Py_IsInitialized()) {
+      const WithGil gil;
+      PyBuffer_Release(held);
+    }
+    delete held;
+  };
+  const Storage storage =
+      StorageImpl::borrow(view->buf, static_cast<size_t>(view->len), kCPU, release, view);
+  const int64_t size = itemsize(t);
+  RL_CHECK_VALUE(view->len > 0 && count != 0, "both buffer length (",
+                 static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");
+  RL_CHECK_VALUE(offset >= 0 && offset < view->len, "offset (", offset,
+                 " bytes) must be non-negative and no greater than ", "buffer length (",
+                 static_cast<int64_t>(view->len), " bytes) minus 1");
+  const int64_t available = view->len - offset;
+  RL_CHECK_VALUE(count > 0 || available % size == 0, "buffer length (", available,
+                 " bytes) after offset (", offset, " bytes) must be a multiple of element size (",
+                 size, ")");
+  const int64_t n = count < 0 ? available / size : count;
+  RL_CHECK_VALUE(n <= available / size, "requested buffer length (", n, " * ", size,
+                 " bytes) after offset (", offset,
+                 " bytes) must not be greater than actual buffer length (",
+                 static_cast<int64_t>(view->len), " bytes)");
+  const bool aligned = reinterpret_cast<uintptr_t>(static_cast<char*>(view->buf) + offset) %
+                               static_cast<uintptr_t>(size) ==
+                           0 &&
+                       offset % size == 0;
+  if (read_only) {
+    warn(
+        "The given buffer is not writable, and a tensor is: this one is a copy. In PyTorch it lies "
+        "in the buffer, and writing to it is undefined.");
+  }
+  if (!aligned || read_only) {
+    Tensor copy = make_empty({n}, t, kCPU);
+    std::copy_n(static_cast<const char*>(view->buf) + offset, n * size,
+                static_cast<char*>(copy.data_ptr()));
+    return copy;
+  }
+  auto impl = TensorImpl::make(storage, t, kCPU);
+  impl->set_sizes_contiguous({n});
+  impl->set_storage_offset(offset / size);
+  return Tensor(std::move(impl));
 }
 
 }  // namespace rushlight::python

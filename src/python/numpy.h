@@ -9,9 +9,9 @@ namespace rushlight::python {
 // An array on the memory of a CPU tensor, which it keeps. TypeError for dtypes that numpy lacks.
 PyObject* to_numpy(const Tensor& t);
 
-// A tensor on the memory of a numpy array, which it keeps; a copy where the array is read-only.
-// TypeError, ValueError as torch.from_numpy.
-Tensor from_numpy(PyObject* array);
+// A tensor on the memory of a numpy array, which it keeps; a copy where the array is read-only,
+// which is said if `warns`. TypeError, ValueError as torch.from_numpy.
+Tensor from_numpy(PyObject* array, bool warns = false);
 
 // What a numpy array consists of, read without making anything; it must outlive this.
 struct ArrayView {
@@ -23,6 +23,10 @@ struct ArrayView {
 };
 // False where `o` is no numpy array.
 bool view_array(PyObject* o, ArrayView& view);
+
+// A 1-d tensor of `count` elements (-1: all) from a byte on in the memory of an object with the
+// buffer protocol, which it keeps; a copy, with a warning, of what may only be read.
+Tensor of_buffer(PyObject* buffer, ScalarType t, int64_t count, int64_t offset);
 
 // A tensor on the memory of any object with the buffer protocol; undefined if it has none.
 Tensor from_buffer(PyObject* object, bool& read_only);

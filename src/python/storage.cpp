@@ -183,6 +183,10 @@ PyObject* is_cuda(PyObject* self, void*) {
 Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(storage_of(self)->nbytes()); }
 PyObject* item(PyObject* self, Py_ssize_t i) {
   const Storage& s = storage_of(self);
+  if (s->device().is_meta()) {
+    PyErr_SetString(PyExc_NotImplementedError, "Not available for 'meta' device type");
+    return nullptr;
+  }
   if (i < 0 || static_cast<size_t>(i) >= s->nbytes() || s->data() == nullptr) {
     PyErr_SetString(PyExc_IndexError, "storage index out of range");
     return nullptr;

@@ -8,11 +8,11 @@ SAMPLES = {
     "cummax": ["distinct(3, 4), 1", "distinct(3, 4), 0", "x(), 0"],
     "cummin": ["distinct(3, 4), 1", "distinct(3, 4), 0", "x(), 0"],
 }
-DTYPES = {"cumsum": "all", "cumprod": "real", "cummax": "real", "cummin": "real"}
+DTYPES = {"cumsum": "all", "logcumsumexp": "complex", "cumprod": "real", "cummax": "real", "cummin": "real"}
 REFERENCES = {
     "cumsum": "np.cumsum(self if dtype is None else self.astype(dtype), dim)",
     "cumprod": "np.cumprod(self if dtype is None else self.astype(dtype), dim)",
-    "logcumsumexp": "np.logaddexp.accumulate(self, dim)",
+    "logcumsumexp": "np.log(np.cumsum(np.exp(self), dim))",
     "cummax": "(np.maximum.accumulate(self, dim), last_extreme(np.maximum, self, dim))",
     "cummin": "(np.minimum.accumulate(self, dim), last_extreme(np.minimum, self, dim))",
 }

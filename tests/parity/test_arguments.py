@@ -14,6 +14,45 @@ from tests.parity.compare import assert_alike, outcome  # noqa: E402
 inf, nan = float("inf"), float("nan")
 
 CALLS = """
+m.diff(m.ones(3, 2), n=0, prepend=m.ones(3, 1))
+m.diff(m.ones(3, 2), n=0, prepend=m.ones(4, 1))
+m.roll(m.tensor(1.), 1, 0)
+m.roll(m.tensor(1.), 1)
+m.fill(m.ones(2, requires_grad=True), 3.).requires_grad
+m.combinations(m.ones(2, requires_grad=True), 3).requires_grad
+m.combinations(m.ones(0), 2, True)
+m.normal(m.zeros(2, requires_grad=True), 0.).requires_grad
+m.normal(m.zeros(2), m.zeros(2, requires_grad=True)).requires_grad
+m.normal(m.zeros(2), m.zeros(2)).requires_grad
+[f(2)._version for f in (m.rand, m.randn, m.randperm, m.empty, m.zeros)]
+[f(m.ones(2))._version for f in (m.rand_like, m.randn_like, m.bernoulli)]
+[m.randint(3, (2,))._version, m.normal(0., 1., (2,))._version, m.rand(2).mul_(2)._version]
+m.nn.functional.gelu(m.ones(2), approximate='sinh')
+m.nn.functional.gelu(m.ones(2), out=m.zeros(2))
+m.nn.functional.softplus(m.ones(2), out=m.zeros(2))
+m.nn.functional.softshrink(m.ones(2), out=m.zeros(2))
+m.nn.functional.softshrink(m.ones(2), -0.5)
+m.nn.functional.softshrink(m.ones(2), nan)
+m.nn.functional.softshrink(m.ones(2, dtype=m.float16), 1e5)
+m.nn.functional.linear(m.ones(2, 3), m.ones(4, 3), out=m.zeros(2, 4))
+m.nn.functional.fractional_max_pool3d(m.arange(64.).reshape(1, 4, 4, 4), 2, 2, _random_samples=m.full((2, 1, 3), .5))
+m.nn.functional.fractional_max_pool2d(m.arange(32.).reshape(2, 1, 4, 4), 2, 2, _random_samples=m.full((1, 1, 2), .5))
+m.logcumsumexp(m.tensor([1 + 1j, 2 - 1j, 1000 + 2j, 0.5j]), 0)
+m.logcumsumexp(m.tensor([-inf + 0j, 1 + 1j, inf + 1j, 3]), 0)
+m.logcumsumexp(m.tensor([-inf + 0j, -inf + 2j]), 0)
+m.view_as_real(grads(lambda x: m.logcumsumexp(x, 0), m.tensor([1 + 1j, 2 - 1j, 0.5j]))[0] * 1)
+m.view_as_real(grads(lambda x: m.logcumsumexp(x, 0), m.tensor([1 + 1j, 200 - 1j, 3j], dtype=m.complex128))[0] * 1)
+m.view_as_real(grads(lambda x: m.softmax(x, 0, dtype=m.float64), m.tensor([1 + 1j, 2, 3j]))[0])
+m.view_as_real(grads(lambda x: m.log_softmax(x, 0, dtype=m.float32), m.tensor([1 + 1j, 2, 3j]))[0])
+m.asarray(bytearray(range(8)), dtype=m.int32)
+m.asarray(bytearray(4))
+m.asarray(memoryview(bytearray(range(4))), dtype=m.uint8)
+m.asarray([1, 2], copy=False)
+m.asarray(m.ones(2), dtype=m.float64, copy=False)
+m.asarray(m.ones(2), copy=False)
+m.asarray(m.ones(2), device='meta', copy=False)
+m.asarray(m.utils.dlpack.to_dlpack(m.arange(3.)))
+m.ones(2, device='meta').untyped_storage()[0]
 m.tensordot(m.ones(2, 3), m.ones(3, 2), 1)
 m.tensordot(m.ones(2, 3), m.ones(2, 3))
 m.tensordot(m.ones(2, 3), m.ones(2, 3), 0)

@@ -5,6 +5,7 @@ import gc
 import pickle
 import subprocess
 import sys
+import warnings
 import weakref
 
 import numpy as np
@@ -242,9 +243,16 @@ def test_tensor_keeps_the_array():
 
 def test_read_only_arrays_are_copied():
     a = np.frombuffer(b"\x01\x02\x03", dtype=np.uint8)
-    t = torch.from_numpy(a)
-    t[0] = 9
-    assert a.tolist() == [1, 2, 3]
+    for read in (torch.from_numpy, torch.as_tensor, torch.asarray):
+        with pytest.warns(UserWarning, match="not writable"):
+            t = read(a)
+        t[0] = 9
+        assert a.tolist() == [1, 2, 3]
+    with pytest.warns(UserWarning, match="buffer is not writable"):
+        torch.frombuffer(b"abc", dtype=torch.uint8)[0] = 9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.tensor(a).tolist() == [1, 2, 3]  # a copy in any case
 
 
 @pytest.mark.parametrize(

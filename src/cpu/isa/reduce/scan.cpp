@@ -33,6 +33,20 @@ struct LogAddExp {
     return high + math::log1p(math::exp(low - high));
   }
 };
+template <class T>
+struct LogAddExp<complex<T>> {
+  using type = complex<T>;
+  static constexpr type identity() { return {-math::infinity<T>, T(0)}; }
+  static type combine(type a, type b) {
+    const bool above = a.re > b.re || a.re != a.re;  // by real parts
+    const type high = above ? a : b;
+    const type low = above ? b : a;
+    if (high.re == low.re && math::abs(high.re) == math::infinity<T>) {
+      return high.re < 0 ? a : math::log(math::exp(a) + math::exp(b));
+    }
+    return high + math::log1p(math::exp(low - high));
+  }
+};
 
 // to[i] becomes the total of carry, x[0], ..., x[i]; `to` may be x. Returns the last.
 template <class F, class A>
@@ -242,7 +256,7 @@ void cumprod(const Tensor& out, const Tensor& self, int64_t dim, std::optional<S
 }
 
 void logcumsumexp(const Tensor& out, const Tensor& self, int64_t dim) {
-  visit_dtype<set_floating>("logcumsumexp", out.dtype(), [&](auto tag) {
+  visit_dtype<set_floating | set_complexes>("logcumsumexp", out.dtype(), [&](auto tag) {
     scan<LogAddExp<compute_t<typename decltype(tag)::type>>>(out, self, dim, "logcumsumexp");
   });
 }
