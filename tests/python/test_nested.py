@@ -236,6 +236,27 @@ def test_attention(layout, causal):
     assert gradcheck(lambda *q: one(*[nest(q, layout)] * 3).contiguous().values(), q)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_transformer(layout, norm_first):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(
+        8, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
+    )
+    model = nn.TransformerEncoder(layer, 2)
+    x = parts(8, grad=True)
+    got, want = model(nest(x, layout)), [model(p.unsqueeze(0)).squeeze(0) for p in x]
+    same(got, want)
+    sums = [sum((p * p.detach().sin()).sum() for p in out) for out in (got.unbind(), want)]
+    both = [torch.autograd.grad(s, [*x, *model.parameters()]) for s in sums]
+    torch.testing.assert_close(*both)
+    attention = layer.self_attn
+    with pytest.raises(AssertionError, match="outside of its fast path"):
+        attention(nest(x, layout), nest(x, layout), nest(x, layout))
+    with pytest.raises(AssertionError, match="all be nested"):
+        attention(nest(x, layout), x[0][None], x[0][None], need_weights=False)
+
+
 def test_modules_learn():
     torch.manual_seed(0)
     x = parts(3, dtype=torch.float32)

@@ -184,6 +184,15 @@ def attend(
     Inputs are (length, batch, width), with `batch_first` (batch, length, width), or (length,
     width).
     """
+    if query.is_nested or key.is_nested or value.is_nested:
+        if key_padding_mask is not None or attn_mask is not None or is_causal or need_weights:
+            raise AssertionError(
+                "MultiheadAttention does not support NestedTensor outside of its fast path: it "
+                "takes no masks, and need_weights=False"
+            )
+        from rushlight.nested import _attention
+
+        return _attention.attend(layer, query, key, value, batch_first), None
     num_heads = layer.num_heads
     batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     batch_dim = 0 if batch_first else 1

@@ -38,6 +38,8 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
 
 def _sequence_length(x, layer):
     """The length of a layer's input; None where that is neither a batch nor one sequence."""
+    if x.is_nested:
+        return None
     batch_first = getattr(getattr(layer, "self_attn", None), "batch_first", False)
     if x.dim() == 2:
         return x.shape[0]
