@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import time
+from datetime import timedelta
 
 import pytest
 
@@ -109,3 +110,15 @@ def test_killed_ranks(kind, tmp_path):
         assert want[step] == digest, f"step {step} differs from training that was not disturbed"
     assert lines(folder)[-1].split()[0] == str(last)
     assert killed > 0
+
+
+def test_who_does_not_come_is_named(tmp_path):
+    with pytest.raises(dist.DistBackendError, match="rank 0 did not come"):
+        dist.init_process_group(
+            "gloo",
+            init_method=f"file://{tmp_path}/store",
+            rank=1,
+            world_size=2,
+            timeout=timedelta(seconds=1),
+        )
+    assert not dist.is_initialized()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
 from enum import Enum
 from typing import Any
 
@@ -151,6 +152,8 @@ def _save_state_dict(
 
 
 _threads: Any = None
+# All processes have just met; one that does not connect in this time has ended since.
+_CONNECTING = timedelta(seconds=4)
 _private_groups: dict[int, tuple[Any, Any]] = {}
 
 
@@ -160,7 +163,11 @@ def _group_of_its_own(group):
     known = _private_groups.get(id(base))
     if known is None or known[0] is not base:
         ranks = _world.get_process_group_ranks(base)
-        known = base, _world.new_group(ranks, use_local_synchronization=True)
+        base.barrier().wait()  # who has died is named here
+        limit = min(base._timeout, _CONNECTING)
+        made = _world.new_group(ranks, timeout=limit, use_local_synchronization=True)
+        made._set_default_timeout(base._timeout)
+        known = base, made
         _private_groups.clear()
         _private_groups[id(base)] = known
     return known[1]
