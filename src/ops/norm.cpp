@@ -407,7 +407,9 @@ Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tenso
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps, bool) {
-  return std::get<0>(_group_norm(input, weight, bias, num_groups, eps));
+  const Tensor output = std::get<0>(_group_norm(input, weight, bias, num_groups, eps));
+  const MemoryFormat format = format_of(input);
+  return format == MemoryFormat::Contiguous ? output : output.contiguous(format);
 }
 
 std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor& input, const Tensor& weight,

@@ -135,3 +135,17 @@ def test_empty_batches():
     w = torch.ones(4, requires_grad=True)
     F.layer_norm(x, (4,), w).sum().backward()
     np.testing.assert_array_equal(w.grad.numpy(), np.zeros(4))
+
+
+@pytest.mark.parametrize("memory_format", [torch.channels_last, torch.channels_last_3d])
+def test_group_norm_keeps_the_memory_format(memory_format):
+    size = (2, 6, 5, 4) if memory_format == torch.channels_last else (2, 6, 3, 5, 4)
+    x = torch.randn(size, dtype=torch.float64).requires_grad_()
+    last = x.detach().to(memory_format=memory_format).requires_grad_()
+    norm = torch.nn.GroupNorm(3, 6, dtype=torch.float64)
+    expected, actual = norm(x), norm(last)
+    assert actual.is_contiguous(memory_format=memory_format) and torch.equal(expected, actual)
+    weight = torch.randn(size, dtype=torch.float64)
+    (expected * weight).sum().backward()
+    (actual * weight).sum().backward()
+    torch.testing.assert_close(x.grad, last.grad)
