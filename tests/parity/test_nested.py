@@ -3,9 +3,10 @@
 import warnings
 
 import pytest
-import torch
 
 import rushlight
+
+torch = pytest.importorskip("torch")
 
 warnings.filterwarnings("ignore", message="The PyTorch API of nested tensors is in prototype")
 
