@@ -397,6 +397,10 @@ def out_wrapper(op: Op) -> list[str]:
     given = [a.name for a in op.tensors if not a.type.element_optional]
     checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')
     lines = []
+    if any(a.name == "dtype" and a.type.base == "ScalarType" and a.type.optional for a in op.args):
+        lines.append(f'check_out_dtype("{op.name}", dtype, {outs[0]});')
+        if op.in_out_dtype:
+            lines.append(f"dtype = {outs[0]}.dtype();")
     if op.has_options:
         made = f"composite::{op.symbol}({call_arguments(op, options=f'options_of({outs[0]}, options)')})"
         how = f"{flag(op.any_shape)}, options.requires_grad()"
@@ -406,7 +410,9 @@ def out_wrapper(op: Op) -> list[str]:
             inputs = commas([f"&{a.name}" for a in op.tensors])
             lines += [f'check_apart("{op.name}", {o}, {{{inputs}}});' for o in outs]
         made = f"composite::{op.symbol}({call_arguments(op)})" if op.kind == "composite" else run_call(op, "functional")
-        lines += ["const NoGradGuard no_grad;", f'assign_outs("{op.name}", {made}, {commas(outs)});']
+        if op.in_out_dtype:
+            made = f"{made}.to({outs[0]}.dtype())"
+        lines.append(f'assign_outs("{op.name}", {made}, {commas(outs)});')
     elif op.kernel.kind == "update":
         lines.append(f'assign_outs("{op.name}", {run_call(op, "functional")}, out);')
     else:

@@ -104,7 +104,7 @@ composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, S
           variants="function method inplace out",
           doc="beta * self + alpha * the sum of all products batch1 @ batch2.",
           autocast="lower")
-composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
+composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out", varargs=True,
           listed=True, doc="The product of several matrices, in the cheapest order.",
           autocast="lower")
 composite("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",

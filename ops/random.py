@@ -88,14 +88,14 @@ composite(f"randperm(int n, {_drawn}) -> Tensor", variants=_function,
           doc="The numbers below n in random order, int64 by default.", batch="random",
           overloads=_with_generator("randperm(n, $)", _int64))
 composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
-          variants="function method out",
+          variants="function method out", in_out_dtype=True,
           seen_whole=True, batch="random", doc="1 with the probabilities of self, else 0.")
 composite("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-          seen_whole=True, batch="random",
+          seen_whole=True, batch="random", in_out_dtype=True,
           doc="1 with probability p, else 0, in the shape of self.", cpp_out=True,
           overloads=["bernoulli.float_out(self, p=0.5, generator, out!)"])
 composite("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
-          variants="", cpp_out=True,
+          variants="", cpp_out=True, in_out_dtype=True,
           seen_whole=True, batch="random",
           doc="1 with the probabilities of p, else 0, in the shape of self.")
 composite("normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",

@@ -5,7 +5,7 @@ from gen.table import complex_half, composite, custom, op, stored, wide_unsigned
 # ---- sums and products ----
 
 op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-   kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
+   in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
    sparse="sum", doc="Sum over the given dimensions, or all. Integers and bool sum to int64.",
    overloads=["sum(self, dtype)", "sum.dim_IntList(self, int[1]? dim, keepdim, dtype)",
@@ -28,7 +28,7 @@ op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype
               "mean.out(self, int[1]? dim, keepdim, dtype, out!)"],
    jvp="linear", batch="dims")
 op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-   kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
+   in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
    doc="Product over a dimension, or of all elements. Integers and bool multiply in int64.",
    overloads=["prod.dim_int(self, int dim, keepdim, dtype)", "prod(self, dtype)",
@@ -47,6 +47,8 @@ op("max(Tensor self) -> Tensor", kernel=custom(), node=1,
    ref="numpy.max", doc="The largest element; NaN where one occurs.",
    overloads=["max.unary_out(self, out!)"],
    jvp="reduced", batch="flattened(self, batch).amax(1)")
+composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.",
+          overloads=["max.out(self, other, out!)"], variants="function method out")
 op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
@@ -54,13 +56,13 @@ op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor 
    doc="The largest elements along a dimension and where each first stands.",
    overloads=["max.dim_max(self, dim, keepdim, max!, max_values!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
-composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.",
-          overloads=["max.out(self, other, out!)"], variants="function method out")
 op("min(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.min", doc="The smallest element; NaN where one occurs.",
    overloads=["min.unary_out(self, out!)"],
    jvp="reduced", batch="flattened(self, batch).amin(1)")
+composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.",
+          overloads=["min.out(self, other, out!)"], variants="function method out")
 op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
@@ -68,8 +70,6 @@ op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor 
    doc="The smallest elements along a dimension and where each first stands.",
    overloads=["min.dim_min(self, dim, keepdim, min!, min_indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
-composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.",
-          overloads=["min.out(self, other, out!)"], variants="function method out")
 op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.max",
    doc="The largest elements over dimensions; equal ones share the gradient.",

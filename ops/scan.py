@@ -3,14 +3,14 @@
 from gen.table import custom, op, wide_unsigned
 
 op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-   kernel=custom(stored=(wide_unsigned,)),
+   in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)),
    variants="function method inplace out", grad={"self": "reverse_cumsum(grad, dim)"},
    ref="numpy.cumsum",
    doc="Running sum. Integers and bool sum to int64.",
    jvp="linear", batch="dims",
    autocast={"accelerator": "float32"})
 op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-   kernel=custom(stored=(wide_unsigned,)),
+   in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)),
    variants="function method inplace out",
    grad={"self": "cumprod_backward(grad, self, result, dim)"},
    ref="numpy.cumprod", doc="Running product. Integers and bool multiply in int64.",

@@ -34,6 +34,8 @@ def einsum(equation, *operands):
 
     Or by numbers from 0 to 51 in their place: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
+    if not operands:
+        raise ValueError("einsum(): expected the equation and at least one operand")
     if isinstance(equation, str):
         return _wrapped.einsum(equation, *operands)
     given = [equation, *operands]

@@ -316,6 +316,11 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
   resize_raw(out, sizes);
 }
 
+void check_out_dtype(const char* op, std::optional<ScalarType> dtype, const Tensor& out) {
+  RL_CHECK(dtype.value_or(out.dtype()) == out.dtype(), op, ": Expected out tensor to have dtype ",
+           enum_name(*dtype), ", but got ", enum_name(out.dtype()), " instead");
+}
+
 Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, Device device,
                  InputList inputs) {
   check_inference_write(op, out);

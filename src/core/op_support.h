@@ -65,6 +65,8 @@ RL_API DimVector preserved_strides(const Tensor& like);
 RL_API Tensor make_view(const Tensor& base,
                         const ViewSpec& spec);  // bounds-checked against the storage
 
+// Refuses an out= of another dtype than the one that is asked for.
+RL_API void check_out_dtype(const char* op, std::optional<ScalarType> dtype, const Tensor& out);
 // out= and in-place: checks the device, that the result can be cast to the dtype of `out` and that
 // `out` does not overlap an input in part; resizes it (warning when it was not empty); returns the
 // tensor that the kernel writes into: `out` itself, or a temporary where dtype or strides differ or

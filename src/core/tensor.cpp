@@ -108,7 +108,8 @@ void copy_dims(IntArrayRef from, int64_t* to) {
 }  // namespace
 
 void TensorImpl::set_dims(IntArrayRef sizes) {
-  RL_CHECK(sizes.size() <= 64, "tensors have at most 64 dimensions, but got ", sizes.size());
+  RL_CHECK(sizes.size() <= 64, "only tensors with up to 64 dims are supported, got one of ",
+           sizes.size());
   const auto n = static_cast<int32_t>(sizes.size());
   int64_t numel = 1;
   bool overflow = false;
@@ -314,7 +315,9 @@ Scalar _local_scalar_dense(const Tensor& self);  // the op, which src/core does 
 
 Scalar Tensor::item() const {
   RL_CHECK(numel() == 1, "a Tensor with ", numel(), " elements cannot be converted to Scalar");
-  return RL_UNLIKELY(seen_below(*this)) ? _local_scalar_dense(*this) : read_number(*this);
+  // A number is no tensor in boxed form, so that nobody below could be asked for it.
+  return RL_UNLIKELY(seen_below(*this)) && !impl()->is_wrapped_number() ? _local_scalar_dense(*this)
+                                                                        : read_number(*this);
 }
 
 std::string Tensor::toString() const {  // as libtorch names types: CPUFloatType

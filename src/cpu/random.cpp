@@ -42,6 +42,18 @@ OrderedInput::OrderedInput(const Tensor& in, IntArrayRef sizes)
 const void* OrderedInput::data() const { return memory_.data_ptr(); }
 ScalarType OrderedInput::dtype() const { return memory_.dtype(); }
 
+namespace {
+
+// Floats hold every integer up to `last` only.
+void warn_inexact(const char* what, double bound, int64_t last, std::string_view dtype) {
+  if (std::abs(bound) > static_cast<double>(last)) {
+    warn(str(what, " is out of bounds [-", last, ", ", last, "]: of larger integers ", dtype,
+             " holds some only, so that the draw is not uniform"));
+  }
+}
+
+}  // namespace
+
 RandomRange::RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> to) {
   // The largest and least integers of the dtype; of floats those up to which every integer has its
   // own number.
@@ -72,6 +84,10 @@ RandomRange::RandomRange(ScalarType dtype, int64_t from, std::optional<int64_t> 
              " >= to=", *to);
     const double top = static_cast<double>(*to - 1);
     RL_CHECK(top >= low && top <= high, "to - 1 is out of bounds for ", name);
+    if (is_floating(dtype)) {
+      warn_inexact("from", static_cast<double>(from), last, name);
+      warn_inexact("to - 1", top, last, name);
+    }
     size_ = static_cast<uint64_t>(*to) - static_cast<uint64_t>(from);
     return;
   }

@@ -98,7 +98,7 @@ void compress(const Tensor& dense, const Tensor& element, const Tensor& mask, co
 }  // namespace cuda
 
 Tensor cuda::nonzero(const Tensor& self) {
-  RL_CHECK(self.dim() <= 64, "tensors have at most 64 dimensions");
+  RL_CHECK(self.dim() <= 64, "only tensors with up to 64 dims are supported");
   const Tensor mask = contiguous_raw(cast_raw(self, kBool));
   const Places p = places_of(mask);
   const Tensor out = make_empty({p.total, self.dim()}, kInt64, self.device());

@@ -144,7 +144,7 @@ Tensor contract(Tensor left, Tensor right, const std::vector<int64_t>& summed) {
 }  // namespace
 
 Tensor composite::einsum(std::string_view equation, TensorList tensors, OptionalIntArrayRef path) {
-  RL_CHECK(!tensors.empty(), "einsum(): must provide at least one operand");
+  RL_CHECK_VALUE(!tensors.empty(), "einsum(): expected the equation and at least one operand");
   const Equation e = parse(equation);
   RL_CHECK(e.operands.size() >= tensors.size(),
            "einsum(): more operands were provided than specified in the equation");

@@ -320,7 +320,7 @@ OutSpec cat(std::vector<Tensor>& tensors, int64_t& dim) {
     }
   }
   if (parts.empty()) {
-    dim = wrap_dim(dim, model.dim());
+    dim = 0;  // that of what they would join is not known
     tensors = std::move(parts);
     return {{0}, dtype};
   }

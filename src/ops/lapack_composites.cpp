@@ -61,6 +61,14 @@ Tensor cholesky_solve(const Tensor& self, const Tensor& input2, bool upper) {
 
 Tensor cholesky_inverse(const Tensor& self, bool upper) {
   check_square("cholesky_inverse", self);
+  if (!self.is_meta() && !is_special(self)) {
+    const Tensor zeros = self.diagonal(0, -2, -1).eq(Scalar(0));
+    if (zeros.any().item<bool>()) {
+      throw LinAlgError(
+          "cholesky_inverse: a diagonal element is zero, the inversion could not be completed "
+          "because the input matrix is singular.");
+    }
+  }
   return composite::cholesky_solve(unit_like(self, self.size(-1)).expand(self.sizes()), self,
                                    upper);
 }
@@ -466,8 +474,8 @@ std::tuple<Tensor, Tensor, Tensor> pca_lowrank(const Tensor& A, std::optional<in
   RL_CHECK_VALUE(rank >= 0 && rank <= most, "q(=", rank,
                  ") must be non-negative integer and not greater than min(m, n)=", most);
   RL_CHECK_VALUE(niter >= 0, "niter(=", niter, ") must be non-negative integer");
-  RL_CHECK_VALUE(is_floating(A.dtype()), "input must be a floating point tensor, but got ",
-                 A.dtype());
+  RL_CHECK_VALUE(is_floating(A.dtype()) || is_complex(A.dtype()),
+                 "input must be a floating point tensor, but got ", A.dtype());
   return composite::svd_lowrank(center ? A - A.mean({-2}, true) : A, rank, niter, Tensor());
 }
 

@@ -125,6 +125,8 @@ Tensor linalg_norm(const Tensor& self, const std::optional<Scalar>& ord, Optiona
     check_norm_rank(self);
   }
   const bool matrices = dim.has_value() ? dim.value().size() == 2 : self.dim() == 2;
+  RL_CHECK(!dim.has_value() || matrices || dim.value().size() == 1,
+           "linalg.norm: If dim is specified, it must be of length 1 or 2, got ", *dim);
   if (ord.has_value() && matrices) {
     const DimVector both = dim.has_value() ? DimVector(dim.value()) : DimVector{0, 1};
     return composite::linalg_matrix_norm(self, *ord, both, keepdim, dtype);

@@ -30,16 +30,20 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
   RL_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3 && (total == dims + 1 || total == dims + 2),
                            "Padding size ", pad.size(), " is not supported for ", total,
                            "D input tensor.");
+  const auto check_nonempty = [&](bool nonempty) {
+    RL_CHECK(nonempty, "Expected ", dims + 1, "D or ", dims + 2,
+             "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+             "input, but got: ",
+             size);
+  };
+  check_nonempty(mode == "circular" || size[static_cast<size_t>(total - 1 - dims)] > 0);
   OutSpec out{size, dtype};
   for (int64_t i = 0; i < dims; i++) {
     const auto d = static_cast<size_t>(total - 1 - i);
     const int64_t n = size[d];
     const int64_t before = pad[static_cast<size_t>(2 * i)];
     const int64_t after = pad[static_cast<size_t>(2 * i + 1)];
-    RL_CHECK(n > 0, "Expected ", dims + 1, "D or ", dims + 2,
-             "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-             "input, but got: ",
-             size);
+    check_nonempty(n > 0);
     RL_CHECK(
         mode != "reflect" || (before < n && after < n),
         "Padding size should be less than the corresponding input dimension, but got: padding (",

@@ -13,10 +13,32 @@ namespace rushlight {
 
 // ---- what the fills accept ----
 
+namespace {
+
+double largest(ScalarType dtype) {
+  double most = 0;
+  visit_dtype<set_floating>("uniform_", to_real(dtype), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    most = std::is_same_v<T, Half> ? 65504.0
+           : std::is_same_v<T, BFloat16>
+               ? 0x1.fep127
+               : static_cast<double>(std::numeric_limits<compute_t<T>>::max());
+  });
+  return most;
+}
+
+}  // namespace
+
 void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
   check_floating("check_uniform_bounds", self, true);
+  const double most = largest(self.dtype());
+  RL_CHECK(from >= -most && from <= most, "from is out of bounds for ",
+           dtype_info(self.dtype()).name);
+  RL_CHECK(to >= -most && to <= most, "to is out of bounds for ", dtype_info(self.dtype()).name);
   RL_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
            " > to=", to);
+  RL_CHECK(to - from <= most, "uniform_ expects to-from <= ", most, ", the largest ",
+           dtype_info(self.dtype()).name, ", but found to=", to, " and from=", from);
 }
 void shape::normal_(Tensor& self, double&, double& std, Generator&) {
   check_floating("normal_kernel_cpu", self, true);

@@ -88,13 +88,18 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     for_src =
         slope(reached, src_is, src_factor, [&](const Tensor& t) { return t.gather(dim, index); });
   } else {
-    const Tensor self_is = self.eq(result).to(grad.dtype());
-    const Tensor src_is = reached.eq(result.gather(dim, index)).to(grad.dtype());
-    Tensor count = include_self ? self_is : rushlight::zeros_like(self_is);
-    count = count.scatter_add(dim, index, src_is).clamp_min(Scalar(1));
-    const Tensor share = grad.div(count);
-    for_self = share.mul(self_is);
-    for_src = share.gather(dim, index).mul(src_is);
+    // NaN is an extreme, too.
+    const auto chosen = [](const Tensor& t, const Tensor& best) {
+      return t.eq(best).logical_or(t.isnan().logical_and(best.isnan()));
+    };
+    const Tensor self_is = chosen(self, result);
+    const Tensor src_is = chosen(reached, result.gather(dim, index));
+    const Tensor count = (include_self ? self_is : rushlight::zeros_like(self_is))
+                             .to(grad.dtype())
+                             .scatter_add(dim, index, src_is.to(grad.dtype()));
+    const Tensor share = grad.div(count.clamp_min(Scalar(1)));
+    for_self = share.masked_fill(self_is.logical_not(), Scalar(0));
+    for_src = share.gather(dim, index).masked_fill(src_is.logical_not(), Scalar(0));
   }
   if (!include_self) {
     for_self = for_self.scatter(dim, index, Scalar(0));

@@ -200,11 +200,14 @@ inline void run_formula(const TensorIterator& it,
 
 // out= of what was made without it: one result, or a tuple of several.
 inline void assign_outs(const char* op, const Tensor& made, const Tensor& out) {
+  check_out_grad(op, made.requires_grad());
   assign_out(op, out, made);
 }
 template <class... T, class... Out>
 void assign_outs(const char* op, const std::tuple<T...>& made, const Out&... outs) {
   check_outputs_apart(op, {&outs...});
+  std::apply([&](const T&... values) { check_out_grad(op, (values.requires_grad() || ...)); },
+             made);
   std::apply([&](const T&... values) { (assign_out(op, outs, values), ...); }, made);
 }
 

@@ -220,6 +220,16 @@ PyObject* from_results(const std::vector<Value>& results) {
   return out.release();
 }
 
+namespace {
+
+// A number comes as one where the schema takes one, else as the tensor that it is to the op.
+PyObject* argument_object(const ArgInfo& argument, const Value& value) {
+  const bool tensor = argument.type.base == BaseType::Tensor && !argument.type.number;
+  return tensor && value.is<Tensor>() ? wrap(value.get<Tensor>()) : from_value(value);
+}
+
+}  // namespace
+
 PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
   size_t positional = 0;
   while (positional < arguments.size() && !op.arguments[positional].keyword_only) {
@@ -232,11 +242,12 @@ PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
   PythonCall out = {Object::check(PyTuple_New(static_cast<Py_ssize_t>(shown))),
                     Object::check(PyDict_New())};
   for (size_t i = 0; i < shown; i++) {
-    PyTuple_SET_ITEM(out.args.get(), static_cast<Py_ssize_t>(i), check(from_value(arguments[i])));
+    PyTuple_SET_ITEM(out.args.get(), static_cast<Py_ssize_t>(i),
+                     check(argument_object(op.arguments[i], arguments[i])));
   }
   for (size_t i = positional; i < arguments.size(); i++) {
     if (!is_default(op.arguments[i], arguments[i])) {
-      const Object value = Object::check(from_value(arguments[i]));
+      const Object value = Object::check(argument_object(op.arguments[i], arguments[i]));
       check(PyDict_SetItemString(out.kwargs.get(), op.arguments[i].name, value.get()));
     }
   }

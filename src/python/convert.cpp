@@ -3,6 +3,8 @@
 
 #include <rushlight/forward.h>
 
+#include "python/numpy.h"
+
 namespace rushlight::python {
 
 namespace {
@@ -61,7 +63,11 @@ bool is_int_slow(PyObject* o) {
     const Tensor* t = number_tensor(o);
     return t != nullptr && is_integral(t->dtype());
   }
-  return PyIndex_Check(o) && !is_numpy_array(o) && !is_numpy_bool(o);
+  if (is_numpy_array(o)) {
+    ArrayView view;
+    return view_array(o, view) && view.sizes.empty() && is_integral(view.dtype);
+  }
+  return PyIndex_Check(o) && !is_numpy_bool(o);
 }
 
 int64_t to_int_slow(PyObject* o) {

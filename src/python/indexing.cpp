@@ -376,10 +376,12 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
   const Tensor view = apply_steps(t, index, record);
   if (!index.tensors.empty()) {
     const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
-    const Tensor cast = value.dtype() == t.dtype() && value.device() == t.device()
+    // A number takes the dtype of the tensor; a tensor has to have it.
+    const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
+    const Tensor cast = value.dtype() == dtype && value.device() == t.device()
                             ? value
                             : rushlight::to(value, std::optional<Device>(t.device()),
-                                            std::optional<ScalarType>(t.dtype()));
+                                            std::optional<ScalarType>(dtype));
     const WithoutGil no_gil(t.numel() >= 16384);
     rushlight::index_put_(view, list, cast);
     return;

@@ -166,7 +166,7 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
     last += size > 0 ? (size - 1) * step : 0;
   }
   if (view->ndim > 64) {
-    fail(PyExc_ValueError, "tensors have at most 64 dimensions");
+    fail(PyExc_ValueError, "only tensors with up to 64 dims are supported");
   }
   const bool empty = product(sizes) == 0;
   const size_t nbytes = empty ? 0 : static_cast<size_t>(last + view->itemsize);

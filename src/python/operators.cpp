@@ -5,6 +5,7 @@
 #include <rushlight/ops.h>
 
 #include "python/bindings.h"
+#include "python/numpy.h"
 #include "python/parser.h"
 #include "python/torch_function.h"
 
@@ -22,8 +23,16 @@ class Operand {
     if (is_tensor(o)) {
       tensor_ = &unwrap(o);
     } else if (is_number(o)) {
-      number_ = make_number(to_scalar(o));
-      tensor_ = &number_;
+      made_ = make_number(to_scalar(o));
+      tensor_ = &made_;
+    }
+  }
+  // An array of numpy, where it would not get its turn, for it lets tensors go first.
+  void take_array(PyObject* o) {
+    ArrayView view;
+    if (!fits() && view_array(o, view) && view.dtype != ScalarType::Undefined) {
+      made_ = from_numpy(o);
+      tensor_ = &made_;
     }
   }
   Operand(const Operand&) = delete;
@@ -33,7 +42,7 @@ class Operand {
 
  private:
   const Tensor* tensor_ = nullptr;
-  Tensor number_;
+  Tensor made_;
 };
 
 bool wanted_elsewhere(PyObject* a, PyObject* b) {
@@ -41,7 +50,7 @@ bool wanted_elsewhere(PyObject* a, PyObject* b) {
 }
 
 // `name` and `reflected` are the methods that __torch_function__ is told of, with the tensor first.
-template <class F>
+template <bool arrays = false, class F>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected, F op) {
   return guarded([&]() -> PyObject* {
     if (RL_UNLIKELY(wanted_elsewhere(a, b))) {
@@ -50,10 +59,16 @@ PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflect
       }
       return call_torch_function_method(reflected, {b, a});
     }
-    const Operand x(a);
-    const Operand y(b);
+    Operand x(a);
+    Operand y(b);
     if (RL_UNLIKELY(!x.fits() || !y.fits())) {
-      Py_RETURN_NOTIMPLEMENTED;
+      if (arrays) {
+        x.take_array(a);
+        y.take_array(b);
+      }
+      if (!x.fits() || !y.fits()) {
+        Py_RETURN_NOTIMPLEMENTED;
+      }
     }
     if (RL_LIKELY((*x).numel() < heavy && (*y).numel() < heavy)) {
       return wrap(op(*x, *y));
@@ -114,7 +129,6 @@ PyObject* unary(PyObject* a, const char* name, F op) {
 BINARY(nb_add, add, "add")
 BINARY(nb_sub, sub, "__rsub__")
 BINARY(nb_mul, mul, "mul")
-BINARY(nb_div, div, "__rtruediv__")
 BINARY(nb_floor_divide, floor_divide, "__rfloordiv__")
 BINARY(nb_remainder, remainder, "__rmod__")
 BINARY(nb_and, bitwise_and, "__rand__")
@@ -135,6 +149,11 @@ INPLACE(nb_ilshift, bitwise_left_shift_)
 INPLACE(nb_irshift, bitwise_right_shift_)
 #undef BINARY
 #undef INPLACE
+
+PyObject* nb_div(PyObject* a, PyObject* b) {
+  return binary<true>(a, b, "div", "__rtruediv__",
+                      [](const Tensor& x, const Tensor& y) { return rushlight::div(x, y); });
+}
 
 // Python's third argument, a modulus, has no meaning here.
 PyObject* nb_pow(PyObject* a, PyObject* b, PyObject* modulus) {
@@ -165,7 +184,13 @@ PyObject* nb_absolute(PyObject* a) {
   return unary(a, "abs", [](const Tensor& x) { return rushlight::abs(x); });
 }
 PyObject* nb_invert(PyObject* a) {
-  return unary(a, "__invert__", [](const Tensor& x) { return rushlight::bitwise_not(x); });
+  return unary(a, "__invert__", [](const Tensor& x) {
+    RL_CHECK_TYPE(
+        is_integral(x.dtype()) || x.dtype() == kBool,
+        "~ (operator.invert) is only implemented on integer and Boolean-type tensors, got ",
+        enum_name(x.dtype()));
+    return rushlight::bitwise_not(x);
+  });
 }
 PyObject* nb_positive(PyObject* a) {
   return guarded([&] {
@@ -248,11 +273,11 @@ PyObject* to_bool_method(PyObject* self, PyObject*) {
 PyObject* compare(PyObject* a, PyObject* b, int op) {
   switch (op) {
     case Py_EQ:
-      return binary(a, b, "__eq__", "__eq__",
-                    [](const Tensor& x, const Tensor& y) { return rushlight::eq(x, y); });
+      return binary<true>(a, b, "__eq__", "__eq__",
+                          [](const Tensor& x, const Tensor& y) { return rushlight::eq(x, y); });
     case Py_NE:
-      return binary(a, b, "__ne__", "__ne__",
-                    [](const Tensor& x, const Tensor& y) { return rushlight::ne(x, y); });
+      return binary<true>(a, b, "__ne__", "__ne__",
+                          [](const Tensor& x, const Tensor& y) { return rushlight::ne(x, y); });
     case Py_LT:
       return binary(a, b, "lt", "gt",
                     [](const Tensor& x, const Tensor& y) { return rushlight::lt(x, y); });

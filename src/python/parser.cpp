@@ -308,6 +308,10 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     if (b.slots[i] != nullptr || s.params[i].shown != nullptr || s.params[i].out) {
       continue;
     }
+    if (s.varargs && s.params[i].kind == Kind::TensorList) {  // block_diag(): no tensors
+      b.slots[i] = varargs_marker;
+      continue;
+    }
     if (why != nullptr) {
       int missing = 0;
       std::string names;

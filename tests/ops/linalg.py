@@ -101,6 +101,5 @@ ERRORS = {
 }
 SKIPS = {
     ("tensordot", "parity"): "PyTorch's function takes one argument for both lists of dimensions",
-    ("chain_matmul", "parity"): "PyTorch warns and takes the matrices one by one",
     **{(f"{name}.dtype", "parity"): "PyTorch has it on CUDA alone" for name in ("mm", "bmm", "addmm", "baddbmm")},
 }

@@ -3,6 +3,9 @@
 Each line is run by both modules; results and gradients are equal, errors of the same type.
 """
 
+import warnings
+
+import numpy as np  # noqa: F401: calls use it
 import pytest
 
 import rushlight
@@ -14,6 +17,78 @@ from tests.parity.compare import assert_alike, outcome  # noqa: E402
 inf, nan = float("inf"), float("nan")
 
 CALLS = """
+m.sum(m.full((3,), 1.75), 0, out=m.empty(0, dtype=m.int64))
+m.sum(m.full((3,), 1.75), 0, out=m.empty(0, dtype=m.float64))
+m.sum(m.full((3,), 1.75), 0, dtype=m.float64, out=m.empty(0))
+m.prod(m.full((3,), 1.75), 0, out=m.empty(0, dtype=m.int64))
+m.mean(m.full((3,), 1.75), 0, dtype=m.float64, out=m.empty(0))
+m.cumsum(m.full((3,), 1.75), 0, out=m.empty(3, dtype=m.int64))
+m.cumprod(m.full((3,), 1.75), 0, out=m.empty(3, dtype=m.int64))
+m.cumprod(m.full((3,), 1.75), 0, dtype=m.int64, out=m.empty(3))
+m.softmax(m.ones(3), 0, dtype=m.float64, out=m.empty(3))
+m.bernoulli(m.ones(3), out=m.zeros(3, dtype=m.int64))
+m.bernoulli(m.tensor([0., 1.]), out=m.zeros(2, dtype=m.bool))
+m.matmul(m.ones(2, 2, requires_grad=True), m.ones(2, 2), out=m.ones(2, 2))
+m.matmul(m.ones(2, 2), m.ones(2, 2), out=m.ones(2, 2, requires_grad=True))
+m.einsum('ij,jk', m.ones(2, 2, requires_grad=True), m.ones(2, 2)).requires_grad
+m.norm(m.ones(3, requires_grad=True), out=m.zeros(()))
+m.max(m.tensor([3, 7]), m.tensor(6))
+m.max(m.tensor([3, 7]), m.tensor(0))
+m.min(m.tensor([3., 7.]), m.tensor(6.))
+m.min(m.tensor([[3, 7]]), 0)[0]
+m.ones(2, 3) == np.ones((2, 3))
+np.ones((2, 3)) == m.ones(2, 3)
+m.ones(2) == np.array(['a', 'b'], dtype=object)
+np.full(3, 4.) / m.full((3,), 2.)
+m.ones(3) / np.full(3, 4.)
+m.ones(3) < np.ones(3)
+m.ones((np.array(3), np.int64(4))).shape
+m.ones(np.array(3)).shape
+m.ones(np.array(3.)).shape
+m.ones(np.array([3, 2])).shape
+~m.ones(2)
+~m.tensor([True, False])
+m.ones(3).__setitem__(m.tensor([0, 1]), m.ones(2, dtype=m.complex64))
+m.ones(3).__setitem__(m.tensor([0, 1]), m.ones(2, dtype=m.float64))
+m.ones(3).__setitem__(m.tensor([0, 1]), m.tensor(2))
+m.ones(3).__setitem__(m.tensor([0, 1]), 2)
+m.ones(3, dtype=m.int64).__setitem__(m.tensor([True, False, True]), 2.5)
+m.ones(3).uniform_(1e39, 2e39)
+m.ones(3).uniform_(-3e38, 3e38)
+m.ones(3, dtype=m.float16).uniform_(0, 1e5)
+m.ones(3, dtype=m.bfloat16).uniform_(0, 3.3e38).isfinite()
+m.ones(3).uniform_(nan, 1)
+m.ones(3).uniform_(2, 1)
+warned(m, lambda: m.ones(2).random_(0, 2 ** 25))
+warned(m, lambda: m.ones(2).random_(-2 ** 24, 2 ** 24))
+warned(m, lambda: m.ones(2, dtype=m.bfloat16).random_(0, 1000))
+warned(m, lambda: m.ones(2, dtype=m.float64).random_(0, 2 ** 53))
+m.block_diag()
+m.broadcast_tensors()
+m.cartesian_prod()
+m.chain_matmul()
+m.chain_matmul(m.ones(2, 3), m.ones(3, 2), m.ones(2, 2))
+m.einsum('i->i', [])
+m.einsum('i->i')
+m.cat((m.ones(0), m.ones(0)), 1)
+m.cat((m.ones(0), m.ones(2, 3)), 1)
+m.linalg.norm(m.ones(3, 3, 3), 1, (0, 1, 2), True)
+m.linalg.norm(m.ones(3, 3, 3), None, (0, 1, 2), True)
+m.nn.ReflectionPad1d(2)(m.ones(1, 0, 10))
+m.nn.ReflectionPad2d(2)(m.ones(0, 10, 10))
+m.nn.ReflectionPad2d(2)(m.ones(0, 3, 10, 10))
+m.nn.ReplicationPad3d(2)(m.ones(1, 0, 10, 10, 10))
+m.nn.functional.pad(m.ones(1, 0, 10), (2, 2), 'circular')
+m.nn.RNN(0, 3)
+m.nn.GRU(3, 0)
+m.nn.LSTM(3, 3, 0)
+m.nn.functional.dropout3d(m.ones(4, 2, 2, 2), 0.5).sum((1, 2, 3)) % 16
+warned(m, lambda: m.nn.functional.dropout2d(m.ones(1, 2, 2), 0.))
+m.pca_lowrank(m.ones(4, 3, dtype=m.complex64))[0].dtype
+grads(lambda x: m.zeros(2).scatter_reduce(0, m.tensor([0, 0, 1]), x, 'amax', include_self=False).nansum(), m.tensor([1., 2., 3.]))
+grads(lambda x: m.segment_reduce(x, 'max', lengths=m.tensor([1, 2, 3, 0]), initial=0), m.tensor([1, nan, 3, 4, 5, 5]))
+grads(lambda x: m.segment_reduce(x, 'min', lengths=m.tensor([1, 2, 3])), m.tensor([1, nan, 3, 4, 5, 5]))
+m.ones([1] * 64).dim()
 m.diff(m.ones(3, 2), n=0, prepend=m.ones(3, 1))
 m.diff(m.ones(3, 2), n=0, prepend=m.ones(4, 1))
 m.roll(m.tensor(1.), 1, 0)
@@ -179,6 +254,14 @@ def grads(function, *inputs):
     out = function(*leaves)
     (out * out.conj()).real.sum().backward() if out.is_complex() else (out * out).sum().backward()
     return [x.grad for x in leaves]
+
+
+def warned(module, function):
+    """Whether the call warns, and the shape of what it gives."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        shape = function().shape
+    return [bool(said), list(shape)]
 
 
 def run(text, module):

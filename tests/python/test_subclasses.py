@@ -400,3 +400,22 @@ def test_questions_are_ops_of_plain_tensors_too():
     assert aten.stride.int(x, 0) == 3 and aten.dim(x) == 2 and aten.numel(x) == 4
     assert aten.storage_offset.default(x) == 1 and not aten.is_contiguous.default(x)
     assert str(aten.sym_size.int._schema) == "aten::sym_size.int(Tensor self, int dim) -> SymInt"
+
+
+def test_numbers_under_a_mode():
+    """A number comes as one where the schema takes one, as a tensor elsewhere, and ops take both back."""
+    seen = []
+
+    class Passed(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append((func._opname, [type(a) for a in args]))
+            return func(*args, **(kwargs or {}))
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with Passed():
+        y = (1.0 / (x + 2)).pow(3) ** 2 + torch.pow(2, x) - (3 - x)
+        y.sum().backward()
+    assert ("add", [torch.Tensor, int]) in seen
+    want = torch.tensor([1.0, 2.0], requires_grad=True)
+    (((1.0 / (want + 2)).pow(3) ** 2) + torch.pow(2, want) - (3 - want)).sum().backward()
+    assert torch.equal(x.grad, want.grad)

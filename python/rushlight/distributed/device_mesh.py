@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import rushlight
 from rushlight.distributed import _world
@@ -87,11 +87,19 @@ class DeviceMesh:
         """How many processes, in all or along a dimension."""
         return self.mesh.numel() if mesh_dim is None else self.mesh.shape[mesh_dim]
 
+    _entered: ClassVar[list[DeviceMesh]] = []  # by `with mesh:`
+
     def __enter__(self):
+        """Within it, it is the mesh of what is given none."""
+        DeviceMesh._entered.append(self)
         return self
 
     def __exit__(self, *_):
-        return None
+        DeviceMesh._entered.pop()
+
+    @staticmethod
+    def _current() -> DeviceMesh | None:
+        return DeviceMesh._entered[-1] if DeviceMesh._entered else None
 
     def __repr__(self):
         names = self.mesh_dim_names

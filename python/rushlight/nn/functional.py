@@ -226,7 +226,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning."""
     _probability(p)
     if input.dim() not in (3, 4):
         warnings.warn(
@@ -234,11 +234,17 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
             "images have 3 or 4 dimensions, and for rows there is dropout1d.",
             stacklevel=2,
         )
+    elif input.dim() == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d, which is taken for (N, C, L), not for an "
+            "image without a batch. For rows there is dropout1d.",
+            stacklevel=2,
+        )
     return _feature_dropout(input, p, training, inplace)
 
 
 def dropout3d(input, p=0.5, training=True, inplace=False):
-    """Dropout of whole channels of (N, C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     _probability(p)
     if input.dim() not in (4, 5):
         warnings.warn(
@@ -246,7 +252,10 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
             "volumes have 4 or 5 dimensions.",
             stacklevel=2,
         )
-    return _feature_dropout(input, p, training, inplace)
+    if input.dim() == 5:
+        return _feature_dropout(input, p, training, inplace)
+    dropped = _feature_dropout(input.unsqueeze(0), p, training, inplace)
+    return input if inplace else dropped.squeeze(0)
 
 
 # ---- windows and edges -------------------------------------------------------------------------

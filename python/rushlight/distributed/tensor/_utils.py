@@ -1,9 +1,23 @@
-"""Where parts of spread tensors lie: the names, which refuse."""
+"""Where parts of distributed tensors lie."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+from rushlight.distributed.tensor._spec import local_shape_and_offset
 
-compute_local_shape_and_global_offset = _refused.function(
-    "torch.distributed.tensor._utils.compute_local_shape_and_global_offset"
-)
+__all__ = ["compute_local_shape", "compute_local_shape_and_global_offset"]
+
+
+def compute_local_shape_and_global_offset(global_shape, mesh, placements):
+    """The shape of this process's piece, and where in each dimension it begins.
+
+    Args:
+        global_shape: of the whole.
+        mesh: on which it lies.
+        placements: one for each dimension of the mesh.
+    """
+    return local_shape_and_offset(global_shape, mesh, placements)
+
+
+def compute_local_shape(global_shape, mesh, placements):
+    """The shape of this process's piece; arguments as above."""
+    return local_shape_and_offset(global_shape, mesh, placements)[0]

@@ -25,9 +25,24 @@ class Placement:
 
 @dataclasses.dataclass(frozen=True)
 class Shard(Placement):
-    """Cut into pieces along a dimension of the tensor."""
+    """Cut into pieces along a dimension of the tensor, as `chunk` cuts.
+
+    The first devices have ceil(size / devices) rows each, the last one that has any the rest.
+    """
 
     dim: int
+
+    @staticmethod
+    def local_shard_size_and_offset(
+        curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
+        """How many of `curr_local_size` rows the piece `rank` has, and how many lie before it."""
+        width = -(-curr_local_size // num_chunks)
+        begin = min(curr_local_size, width * rank)
+        return min(width, curr_local_size - begin), begin
+
+    def __str__(self):
+        return f"S({self.dim})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +56,23 @@ class _StridedShard(Shard):
 class Replicate(Placement):
     """The whole on every device."""
 
+    def __str__(self):
+        return "R"
+
 
 @dataclasses.dataclass(frozen=True)
 class Partial(Placement):
-    """Values that are yet to be reduced over the devices."""
+    """Values yet to be reduced over the devices, by "sum", "avg", "product", "min" or "max"."""
 
     reduce_op: str = "sum"
+
+    def __str__(self):
+        return f"P({self.reduce_op})"
+
+
+@dataclasses.dataclass(frozen=True)
+class _NormPartial(Partial):
+    """Norms of pieces: the norm of the whole is the norm of theirs."""
+
+    reduce_op: str = "norm"
+    norm_type: float = 2.0

@@ -109,6 +109,9 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def _check_settings(self, dropout):
+        for name in ("input_size", "hidden_size", "num_layers"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         value: Any = dropout  # of which isinstance says no more than that it is a number
         if (
             not isinstance(dropout, numbers.Number)

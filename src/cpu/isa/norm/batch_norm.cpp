@@ -7,19 +7,6 @@
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-// Moments of two sets together (Chan et al.).
-template <class T>
-void combine(Moments<T>& a, T& count, const Moments<T>& b, T more) {
-  if (more == T(0)) {
-    return;
-  }
-  const T total = count + more;
-  const T delta = b.mean - a.mean;
-  a.mean += delta * (more / total);
-  a.squares += b.squares + delta * delta * (count * more / total);
-  count = total;
-}
-
 // How an input lies: planes of one channel (`inner` contiguous elements), or rows of all channels
 // (inner 1).
 struct BatchLayout {

@@ -55,9 +55,33 @@ struct Moments {
   T squares;  // sum of squared deviations
 };
 
+// Moments of two sets together (Chan et al.).
+template <class T>
+void combine(Moments<T>& a, T& count, const Moments<T>& b, T more) {
+  if (more == T(0)) {
+    return;
+  }
+  const T total = count + more;
+  const T delta = b.mean - a.mean;
+  a.mean += delta * (more / total);
+  a.squares += b.squares + delta * delta * (count * more / total);
+  count = total;
+}
+
+// Rows longer than this are halved, so that the error of a sum grows with the logarithm of its
+// length.
+inline constexpr int64_t moments_leaf = 16384;
+
 template <class S, class T>
 Moments<T> moments(const S* x, int64_t n) {
   using V = Simd<T>;
+  if (n > moments_leaf) {
+    const int64_t half = (n / 2 + moments_leaf - 1) / moments_leaf * moments_leaf;
+    Moments<T> all = moments<S, T>(x, half);
+    T count = static_cast<T>(half);
+    combine(all, count, moments<S, T>(x + half, n - half), static_cast<T>(n - half));
+    return all;
+  }
   const T sum = sums_over<T, 1>(
       n, [&](int64_t i, int64_t m) { return Vectors<T, 1>{{load_some(x + i, m)}}; })[0];
   const T mean = n > 0 ? sum / static_cast<T>(n) : T(0);

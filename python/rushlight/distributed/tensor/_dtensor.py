@@ -1,0 +1,479 @@
+"""The class of distributed tensors, and what makes them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight.autograd import Function
+from rushlight.distributed import _collectives
+from rushlight.distributed.device_mesh import DeviceMesh
+from rushlight.distributed.tensor import _random
+from rushlight.distributed.tensor._handlers import HANDLERS
+from rushlight.distributed.tensor._redistribute import Redistribute, shard_local
+from rushlight.distributed.tensor._spec import (
+    DTensorSpec,
+    TensorMeta,
+    contiguous_strides,
+    local_shape_and_offset,
+    mesh_or_current,
+    normalize_placements,
+    replicated,
+    whole_meta,
+)
+from rushlight.distributed.tensor.placement_types import Placement, Replicate, Shard
+
+__all__ = ["DTensor", "distribute_module", "distribute_tensor"]
+
+
+class _FromLocal(Function):
+    """The distributed tensor of local pieces."""
+
+    @staticmethod
+    def forward(ctx, local, mesh, placements, meta):
+        ctx.about = mesh, placements
+        ctx.others = (None,) * 3
+        return DTensor(local.view_as(local), DTensorSpec(mesh, placements, meta))
+
+    @staticmethod
+    def backward(ctx, grad):
+        _, placements = ctx.about
+        if grad.placements != placements:
+            target = tuple(Replicate() if p.is_partial() else p for p in placements)
+            grad = grad.redistribute(placements=target)
+        return grad._local_tensor, *ctx.others
+
+
+class _ToLocal(Function):
+    """This process's piece of a distributed tensor."""
+
+    @staticmethod
+    def forward(ctx, tensor, placements):
+        ctx.spec, ctx.placements = tensor._spec, placements
+        return tensor._local_tensor.view_as(tensor._local_tensor)
+
+    @staticmethod
+    def backward(ctx, grad):
+        spec = ctx.spec
+        placements = ctx.placements
+        if placements is None:
+            placements = tuple(Replicate() if p.is_partial() else p for p in spec.placements)
+        return DTensor(grad, DTensorSpec(spec.mesh, placements, spec.tensor_meta)), None
+
+
+class DTensor(Tensor):
+    """A tensor whose pieces lie in several processes, in the shape of the whole.
+
+    Each process of `device_mesh` has a local piece; `placements` say for each dimension of the mesh
+    whether it is cut (`Shard`), whole everywhere (`Replicate`), or yet to be reduced (`Partial`).
+    Ops give what they would give for the whole: pieces are computed where they lie, and moved where
+    that needs others. Made by `distribute_tensor`, `DTensor.from_local` and the factories.
+    """
+
+    _local_tensor: Tensor
+    _spec: DTensorSpec
+    _moved: bool  # a view that lies elsewhere than what it is a view of
+
+    @staticmethod
+    def __new__(cls, local_tensor, spec, *, requires_grad=False):
+        meta = spec.tensor_meta
+        made = Tensor._make_wrapper_subclass(
+            cls,
+            meta.shape,
+            strides=meta.stride,
+            dtype=local_tensor.dtype,
+            device=local_tensor.device,
+            requires_grad=requires_grad,
+        )
+        made._local_tensor = local_tensor.detach()
+        made._spec = spec
+        return made
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return HANDLERS["dispatch"](func, args, kwargs or {})
+
+    def _like(self, local, placements):
+        """The same tensor in other pieces."""
+        spec = DTensorSpec(self._spec.mesh, placements, self._spec.tensor_meta)
+        return DTensor(local, spec)
+
+    def __repr__(self, *, tensor_contents=None) -> str:
+        return (
+            f"DTensor(local_tensor={self._local_tensor}, device_mesh={self._spec.mesh}, "
+            f"placements={self._spec.placements})"
+        )
+
+    def __tensor_flatten__(self):
+        return ["_local_tensor"], (self._spec, self.requires_grad)
+
+    @staticmethod
+    def __tensor_unflatten__(inner_tensors, flatten_spec, outer_size, outer_stride):
+        spec, requires_grad = flatten_spec
+        meta = TensorMeta(outer_size, tuple(outer_stride), spec.tensor_meta.dtype)
+        spec = DTensorSpec(spec.mesh, spec.placements, meta)
+        return DTensor(inner_tensors["_local_tensor"], spec, requires_grad=requires_grad)
+
+    def __reduce_ex__(self, protocol):
+        about = self._spec.mesh, self._spec.placements, self._spec.tensor_meta
+        return _rebuilt, (self._local_tensor, *about, self.requires_grad)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            local = self._local_tensor.clone()
+            copy: Any = DTensor(local, self._spec, requires_grad=self.requires_grad)
+            if self.is_leaf and isinstance(self, rushlight.nn.Parameter):
+                copy = rushlight.nn.Parameter(copy.detach(), self.requires_grad)
+            memo[id(self)] = copy
+        return memo[id(self)]
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The mesh it lies on."""
+        return self._spec.mesh
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """How it lies along each dimension of the mesh."""
+        return self._spec.placements
+
+    @staticmethod
+    def from_local(
+        local_tensor: Tensor,
+        device_mesh: DeviceMesh | None = None,
+        placements=None,
+        *,
+        run_check: bool = False,
+        shape=None,
+        stride=None,
+        grad_placements=None,
+    ) -> DTensor:
+        """The distributed tensor whose piece here is `local_tensor`; gradients pass.
+
+        Args:
+            local_tensor: this process's piece.
+            device_mesh: the mesh, by default the one of `with mesh:`.
+            placements: one for each dimension of the mesh; by default `Replicate()`.
+            run_check: checks that shapes agree on all processes and takes the first one's values
+                where it is replicated.
+            shape: of the whole; needed where pieces differ in size.
+            stride: of the whole, to be given with `shape`.
+            grad_placements: those that the gradient is brought to, by default `placements`.
+        """
+        if isinstance(local_tensor, DTensor):
+            raise RuntimeError("the local_tensor argument only accepts torch.Tensor, not a DTensor")
+        mesh = mesh_or_current(device_mesh)
+        placed = normalize_placements(placements, mesh, local_tensor.ndim, replicated(mesh))
+        if (shape is None) != (stride is None):
+            raise RuntimeError("Please pass both shape and stride at the same time.")
+        meta = whole_meta(local_tensor, mesh, placed)
+        if shape is not None and stride is not None:
+            meta = TensorMeta(rushlight.Size(shape), tuple(stride), local_tensor.dtype)
+        if mesh.get_coordinate() is None:
+            local_tensor = local_tensor.new_empty(0, requires_grad=local_tensor.requires_grad)
+        elif run_check:
+            _check_alike(local_tensor, mesh, placed)
+            with rushlight.no_grad():
+                for i, p in enumerate(placed):
+                    if p.is_replicate() and mesh.size(i) > 1:
+                        first = rushlight.distributed.get_global_rank(mesh.get_group(i), 0)
+                        _collectives.broadcast(local_tensor, first, group=mesh.get_group(i))
+        made = _FromLocal.apply(local_tensor, mesh, placed, meta)
+        if grad_placements is not None:
+            made = _GradPlaced.apply(
+                made, normalize_placements(grad_placements, mesh, local_tensor.ndim, ())
+            )
+        return made
+
+    def to_local(self, *, grad_placements=None) -> Tensor:
+        """This process's piece; gradients pass.
+
+        Args:
+            grad_placements: how the gradients of the pieces lie; by default as this tensor lies,
+                whole where that is yet to be reduced.
+        """
+        if grad_placements is not None:
+            grad_placements = normalize_placements(grad_placements, self.device_mesh, self.ndim, ())
+        if not rushlight.is_grad_enabled() or not self.requires_grad:
+            return self._local_tensor
+        return _ToLocal.apply(self, grad_placements)
+
+    def redistribute(
+        self,
+        device_mesh: DeviceMesh | None = None,
+        placements=None,
+        *,
+        async_op: bool = False,
+        forward_dtype=None,
+        backward_dtype=None,
+    ) -> DTensor:
+        """The same tensor under other placements; gradients pass the other way.
+
+        Args:
+            device_mesh: has to be the mesh that it lies on.
+            placements: one for each dimension of the mesh; `Partial` only where it is that already.
+            async_op: may be asked for; the result is there when the function returns.
+            forward_dtype: of the result, cast before anything is moved.
+            backward_dtype: of the gradient while it is moved.
+        """
+        if device_mesh is not None and device_mesh != self.device_mesh:
+            raise NotImplementedError("Cross device mesh comm not supported yet!")
+        if placements is None:
+            raise RuntimeError("placements is needed for redistribute!")
+        placed = normalize_placements(placements, self.device_mesh, self.ndim, ())
+        for old, new in zip(self.placements, placed, strict=True):
+            if new.is_partial() and old != new:
+                raise RuntimeError(f"Can not redistribute from {old} to {new}!")
+        source = self if forward_dtype is None else self.to(forward_dtype)
+        moved = Redistribute.apply(source, placed, async_op)
+        return moved if backward_dtype is None else moved.to(backward_dtype).to(moved.dtype)
+
+    def full_tensor(self, *, grad_placements=None) -> Tensor:
+        """The whole tensor, on every process; gradients pass."""
+        whole = self.redistribute(placements=replicated(self.device_mesh))
+        return whole.to_local(grad_placements=grad_placements)
+
+    def __create_chunk_list__(self):
+        """The piece here, as checkpoints name it."""
+        from rushlight.distributed.checkpoint.planner_helpers import (
+            _create_chunk_from_dtensor,
+        )
+
+        return [_create_chunk_from_dtensor(self)]
+
+    def __create_write_items__(self, fqn, object):
+        from rushlight.distributed.checkpoint.planner_helpers import (
+            _create_write_items_for_dtensor,
+        )
+
+        return [_create_write_items_for_dtensor(fqn, object)]
+
+
+class _GradPlaced(Function):
+    """The same tensor; its gradient is brought to other placements."""
+
+    @staticmethod
+    def forward(ctx, tensor, placements):
+        ctx.placements = placements
+        return tensor._like(tensor._local_tensor, tensor.placements)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.redistribute(placements=ctx.placements), None
+
+
+def _rebuilt(local, mesh, placements, meta, requires_grad):
+    return DTensor(local, DTensorSpec(mesh, placements, meta), requires_grad=requires_grad)
+
+
+def _check_alike(local, mesh, placements):
+    """Refuses pieces that cannot be of one tensor, on all processes alike."""
+    mine = rushlight.tensor([local.ndim, *local.shape], dtype=rushlight.int64)
+    for i, placement in enumerate(placements):
+        group = mesh.get_group(i)
+        dims = rushlight.tensor([local.ndim])
+        all_dims = [rushlight.empty_like(dims) for _ in range(mesh.size(i))]
+        _collectives.all_gather(all_dims, dims, group)
+        shapes = [mine]
+        if len({int(d) for d in all_dims}) == 1:
+            shapes = [rushlight.empty_like(mine) for _ in range(mesh.size(i))]
+            _collectives.all_gather(shapes, mine, group)
+        cut = placement.dim + 1 if isinstance(placement, Shard) else -1
+        seen = {tuple(n for d, n in enumerate(s.tolist()) if d != cut) for s in shapes}
+        if len(shapes) != mesh.size(i) or len(seen) != 1:
+            raise RuntimeError(
+                f"from_local: the local tensors have other shapes than {tuple(local.shape)} on "
+                f"other processes, which {placement} does not allow"
+            )
+
+
+def distribute_tensor(
+    tensor: Tensor,
+    device_mesh: DeviceMesh | None = None,
+    placements=None,
+    *,
+    src_data_rank: int | None = 0,
+) -> DTensor:
+    """The distributed tensor of a whole one, a leaf.
+
+    Args:
+        tensor: the whole; its values are taken from `src_data_rank`.
+        device_mesh: the mesh, by default the one of `with mesh:`.
+        placements: one for each dimension of the mesh; by default `Replicate()`.
+        src_data_rank: the process, by its number along each dimension of the mesh, whose values are
+            sent to the others; None where all have the same, so that nothing is sent.
+    """
+    mesh = mesh_or_current(device_mesh)
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf "
+            "tensor!"
+        )
+    if isinstance(tensor, DTensor):
+        if tensor.device_mesh != mesh:
+            raise ValueError(
+                f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a "
+                f"different device mesh {mesh}."
+            )
+        placed = normalize_placements(placements, mesh, tensor.ndim, tensor.placements)
+        if tensor.placements != placed:
+            raise ValueError(
+                f"Cannot distribute a DTensor with placements {tensor.placements} to a different "
+                f"placements {placed}. do you want to call `redistribute` instead?"
+            )
+        return tensor
+    placed = normalize_placements(placements, mesh, tensor.ndim, replicated(mesh))
+    if any(p.is_partial() for p in placed):
+        raise RuntimeError("distribute_tensor: values of a whole tensor are not yet to be reduced")
+    coordinate = mesh.get_coordinate()
+    local = tensor.detach()
+    meta = TensorMeta(tensor.shape, contiguous_strides(tensor.shape), tensor.dtype)
+    if coordinate is None:
+        local = local.new_empty(0)
+    else:
+        local = local.clone(memory_format=rushlight.contiguous_format)
+        if src_data_rank is not None and not local.is_meta:
+            for i in range(mesh.ndim):
+                group = mesh.get_group(i)
+                if mesh.size(i) > 1:
+                    first = rushlight.distributed.get_global_rank(group, src_data_rank)
+                    _collectives.broadcast(local, first, group=group)
+        for i, p in enumerate(placed):
+            if isinstance(p, Shard):
+                local = shard_local(local, p.dim, mesh.size(i), coordinate[i])
+    made: Any = DTensor(local, DTensorSpec(mesh, placed, meta), requires_grad=tensor.requires_grad)
+    if isinstance(tensor, rushlight.nn.Parameter):
+        made = rushlight.nn.Parameter(made.detach(), tensor.requires_grad)
+    return made
+
+
+def distribute_module(
+    module, device_mesh: DeviceMesh | None = None, partition_fn=None, input_fn=None, output_fn=None
+):
+    """The module with distributed parameters and buffers, in place.
+
+    Args:
+        module: whose parameters and buffers become distributed tensors.
+        device_mesh: the mesh, by default the one of `with mesh:`.
+        partition_fn: `partition_fn(name, submodule, device_mesh)` distributes what it wants to; all
+            else is replicated.
+        input_fn: `input_fn(module, inputs, device_mesh)` gives the inputs of `forward`.
+        output_fn: `output_fn(module, outputs, device_mesh)` gives its results.
+    """
+    mesh = mesh_or_current(device_mesh)
+    if getattr(module, "_distribute_module_applied", False):
+        raise RuntimeError(
+            "distribute_module should only be called once on a module, but it has already been "
+            "called on this module!"
+        )
+    for name, part in module.named_modules():
+        if partition_fn is not None:
+            partition_fn(name, part, mesh)
+        for key, parameter in part._parameters.items():
+            if parameter is not None and not isinstance(parameter, DTensor):
+                whole = distribute_tensor(parameter.detach(), mesh)
+                part.register_parameter(key, rushlight.nn.Parameter(whole, parameter.requires_grad))
+        for key, buffer in part._buffers.items():
+            if buffer is not None and not isinstance(buffer, DTensor):
+                part._buffers[key] = distribute_tensor(buffer, mesh)
+    if input_fn is not None:
+        _hooked(module, "input_fn", input_fn, mesh)
+    if output_fn is not None:
+        _hooked(module, "output_fn", output_fn, mesh)
+    module._distribute_module_applied = True
+    return module
+
+
+def _hooked(module, name, function, mesh):
+    """Calls a function before or after `forward`, with the module if it takes three arguments."""
+    import inspect
+
+    count = len(inspect.signature(function).parameters)
+    if count not in (2, 3):
+        raise ValueError(f"{name} should take in 3 arguments, but got {count} arguments!")
+    if count == 2:
+        warnings.warn(
+            f"Deprecating {name} that takes two arguments (inputs, device_mesh), please use "
+            f"{name} that takes in (module, inputs, device_mesh) instead!",
+            FutureWarning,
+            stacklevel=3,
+        )
+    front = () if count == 2 else (module,)
+    if name == "input_fn":
+        module.register_forward_pre_hook(lambda _, inputs: function(*front, inputs, mesh))
+    else:
+        module.register_forward_hook(lambda _, __, outputs: function(*front, outputs, mesh))
+
+
+def _made(name, fill, size, dtype, device_mesh, placements, requires_grad, layout):
+    """A factory's tensor: each process makes its piece."""
+    if len(size) == 1 and not isinstance(size[0], int):
+        size = tuple(size[0])
+    if layout not in (None, rushlight.strided):
+        raise NotImplementedError(f"{name}: distributed tensors are strided, not {layout}")
+    mesh = mesh_or_current(device_mesh)
+    placed = normalize_placements(placements, mesh, len(size), replicated(mesh))
+    if any(p.is_partial() for p in placed):
+        raise RuntimeError(f"{name}: values of a new tensor are not yet to be reduced")
+    shape, _ = local_shape_and_offset(size, mesh, placed)
+    if mesh.get_coordinate() is None:
+        shape = (0,)
+    with _random.drawing(mesh, placed) if name in ("rand", "randn") else _random.nothing():
+        local = fill(shape, dtype)
+    meta = TensorMeta(rushlight.Size(size), contiguous_strides(size), local.dtype)
+    return DTensor(local, DTensorSpec(mesh, placed, meta), requires_grad=requires_grad)
+
+
+def _factory(name, text):
+    make = getattr(rushlight, name)
+
+    def factory(
+        *size, requires_grad=False, dtype=None, layout=None, device_mesh=None, placements=None
+    ):
+        def fill(shape, dtype):
+            return make(shape, dtype=dtype)
+
+        return _made(name, fill, size, dtype, device_mesh, placements, requires_grad, layout)
+
+    factory.__name__ = factory.__qualname__ = name
+    factory.__doc__ = f"""A distributed tensor {text}.
+
+    Args:
+        size: of the whole.
+        requires_grad: whether gradients are recorded.
+        dtype: by default the default dtype.
+        layout: strided is the only one.
+        device_mesh: the mesh, by default the one of `with mesh:`.
+        placements: one for each dimension of the mesh; by default `Replicate()`.
+    """
+    return factory
+
+
+ones = _factory("ones", "of ones")
+zeros = _factory("zeros", "of zeros")
+empty = _factory("empty", "of whatever its memory holds")
+rand = _factory("rand", "of draws from [0, 1)")
+randn = _factory("randn", "of draws from the standard normal distribution")
+
+
+def full(
+    size,
+    fill_value,
+    *,
+    dtype=None,
+    layout=None,
+    requires_grad=False,
+    device_mesh=None,
+    placements=None,
+):
+    """A distributed tensor of one value; arguments as of `zeros`."""
+
+    def fill(shape, dtype):
+        return rushlight.full(shape, fill_value, dtype=dtype)
+
+    return _made("full", fill, (size,), dtype, device_mesh, placements, requires_grad, layout)

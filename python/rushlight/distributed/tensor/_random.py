@@ -1,0 +1,66 @@
+"""Draws of distributed tensors: other ones for each piece, the same for all copies of one."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+
+import rushlight
+from rushlight.distributed import _collectives
+from rushlight.distributed.tensor.placement_types import Shard
+
+__all__ = ["drawing", "manual_seed", "nothing"]
+
+_synchronized: weakref.WeakSet = weakref.WeakSet()
+
+
+def _synchronize(mesh):
+    """All processes of the mesh take the state of the first one's generator, once a mesh."""
+    if mesh in _synchronized:
+        return
+    _synchronized.add(mesh)
+    state = rushlight.get_rng_state()
+    for i in range(mesh.ndim):
+        if mesh.size(i) > 1:
+            group = mesh.get_group(i)
+            first = rushlight.distributed.get_global_rank(group, 0)
+            _collectives.broadcast(state, first, group=group)
+    rushlight.set_rng_state(state)
+
+
+@contextlib.contextmanager
+def drawing(mesh, placements):
+    """Within it the default generator draws for this process's piece.
+
+    All processes draw one number, from which and from the place of a piece its seed is made; after
+    it their generators go on alike.
+    """
+    coordinate = mesh.get_coordinate()
+    if coordinate is None:
+        yield
+        return
+    _synchronize(mesh)
+    piece = 0
+    for i, placement in enumerate(placements):
+        if isinstance(placement, Shard):
+            piece = piece * mesh.size(i) + coordinate[i]
+    seed = int(rushlight.randint(0, 2**62, ()))
+    state = rushlight.get_rng_state()
+    rushlight.default_generator.manual_seed(seed + piece)
+    try:
+        yield
+    finally:
+        rushlight.set_rng_state(state)
+
+
+def nothing():
+    """In the place of `drawing` where nothing is drawn."""
+    return contextlib.nullcontext()
+
+
+def manual_seed(seed: int, device_mesh) -> None:
+    """Seeds the draws of distributed tensors on a mesh; every process gives the same seed."""
+    if device_mesh.get_coordinate() is None:
+        raise RuntimeError("manual_seed requires the current rank to be a part of the device mesh")
+    _synchronized.add(device_mesh)
+    rushlight.manual_seed(seed)

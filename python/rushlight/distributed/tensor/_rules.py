@@ -1,0 +1,603 @@
+"""The rules of distributed tensors, by kind of op.
+
+A rule gives options for one dimension of a mesh, each (a placement for each tensor argument, a
+placement for each result), or a function that does everything itself, or None: then the op is
+computed on the whole. What the table says of an op (whether it acts on elements, whether it is a
+view, which dims it reduces) comes from the table; products and layers say here which dims go
+together, as einsum's letters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight.distributed.tensor._dtensor import DTensor
+from rushlight.distributed.tensor._redistribute import redistributed
+from rushlight.distributed.tensor._spec import (
+    DTensorSpec,
+    TensorMeta,
+    local_shape_and_offset,
+    partial_free,
+)
+from rushlight.distributed.tensor.placement_types import Partial, Replicate, Shard, _NormPartial
+from rushlight.nested import _kinds
+
+__all__ = ["REGISTERED", "RULES", "Call", "rule_of"]
+
+_R = Replicate()
+RULES: dict[str, Any] = {}
+REGISTERED: dict[str, Any] = {}  # by `experimental.register_sharding`: they come first
+
+
+class Call:
+    """An op and its arguments; `tensors` are the distributed ones in order, lists unfolded."""
+
+    def __init__(self, func, args, kwargs, tensors):
+        self.func, self.args, self.kwargs, self.tensors = func, args, kwargs, tensors
+        self.name = func._opname.removesuffix("_") if func._schema.is_mutable else func._opname
+        self.runner: Any = None  # runner(call, args, kwargs, mesh, targets, outputs): on pieces
+        self.written: set[int] = set()
+        place = 0
+        for argument, value in self._arguments():
+            count = _count(value)
+            if count and argument.alias_info is not None and argument.alias_info.is_write:
+                self.written.update(range(place, place + count))
+            place += count
+        self._metas: list[TensorMeta | None] | None = None
+
+    def _arguments(self):
+        schema = self.func._schema.arguments
+        named = {a.name: a for a in schema}
+        return [
+            *zip(schema, self.args, strict=False),
+            *((named[key], value) for key, value in self.kwargs.items()),
+        ]
+
+    def value(self, name, default=None):
+        """The value of an argument."""
+        for argument, value in self._arguments():
+            if argument.name == name:
+                return value
+        for argument in self.func._schema.arguments:
+            if argument.name == name and argument.has_default_value():
+                return argument.default_value
+        return default
+
+    def index(self, name):
+        """Where among `tensors` an argument that is one tensor stands, or None."""
+        place = 0
+        for argument, value in self._arguments():
+            if argument.name == name:
+                return place if isinstance(value, Tensor) else None
+            place += _count(value)
+        return None
+
+    def replaced(self, tensors):
+        """The arguments with other tensors."""
+        rest = iter(tensors)
+
+        def change(value):
+            if isinstance(value, Tensor):
+                return next(rest)
+            if isinstance(value, (list, tuple)):
+                return type(value)(change(v) for v in value)
+            return value
+
+        args = tuple(change(a) for a in self.args)
+        return args, {key: change(value) for key, value in self.kwargs.items()}
+
+    def run(self, locals_, mesh, targets, outputs):
+        """The op on this process's pieces; without `outputs`, on the whole."""
+        args, kwargs = self.replaced(locals_)
+        if outputs is not None and self.runner is not None:
+            return self.runner(self, args, kwargs, mesh, targets, outputs)
+        return self.func(*args, **kwargs)
+
+    def metas(self):
+        """Shapes, strides and dtypes of the whole results; None for what is no tensor."""
+        if self._metas is None:
+            fakes = [
+                rushlight.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
+                for t in self.tensors
+            ]
+            args, kwargs = self.replaced(fakes)
+            results = self.func(*args, **kwargs)
+            listed = results if isinstance(results, (list, tuple)) else [results]
+            self._metas = [
+                TensorMeta(r.shape, r.stride(), r.dtype) if isinstance(r, Tensor) else None
+                for r in listed
+            ]
+        return self._metas
+
+
+def _count(value) -> int:
+    """How many tensors a value has."""
+    if isinstance(value, Tensor):
+        return 1
+    return sum(map(_count, value)) if isinstance(value, (list, tuple)) else 0
+
+
+def rule(names):
+    """Enters a function as the rule of these ops."""
+
+    def enter(function):
+        RULES.update(dict.fromkeys(names.split(), function))
+        return function
+
+    return enter
+
+
+def rule_of(call):
+    """The rule of an op: its own, else that of its kind; None where it has none."""
+    name = call.name
+    if REGISTERED and call.func in REGISTERED:
+        return REGISTERED[call.func]
+    if name in RULES:
+        return RULES[name]
+    if any(isinstance(a, (list, tuple)) and _count(a) for a in call.args):
+        return _lists if call.written or name.startswith("_foreach_") else None
+    if call.func.is_view or name in ("view", "_unsafe_view", "reshape"):
+        return _view
+    if _kinds.is_elementwise(call.func._opname) or name == "copy":
+        return _elementwise
+    if _kinds.is_reduction(name) and len(call.tensors) == 1:
+        return _reduction
+    return None
+
+
+def everywhere(call, results=1):
+    """The option of replicated arguments and results."""
+    return (_R,) * len(call.tensors), (_R,) * results
+
+
+def _partials(call):
+    """The kinds of values yet to be reduced among the arguments."""
+    return {p for t in call.tensors for p in t._spec.placements if isinstance(p, Partial)}
+
+
+# ---- elements ----
+
+_LINEAR = {"neg", "clone", "_to_copy", "lift_fresh", "conj", "real", "imag"}
+
+
+def _scales(call) -> bool:
+    """Whether it multiplies its first argument by a number, or by a tensor."""
+    return call.name in ("mul", "div") and call.value("rounding_mode") is None
+
+
+def _elementwise(call):
+    shape = rushlight.broadcast_shapes(*(t.shape for t in call.tensors))
+    options: list[Any] = [everywhere(call)]
+    for o in reversed(range(len(shape))):
+        inputs = []
+        for t in call.tensors:
+            d = o - len(shape) + t.ndim
+            inputs.append(Shard(d) if d >= 0 and t.shape[d] == shape[o] else _R)
+        if any(p.is_shard() for p in inputs):
+            options.insert(0, (tuple(inputs), (Shard(o),)))
+    linear = [p for p in _partials(call) if p.reduce_op in ("sum", "avg")]
+    tensors = len(call.tensors)
+    for p in linear:
+        if call.name in _LINEAR or (tensors == 1 and _scales(call)):
+            options.append(((p,), (p,)))
+        elif call.name in ("add", "sub") and tensors == 2:
+            options.append(((p, p), (p,)))
+        elif _scales(call) and tensors == 2:
+            options.append(((p, _R), (p,)))
+            if call.name == "mul":
+                options.append(((_R, p), (p,)))
+        elif call.name == "copy":
+            options.append(((p, p), (p,)))
+    if call.name in ("zero",):
+        options += [((p,), (p,)) for p in _partials(call)]
+    return options
+
+
+@rule("zeros_like ones_like full_like empty_like rand_like randn_like randint_like")
+def _like(call):
+    """What has the shape of its first argument and not its values."""
+    rest = (_R,) * (len(call.tensors) - 1)
+    options = [((Shard(d), *rest), (Shard(d),)) for d in range(call.tensors[0].ndim)]
+    options += [((p, *rest), (_R,)) for p in _partials(call)]
+    return [*options, everywhere(call)]
+
+
+@rule("_dropout_noise")
+def _noise(call):
+    """Noise for a tensor, in its shape or the same along some dims."""
+    size = call.args[1]
+    placed = [((Shard(d),), (Shard(d) if size[d] > 1 else _R,)) for d in range(len(size))]
+    call.runner = _noise_here
+    return [*placed, *(((p,), (_R,)) for p in _partials(call)), everywhere(call)]
+
+
+def _noise_here(call, args, kwargs, mesh, targets, outputs):
+    shape, _ = local_shape_and_offset(args[1], mesh, outputs[0])
+    return call.func(args[0], shape, *args[2:], **kwargs)
+
+
+@rule("new_zeros new_ones new_empty new_full new_empty_strided")
+def _new(call):
+    """What has a shape of its own: the same everywhere."""
+    stay = [((p,), (_R,)) for p in set(call.tensors[0]._spec.placements)]
+    return [*stay, everywhere(call)] if len(call.tensors) == 1 else None
+
+
+def _lists(call):
+    """Lists whose tensors of one place go together: foreach functions and steps of optimisers."""
+    lists, wrote, leads = [], [], {}  # leads: by the place of a tensor among all
+    place = 0
+    for _, value in call._arguments():
+        count = _count(value)
+        if count and isinstance(value, (list, tuple)):
+            lists.append((place, value))
+            if place in call.written:
+                wrote.append(value)
+        place += count
+    lead = wrote[0] if wrote else lists[0][1]
+    if any(len(items) != len(lead) for _, items in lists):
+        return None
+    for place, items in lists:
+        leads.update(zip(range(place, place + len(items)), lead, strict=True))
+
+    def run():
+        locals_ = []
+        for k, t in enumerate(call.tensors):
+            own = leads.get(k)
+            target = (_R,) * t._spec.mesh.ndim
+            if isinstance(own, DTensor) and t.shape == own.shape:
+                target = partial_free(own._spec.placements)
+            if k in call.written and target != t._spec.placements:  # a buffer follows
+                t._local_tensor = redistributed(t, target)
+                t._spec = DTensorSpec(t._spec.mesh, target, t._spec.tensor_meta)
+            locals_.append(redistributed(t, target))
+        args, kwargs = call.replaced(locals_)
+        results = call.func(*args, **kwargs)
+        if results is None or not isinstance(results, (list, tuple)):
+            return results
+        made = []
+        for own, r in zip(lead, results, strict=True):
+            meta = TensorMeta(own.shape, own.stride(), r.dtype)
+            placements = partial_free(own._spec.placements)
+            made.append(DTensor(r, DTensorSpec(own._spec.mesh, placements, meta)))
+        return type(results)(made)
+
+    return run
+
+
+def _is_tensor(value) -> bool:
+    return isinstance(value, Tensor)
+
+
+@rule("_foreach_norm _foreach_max")
+def _whole(call):
+    """Computed on the whole."""
+    return
+
+
+# ---- views ----
+
+_SIZED = {"view", "_unsafe_view", "reshape", "expand"}
+
+
+@rule("as_strided view_as_real view_as_complex diagonal unfold _reshape_alias")
+def _other_view(call):
+    return None
+
+
+def _view(call):
+    """Dims that stay, or become the outermost of those that they are merged with or cut into."""
+    t = call.tensors[0]
+    if len(call.tensors) != 1 or (call.func.is_view and t.dtype != call.metas()[0].dtype):
+        return None
+    mesh = t._spec.mesh
+    model = rushlight.empty(t.shape, device="meta")
+    args, kwargs = call.replaced([model])
+    results = call.func(*args, **kwargs)
+    results = results if isinstance(results, (list, tuple)) else [results]
+    options: list[Any] = [((p,), (p,)) for p in _partials(call)]
+    for d, n in enumerate(t.shape):
+        if n <= 1:
+            continue
+        places = {_place(model, d, r, mesh.size()) for r in results}
+        place = places.pop() if len(places) == 1 else None
+        if place is not None:
+            options.append(((Shard(d),), (Shard(place),)))
+    if call.name in _SIZED:
+        call.runner = _sized
+    return [*options, everywhere(call)]
+
+
+def _place(model, d, result, count):
+    """The dim of a view that begins where a dim of a dense tensor does and reaches as far."""
+    n, step = model.shape[d], model.stride(d)
+    for o, size in enumerate(result.shape):
+        if size > 1 and result.stride(o) * size == n * step:
+            even = size % count == 0 and n % count == 0
+            if (size == n and result.stride(o) == step) or even:
+                return o
+    return None
+
+
+def _sized(call, args, kwargs, mesh, targets, outputs):
+    """A view of a shape that is given: that of the piece."""
+    shape, _ = local_shape_and_offset(call.metas()[0].shape, mesh, outputs[0])
+    return args[0].expand(shape) if call.name == "expand" else args[0].reshape(shape)
+
+
+# ---- reductions ----
+
+_REDUCED = {"sum": "sum", "nansum": "sum", "mean": "avg", "amax": "max", "amin": "min"}
+_REDUCED |= {"max": "max", "min": "min", "prod": "product"}
+
+
+def _reduced_dims(call):
+    """The dims that it reduces, and whether they are kept."""
+    t = call.tensors[0]
+    _, dim = _kinds.place_of_dim(call.func._opname, call.args, call.kwargs)
+    dims = range(t.ndim) if dim is None or dim == () or dim == [] else dim
+    dims = {dims} if isinstance(dims, int) else set(dims)
+    return {d % max(t.ndim, 1) for d in dims}, bool(call.value("keepdim", False))
+
+
+def _reduction(call):
+    t = call.tensors[0]
+    if call.func._opname.startswith("_") or (
+        "dim" not in {a.name for a in call.func._schema.arguments}
+        and t.ndim
+        and call.name not in _REDUCED
+    ):
+        return None
+    dims, keep = _reduced_dims(call)
+    results = len(call.func._schema.returns)
+    options = []
+    for d in range(t.ndim):
+        if d not in dims:
+            o = d if keep else d - sum(r < d for r in dims)
+            options.append(((Shard(d),), (Shard(o),) * results))
+            continue
+        op = _REDUCED.get(call.name)
+        even = call.name != "mean" or t.shape[d] % t._spec.mesh.size() == 0
+        if op is not None and even and results == 1 and t.dtype != rushlight.bool:
+            options.append(((Shard(d),), (Partial(op),)))
+    if call.name in ("sum", "mean"):
+        options += [((p,), (p,)) for p in _partials(call) if p.reduce_op in ("sum", "avg")]
+    return [*options, everywhere(call, results)]
+
+
+@rule("linalg_vector_norm")
+def _norm(call):
+    t = call.tensors[0]
+    order = float(call.value("ord", 2))
+    dims, keep = _reduced_dims(call)
+    options = []
+    for d in range(t.ndim):
+        if d in dims:
+            options.append(((Shard(d),), (_NormPartial("norm", order),)))
+        else:
+            o = d if keep else d - sum(r < d for r in dims)
+            options.append(((Shard(d),), (Shard(o),)))
+    return [*options, everywhere(call)]
+
+
+# ---- products ----
+
+
+def _letters(inputs, output, contracted):
+    """Options of a product: each letter's dims are cut together; a contracted one leaves sums."""
+    options = []
+    for letter in dict.fromkeys("".join(inputs)):
+        if letter in contracted:
+            placed = tuple(
+                Shard(dims.index(letter)) if letter in dims else Partial() for dims in inputs
+            )
+            options.append((placed, (Partial(),)))
+        else:
+            placed = tuple(Shard(dims.index(letter)) if letter in dims else _R for dims in inputs)
+            options.append((placed, (Shard(output.index(letter)),)))
+    return options
+
+
+_PRODUCTS = {
+    "mm": "mk,kn->mn",
+    "bmm": "bmk,bkn->bmn",
+    "mv": "mk,k->m",
+    "dot": "k,k->",
+    "outer": "m,n->mn",
+}
+
+
+@rule(" ".join(_PRODUCTS))
+def _product(call):
+    inputs, _, output = _PRODUCTS[call.name].partition("->")
+    names = inputs.split(",")
+    options = _letters(names, output, set("".join(names)) - set(output))
+    # A factor that is yet to be summed leaves a product that is.
+    options += [((Partial(), _R), (Partial(),)), ((_R, Partial()), (Partial(),))]
+    return [*options, everywhere(call)]
+
+
+@rule("addmm baddbmm addmv")
+def _added_product(call):
+    """A product and what it is added to, which is broadcast."""
+    name = {"addmm": "mm", "baddbmm": "bmm", "addmv": "mv"}[call.name]
+    inputs, _, output = _PRODUCTS[name].partition("->")
+    own = call.tensors[0]
+    shape = call.metas()[0].shape
+    options = []
+    for placed, (result,) in _letters(inputs.split(","), output, {"k"}):
+        first: Any = result
+        if isinstance(result, Shard):
+            d = result.dim - len(shape) + own.ndim
+            first = Shard(d) if d >= 0 and own.shape[d] == shape[result.dim] else _R
+        options.append(((first, *placed), (result,)))
+    return [*options, everywhere(call)]
+
+
+@rule("linear")
+def _linear(call):
+    x, weight = call.tensors[:2]
+    if weight.ndim != 2 or call.args[0] is not _source(call, 0):
+        return None
+    batch = "abcdefgh"[: x.ndim - 1]
+    inputs = [batch + "k", "nk", "n"][: len(call.tensors)]
+    return [*_letters(inputs, batch + "n", {"k"}), everywhere(call)]
+
+
+def _source(call, k):
+    """The argument at a place, where it is a tensor."""
+    return call.args[k] if isinstance(call.args[k], Tensor) else None
+
+
+@rule("_matmul matmul")
+def _matmul(call):
+    a, b = call.tensors[:2]
+    if a.ndim < 2 or b.ndim < 2 or len(call.tensors) != 2:
+        return None
+    dims = max(a.ndim, b.ndim) - 2
+    shape = call.metas()[0].shape
+    batch = "abcdefgh"[:dims]
+
+    def named(t, last):
+        own = t.ndim - 2
+        letters = batch[dims - own :]
+        # A broadcast dim has no letter, so that it stays whole.
+        return (
+            "".join(
+                c if t.shape[i] == shape[dims - own + i] else c.upper()
+                for i, c in enumerate(letters)
+            )
+            + last
+        )
+
+    names = [named(a, "mk"), named(b, "kn")]
+    options = [
+        option
+        for option, letter in zip(
+            _letters(names, batch + "mn" + batch.upper(), {"k"}),
+            dict.fromkeys("".join(names)),
+            strict=True,
+        )
+        if not letter.isupper()
+    ]
+    return [*options, everywhere(call)]
+
+
+# ---- layers ----
+
+
+def _batch(call, dims, results, summed=()):
+    """Dims of the first argument along which everything is by itself.
+
+    Tensors of its number of dims are cut, others whole; results in `summed` are sums over them.
+    """
+    first = call.tensors[0]
+    options = []
+    for d in dims:
+        inputs = tuple(
+            Shard(d) if t.ndim == first.ndim and t.shape[d] == first.shape[d] else _R
+            for t in call.tensors
+        )
+        outputs = tuple(Partial() if k in summed else Shard(d) for k in range(results))
+        options.append((inputs, outputs))
+    return [*options, everywhere(call, results)]
+
+
+@rule(
+    "softmax log_softmax _softmax _log_softmax _softmax_backward_data _log_softmax_backward_data "
+    "cumsum cumprod logcumsumexp cummax cummin sort topk flip roll kthvalue mode median glu"
+)
+def _along(call):
+    """What goes along a dim and leaves the others to themselves."""
+    first = call.tensors[0]
+    dim = call.value("dim", call.value("dims"))
+    if dim is None:
+        return None
+    dims = {d % max(first.ndim, 1) for d in ([dim] if isinstance(dim, int) else dim)}
+    results = len(call.func._schema.returns)
+    rest = [d for d in range(first.ndim) if d not in dims]
+    if results and call.metas()[0] is not None and len(call.metas()[0].shape) != first.ndim:
+        return None
+    return _batch(call, rest, results)
+
+
+@rule("native_layer_norm")
+def _layer_norm(call):
+    x = call.tensors[0]
+    rows = range(x.ndim - len(call.value("normalized_shape")))
+    return _batch(call, rows, 3)
+
+
+@rule("native_layer_norm_backward")
+def _layer_norm_backward(call):
+    x = call.tensors[0]
+    rows = range(x.ndim - len(call.value("normalized_shape")))
+    return _batch(call, rows, 3, summed=(1, 2))
+
+
+@rule("embedding")
+def _embedding(call):
+    """Rows by index: of a table that is cut by rows, those that are here, zeros for the others."""
+    indices = call.tensors[1]
+    options: list[Any] = [((_R, Shard(d)), (Shard(d),)) for d in range(indices.ndim)]
+    options.append(((Shard(1), _R), (Shard(indices.ndim),)))
+    options.append(((Shard(0), _R), (Partial(),)))
+
+    call.runner = _rows_here
+    return [*options, everywhere(call)]
+
+
+def _rows_here(call, args, kwargs, mesh, targets, outputs):
+    """Rows by index from this process's part of a table."""
+    weight = call.tensors[0]
+    here, (begin, _) = local_shape_and_offset(weight.shape, mesh, targets[0])
+    if here[0] == weight.shape[0]:
+        return call.func(*args, **kwargs)
+    table, places = args[0], args[1] - begin
+    outside = (places < 0) | (places >= here[0])
+    if here[0] == 0:
+        return table.new_zeros((*places.shape, here[1]))
+    found = rushlight.nn.functional.embedding(places.masked_fill(outside, 0), table)
+    return found.masked_fill(outside.unsqueeze(-1), 0)
+
+
+@rule("embedding_dense_backward")
+def _embedding_backward(call):
+    grad, indices = call.tensors
+    options: list[Any] = [((Shard(d), Shard(d)), (Partial(),)) for d in range(indices.ndim)]
+    options.append(((Shard(grad.ndim - 1), _R), (Shard(1),)))
+    options.append(((Partial(), _R), (Partial(),)))
+    return [*options, everywhere(call)]
+
+
+@rule("convolution")
+def _convolution(call):
+    inputs = (Shard(0), *(_R,) * (len(call.tensors) - 1))
+    return [(inputs, (Shard(0),)), everywhere(call)]
+
+
+@rule("_max_pool _max_pool_backward max_pool2d_with_indices avg_pool2d _adaptive_avg_pool2d")
+def _pool(call):
+    results = len(call.func._schema.returns)
+    inputs = tuple(Shard(0) if t.ndim == call.tensors[0].ndim else _R for t in call.tensors)
+    return [(inputs, (Shard(0),) * results), everywhere(call, results)]
+
+
+@rule("cat stack")
+def _joined(call):
+    """Pieces along other dims."""
+    first = call.tensors[0]
+    dim = call.value("dim", 0)
+    stacks = call.name == "stack"
+    dim = dim % (first.ndim + stacks)
+    if any(t.ndim != first.ndim for t in call.tensors):
+        return None
+    count = len(call.tensors)
+    options: list[Any] = []
+    for d in range(first.ndim):
+        if stacks or d != dim:
+            options.append(((Shard(d),) * count, (Shard(d + (stacks and d >= dim)),)))
+    options += [((p,) * count, (p,)) for p in _partials(call) if type(p) is Partial]
+    return [*options, everywhere(call)]

@@ -1,0 +1,58 @@
+"""Tools to see what distributed tensors do."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rushlight.distributed.tensor._redistribute import LISTENERS
+
+__all__ = ["CommDebugMode", "visualize_sharding"]
+
+
+class CommDebugMode:
+    """Counts, within it, the collectives that ops of distributed tensors ask for.
+
+    >>> with CommDebugMode() as comm:
+    ...     x.redistribute(placements=[Replicate()])
+    >>> comm.get_comm_counts()
+    Counter({'all_gather_into_tensor': 1})
+    """
+
+    def __init__(self):
+        self._counts: Counter = Counter()
+
+    def __enter__(self):
+        self._counts = Counter()
+        LISTENERS.append(self._told)
+        return self
+
+    def __exit__(self, *_):
+        LISTENERS.remove(self._told)
+
+    def _told(self, name):
+        self._counts[name] += 1
+
+    def get_comm_counts(self):
+        """How often each collective was used, by its name."""
+        return self._counts
+
+    def get_total_counts(self) -> int:
+        """How many collectives were used."""
+        return sum(self._counts.values())
+
+
+def visualize_sharding(dtensor, header="") -> None:
+    """Prints which rows of a tensor of one or two dimensions lie in which process."""
+    from rushlight.distributed.tensor._spec import local_shape_and_offset
+
+    if dtensor.ndim not in (1, 2):
+        raise RuntimeError("visualize sharding is only implemented for 1D or 2D dtensor")
+    mesh = dtensor.device_mesh
+    if mesh.get_coordinate() is None or any(mesh.get_coordinate()):
+        return
+    if header:
+        print(header)
+    for place in (mesh.mesh >= 0).nonzero().tolist():
+        shape, begin = local_shape_and_offset(dtensor.shape, mesh, dtensor.placements, place)
+        spans = ", ".join(f"{b}:{b + n}" for b, n in zip(begin, shape, strict=True))
+        print(f"{mesh.device_type}:{int(mesh.mesh[tuple(place)])} [{spans}]")

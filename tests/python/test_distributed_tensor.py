@@ -1,0 +1,32 @@
+"""Distributed tensors over real processes."""
+
+import pytest
+
+from rushlight import distributed as dist
+
+from . import distributed_tensor_workers as workers
+from .distributed_workers import run
+
+pytestmark = [
+    pytest.mark.skipif(not dist.is_gloo_available(), reason="built without Gloo"),
+    pytest.mark.timeout(120),
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "ranks", "args"),
+    [
+        ("ops", 2, (1,)),
+        ("ops", 4, (2,)),
+        ("moves", 3, (1,)),
+        ("moves", 4, (2,)),
+        ("made", 2, ()),
+        ("trained", 2, ()),
+    ],
+)
+def test_processes(case, ranks, args, tmp_path):
+    run(getattr(workers, case), ranks, tmp_path, *args)
+
+
+def test_checkpoints(tmp_path):
+    run(workers.saved, 2, tmp_path, str(tmp_path))
