@@ -5,7 +5,7 @@ Each line is run by both modules; results and gradients are equal, errors of the
 
 import warnings
 
-import numpy as np  # noqa: F401: calls use it
+import numpy as np
 import pytest
 
 import rushlight
@@ -265,7 +265,7 @@ def warned(module, function):
 
 
 def run(text, module):
-    return eval(text, globals() | {"m": module, "F": module.nn.functional})
+    return eval(text, globals() | {"m": module, "np": np, "F": module.nn.functional})
 
 
 @pytest.mark.parametrize("text", CALLS.strip().splitlines())

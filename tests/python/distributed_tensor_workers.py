@@ -23,8 +23,18 @@ from rushlight.distributed.tensor import ones as dones
 from rushlight.distributed.tensor import rand as drand
 from rushlight.distributed.tensor import randn as drandn
 from rushlight.distributed.tensor import zeros as dzeros
+from rushlight.distributed.tensor._rules import REGISTERED
 from rushlight.distributed.tensor._utils import compute_local_shape_and_global_offset
 from rushlight.distributed.tensor.debug import CommDebugMode
+from rushlight.distributed.tensor.experimental import local_map, register_sharding
+from rushlight.distributed.tensor.parallel import (
+    ColwiseParallel,
+    PrepareModuleInputOutput,
+    RowwiseParallel,
+    SequenceParallel,
+    loss_parallel,
+    parallelize_module,
+)
 
 from .distributed_workers import expect
 
@@ -325,3 +335,180 @@ def saved(rank, folder):
     into = {"w": torch.zeros(7, 4)}
     checkpoint.load(into, checkpoint_id=f"{folder}/checkpoint")
     assert torch.equal(into["w"], whole)
+
+
+class Layer(nn.Module):
+    """Attention and two linear layers, as decoders have them."""
+
+    def __init__(self, width=8, heads=4):
+        super().__init__()
+        self.heads = heads
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))
+        self.o = nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, x):
+        y = self.first(x)
+        q, k, v = (f(y).unflatten(-1, (-1, 2)).transpose(1, 2) for f in (self.q, self.k, self.v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.o(y.transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Embedding(13, 8)
+        self.layers = nn.ModuleList([Layer() for _ in range(2)])
+        self.norm = nn.LayerNorm(8)
+        self.out = nn.Linear(8, 13, bias=False)
+
+    def forward(self, x):
+        x = self.rows(x)
+        for layer in self.layers:
+            x = layer(x)
+        return self.out(self.norm(x))
+
+
+def parallel(rank, sequence):
+    """A decoder by columns and rows, with the sequence cut between or whole, and a loss on pieces."""
+    mesh = mesh_of()
+    torch.manual_seed(0)
+    alone = Decoder()
+    spread = copy.deepcopy(alone)
+    if sequence:
+        style = {
+            "rows": RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1)),
+            "norm": SequenceParallel(),
+            "out": ColwiseParallel(
+                input_layouts=Shard(1), output_layouts=Shard(-1), use_local_output=False
+            ),
+            "layers.*.first": SequenceParallel(),
+            "layers.*.second": SequenceParallel(),
+        }
+        inner = {"input_layouts": Shard(1)}
+        back = {"output_layouts": Shard(1)}
+    else:
+        style = {
+            "rows": ColwiseParallel(output_layouts=Replicate()),
+            "out": ColwiseParallel(use_local_output=False),
+        }
+        inner, back = {}, {}
+    for name in ("q", "k", "v", "up"):
+        style[f"layers.*.{name}"] = ColwiseParallel(**inner)
+    for name in ("o", "down"):
+        style[f"layers.*.{name}"] = RowwiseParallel(**back)
+    assert parallelize_module(spread, mesh, style) is spread
+    assert spread.layers[1].up.weight.placements == (Shard(0),)
+    one = torch.optim.AdamW(alone.parameters(), 0.01)
+    two = torch.optim.AdamW(spread.parameters(), 0.01)
+    data = (torch.arange(2 * 6).view(2, 6) * 5) % 13
+    target = data.roll(-1, 1).reshape(-1)
+    target[3] = -100
+    for _ in range(3):
+        want = F.cross_entropy(alone(data).flatten(0, 1), target)
+        want.backward()
+        with loss_parallel():
+            logits = spread(data).flatten(0, 1)
+            assert logits.placements == (Shard(1),)
+            with CommDebugMode() as comm:
+                got = F.cross_entropy(logits, target)
+            assert set(comm.get_comm_counts()) == {"all_reduce"}
+            got.backward()
+        torch.testing.assert_close(got.full_tensor(), want.detach())
+        for (name, a), b in zip(alone.named_parameters(), spread.parameters(), strict=True):
+            # Layers whose input is plain and whole have their parameters' gradients on every process.
+            whole = b.grad.full_tensor() if isinstance(b, DTensor) else b.grad
+            torch.testing.assert_close(whole, a.grad, msg=lambda m: f"{name}: {m}")  # noqa: B023
+        for optimizer in (one, two):
+            optimizer.step()
+            optimizer.zero_grad()
+    expect(
+        "only support nn.Linear",
+        NotImplementedError,
+        parallelize_module,
+        nn.Tanh(),
+        mesh,
+        ColwiseParallel(),
+    )
+
+
+def losses(rank):
+    """Cross entropy on logits that are cut by classes: every reduction, weights, images."""
+    mesh = mesh_of()
+    for shape, weighted, reduction in itertools.product(
+        ((5, 7), (2, 5, 3, 2), (7,)), (False, True), ("none", "sum", "mean")
+    ):
+        torch.manual_seed(2)
+        x = torch.randn(shape)
+        classes = shape[1] if len(shape) > 1 else shape[0]
+        target = torch.randint(0, classes, () if len(shape) == 1 else (shape[0], *shape[2:]))
+        if target.ndim:
+            target.view(-1)[0] = -100
+        weight = torch.rand(classes) + 0.5 if weighted else None
+        leaf = x.clone().requires_grad_()
+        want = F.cross_entropy(leaf, target, weight, reduction=reduction)
+        want.sum().backward()
+        spread = distribute_tensor(x, mesh, [Shard(1 if len(shape) > 1 else 0)]).requires_grad_()
+        with loss_parallel():
+            got = F.cross_entropy(spread, target, weight, reduction=reduction)
+            got.sum().backward()
+        torch.testing.assert_close(got.full_tensor(), want.detach())
+        assert spread.grad.placements == spread.placements
+        torch.testing.assert_close(spread.grad.full_tensor(), leaf.grad)
+    with loss_parallel():
+        x = distribute_tensor(torch.zeros(2, 4), mesh, [Shard(1)])
+        expect(
+            "smoothed",
+            RuntimeError,
+            F.cross_entropy,
+            x,
+            torch.zeros(2, dtype=torch.int64),
+            label_smoothing=0.1,
+        )
+
+
+def tried(rank):
+    """Functions of pieces, rules of one's own, inputs and outputs of modules."""
+    mesh = mesh_of()
+    x = distribute_tensor(torch.arange(12.0).view(4, 3), mesh, [Shard(0)]).requires_grad_()
+
+    @local_map(out_placements=[Partial()], in_placements=([Shard(0)], None))
+    def total(piece, factor):
+        assert type(piece) is torch.Tensor
+        return (piece * factor).sum()
+
+    y = total(x, 2)
+    assert y.placements == (Partial(),)
+    y.backward()
+    assert x.grad.full_tensor().unique().tolist() == [2]
+    expect("redistribute_inputs", ValueError, total, x.redistribute(placements=[Replicate()]), 2)
+
+    @register_sharding(torch.ops.aten.softmax.int)
+    def softmax(t, dim, *rest):
+        return [([Replicate()], [Replicate(), *(None,) * 2])]
+
+    assert x.detach().softmax(1).placements == (Replicate(),)
+    REGISTERED.clear()
+    assert x.detach().softmax(1).placements == (Shard(0),)
+
+    class Two(nn.Module):
+        def forward(self, a, b, *, c):
+            assert (a.placements, c.placements) == ((Replicate(),), (Shard(0),))
+            assert type(b) is torch.Tensor
+            return a * 2, c
+
+    plan = PrepareModuleInputOutput(
+        input_layouts=(Shard(0), None),
+        desired_input_layouts=(Replicate(), None),
+        input_kwarg_layouts={"c": Replicate()},
+        desired_input_kwarg_layouts={"c": Shard(0)},
+        output_layouts=(Replicate(), Shard(0)),
+        desired_output_layouts=(Shard(0), Replicate()),
+    )
+    module = parallelize_module(Two(), mesh, plan)
+    ones = torch.ones(2, 3)
+    a, c = module(ones, ones, c=torch.ones(2 * mesh.size()))
+    assert a.tolist() == (ones * 2).tolist()
+    assert c.shape == (2 * mesh.size(),)

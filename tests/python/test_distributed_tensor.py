@@ -22,6 +22,10 @@ pytestmark = [
         ("moves", 4, (2,)),
         ("made", 2, ()),
         ("trained", 2, ()),
+        ("parallel", 2, (False,)),
+        ("parallel", 2, (True,)),
+        ("losses", 3, ()),
+        ("tried", 2, ()),
     ],
 )
 def test_processes(case, ranks, args, tmp_path):

@@ -62,12 +62,12 @@ def _mesh_of(func, tensors):
     return mesh
 
 
-def _as_distributed(func, t, mesh):
+def _as_distributed(func, t, mesh, alone):
     """A plain tensor beside distributed ones: a number is the same everywhere."""
     if isinstance(t, DTensor):
         return t
     # Derivatives make tensors of their own, the same everywhere.
-    if t.ndim == 0 or _replicating or rushlight._C._backward_run() != 0:
+    if t.ndim == 0 or alone or _replicating or rushlight._C._backward_run() != 0:
         meta = TensorMeta(t.shape, t.stride(), t.dtype)
         return DTensor(t, DTensorSpec(mesh, replicated(mesh), meta))
     raise RuntimeError(
@@ -86,7 +86,11 @@ def dispatch(func, args, kwargs):
     found: list[Any] = []
     _mapped([*args, *kwargs.values()], found.append)
     mesh = _mesh_of(func, found)
-    given = [_as_distributed(func, t, mesh) for t in found]
+    # Lists that go element by element may have plain tensors among them: those stay by themselves.
+    mixed = func._opname.startswith("_foreach_") or func._schema.is_mutable
+    listed = [t for a in args if mixed and isinstance(a, (list, tuple)) for t in _tensors(a)]
+    alone = set(map(id, listed))
+    given = [_as_distributed(func, t, mesh, id(t) in alone) for t in found]
     if mesh.get_coordinate() is None:
         return _absent(func, args, kwargs)
     call = Call(func, args, kwargs, given)

@@ -1,8 +1,14 @@
-"""Tensors spread over devices, what is tried out: the names, which refuse."""
+"""Distributed tensors, what is tried out."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import rushlight
 from rushlight.distributed import _refused
+from rushlight.distributed.tensor._dispatch import implicit_replication
+from rushlight.distributed.tensor._dtensor import DTensor
+from rushlight.distributed.tensor._rules import REGISTERED
 
 __all__ = [
     "context_parallel",
@@ -12,8 +18,105 @@ __all__ = [
 ]
 
 context_parallel = _refused.function("torch.distributed.tensor.experimental.context_parallel")
-implicit_replication = _refused.function(
-    "torch.distributed.tensor.experimental.implicit_replication"
-)
-local_map = _refused.function("torch.distributed.tensor.experimental.local_map")
-register_sharding = _refused.function("torch.distributed.tensor.experimental.register_sharding")
+
+
+def local_map(
+    func=None,
+    out_placements: Any = None,
+    in_placements: Any = None,
+    in_grad_placements: Any = None,
+    device_mesh=None,
+    *,
+    redistribute_inputs: bool = False,
+):
+    """A function of distributed tensors from one of their pieces.
+
+    Args:
+        func: takes and gives plain tensors, this process's pieces; left out, a decorator is given.
+        out_placements: how the results lie: placements, or a tuple with such for each; None for
+            what is no tensor.
+        in_placements: how arguments have to lie, the same way; None for any.
+        in_grad_placements: how gradients of arguments lie, by default as the arguments do.
+        device_mesh: the mesh, by default that of the first distributed argument.
+        redistribute_inputs: whether arguments that lie otherwise are moved; else ValueError.
+    """
+    if func is None:
+        return lambda function: local_map(
+            function,
+            out_placements,
+            in_placements,
+            in_grad_placements,
+            device_mesh,
+            redistribute_inputs=redistribute_inputs,
+        )
+
+    def wrapped(*args, **kwargs):
+        mesh = device_mesh
+        locals_ = []
+        for k, value in enumerate(args):
+            if not isinstance(value, DTensor):
+                if in_placements is not None and in_placements[k] is not None:
+                    raise ValueError(
+                        f"local_map: argument {k} has to be a DTensor with placements "
+                        f"{in_placements[k]}, got {type(value).__name__}"
+                    )
+                locals_.append(value)
+                continue
+            mesh = value.device_mesh if mesh is None else mesh
+            wanted = None if in_placements is None else in_placements[k]
+            if in_placements is not None and wanted is None:
+                raise ValueError(f"local_map: argument {k} is a DTensor and has no placements")
+            if wanted is not None and value.placements != tuple(wanted):
+                if not redistribute_inputs:
+                    raise ValueError(
+                        f"local_map: argument {k} lies as {value.placements}, not as "
+                        f"{tuple(wanted)}; redistribute_inputs=True moves it"
+                    )
+                value = value.redistribute(mesh, wanted)
+            grads = None if in_grad_placements is None else in_grad_placements[k]
+            locals_.append(value.to_local(grad_placements=grads))
+        results = func(*locals_, **kwargs)
+        if mesh is None:
+            return results
+        single = not isinstance(results, (tuple, list))
+        listed = [results] if single else list(results)
+        ways = [out_placements] * len(listed)
+        if isinstance(out_placements, tuple):
+            ways = list(out_placements)
+        if len(ways) != len(listed):
+            raise ValueError(
+                f"local_map: {len(listed)} results, but placements for {len(ways)} of them"
+            )
+        made = []
+        for value, way in zip(listed, ways, strict=True):
+            if isinstance(value, rushlight.Tensor) and way is not None:
+                value = DTensor.from_local(value, mesh, way, run_check=False)
+            made.append(value)
+        return made[0] if single else type(results)(made)
+
+    return wrapped
+
+
+def register_sharding(op):
+    """A decorator that makes a function the rule of an op, or of a list of them.
+
+    The function gets the op's arguments, distributed tensors in their places, and gives a list of
+    pairs for one dimension of a mesh: (a placement for each result, a placement for each argument,
+    None for what is no tensor).
+    """
+    ops = op if isinstance(op, (list, tuple)) else [op]
+
+    def enter(function):
+        def rule(call):
+            options = []
+            for outputs, inputs in function(*call.args, **call.kwargs):
+                placed = tuple(p for p in inputs if p is not None)
+                options.append((placed, tuple(outputs)))
+            return options
+
+        for one in ops:
+            overload = getattr(one, "default", one)
+            REGISTERED[overload] = rule
+        return function
+
+    return enter

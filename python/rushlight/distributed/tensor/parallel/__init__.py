@@ -1,0 +1,27 @@
+"""Modules spread over devices: which parameters are cut how, and what goes in and out."""
+
+from __future__ import annotations
+
+from rushlight.distributed.tensor.parallel.api import parallelize_module
+from rushlight.distributed.tensor.parallel.loss import loss_parallel
+from rushlight.distributed.tensor.parallel.style import (
+    ColwiseParallel,
+    ParallelStyle,
+    PrepareModuleInput,
+    PrepareModuleInputOutput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+)
+
+__all__ = [
+    "ColwiseParallel",
+    "ParallelStyle",
+    "PrepareModuleInput",
+    "PrepareModuleInputOutput",
+    "PrepareModuleOutput",
+    "RowwiseParallel",
+    "SequenceParallel",
+    "loss_parallel",
+    "parallelize_module",
+]

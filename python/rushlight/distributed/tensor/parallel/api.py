@@ -1,0 +1,73 @@
+"""Spreads the modules of a model by a plan."""
+
+from __future__ import annotations
+
+import warnings
+from fnmatch import fnmatch
+
+from rushlight import nn
+from rushlight.distributed.tensor._spec import mesh_or_current
+from rushlight.distributed.tensor.parallel.style import ParallelStyle
+
+__all__ = ["parallelize_module"]
+
+
+def parallelize_module(
+    module: nn.Module,
+    device_mesh=None,
+    parallelize_plan: ParallelStyle | dict[str, ParallelStyle] | None = None,
+    *,
+    src_data_rank: int | None = 0,
+) -> nn.Module:
+    """The module, with those of its modules spread that the plan names, in place.
+
+    Args:
+        module: the model.
+        device_mesh: a mesh of one dimension, by default the one of `with mesh:`.
+        parallelize_plan: a style for the module itself, or styles by the names of its modules,
+            whose parts may be patterns: `{"layers.*.up": ColwiseParallel()}`.
+        src_data_rank: the process whose parameters the others get; None where they have them.
+    """
+    mesh = mesh_or_current(device_mesh)
+    if mesh.ndim != 1:
+        raise ValueError(f"parallelize_module takes a mesh of one dimension, got {mesh.ndim}")
+    if parallelize_plan is None:
+        warnings.warn(
+            "No parallelize_plan is provided and auto-parallel is not supported at the moment, so "
+            "this parallelize_module call will do nothing.",
+            stacklevel=2,
+        )
+        return module
+    if isinstance(parallelize_plan, ParallelStyle):
+        parallelize_plan.src_data_rank = src_data_rank
+        return parallelize_plan._apply(module, mesh)
+    if not isinstance(parallelize_plan, dict):
+        raise TypeError(
+            "Expect Union[ParallelStyle, Dict[str, ParallelStyle]] for parallelize_plan, "
+            f"{type(parallelize_plan)} found!"
+        )
+    for path, style in parallelize_plan.items():
+        if path == "":
+            module = parallelize_module(module, mesh, style, src_data_rank=src_data_rank)
+            continue
+        found = _matching(module, path.split("."))
+        if not found:
+            warnings.warn(
+                f"Parallelize plan key {path!r} could not be resolved: no module of that name",
+                stacklevel=2,
+            )
+        for part in found:
+            parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
+    return module
+
+
+def _matching(module, atoms):
+    """The modules below whose names match a pattern for each step."""
+    if not atoms:
+        return [module]
+    return [
+        found
+        for name, child in module.named_children()
+        if fnmatch(name, atoms[0])
+        for found in _matching(child, atoms[1:])
+    ]
