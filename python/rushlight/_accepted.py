@@ -260,6 +260,24 @@ ROWS = (
         "parameters are gathered when they are needed, on the device where they are",
     ),
     Row(
+        "distributed.fsdp._fully_shard.fully_shard",
+        "offload_policy",
+        NO_EFFECT,
+        "parameters stay on the device where they are",
+    ),
+    Row(
+        "distributed.fsdp._fully_shard.FSDPModule.*",
+        "is_last_backward unshard_in_backward modules",
+        NO_EFFECT,
+        "parameters are gathered when they are needed; every backward ends with all gradients",
+    ),
+    Row(
+        "distributed.tensor._dtensor.DTensor.__init__",
+        "args kwargs",
+        EFFECT,
+        "`__new__` takes them",
+    ),
+    Row(
         "distributed.fsdp._optim_states.full_optim_state_dict "
         "distributed.fsdp._optim_states.sharded_optim_state_dict",
         "optim_input group",
@@ -267,7 +285,7 @@ ROWS = (
         "the optimiser knows its parameters, and a unit its group",
     ),
     Row(
-        "distributed.fsdp._flat_param._Unshard.forward",
+        "distributed.fsdp._unit._Unshard.forward",
         "leaves",
         EFFECT,
         "autograd records what leads to them",

@@ -7,7 +7,7 @@ from typing import Any
 
 import rushlight
 from rushlight import nn
-from rushlight.distributed._composable.contract import _State, contract
+from rushlight.distributed._contract import _State, contract
 from rushlight.nn.parallel.distributed import DistributedDataParallel
 
 __all__ = ["DDP", "replicate"]

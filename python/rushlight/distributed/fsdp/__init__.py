@@ -11,6 +11,7 @@ from rushlight.distributed.fsdp._fully_shard import (
     UnshardHandle,
     fully_shard,
     register_fsdp_forward_method,
+    share_comm_ctx,
 )
 from rushlight.distributed.fsdp.fully_sharded_data_parallel import *  # noqa: F403
 
@@ -22,5 +23,6 @@ __all__ = [
     "UnshardHandle",
     "fully_shard",
     "register_fsdp_forward_method",
+    "share_comm_ctx",
 ]
 __all__ += _sharded.__all__

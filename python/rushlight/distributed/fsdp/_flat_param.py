@@ -1,23 +1,20 @@
 """The parameters of one wrapped module as one flat tensor, of which each process keeps a part.
 
-Before a forward the parts are gathered; the module then computes with views of the whole, which are
-the results of one autograd node, whose backward reduces all gradients and hands each process its
-part. What backward saves of the whole is its place alone (`saved_places`), so that the whole can go
-after forward and is gathered again once backward asks for it.
+Before a forward the parts are gathered; the module then computes with views of the whole
+(`_unit.py`).
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import rushlight
 from rushlight import nn
-from rushlight.autograd import Function, Variable
-from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.distributed._kinds import AllreduceOptions, ReduceOp, ReduceScatterOptions
+from rushlight.distributed.fsdp._unit import Unit
 
-__all__ = ["FlatParamHandle", "FlatParameter", "saved_places"]
+__all__ = ["FlatParamHandle", "FlatParameter"]
 
 FLAT_PARAM = "_flat_param"
 
@@ -26,69 +23,7 @@ class FlatParameter(nn.Parameter):
     """A process's part of the parameters of a module, flat."""
 
 
-class Place(NamedTuple):
-    """Where a parameter is: its module, its name there, and its number among the unit's."""
-
-    module: nn.Module
-    name: str
-    fqn: str
-    index: int
-
-
-class _Unshard(Function):
-    """From the parts to all parameters; back, from all gradients to this process's parts."""
-
-    @staticmethod
-    def forward(ctx, handle, again, *leaves):
-        ctx.handle, ctx.again = handle, again
-        ctx.set_materialize_grads(False)
-        views = handle.views()
-        ctx.mark_non_differentiable(
-            *(v for v, grad in zip(views, handle.wants_grad(), strict=True) if not grad)
-        )
-        return tuple(views)
-
-    @staticmethod
-    def backward(ctx, *grads):
-        handle = ctx.handle
-        if not ctx.again:
-            handle.use_parts()
-            handle.release()
-        return (None, None, *handle.reduce(grads))
-
-
-# The gathered tensors there are now, by where their memory begins.
-_gathered: dict[int, FlatParamHandle] = {}
-
-
-def _pack(tensor):
-    handle = _gathered.get(tensor.untyped_storage().data_ptr())
-    if handle is None or handle.full is None or tensor.dtype != handle.full.dtype:
-        return tensor
-    return handle, handle.version(), tensor.storage_offset(), tensor.size(), tensor.stride()
-
-
-def _unpack(packed):
-    if isinstance(packed, rushlight.Tensor):
-        return packed
-    handle, version, offset, size, stride = packed
-    if handle.version() != version:
-        raise RuntimeError(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: a parameter of {', '.join(handle.fqns)} was written between forward and "
-            "backward"
-        )
-    handle.backward_begins()
-    handle.unshard()
-    return handle.full.as_strided(size, stride, offset)
-
-
-def saved_places():
-    """Within it, of gathered parameters only the place is saved for backward."""
-    return saved_tensors_hooks(_pack, _unpack)
-
-
-class FlatParamHandle:
+class FlatParamHandle(Unit):
     """The flat tensor of some parameters of a module, and this process's part of it.
 
     Args:
@@ -119,7 +54,8 @@ class FlatParamHandle:
         self.group, self.replicas = group, replicas
         self.parts_of = group.size() if sharded else 1
         self.rank = group.rank() if sharded else 0
-        self.sharded, self.keep = sharded, keep
+        self.sharded = self.travels = sharded
+        self.keep = keep
         self.use_orig_params = use_orig_params
         self.compute_dtype = (mixed and mixed.param_dtype) or params[0].dtype
         self.reduce_dtype = (mixed and (mixed.reduce_dtype or mixed.param_dtype)) or params[0].dtype
@@ -131,9 +67,7 @@ class FlatParamHandle:
         self.starts = [sum(self.numels[:i]) for i in range(len(params))]
         total = sum(self.numels)
         self.part_size = -(-total // self.parts_of)
-        self.full: Any = None
         self.syncs = True
-        self.in_backward = False
         self.held: Any = None  # gradients that no_sync has kept from being reduced
         self.summoned: Any = None
         self.hook: Any = None
@@ -175,10 +109,6 @@ class FlatParamHandle:
             return [p.requires_grad for p in self.leaves]
         return [self.leaves[0].requires_grad] * len(self.numels)
 
-    def version(self):
-        """A number that grows when the part is written."""
-        return sum(p._version for p in self.leaves)
-
     # ---- what modules show ----
 
     def _show_flat(self):
@@ -218,19 +148,9 @@ class FlatParamHandle:
         self.group._allgather_base(full, part.contiguous()).wait()
         return full
 
-    def unshard(self):
-        """Have the whole."""
-        if self.full is None:
-            with rushlight.no_grad():
-                self.full = self.gather(self.part, self.compute_dtype)
-            if self.sharded:
-                _gathered[self.full.untyped_storage().data_ptr()] = self
-
-    def release(self):
-        """Let the whole go."""
-        if self.full is not None:
-            _gathered.pop(self.full.untyped_storage().data_ptr(), None)
-            self.full = None
+    def gather_whole(self):
+        """All processes' parts, in the dtype that modules compute in."""
+        return self.gather(self.part, self.compute_dtype)
 
     def views(self):
         """The parameters in the whole."""
@@ -243,54 +163,6 @@ class FlatParamHandle:
             flat[start : start + n].view(shape)
             for start, n, shape in zip(self.starts, self.numels, self.shapes, strict=True)
         ]
-
-    def forward_begins(self):
-        """Have the module compute with the whole."""
-        self.unshard()
-        self.use(self._recorded(again=False))
-
-    def _recorded(self, again):
-        if rushlight.is_grad_enabled() and any(p.requires_grad for p in self.leaves):
-            return _Unshard.apply(self, again, *self.leaves)
-        return self.views()
-
-    def forward_ends(self, output_tensors, input_tensors):
-        """Let the whole go, if backward gathers it again; hear when backward begins."""
-        self.use_parts()
-        if not output_tensors:
-            self.release()
-            return
-        if not self.keep:
-            self.release()
-        for t in output_tensors:
-            t.register_hook(self._before_backward)
-        inputs = [t for t in input_tensors if t.requires_grad]
-        if not any(self.wants_grad()) and inputs:
-            # No gradient of a parameter tells the end of this unit's backward, those of inputs do.
-            rushlight.autograd.graph.register_multi_grad_hook(
-                inputs, lambda _grads: (self.use_parts(), self.release())
-            )
-
-    def _before_backward(self, _grad):
-        """Modules that run again in backward find their parameters."""
-        if not self.in_backward:
-            self.backward_begins()
-            self.unshard()
-            with rushlight.enable_grad():
-                self.use(self._recorded(again=True))
-
-    def backward_begins(self):
-        """Hear when this backward ends."""
-        if not self.in_backward:
-            with contextlib.suppress(RuntimeError):  # where no backward runs, nothing ends
-                Variable._execution_engine.queue_callback(self.backward_ends)
-                self.in_backward = True
-
-    def backward_ends(self):
-        """Nothing of the whole stays."""
-        self.in_backward = False
-        self.use_parts()
-        self.release()
 
     # ---- gradients ----
 

@@ -1,11 +1,26 @@
-"""Parameters spread over processes module by module: the names, which refuse."""
+"""`fully_shard`: the parameters of a module spread over processes, each one a distributed tensor.
+
+`_param_unit.py` has the parameters of one call, `_unit.py` how they come and go.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import sys
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from rushlight.distributed import _refused
+from rushlight import nn
+from rushlight.autograd import Variable
+from rushlight.distributed import _world
+from rushlight.distributed._contract import _State, contract
+from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
+from rushlight.distributed.fsdp._common import map_tensors, tensors_of
+from rushlight.distributed.fsdp._param_unit import ParamUnit, Settings, cut
+from rushlight.distributed.fsdp._unit import saved_places
+from rushlight.distributed.tensor import Shard
 
 __all__ = [
     "CPUOffloadPolicy",
@@ -15,14 +30,8 @@ __all__ = [
     "UnshardHandle",
     "fully_shard",
     "register_fsdp_forward_method",
+    "share_comm_ctx",
 ]
-
-FSDPModule = _refused.kind("FSDPModule", __name__)
-UnshardHandle = _refused.kind("UnshardHandle", __name__)
-fully_shard = _refused.function("torch.distributed.fsdp.fully_shard")
-register_fsdp_forward_method = _refused.function(
-    "torch.distributed.fsdp.register_fsdp_forward_method"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,3 +54,406 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Parameters wait in the CPU's memory."""
 
     pin_memory: bool = True
+
+
+class UnshardHandle:
+    """What `FSDPModule.unshard(async_op=True)` gives."""
+
+    def wait(self) -> None:
+        """The parameters are whole when this returns."""
+
+
+_running = threading.local()
+
+
+def _stack() -> list[_FSDPState]:
+    """The forwards that are under way in this thread, the outermost first."""
+    if not hasattr(_running, "stack"):
+        _running.stack = []
+    return _running.stack
+
+
+def _in_backward() -> bool:
+    try:
+        Variable._execution_engine.queue_callback(lambda: None)
+    except RuntimeError:
+        return False
+    return True
+
+
+class _FSDPState(_State):
+    """What `fully_shard` keeps of the modules of one call."""
+
+    def __init__(self):
+        self.modules: list[nn.Module] = []
+        self.units: list[ParamUnit] = []
+        self.settings: Any = None
+        self.reshards: bool | None = None
+        self.yet_to_run: set[int] = set()
+        self.saved: Any = None
+
+    def before(self, args, kwargs):
+        """Before the forward of one of the modules."""
+        if not self.yet_to_run:
+            self._begin()
+        policy = self.settings.policy
+        if policy.cast_forward_inputs and policy.param_dtype is not None:
+            return _cast((args, kwargs), policy.param_dtype)
+        return args, kwargs
+
+    def _begin(self):
+        self.yet_to_run = {id(m) for m in self.modules}
+        stack = _stack()
+        outermost = not stack
+        stack.append(self)
+        if outermost and not _in_backward():
+            for unit in _units_of(self.modules):
+                unit.backward_ends()  # what an earlier forward or a failed backward left
+            self.saved = saved_places()
+            self.saved.__enter__()
+        for unit in self.units:
+            unit.keep = outermost if self.reshards is None else not self.reshards
+            unit.forward_begins()
+
+    def after(self, module, args, kwargs, output):
+        """After the forward of one of the modules; it may have failed."""
+        failed = output is None and sys.exc_info()[0] is not None
+        self.yet_to_run.discard(id(module))
+        if failed or not self.yet_to_run:
+            self._end(failed, (args, kwargs), output)
+        dtype = self.settings.policy.output_dtype
+        return output if dtype is None else _cast(output, dtype)
+
+    def _end(self, failed, inputs, output):
+        self.yet_to_run = set()
+        stack = _stack()
+        if self in stack:
+            del stack[stack.index(self) :]
+        if self.saved is not None:
+            self.saved.__exit__(None, None, None)
+            self.saved = None
+        wanting = [] if failed else [t for t in tensors_of(output) if t.requires_grad]
+        for unit in self.units:
+            unit.forward_ends(wanting, list(tensors_of(inputs)))
+
+    def reshard(self):
+        """Let the modules show their parts."""
+        for unit in self.units:
+            unit.use_parts()
+            unit.release()
+
+
+def _cast(value, dtype):
+    return map_tensors(
+        lambda t: t.to(dtype) if t.is_floating_point() and t.dtype != dtype else t, value
+    )
+
+
+def _units_of(modules: Iterable[nn.Module]):
+    for top in modules:
+        for module in top.modules():
+            state = fully_shard.state(module)
+            if state is not None:
+                yield from state.units
+
+
+class FSDPModule:
+    """What a module can do after `fully_shard`."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A module of the class that was spread: parts of containers are made so."""
+        plain = cls.__mro__[1]
+        made = plain.__new__(plain, *args, **kwargs)
+        made.__init__(*args, **kwargs)
+        return made
+
+    def _get_fsdp_state(self) -> _FSDPState:
+        state = fully_shard.state(self)
+        if state is None:
+            raise AssertionError(f"No FSDP state found on {self}")
+        return state
+
+    def _states(self, recurse: bool = True) -> list[_FSDPState]:
+        modules = self.modules() if recurse else [self]  # type: ignore[attr-defined]
+        return [fully_shard.state(m) for m in modules if isinstance(m, FSDPModule)]
+
+    def unshard(self, async_op: bool = False) -> UnshardHandle | None:
+        """Let this module, not those within it that are spread themselves, have its parameters.
+
+        Args:
+            async_op: gives a handle to wait for; the parameters are there before that.
+        """
+        for unit in self._get_fsdp_state().units:
+            unit.show_whole()
+        return UnshardHandle() if async_op else None
+
+    def reshard(self) -> None:
+        """Let this module's whole parameters go."""
+        self._get_fsdp_state().reshard()
+
+    def set_requires_gradient_sync(
+        self, requires_gradient_sync: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether backward reduces gradients, or keeps whole ones in this process."""
+        for state in self._states(recurse):
+            state.settings.syncs = requires_gradient_sync
+            state.settings.all_reduces = requires_gradient_sync
+
+    def set_requires_all_reduce(self, requires_all_reduce: bool, *, recurse: bool = True) -> None:
+        """Whether backward adds up over replicas, or keeps what shards have added up."""
+        for state in self._states(recurse):
+            state.settings.all_reduces = requires_all_reduce
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Whether the whole goes after forward and is gathered again for backward."""
+        _check_reshard(reshard_after_forward, None)
+        for state in self._states(recurse):
+            state.reshards = reshard_after_forward
+
+    def set_reshard_after_backward(
+        self, reshard_after_backward: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether the whole goes after backward."""
+        for state in self._states(recurse):
+            state.settings.keeps_after_backward = not reshard_after_backward
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """May be said; every backward ends with all gradients there."""
+
+    def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
+        """May be said; backward gathers what it needs."""
+
+    def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """May be said; modules are gathered when they run."""
+        _check_modules(modules)
+
+    def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
+        """May be said; modules are gathered when they run."""
+        _check_modules(modules)
+
+    def set_all_reduce_hook(self, hook: Callable[[Any], None], *, stream: Any = None) -> None:
+        """Let `hook(gradients)` change what is reduced, flat, in place.
+
+        Args:
+            hook: the function.
+            stream: there are none.
+        """
+        if stream is not None:
+            raise NotImplementedError("set_all_reduce_hook: there are no streams on the CPU")
+        self._get_fsdp_state().settings.all_reduce_hook = hook
+
+    def set_custom_all_gather(self, comm: Any) -> None:
+        """Let `comm` gather parts: an object with `allocate` and a call."""
+        self._get_fsdp_state().settings.all_gather = comm
+
+    def set_custom_reduce_scatter(self, comm: Any) -> None:
+        """Let `comm` reduce and scatter gradients: an object with `allocate` and a call."""
+        self._get_fsdp_state().settings.reduce_scatter = comm
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """Gradients are sums divided by `factor`, instead of means."""
+        self._get_fsdp_state().settings.divisor = float(factor)
+
+    def set_reduce_scatter_divide_factor(self, factor: float) -> None:
+        """The same as `set_gradient_divide_factor`, by its old name."""
+        self.set_gradient_divide_factor(factor)
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Whether processes add up and divide afterwards."""
+        for state in self._states():
+            state.settings.sums = enable
+
+    def set_reduce_scatter_unused_params(
+        self, reduce_scatter_unused_params: bool, *, recurse: bool = True
+    ) -> None:
+        """Whether parameters that no process used have gradients of zeros."""
+        for state in self._states(recurse):
+            state.settings.all_grads = reduce_scatter_unused_params
+
+
+def _check_modules(modules):
+    for module in modules:
+        if not isinstance(module, FSDPModule):
+            raise ValueError(f"FSDPModule expected but got {type(module)}:\n{module}")
+
+
+def _check_reshard(value, size):
+    if value is None or isinstance(value, bool):
+        return
+    if not isinstance(value, int) or size is None:
+        raise ValueError(
+            "reshard_after_forward should be a bool or an int representing the group size to "
+            f"reshard to, not {value}"
+        )
+    if value < 1 or value > size or size % value != 0:
+        raise ValueError(
+            "If passing reshard_after_forward as an int, it should be a factor of "
+            f"{size}, not {value}"
+        )
+
+
+def _no_copies(self, memo):
+    raise AssertionError("FSDP does not support deepcopy. Please use state dict for serialization.")
+
+
+@functools.cache
+def _class_of(kind: type) -> type:
+    """The class of a module after `fully_shard`."""
+
+    def applied(self, *args, **kwargs):
+        fully_shard.state(self).reshard()
+        return kind._apply(self, *args, **kwargs)  # type: ignore[attr-defined]
+
+    own = {"__deepcopy__": _no_copies, "_apply": applied, "__new__": FSDPModule.__new__}
+    # Behind the module's class: before it, the layout of objects would be another.
+    return type(f"FSDP{kind.__name__}", (kind, FSDPModule), own)
+
+
+def _mesh_for(mesh) -> DeviceMesh:
+    if mesh is None:
+        if not _world.is_initialized():
+            _world.init_process_group()
+        return init_device_mesh("cpu", (_world.get_world_size(),))
+    if mesh.ndim not in (1, 2):
+        raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
+    if mesh.ndim == 2 and mesh.mesh_dim_names is None:
+        raise AssertionError("Please init the 2D mesh for HSDP with mesh_dim_names specified")
+    return mesh
+
+
+def _own_modules(tops: list[nn.Module]) -> dict[str, nn.Module]:
+    """The modules of a call by name, without those that are spread already."""
+    found: dict[str, nn.Module] = {}
+    seen: set[int] = set()
+
+    def walk(module, path):
+        if id(module) in seen or (module not in tops and fully_shard.state(module) is not None):
+            return
+        seen.add(id(module))
+        found[path] = module
+        for name, child in module.named_children():
+            walk(child, f"{path}.{name}" if path else name)
+
+    for i, top in enumerate(tops):
+        walk(top, "" if len(tops) == 1 else str(i))
+    return found
+
+
+@contract(state_cls=_FSDPState)
+def fully_shard(
+    module,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[nn.Parameter], Shard | None] | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: set[nn.Parameter] | None = None,
+) -> Any:
+    """Spreads a module's parameters, gradients and optimiser states over processes.
+
+    Parameters become distributed tensors in place. In forward and backward the module has them
+    whole; gradients are the mean over processes, of which each keeps its part. Call it first with
+    the modules within that are to be gathered on their own, then with the module; make the
+    optimiser afterwards. The class of the module becomes one that is an `FSDPModule`, too.
+
+    Args:
+        module: a module, or several whose parameters are gathered together.
+        mesh: the processes that share the parameters; of two dimensions: replicas, and the
+            processes that share.
+        reshard_after_forward: whether the whole goes after forward and is gathered again for
+            backward; by default it does but for the outermost module. A number stands for True.
+        shard_placement_fn: gives the `Shard` of a parameter, or None for its first dimension.
+        mp_policy: dtypes.
+        offload_policy: where parameters wait: on the CPU, where they are.
+        ignored_params: parameters that are left as they are.
+    """
+    tops = [module] if isinstance(module, nn.Module) else list(module)
+    for top in tops:
+        if type(top).forward is nn.Module.forward:
+            raise ValueError(
+                f"fully_shard does not support containers that do not implement forward: {top}"
+            )
+    state = fully_shard.state(tops[0])
+    mesh = _mesh_for(mesh)
+    settings = state.settings = Settings(mesh, mp_policy or MixedPrecisionPolicy())
+    _check_reshard(reshard_after_forward, settings.group.size())
+    state.reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
+    state.modules = tops
+    state.units = _make_units(_own_modules(tops), settings, shard_placement_fn, ignored_params)
+    for top in tops:
+        top.register_forward_pre_hook(
+            lambda _module, args, kwargs: state.before(args, kwargs), prepend=True, with_kwargs=True
+        )
+        top.register_forward_hook(state.after, with_kwargs=True, always_call=True)
+        top.register_state_dict_pre_hook(lambda *_: state.reshard())
+        top.register_load_state_dict_pre_hook(lambda *_: state.reshard())
+        top.__class__ = _class_of(type(top))
+    return module
+
+
+def _make_units(modules, settings, place, ignored) -> list[ParamUnit]:
+    """A unit for the parameters of each dtype."""
+    left_out = {id(p) for p in ignored or ()}
+    params: dict[int, Any] = {}
+    for path, module in modules.items():
+        for name, p in module._parameters.items():
+            if p is not None and id(p) not in left_out:
+                fqn = f"{path}.{name}" if path else name
+                params.setdefault(id(p), (p, fqn, []))[2].append((module, name))
+    kinds: dict[Any, tuple[list, list]] = {}
+    for p, fqn, places in params.values():
+        if p.ndim == 0:
+            raise ValueError(
+                "fully_shard doesn't support scalar parameters. Change "
+                f"{fqn} to a 1D tensor with numel equal to 1."
+            )
+        part, leaf = cut(p, fqn, settings, _dim_of(p, fqn, place), places)
+        parts, leaves = kinds.setdefault(p.dtype, ([], []))
+        parts.append(part)
+        leaves.append(leaf)
+    return [ParamUnit(settings, parts, leaves) for parts, leaves in kinds.values()]
+
+
+def _dim_of(param, fqn, place) -> int:
+    placement = None if place is None else place(param)
+    if placement is None:
+        return 0
+    if not isinstance(placement, Shard):
+        raise AssertionError(f"Expected Shard, got {type(placement)}: {placement}")
+    if not -param.ndim <= placement.dim < param.ndim:
+        raise AssertionError(
+            f"Shard dim {placement.dim} is invalid for {param.ndim}D tensor: {fqn}"
+        )
+    return placement.dim % param.ndim
+
+
+def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
+    """Let another method of a spread module find its parameters whole, as `forward` does.
+
+    Of a module that is not spread nothing changes.
+    """
+    if not isinstance(module, FSDPModule):
+        return
+    if not hasattr(module, method_name):
+        raise ValueError(f"{type(module)} does not have a method {method_name}")
+    method = getattr(module, method_name)
+    state = fully_shard.state(module)
+
+    @functools.wraps(method)
+    def wrapped(*args, **kwargs):
+        args, kwargs = state.before(args, kwargs)
+        output = None
+        try:
+            output = method(*args, **kwargs)
+        except BaseException:
+            state.after(module, args, kwargs, None)
+            raise
+        return state.after(module, args, kwargs, output)
+
+    setattr(module, method_name, wrapped)
+
+
+def share_comm_ctx(modules: list[FSDPModule]) -> None:
+    """May be said; modules share no streams."""
+    _check_modules(modules)

@@ -10,7 +10,8 @@ from rushlight import nn
 from rushlight.distributed import _world
 from rushlight.distributed.fsdp import wrap as _wrap
 from rushlight.distributed.fsdp._common import clean_tensor_name
-from rushlight.distributed.fsdp._flat_param import FlatParamHandle, Place
+from rushlight.distributed.fsdp._flat_param import FlatParamHandle
+from rushlight.distributed.fsdp._unit import Place
 from rushlight.distributed.fsdp.api import MixedPrecision, ShardingStrategy
 from rushlight.distributed.utils import _broadcast_coalesced
 

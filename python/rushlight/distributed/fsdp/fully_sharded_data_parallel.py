@@ -1,7 +1,7 @@
 """`FullyShardedDataParallel`: each process keeps a part of every wrapped module's parameters.
 
-`_flat_param.py` has the parameters of one unit, `_states.py` states of modules, `_optim_states.py`
-those of optimisers, `wrap.py` what is wrapped.
+`_flat_param.py` has the parameters of one unit, `_unit.py` how they come and go, `_states.py`
+states of modules, `_optim_states.py` those of optimisers, `wrap.py` what is wrapped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from rushlight.distributed.fsdp._common import (
     map_tensors,
     tensors_of,
 )
-from rushlight.distributed.fsdp._flat_param import FlatParameter, saved_places
+from rushlight.distributed.fsdp._flat_param import FlatParameter
+from rushlight.distributed.fsdp._unit import saved_places
 from rushlight.distributed.fsdp.api import *  # noqa: F403
 from rushlight.distributed.fsdp.api import (
     BackwardPrefetch,

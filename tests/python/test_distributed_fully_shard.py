@@ -1,0 +1,29 @@
+"""`fully_shard` over real processes."""
+
+import pytest
+
+from rushlight import distributed as dist
+
+from . import distributed_fully_shard_workers as workers
+from .distributed_workers import run
+
+pytestmark = [
+    pytest.mark.skipif(not dist.is_gloo_available(), reason="built without Gloo"),
+    pytest.mark.timeout(120),
+]
+
+
+@pytest.mark.parametrize(
+    "case", ["equals_one_process", "parts", "gradients", "mixed", "recomputed"]
+)
+def test_two_processes(case, tmp_path):
+    run(getattr(workers, case), 2, tmp_path)
+
+
+@pytest.mark.parametrize("case", ["hybrid", "memory"])
+def test_four_processes(case, tmp_path):
+    run(getattr(workers, case), 4, tmp_path)
+
+
+def test_states(tmp_path):
+    run(workers.states, 4, tmp_path, str(tmp_path))
