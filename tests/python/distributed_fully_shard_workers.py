@@ -23,7 +23,13 @@ from rushlight.distributed.fsdp import (
     fully_shard,
     register_fsdp_forward_method,
 )
-from rushlight.distributed.tensor import DTensor, Replicate, Shard
+from rushlight.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from rushlight.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
+from rushlight.distributed.tensor.placement_types import _StridedShard
 from rushlight.utils.checkpoint import checkpoint
 
 from .distributed_fsdp_workers import adam, network, same, samples
@@ -43,10 +49,10 @@ def whole(model):
     }
 
 
-def steps(model, optimizer, rank, size, count=3, accumulate=False, begin=0, clip=None):
+def steps(model, optimizer, rank, size, count=3, accumulate=False, begin=0, clip=None, width=5):
     norms = []
     for step in range(begin, begin + count):
-        x, y = (t.chunk(size)[rank] for t in samples(step))
+        x, y = (t.chunk(size)[rank] for t in samples(step, width=width))
         if accumulate:
             if isinstance(model, FSDPModule):
                 model.set_requires_gradient_sync(False)
@@ -442,3 +448,78 @@ def states(rank, folder):
         steps(loading, loaded, rank, size, begin=3)
         same(whole(loading), whole(other))
     same({k: v.full_tensor() if isinstance(v, DTensor) else v for k, v in pieces.items()}, want)
+
+
+def with_tensor_parallelism(rank, folder):
+    """Blocks cut by two processes, and once more by two groups of them."""
+    grid = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    single = network(width=6)
+    steps(single, adam(single), 0, 1, width=6)
+    plan = {
+        "up": ColwiseParallel(),
+        "down": RowwiseParallel(),
+    }
+
+    def made(mesh=grid):
+        model = network(width=6)
+        for block in model.blocks:
+            parallelize_module(block, mesh["tp"], plan)
+            fully_shard(block, mesh=mesh["dp"])
+        return fully_shard(model, mesh=mesh["dp"])
+
+    model = made()
+    up, down = model.blocks[0].up, model.blocks[0].down
+    assert up.weight.placements == (_StridedShard(0, split_factor=2), Shard(0))
+    assert up.weight.to_local().shape == (5, 6) if rank < 2 else (4, 6)
+    assert down.weight.placements == (Shard(0), Shard(1))
+    assert down.bias.placements == (Shard(0), Replicate())
+    fresh = network(width=6)
+    for name, p in fresh.named_parameters():
+        got = model.get_parameter(name)
+        assert torch.equal(got.full_tensor() if isinstance(got, DTensor) else got, p), name
+    optimizer = adam(model)
+    steps(model, optimizer, rank // 2, 2, width=6, count=2)
+    assert optimizer.state[up.weight]["exp_avg"].placements == up.weight.placements
+    steps(model, optimizer, rank // 2, 2, width=6, begin=2, count=1)
+    same(whole(model), single.state_dict())
+
+    # Elements, moves and files of tensors that are cut so.
+    value = torch.arange(42.0).reshape(7, 6)
+    cut = distribute_tensor(value, grid, [_StridedShard(0, split_factor=2), Shard(0)])
+    begin = (rank % 2) * 4 + (rank // 2) * 2
+    assert torch.equal(cut.to_local(), value[begin : min(begin + 2, 4 + 4 * (rank % 2))])
+    twice = cut * 2 + cut
+    assert twice.placements == cut.placements
+    assert torch.equal(twice.full_tensor(), value * 3)
+    assert torch.equal(cut.sum().full_tensor(), value.sum())
+    for target in (
+        [Shard(0), Shard(0)],
+        [Replicate(), Shard(0)],
+        [Shard(1), Shard(0)],
+        [Shard(0), Replicate()],
+        [Shard(0), Shard(1)],
+    ):
+        moved = cut.redistribute(placements=target)
+        assert torch.equal(moved.to_local(), distribute_tensor(value, grid, target).to_local())
+        assert torch.equal(moved.redistribute(placements=cut.placements).to_local(), cut.to_local())
+    expect(
+        "split factor",
+        NotImplementedError,
+        distribute_tensor,
+        value,
+        grid,
+        [_StridedShard(0, split_factor=3), Shard(0)],
+    )
+    state = get_model_state_dict(model)
+    dcp.save(state, checkpoint_id=f"{folder}/two")
+    flat = get_model_state_dict(sharded(network(width=6)))
+    dcp.load(flat, checkpoint_id=f"{folder}/two")
+    same(
+        {k: v.full_tensor() if isinstance(v, DTensor) else v for k, v in flat.items()},
+        single.state_dict(),
+    )
+    again = made()
+    into = get_model_state_dict(again)
+    dcp.load(into, checkpoint_id=f"{folder}/two")
+    set_model_state_dict(again, into)
+    same(whole(again), single.state_dict())

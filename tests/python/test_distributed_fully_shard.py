@@ -25,5 +25,6 @@ def test_four_processes(case, tmp_path):
     run(getattr(workers, case), 4, tmp_path)
 
 
-def test_states(tmp_path):
-    run(workers.states, 4, tmp_path, str(tmp_path))
+@pytest.mark.parametrize("case", ["states", "with_tensor_parallelism"])
+def test_files(case, tmp_path):
+    run(getattr(workers, case), 4, tmp_path, str(tmp_path))

@@ -52,9 +52,12 @@ def _create_chunk_from_tensor(tensor) -> ChunkStorageMetadata:
 
 def _create_chunk_from_dtensor(tensor) -> ChunkStorageMetadata:
     """This process's box: along each dimension of the mesh a cut into equal rows, rest last."""
+    from rushlight.distributed.tensor._spec import cut_order
+
     sizes, offsets = list(tensor.shape), [0] * tensor.dim()
     mesh = tensor.device_mesh
-    for mesh_dim, placement in enumerate(tensor.placements):
+    for mesh_dim in cut_order(tensor.placements):
+        placement = tensor.placements[mesh_dim]
         if placement.is_partial():
             raise ValueError("A tensor whose values are still to be added up cannot be saved")
         if not placement.is_shard():

@@ -21,9 +21,9 @@ from rushlight.distributed.tensor._redistribute import (
     redistribute_local_tensor,
     redistributed,
 )
-from rushlight.distributed.tensor._rules import Call, rule_of
+from rushlight.distributed.tensor._rules import Call, by_place, rule_of
 from rushlight.distributed.tensor._spec import DTensorSpec, TensorMeta, replicated
-from rushlight.distributed.tensor.placement_types import Replicate, Shard
+from rushlight.distributed.tensor.placement_types import Replicate, Shard, _StridedShard
 
 __all__ = ["dispatch", "implicit_replication"]
 
@@ -51,15 +51,13 @@ def _mapped(value, change):
     return value
 
 
-def _mesh_of(func, tensors):
-    mesh = next(t for t in tensors if isinstance(t, DTensor))._spec.mesh
-    for t in tensors:
-        if isinstance(t, DTensor) and t._spec.mesh != mesh:
+def _check_mesh(call, mesh):
+    for t in call.tensors:
+        if t._spec.mesh != mesh:
             raise RuntimeError(
-                f"{func}: DTensors of different device meshes do not go together: {mesh} and "
+                f"{call.func}: DTensors of different device meshes do not go together: {mesh} and "
                 f"{t._spec.mesh}"
             )
-    return mesh
 
 
 def _as_distributed(func, t, mesh, alone):
@@ -85,7 +83,7 @@ def dispatch(func, args, kwargs):
     """An op below autograd, some of whose arguments are distributed."""
     found: list[Any] = []
     _mapped([*args, *kwargs.values()], found.append)
-    mesh = _mesh_of(func, found)
+    mesh = next(t for t in found if isinstance(t, DTensor))._spec.mesh
     # Lists that go element by element may have plain tensors among them: those stay by themselves.
     mixed = func._opname.startswith("_foreach_") or func._schema.is_mutable
     listed = [t for a in args if mixed and isinstance(a, (list, tuple)) for t in _tensors(a)]
@@ -102,6 +100,8 @@ def dispatch(func, args, kwargs):
                 "first, or use an op that gives a new tensor"
             )
     rule = rule_of(call)
+    if rule is not by_place:
+        _check_mesh(call, mesh)
     options = None if rule is None else rule(call)
     if options is None:
         return _on_whole(call, mesh)
@@ -133,6 +133,7 @@ def _choose(call, mesh, i, options):
     """The option for a mesh dimension that moves the least."""
     count = mesh.size(i)
     best, least = None, math.inf
+    options = [*options, *_strided(call, i, options)]
     for inputs, outputs in options:
         if not all(map(_allowed, inputs, call.tensors, [i] * len(inputs))):
             continue
@@ -145,6 +146,22 @@ def _choose(call, mesh, i, options):
         if price < least:
             best, least = (inputs, outputs), price
     return best
+
+
+def _strided(call, i, options):
+    """Options that cut where an argument is cut by a strided cut, by strided cuts."""
+    now = {t._spec.placements[i] for t in call.tensors}
+    for factor in {p.split_factor for p in now if isinstance(p, _StridedShard)}:
+
+        def marked(placements, factor=factor):
+            return tuple(
+                _StridedShard(p.dim, split_factor=factor) if type(p) is Shard else p
+                for p in placements
+            )
+
+        for inputs, outputs in options:
+            if any(type(p) is Shard for p in inputs):
+                yield marked(inputs), marked(outputs)
 
 
 def _on_pieces(call, mesh, options):
@@ -186,6 +203,7 @@ def _written(call, results):
 
 def _on_whole(call, mesh):
     """Every process computes the whole; what is written in place is cut again."""
+    _check_mesh(call, mesh)
     whole = replicated(mesh)
     locals_ = [
         redistribute_local_tensor(t._local_tensor, t._spec, whole).clone()

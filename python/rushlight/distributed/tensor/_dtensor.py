@@ -17,6 +17,7 @@ from rushlight.distributed.tensor._spec import (
     DTensorSpec,
     TensorMeta,
     contiguous_strides,
+    cut_order,
     local_shape_and_offset,
     mesh_or_current,
     normalize_placements,
@@ -343,9 +344,9 @@ def distribute_tensor(
                 if mesh.size(i) > 1:
                     first = rushlight.distributed.get_global_rank(group, src_data_rank)
                     _collectives.broadcast(local, first, group=group)
-        for i, p in enumerate(placed):
-            if isinstance(p, Shard):
-                local = shard_local(local, p.dim, mesh.size(i), coordinate[i])
+        for i in cut_order(placed):
+            if isinstance(placed[i], Shard):
+                local = shard_local(local, placed[i].dim, mesh.size(i), coordinate[i])
     made: Any = DTensor(local, DTensorSpec(mesh, placed, meta), requires_grad=tensor.requires_grad)
     if isinstance(tensor, rushlight.nn.Parameter):
         made = rushlight.nn.Parameter(made.detach(), tensor.requires_grad)

@@ -6,7 +6,12 @@ import rushlight
 from rushlight.autograd import Function
 from rushlight.distributed import _collectives
 from rushlight.distributed._kinds import ReduceOp
-from rushlight.distributed.tensor._spec import DTensorSpec, local_shape_and_offset, partial_free
+from rushlight.distributed.tensor._spec import (
+    DTensorSpec,
+    cut_order,
+    local_shape_and_offset,
+    partial_free,
+)
 from rushlight.distributed.tensor.placement_types import (
     Partial,
     Placement,
@@ -19,6 +24,7 @@ __all__ = ["Redistribute", "cost", "redistribute_local_tensor", "redistributed",
 
 # What a collective is said to have done: `debug.CommDebugMode` counts.
 LISTENERS: list = []
+_R = Replicate()
 
 
 def _told(name):
@@ -123,43 +129,55 @@ def _part_of(whole, placement, count, index):
 
 def _changed(source, target):
     """The mesh dimensions whose placement changes, with those that cut what they cut."""
-    changed = set()
-    for i, (a, b) in enumerate(zip(source, target, strict=True)):
-        earlier = [q for k in changed for q in (source[k], target[k])]
-        nested = isinstance(a, Shard) and any(q.is_shard(a.dim) for q in earlier)
-        if a != b or nested:
-            changed.add(i)
+    changed = {i for i, (a, b) in enumerate(zip(source, target, strict=True)) if a != b}
+    found = -1
+    while found != len(changed):
+        found = len(changed)
+        for placements in (source, target):
+            cut = set()
+            for i in cut_order(placements):
+                if isinstance(placements[i], Shard):
+                    if i not in changed and placements[i].dim in cut:
+                        changed.add(i)
+                    if i in changed:
+                        cut.add(placements[i].dim)
     return changed
 
 
 def redistribute_local_tensor(local, spec: DTensorSpec, target: tuple[Placement, ...]):
     """This process's piece under other placements.
 
-    Values that are yet to be reduced are reduced, pieces gathered from the last dimension of the
-    mesh to the first, then cut from the first to the last. Where a single dimension of the mesh
+    Values that are yet to be reduced are reduced, pieces gathered from the mesh dimension that cut
+    last to the one that cut first, then cut again. Where a single dimension of the mesh
     changes, sums are reduced and cut at once, and pieces are exchanged.
     """
     mesh, source = spec.mesh, spec.placements
     coordinate = mesh.get_coordinate()
     if source == target or coordinate is None:
         return local
-    changed = sorted(_changed(source, target))
+    changed = _changed(source, target)
     alone = len(changed) == 1
     placements = list(source)
-    for i in reversed(changed):
+    order = cut_order(source)
+    for place, i in reversed([*enumerate(order)]):
+        if i not in changed:
+            continue
         a, b = source[i], target[i]
         if isinstance(a, Partial) and isinstance(b, Shard) and alone:
             return _reduce_scatter(local, a, b.dim, mesh, i)
         if isinstance(a, Shard):
-            before = local_shape_and_offset(spec.shape, mesh, placements[:i])[0]
+            earlier = [p if k in order[:place] else _R for k, p in enumerate(placements)]
+            before = local_shape_and_offset(spec.shape, mesh, earlier)[0]
             if isinstance(b, Shard) and alone and local.shape[b.dim] == before[b.dim]:
                 return _exchange(local, a.dim, b.dim, before[a.dim], mesh, i)
             local = _gather(local, a.dim, before[a.dim], mesh, i)
         elif isinstance(a, Partial) and a != b:
             local = _reduce(local, a, mesh, i)
         placements[i] = a if a == b and isinstance(a, Partial) else Replicate()
-    for i in changed:
+    for i in cut_order(target):
         b = target[i]
+        if i not in changed:
+            continue
         if isinstance(b, Shard):
             local = shard_local(local, b.dim, mesh.size(i), coordinate[i])
         elif isinstance(b, Partial) and placements[i] != b:

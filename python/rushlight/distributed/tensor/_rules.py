@@ -24,7 +24,7 @@ from rushlight.distributed.tensor._spec import (
 from rushlight.distributed.tensor.placement_types import Partial, Replicate, Shard, _NormPartial
 from rushlight.nested import _kinds
 
-__all__ = ["REGISTERED", "RULES", "Call", "rule_of"]
+__all__ = ["REGISTERED", "RULES", "Call", "by_place", "rule_of"]
 
 _R = Replicate()
 RULES: dict[str, Any] = {}
@@ -137,7 +137,7 @@ def rule_of(call):
     if name in RULES:
         return RULES[name]
     if any(isinstance(a, (list, tuple)) and _count(a) for a in call.args):
-        return _lists if call.written or name.startswith("_foreach_") else None
+        return by_place if call.written or name.startswith("_foreach_") else None
     if call.func.is_view or name in ("view", "_unsafe_view", "reshape"):
         return _view
     if _kinds.is_elementwise(call.func._opname) or name == "copy":
@@ -225,8 +225,11 @@ def _new(call):
     return [*stay, everywhere(call)] if len(call.tensors) == 1 else None
 
 
-def _lists(call):
-    """Lists whose tensors of one place go together: foreach functions and steps of optimisers."""
+def by_place(call):
+    """Lists whose tensors of one place go together: foreach functions and steps of optimisers.
+
+    Those of different places may lie on different meshes.
+    """
     lists, wrote, leads = [], [], {}  # leads: by the place of a tensor among all
     place = 0
     for _, value in call._arguments():
@@ -248,6 +251,11 @@ def _lists(call):
             own = leads.get(k)
             target = (_R,) * t._spec.mesh.ndim
             if isinstance(own, DTensor) and t.shape == own.shape:
+                if own._spec.mesh != t._spec.mesh:
+                    raise RuntimeError(
+                        f"{call.func}: DTensors of different device meshes do not go together: "
+                        f"{own._spec.mesh} and {t._spec.mesh}"
+                    )
                 target = partial_free(own._spec.placements)
             if k in call.written and target != t._spec.placements:  # a buffer follows
                 t._local_tensor = redistributed(t, target)

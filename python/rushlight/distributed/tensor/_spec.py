@@ -20,6 +20,7 @@ __all__ = [
     "DTensorSpec",
     "TensorMeta",
     "contiguous_strides",
+    "cut_order",
     "local_shape_and_offset",
     "mesh_or_current",
     "normalize_placements",
@@ -111,30 +112,54 @@ def normalize_placements(placements, mesh: DeviceMesh, ndim: int, default) -> tu
     for placement in placements:
         if not isinstance(placement, Placement):
             raise RuntimeError(f"expected a Placement, but got {placement!r}")
-        if isinstance(placement, _StridedShard):
-            raise NotImplementedError("_StridedShard placements are made by nothing here")
         if isinstance(placement, Shard):
             if not -ndim <= placement.dim < max(ndim, 1):
                 raise IndexError(
                     f"Shard dim {placement.dim} is out of range for a tensor of {ndim} dimensions"
                 )
-            placement = Shard(placement.dim % ndim if ndim else 0)
+            placement = dataclasses.replace(placement, dim=placement.dim % ndim if ndim else 0)
         result.append(placement)
+    for i, placement in enumerate(result):
+        if isinstance(placement, _StridedShard):
+            later = (j for j in range(i + 1, mesh.ndim) if result[j].is_shard(placement.dim))
+            pieces = math.prod(mesh.size(j) for j in later)
+            if placement.split_factor != pieces:
+                raise NotImplementedError(
+                    f"{placement}: a split factor other than the number of pieces that the later "
+                    f"dimensions of the mesh make, which is {pieces}"
+                )
     return tuple(result)
+
+
+def cut_order(placements) -> list[int]:
+    """The mesh dimensions in the order in which they cut a tensor.
+
+    That is their own, but a strided cut comes after those later ones that cut the same dimension.
+    """
+    order = list(range(len(placements)))
+    for i in reversed(order.copy()):
+        placement = placements[i]
+        if isinstance(placement, _StridedShard):
+            same = [j for j in order if j > i and placements[j].is_shard(placement.dim)]
+            if same:
+                order.remove(i)
+                order.insert(max(map(order.index, same)) + 1, i)
+    return order
 
 
 def local_shape_and_offset(shape, mesh: DeviceMesh, placements, coordinate=None):
     """The shape of this process's piece and where it begins, for each dimension.
 
-    Where the same dimension is cut by several mesh dimensions, the first cuts the whole and the
-    next its pieces. A process that is not in the mesh has a piece of no elements.
+    Where the same dimension is cut by several mesh dimensions, the first in `cut_order` cuts the
+    whole and the next its pieces. A process that is not in the mesh has a piece of no elements.
     """
     coordinate = mesh.get_coordinate() if coordinate is None else coordinate
     sizes = list(shape)
     offsets = [0] * len(sizes)
     if coordinate is None:
         return ((0,) * max(len(sizes), 1), tuple(offsets))
-    for i, placement in enumerate(placements):
+    for i in cut_order(placements):
+        placement = placements[i]
         if isinstance(placement, Shard):
             d = placement.dim
             sizes[d], begin = Shard.local_shard_size_and_offset(
