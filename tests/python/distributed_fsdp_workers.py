@@ -18,6 +18,7 @@ from rushlight.distributed.fsdp.wrap import (
     size_based_auto_wrap_policy,
     wrap,
 )
+from rushlight.distributed.tensor import DTensor, Shard
 from rushlight.utils.checkpoint import checkpoint
 
 from .distributed_ddp_workers import same_everywhere
@@ -146,8 +147,47 @@ def hybrid(rank):
         for strategy in (ShardingStrategy.HYBRID_SHARD, ShardingStrategy._HYBRID_SHARD_ZERO2):
             model = FSDP(network(), sharding_strategy=strategy, auto_wrap_policy=BLOCKS, **settings)
             assert model.world_size == 2
-            steps(model, adam(model), rank, size)
+            optimizer = adam(model)
+            steps(model, optimizer, rank, size)
             same(model.state_dict(), single.state_dict())
+    for mesh in (grid, dist.init_device_mesh("cpu", (size,))):
+        _distributed_states(mesh, rank, size, single)
+
+
+def _distributed_states(mesh, rank, size, single):
+    """With a mesh sharded states are distributed tensors."""
+
+    def made():
+        hybrid = ShardingStrategy.HYBRID_SHARD if mesh.ndim == 2 else ShardingStrategy.FULL_SHARD
+        model = FSDP(
+            network(),
+            sharding_strategy=hybrid,
+            auto_wrap_policy=BLOCKS,
+            device_mesh=mesh,
+            use_orig_params=True,
+        )
+        FSDP.set_state_dict_type(model, StateDictType.SHARDED_STATE_DICT)
+        return model
+
+    model = made()
+    optimizer = adam(model)
+    steps(model, optimizer, rank, size)
+    state = model.state_dict()
+    weight = state["first.weight"]
+    assert isinstance(weight, DTensor) and weight.placements[-1] == Shard(0)
+    same({k: _whole(v) for k, v in state.items()}, single.state_dict())
+    kept = FSDP.optim_state_dict(model, optimizer)
+    assert isinstance(kept["state"]["first.weight"]["exp_avg"], DTensor)
+    other = made()
+    other.load_state_dict(state)
+    others = adam(other)
+    others.load_state_dict(FSDP.optim_state_dict_to_load(other, others, kept))
+    steps(other, others, rank, size, begin=3)
+    steps(model, optimizer, rank, size, begin=3)
+    same(
+        {k: _whole(v) for k, v in other.state_dict().items()},
+        {k: _whole(v) for k, v in model.state_dict().items()},
+    )
 
 
 def recomputed(rank):

@@ -102,10 +102,19 @@ class DeviceMesh:
         return DeviceMesh._entered[-1] if DeviceMesh._entered else None
 
     def __repr__(self):
-        names = self.mesh_dim_names
-        if names is None:
-            return f"DeviceMesh({self.mesh.tolist()})"
-        return f"DeviceMesh({self.device_type!r}, {self.mesh.tolist()}, mesh_dim_names={names})"
+        sizes = self.shape
+        if self.mesh_dim_names is not None:
+            named = zip(self.mesh_dim_names, sizes, strict=True)
+            shape = f"({', '.join(f'{name}={size}' for name, size in named)})"
+        else:
+            shape = str(sizes)
+        steps = tuple(self._step(dim) for dim in range(self.mesh.ndim))
+        return f"DeviceMesh({shape}, {self.device_type!r}, stride={steps})"
+
+    def _step(self, dim):
+        """From one rank to the next along a dimension; an empty tuple where there is none."""
+        line = self.mesh.movedim(dim, 0).reshape(self.mesh.shape[dim], -1)[:, 0]
+        return int(line[1] - line[0]) if len(line) > 1 else ()
 
     def _key(self):
         root = None if self._root is None else id(self._root)

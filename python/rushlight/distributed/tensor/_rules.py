@@ -18,6 +18,7 @@ from rushlight.distributed.tensor._redistribute import redistributed
 from rushlight.distributed.tensor._spec import (
     DTensorSpec,
     TensorMeta,
+    contiguous_strides,
     local_shape_and_offset,
     partial_free,
 )
@@ -140,7 +141,7 @@ def rule_of(call):
         return by_place if call.written or name.startswith("_foreach_") else None
     if call.func.is_view or name in ("view", "_unsafe_view", "reshape"):
         return _view
-    if _kinds.is_elementwise(call.func._opname) or name == "copy":
+    if _kinds.is_elementwise(call.func._opname) or name in ("copy", "_to_copy"):
         return _elementwise
     if _kinds.is_reduction(name) and len(call.tensors) == 1:
         return _reduction
@@ -220,9 +221,23 @@ def _noise_here(call, args, kwargs, mesh, targets, outputs):
 
 @rule("new_zeros new_ones new_empty new_full new_empty_strided")
 def _new(call):
-    """What has a shape of its own: the same everywhere."""
-    stay = [((p,), (_R,)) for p in set(call.tensors[0]._spec.placements)]
-    return [*stay, everywhere(call)] if len(call.tensors) == 1 else None
+    """What has a shape of its own: cut as its argument is if that has the same, else whole."""
+    if len(call.tensors) > 1:
+        return None
+    t = call.tensors[0]
+    if tuple(call.value("size")) != tuple(t.shape):
+        stay = [((p,), (_R,)) for p in set(t._spec.placements)]
+        return [*stay, everywhere(call)]
+    call.runner = _new_here
+    return _like(call)
+
+
+def _new_here(call, args, kwargs, mesh, targets, outputs):
+    shape, _ = local_shape_and_offset(args[1], mesh, outputs[0])
+    if call.name != "new_empty_strided":
+        return call.func(args[0], shape, *args[2:], **kwargs)
+    order = sorted(range(len(shape)), key=lambda d: -args[2][d])
+    return call.func(args[0], shape, contiguous_strides(shape, order), *args[3:], **kwargs)
 
 
 def by_place(call):

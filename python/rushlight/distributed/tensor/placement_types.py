@@ -45,11 +45,17 @@ class Shard(Placement):
         return f"S({self.dim})"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class _StridedShard(Shard):
-    """Cut into pieces of pieces: where an earlier cut of the same dimension comes first."""
+    """Cut into pieces of pieces: `split_factor` that later dimensions of the mesh cut first."""
 
     split_factor: int = dataclasses.field(kw_only=True)
+
+    def __repr__(self):
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
+    def __str__(self):
+        return f"_S({self.dim}, {self.split_factor})"
 
 
 @dataclasses.dataclass(frozen=True)
