@@ -30,7 +30,7 @@ for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros
     composite(f"{_name}_like(Tensor self, {_extra}*, options, MemoryFormat? memory_format=None) -> "
               f"Tensor",
               variants=_function, cpp_out=True, batch="leading",
-              sparse="zeros_like" if _name in ("empty", "zeros") else None,
+              sparse=f"{_name}_like",
               doc=f"{_doc} in the shape, dtype and device of self.")
     _size = "int[] size, " + _extra
     composite(f"new_{_name}(Tensor self, {_size}*, options) -> Tensor", variants="method",

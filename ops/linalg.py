@@ -68,7 +68,7 @@ op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)
          "batch).unsqueeze(-1), beta, alpha).squeeze(-1)",
    autocast={"accelerator": "lower"})
 op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False),
-   nn=True, functional=True,
+   nn=True, functional=True, sparse="linear",
    variants="function out",
    node={"input.dim() == 2 && weight.dim() == 2": "MmBackward0",
          "input.dim() == 2 && weight.dim() == 2 && bias.defined()": "AddmmBackward0"},

@@ -67,6 +67,7 @@ for _name, _doc in (("rand", "Uniform numbers in [0, 1)."), ("randn", "Standard 
               batch="random", overloads=_with_generator(f"{_name}(size, $)"))
     composite(f"{_name}_like(Tensor self, {_drawn_like}) -> Tensor",
               variants="function", cpp_out=True, doc=_doc, batch="random_like",
+              sparse=f"{_name}_like",
               overloads=_with_generator(f"{_name}_like(self, $)", _like))
 composite(f"randint(int high, int[] size, {_drawn}) -> Tensor", variants=_function,
           doc="Integers in [0, high), int64 by default.", batch="random",

@@ -96,7 +96,7 @@ op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=cu
 
 op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(stored,)), grad="none",
-   ref="numpy.any",
+   ref="numpy.any", sparse="any",
    doc="Whether any element is not zero.",
    overloads=["any.dim(self, int dim, keepdim)", "any(self)",
               "any.dims(self, int[]? dim=None, keepdim)", "any.out(self, int dim, keepdim, out!)",

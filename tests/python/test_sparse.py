@@ -4,6 +4,7 @@ import copy
 import io
 import pickle
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -273,3 +274,67 @@ def test_products_refuse_what_does_not_fit():
                 product(matrix, other)
     with pytest.raises(RuntimeError):
         torch.hspmm(torch.ones(3, 1, 1), torch.ones(4, 1, 5, device="meta"))
+
+
+def test_values_like_those_of_compressed_tensors():
+    """`ones_like` and its like put values at the places that there are; of COO tensors they are refused."""
+    for layout, block in (("csr", {}), ("csc", {}), ("bsr", {"blocksize": (1, 2)})):
+        t = getattr(torch.eye(4), f"to_sparse_{layout}")(**block)
+        for made in (torch.ones_like(t), torch.full_like(t, 3.0) / 3):
+            assert made.layout == t.layout
+            assert torch.equal(made.values(), torch.ones_like(t.values()))
+        assert torch.randn_like(t).values().shape == t.values().shape
+        assert torch.rand_like(t, dtype=torch.float64).dtype == torch.float64
+        assert torch.empty_like(t).values().shape == t.values().shape
+    with pytest.raises(NotImplementedError, match="ones_like"):
+        torch.ones_like(torch.eye(3).to_sparse())
+    with pytest.raises(RuntimeError, match="only supported by strided"):
+        torch.empty_like(torch.eye(3).to_sparse(), memory_format=torch.preserve_format)
+
+
+def test_empty_bools_stay_bools():
+    for layout in (torch.sparse_coo, torch.sparse_csr, torch.sparse_csc):
+        assert torch.zeros(2, 3).bool().to_sparse(layout=layout).to_dense().dtype == torch.bool
+
+
+def test_linear_with_a_sparse_weight():
+    x = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
+    weight, bias = (
+        torch.randn(4, 3, dtype=torch.float64).relu(),
+        torch.randn(4, dtype=torch.float64),
+    )
+    want = torch.nn.functional.linear(x, weight, bias)
+    grads = torch.autograd.grad(want.square().sum(), x)
+    for made in (weight.to_sparse(), weight.to_sparse_csr(), weight.to_sparse_csc()):
+        got = torch.nn.functional.linear(x, made, bias)
+        torch.testing.assert_close(got, want)
+        torch.testing.assert_close(torch.autograd.grad(got.square().sum(), x), grads)
+
+
+def test_products_of_every_width():
+    """Columns in blocks of 64, 16, 4 and 1, rows without entries, and bits on any number of threads."""
+    rng = np.random.default_rng(0)
+    dense = torch.from_numpy(rng.standard_normal((70, 50)) * (rng.random((70, 50)) < 0.1))
+    dense[3:9] = 0
+    for dtype in (torch.float32, torch.float64):
+        a = dense.to(dtype)
+        for width in (1, 3, 4, 17, 64, 85, 150):
+            b = torch.from_numpy(rng.standard_normal((50, width))).to(dtype)
+            got = a.to_sparse_csr() @ b
+            torch.testing.assert_close(got, a @ b)
+            before = torch.get_num_threads()
+            torch.set_num_threads(1)
+            alone = a.to_sparse_csr() @ b
+            torch.set_num_threads(before)
+            assert torch.equal(alone, got)
+
+
+def test_sparse_numbers_and_any():
+    two = torch.tensor(2.0).to_sparse()
+    t = torch.eye(3).to_sparse()
+    assert torch.equal((t * two).to_dense(), torch.eye(3) * 2)
+    assert torch.equal((two * t).to_dense(), torch.eye(3) * 2)
+    assert t.any() and not (t * 0).any()
+    assert torch.equal(t.any(0), torch.ones(3, dtype=torch.bool))
+    made = torch.sparse_coo_tensor(torch.tensor([[0.0, 2.0]]), torch.ones(2), (3,))
+    assert made.to_dense().tolist() == [1, 0, 1]

@@ -18,11 +18,9 @@ COMPRESSED = (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
 
 def _indices(data: Any, device: Any) -> Tensor:
     found = rushlight.as_tensor(data, device=device)
-    if found.numel() == 0 and not isinstance(data, Tensor):
-        found = found.to(_C.int64)
-    if found.is_floating_point() or found.is_complex():
+    if found.is_complex():
         raise RuntimeError(f"indices must be an int64 tensor, but got {found.dtype}")
-    return found
+    return found.to(_C.int64) if found.is_floating_point() else found
 
 
 def _values(data: Any, dtype: Any, device: Any) -> Tensor:

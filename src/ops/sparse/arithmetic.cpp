@@ -138,7 +138,9 @@ Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
 Tensor mul(const Tensor& self, const Tensor& other) {
   const auto times = [](const Tensor& a, const Tensor& b) { return a * b; };
   if (is_sparse(self) && is_sparse(other)) {
-    return mul_sparse(self, other);
+    return other.dim() == 0  ? sparse::mul(self, as_dense(other))
+           : self.dim() == 0 ? sparse::mul(as_dense(self), other)
+                             : mul_sparse(self, other);
   }
   return is_sparse(self) ? with_dense(self, other, times) : with_dense(other, self, times);
 }
@@ -253,7 +255,68 @@ Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& opti
   const Layout layout = options.layout_opt().value_or(layout_of(self));
   return none("new_zeros", layout, size, plain_like(self, options));
 }
-Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optional<MemoryFormat>) {
+namespace {
+
+void check_no_format(std::optional<MemoryFormat> format) {
+  RL_CHECK(!format.has_value(), "memory format option is only supported by strided tensors");
+}
+
+// A compressed tensor with other values at the same places, made from those that are there.
+template <class F>
+Tensor at_places(const char* op, const Tensor& self, const TensorOptions& options,
+                 std::optional<MemoryFormat> format, F make_values) {
+  check_no_format(format);
+  const NoGradGuard no_grad;
+  const Layout layout = options.layout_opt().value_or(layout_of(self));
+  RL_CHECK_NOT_IMPLEMENTED(is_sparse(self) && !is_coo(self) && layout == layout_of(self), op,
+                           ": not implemented from the layout ", printed(layout_of(self)), " to ",
+                           printed(layout));
+  return with_values(self, make_values(parts(self).values(), plain_like(self, options)));
+}
+
+}  // namespace
+
+Tensor ones_like(const Tensor& self, const TensorOptions& options,
+                 std::optional<MemoryFormat> format) {
+  return at_places("ones_like", self, options, format, [](const Tensor& v, const TensorOptions& o) {
+    return rushlight::ones_like(v, o);
+  });
+}
+Tensor full_like(const Tensor& self, const Scalar& value, const TensorOptions& options,
+                 std::optional<MemoryFormat> format) {
+  return at_places(
+      "full_like", self, options, format,
+      [&](const Tensor& v, const TensorOptions& o) { return rushlight::full_like(v, value, o); });
+}
+Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
+                  std::optional<MemoryFormat> format) {
+  return at_places("randn_like", self, options, format,
+                   [&](const Tensor& v, const TensorOptions& o) {
+                     return rushlight::randn_like(v, generator, o);
+                   });
+}
+Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
+                 std::optional<MemoryFormat> format) {
+  return at_places("rand_like", self, options, format,
+                   [&](const Tensor& v, const TensorOptions& o) {
+                     return rushlight::rand_like(v, generator, o);
+                   });
+}
+Tensor empty_like(const Tensor& self, const TensorOptions& options,
+                  std::optional<MemoryFormat> format) {
+  const bool same = options.layout_opt().value_or(layout_of(self)) == layout_of(self);
+  if (!is_sparse(self) || is_coo(self) || !same) {
+    return sparse::zeros_like(self, options, format);
+  }
+  return at_places(
+      "empty_like", self, options, format,
+      [](const Tensor& v, const TensorOptions& o) { return rushlight::empty_like(v, o); });
+}
+Tensor zeros_like(const Tensor& self, const TensorOptions& options,
+                  std::optional<MemoryFormat> format) {
+  if (is_sparse(self)) {
+    check_no_format(format);
+  }
   const NoGradGuard no_grad;
   const Layout layout = options.layout_opt().value_or(layout_of(self));
   if (layout != layout_of(self)) {
@@ -270,6 +333,9 @@ Tensor zeros_like(const Tensor& self, const TensorOptions& options, std::optiona
                 rushlight::empty(values, p.values().options()), self.sizes(), true);
   }();
   return options.dtype_opt().has_value() ? none.to(*options.dtype_opt()) : none;
+}
+Tensor any(const Tensor& self, OptionalIntArrayRef dim, bool keepdim) {
+  return !dim.has_value() && !keepdim ? values_of(self).any() : as_dense(self).any(dim, keepdim);
 }
 Scalar number(const Tensor& self) {
   RL_CHECK(self.numel() == 1, "a Tensor with ", self.numel(),

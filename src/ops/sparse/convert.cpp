@@ -120,7 +120,7 @@ Tensor dense_of_coo(const Tensor& t) {
   if (sparse_dims(coo) == 0) {
     return nnz(coo) == 0 ? none : values.select(0, 0);
   }
-  return nnz(coo) == 0 ? none + values.sum()
+  return nnz(coo) == 0 ? none + values.sum().to(values.dtype())  // recorded
                        : none.index_put(index_list(parts(coo).first()), values);
 }
 
@@ -230,6 +230,42 @@ Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model) {
   }
   return compressed_of_dense(as_dense(t), layout, block, dense_dims(is_sparse(t) ? t : model));
 }
+
+namespace {
+
+// Between compressed layouts indices keep their dtype.
+Tensor with_indices_as(const Tensor& t, const Tensor& model) {
+  const SparseTensor& p = parts(t);
+  const ScalarType wanted = parts(model).first().dtype();
+  return p.first().dtype() == wanted ? t
+                                     : make(p.layout(), p.first().to(wanted), p.second().to(wanted),
+                                            values_of(t), t.sizes(), true);
+}
+
+// The elements of a dense tensor where a compressed mask has entries, zeros too, in their order.
+Tensor masked_like(const Tensor& dense, const Tensor& mask) {
+  const Tensor& old = parts(mask).values();
+  const int64_t inner = dense_dims(mask);
+  int64_t entries = 1;
+  DimVector sizes(old.sizes());
+  for (int64_t d = 0; d < old.dim(); d++) {
+    const auto at = static_cast<size_t>(d);
+    entries *= d < old.dim() - inner ? sizes[at] : 1;
+    sizes[at] = d < old.dim() - inner ? sizes[at] : 1;
+  }
+  const Tensor places = rushlight::arange(Scalar(entries)).view(sizes).expand(old.sizes());
+  const Tensor coo = as_coo(with_values(mask, places.contiguous()));
+  Tensor order = values_of(coo);
+  while (order.dim() > 1) {
+    order = order.select(1, 0);
+  }
+  const Tensor found = gathered(dense, parts(coo).first());
+  return with_values(mask,
+                     found.index_select(0, rushlight::argsort(order, /*stable=*/true, 0, false))
+                         .reshape(old.sizes()));
+}
+
+}  // namespace
 
 }  // namespace sparse
 
@@ -375,6 +411,9 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
   const Layout wanted = layout.value_or(kSparse);
   RL_CHECK(wanted != kStrided || !is_sparse(self),
            "to_sparse: conversion to Strided is not one to a sparse layout");
+  if (wanted == kStrided) {
+    return self;
+  }
   const bool blocks = sparse::is_blocked(wanted);
   RL_CHECK(blocks == blocksize.has_value() ||
                (is_sparse(self) && !blocksize.has_value() && layout_of(self) == wanted),
@@ -383,8 +422,13 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
   const int64_t dense = dense_dim.value_or(is_sparse(self) ? sparse::dense_dims(self) : 0);
   RL_CHECK(dense >= 0 && dense <= self.dim(), "to_sparse: dense_dim out of range");
   if (wanted == kSparse) {
-    return is_sparse(self) ? sparse::as_coo(self) : sparse::coo_of_dense(self, self.dim() - dense);
+    return !is_sparse(self)       ? sparse::coo_of_dense(self, self.dim() - dense)
+           : sparse::is_coo(self) ? self
+                                  : sparse::as_coo(self);
   }
+  RL_CHECK(!is_sparse(self) || !sparse::is_coo(self) || sparse::sparse_dims(self) == 2,
+           "to_sparse: conversion from Sparse to ", printed(wanted),
+           " for input tensors with sparse_dim()!=2 is not supported");
   RL_CHECK(self.dim() - dense >= 2, "to_sparse: ", printed(wanted),
            " needs at least two dimensions that are not dense, got a tensor of ", self.dim());
   if (!blocks) {
@@ -392,17 +436,23 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
       return self;
     }
     if (is_sparse(self) && self.dim() - dense == 2) {
-      return sparse::compressed_of_coo(sparse::as_coo(self), wanted);
+      const Tensor made = sparse::compressed_of_coo(sparse::as_coo(self), wanted);
+      return sparse::is_coo(self) ? made : sparse::with_indices_as(made, self);
     }
   }
-  return sparse::compressed_of_dense(sparse::as_dense(self), wanted,
-                                     blocks ? IntArrayRef(*blocksize) : IntArrayRef(), dense);
+  const Tensor made = sparse::compressed_of_dense(
+      sparse::as_dense(self), wanted, blocks ? IntArrayRef(*blocksize) : IntArrayRef(), dense);
+  return is_sparse(self) && !sparse::is_coo(self) ? sparse::with_indices_as(made, self) : made;
 }
 Tensor to_sparse_sparse_dim(const Tensor& self, int64_t sparse_dim) {
   RL_CHECK(sparse_dim > 0 || self.dim() == 0, "sparse_dim must be greater than 0");
   RL_CHECK(sparse_dim <= self.dim(), "sparse_dim must be less than or equal to ", self.dim(),
            ", got ", sparse_dim);
-  return is_sparse(self) ? sparse::as_coo(self) : sparse::coo_of_dense(self, sparse_dim);
+  RL_CHECK(!is_sparse(self) || sparse_dim == sparse::sparse_dims(self),
+           "to_sparse: conversion from ", printed(layout_of(self)),
+           " to Sparse with sparse_dim argument !=self.sparse_dim() is ", "not supported");
+  return is_sparse(self) ? composite::to_sparse(self, kSparse, {}, {})
+                         : sparse::coo_of_dense(self, sparse_dim);
 }
 Tensor to_sparse_csr(const Tensor& self, std::optional<int64_t> dense_dim) {
   return composite::to_sparse(self, kSparseCsr, {}, dense_dim);
@@ -480,6 +530,9 @@ Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
            "sparse_mask(): operands have incompatible sizes; self has size ", self.sizes(),
            " but mask has size ", mask.sizes());
   if (!sparse::is_coo(mask)) {
+    if (!is_sparse(self)) {
+      return sparse::masked_like(self, mask);
+    }
     const Tensor ones =
         sparse::with_values(mask, rushlight::ones_like(parts(mask).values()).to(self.dtype()));
     return sparse::as_layout(composite::sparse_mask(self, sparse::as_coo(ones)), layout_of(mask),

@@ -259,6 +259,20 @@ Tensor softmax_of_entries(const Tensor& self, int64_t dim, std::optional<ScalarT
 }
 
 }  // namespace
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
+  RL_CHECK_NOT_IMPLEMENTED(!is_sparse(input) && !is_sparse(bias),
+                           "linear: only the weight may be sparse");
+  RL_CHECK(weight.dim() == 2 && input.dim() > 0,
+           "linear: expected a weight of 2 dimensions and an "
+           "input of at least one, got ",
+           weight.sizes(), " and ", input.sizes());
+  const Tensor rows = input.reshape({-1, input.size(-1)});
+  DimVector sizes = input.sizes();
+  sizes[sizes.size() - 1] = weight.size(0);
+  const Tensor made = rushlight::mm(weight, rows.t()).t().reshape(sizes);
+  return bias.defined() ? made + bias : made;
+}
+
 }  // namespace sparse
 
 namespace composite {

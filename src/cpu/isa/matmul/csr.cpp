@@ -10,39 +10,48 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-constexpr int64_t lanes = 64;  // columns whose sums stay in registers
+constexpr int64_t ahead = 12;  // entries between a row's prefetch and its use
+constexpr int64_t line = 64;   // bytes of a cache line
 
-template <class T, class C>
-void add_terms(C* sums, const int64_t* columns, const T* values, int64_t count, const T* dense,
-               int64_t width, int64_t n) {
-  for (int64_t e = 0; e < count; e++) {
-    const C factor = static_cast<C>(values[e]);
-    const T* const row = dense + columns[e] * width;
+// Adds the terms of `n` columns, whose sums stay in registers. The rows of `dense` that entries
+// name lie anywhere in it, so what the next entries want is fetched in advance, over the ends of
+// rows.
+template <int64_t n, class T>
+void multiply_columns(const int64_t* starts, const int64_t* columns, const T* values,
+                      const T* dense, int64_t width, T* out, int64_t begin, int64_t end,
+                      int64_t entries) {
+  using C = compute_t<T>;
+  for (int64_t r = begin; r < end; r++) {
+    C sums[n] = {};
+    for (int64_t e = starts[r]; e < starts[r + 1]; e++) {
+      const auto* const next =
+          reinterpret_cast<const char*>(dense + columns[std::min(e + ahead, entries - 1)] * width);
+      for (int64_t byte = 0; byte < n * static_cast<int64_t>(sizeof(T)); byte += line) {
+        __builtin_prefetch(next + byte);
+      }
+      const C factor = static_cast<C>(values[e]);
+      const T* const row = dense + columns[e] * width;
+      for (int64_t k = 0; k < n; k++) {
+        sums[k] += factor * static_cast<C>(row[k]);
+      }
+    }
     for (int64_t k = 0; k < n; k++) {
-      sums[k] += factor * static_cast<C>(row[k]);
+      out[r * width + k] = static_cast<T>(sums[k]);
     }
   }
 }
 
-template <class T>
+// Columns from `first` on, in blocks of `n`, the rest in narrower ones.
+template <int64_t n, class T>
 void multiply_rows(const int64_t* starts, const int64_t* columns, const T* values, const T* dense,
-                   int64_t width, T* out, int64_t begin, int64_t end) {
-  using C = compute_t<T>;
-  for (int64_t r = begin; r < end; r++) {
-    const int64_t first = starts[r];
-    const int64_t count = starts[r + 1] - first;
-    for (int64_t j = 0; j < width; j += lanes) {
-      C sums[lanes] = {};
-      const int64_t n = std::min(lanes, width - j);
-      if (n == lanes) {
-        add_terms<T, C>(sums, columns + first, values + first, count, dense + j, width, lanes);
-      } else {
-        add_terms<T, C>(sums, columns + first, values + first, count, dense + j, width, n);
-      }
-      for (int64_t k = 0; k < n; k++) {
-        out[r * width + j + k] = static_cast<T>(sums[k]);
-      }
-    }
+                   int64_t width, T* out, int64_t begin, int64_t end, int64_t entries,
+                   int64_t first) {
+  for (; first + n <= width; first += n) {
+    multiply_columns<n, T>(starts, columns, values, dense + first, width, out + first, begin, end,
+                           entries);
+  }
+  if constexpr (n > 1) {
+    multiply_rows<n / 4, T>(starts, columns, values, dense, width, out, begin, end, entries, first);
   }
 }
 
@@ -64,8 +73,8 @@ void multiply(const Tensor& out, const Tensor& starts, const Tensor& columns, co
     using T = typename decltype(tag)::type;
     parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; p++) {
-        multiply_rows<T>(s, columns.data<int64_t>(), values.data<T>(), dense.data<T>(), width,
-                         out.data<T>(), cut(p), cut(p + 1));
+        multiply_rows<64, T>(s, columns.data<int64_t>(), values.data<T>(), dense.data<T>(), width,
+                             out.data<T>(), cut(p), cut(p + 1), entries, 0);
       }
     });
   });
