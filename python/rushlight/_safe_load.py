@@ -159,6 +159,15 @@ def _is_nested(item, name):
     return module is not None and item is getattr(module, name)
 
 
+# What a distributed tensor is made by, of its piece and plain data.
+_SPREAD = "torch.distributed.tensor._dtensor._rebuilt"
+
+
+def _is_spread(item):
+    module = sys.modules.get("rushlight.distributed.tensor._dtensor")
+    return module is not None and item is module._rebuilt
+
+
 class SafeObjects:
     """Decides what the globals of a pickle are, and carries out the calls that are harmless.
 
@@ -183,6 +192,10 @@ class SafeObjects:
             from rushlight.nested._internal import nested_tensor
 
             return getattr(nested_tensor, name)
+        if full == _SPREAD:
+            from rushlight.distributed.tensor import _dtensor
+
+            return _dtensor._rebuilt
         raise pickle.UnpicklingError(
             f"Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust "
             f"it, allow it by `torch.serialization.add_safe_globals([{full}])` or by the context "
@@ -199,6 +212,8 @@ class SafeObjects:
         if known is None and (
             _is_nested(function, "_rebuild_njt") or _is_nested(function, "_DimRange")
         ):
+            known = function
+        if known is None and _is_spread(function):
             known = function
         if known is None:
             name = getattr(function, "__name__", type(function).__name__)

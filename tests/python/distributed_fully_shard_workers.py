@@ -523,3 +523,15 @@ def with_tensor_parallelism(rank, folder):
     dcp.load(into, checkpoint_id=f"{folder}/two")
     set_model_state_dict(again, into)
     same(whole(again), single.state_dict())
+
+    # Files of `torch.save`, of which each process has its own.
+    torch.save({**state, "parameter": up.weight}, f"{folder}/{rank}.pt")
+    loaded = torch.load(f"{folder}/{rank}.pt")
+    assert isinstance(loaded.pop("parameter"), nn.Parameter)
+    name = "blocks.0.up.weight"
+    assert loaded[name].device_mesh == grid and loaded[name].placements == up.weight.placements
+    assert torch.equal((loaded[name] - up.weight).full_tensor(), torch.zeros(18, 6))
+    assert loaded["first.weight"].device_mesh == grid["dp"] == copy.deepcopy(grid["dp"])
+    again = made()
+    again.load_state_dict(loaded)
+    same(whole(again), single.state_dict())

@@ -117,7 +117,7 @@ class DeviceMesh:
         return int(line[1] - line[0]) if len(line) > 1 else ()
 
     def _key(self):
-        root = None if self._root is None else id(self._root)
+        root = None if self._root is None else self._root._key()
         return (
             tuple(self.mesh.reshape(-1).tolist()),
             self.shape,
@@ -131,6 +131,28 @@ class DeviceMesh:
 
     def __hash__(self):
         return hash(self._key())
+
+    def _described(self):
+        """Plain data of which `_remade` makes an equal mesh."""
+        root = None if self._root is None else self._root._described()
+        return self.device_type, self.mesh.tolist(), self.mesh_dim_names, root
+
+    def __reduce__(self):
+        return _remade, self._described()
+
+    def _known_groups(self):
+        """The groups that there are of this process's lines; None where one is missing."""
+        if self._coordinate_on_dim is None:
+            return None
+        found: list[Any] = []
+        for dim in range(self.mesh.ndim):
+            index: Any = tuple(
+                slice(None) if d == dim else c for d, c in enumerate(self._coordinate_on_dim)
+            )
+            line = self.mesh[index].tolist()
+            known = (g for g, ranks in _world._pg_group_ranks.items() if list(ranks) == line)
+            found.append(next(known, None))
+        return None if None in found else found
 
     def _dim(self, mesh_dim) -> int:
         if isinstance(mesh_dim, str):
@@ -237,6 +259,14 @@ class DeviceMesh:
         made = DeviceMesh(device_type, grid, mesh_dim_names=mesh_dim_names, _init_backend=False)
         made._groups = groups
         return made
+
+
+def _remade(device_type: str, ranks, names, root) -> DeviceMesh:
+    """A mesh of which a file or a copy has the description, on the groups that there are."""
+    mesh = DeviceMesh(device_type, ranks, mesh_dim_names=names, _init_backend=False)
+    mesh._root = None if root is None else _remade(*root)
+    mesh._groups = mesh._known_groups()
+    return mesh
 
 
 def init_device_mesh(

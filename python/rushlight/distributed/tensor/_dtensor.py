@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -9,7 +10,7 @@ import rushlight
 from rushlight import Tensor
 from rushlight.autograd import Function
 from rushlight.distributed import _collectives
-from rushlight.distributed.device_mesh import DeviceMesh
+from rushlight.distributed.device_mesh import DeviceMesh, _remade
 from rushlight.distributed.tensor import _random
 from rushlight.distributed.tensor._handlers import HANDLERS
 from rushlight.distributed.tensor._redistribute import Redistribute, shard_local
@@ -24,7 +25,14 @@ from rushlight.distributed.tensor._spec import (
     replicated,
     whole_meta,
 )
-from rushlight.distributed.tensor.placement_types import Placement, Replicate, Shard
+from rushlight.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _NormPartial,
+    _StridedShard,
+)
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor"]
 
@@ -121,8 +129,15 @@ class DTensor(Tensor):
         return DTensor(inner_tensors["_local_tensor"], spec, requires_grad=requires_grad)
 
     def __reduce_ex__(self, protocol):
-        about = self._spec.mesh, self._spec.placements, self._spec.tensor_meta
-        return _rebuilt, (self._local_tensor, *about, self.requires_grad)
+        whole = self._spec.tensor_meta
+        about = (
+            self._spec.mesh._described(),
+            [_described(p) for p in self._spec.placements],
+            tuple(whole.shape),
+            tuple(whole.stride),
+        )
+        is_parameter = isinstance(self, rushlight.nn.Parameter)
+        return _rebuilt, (self._local_tensor, *about, self.requires_grad, is_parameter)
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
@@ -268,8 +283,28 @@ class _GradPlaced(Function):
         return grad.redistribute(placements=ctx.placements), None
 
 
-def _rebuilt(local, mesh, placements, meta, requires_grad):
-    return DTensor(local, DTensorSpec(mesh, placements, meta), requires_grad=requires_grad)
+def _described(placement):
+    """Plain data of which `_rebuilt` makes a placement."""
+    return type(placement).__name__, *dataclasses.astuple(placement)
+
+
+_PLACEMENTS: dict[str, Any] = {
+    "Shard": Shard,
+    "_StridedShard": lambda dim, factor: _StridedShard(dim, split_factor=factor),
+    "Replicate": Replicate,
+    "Partial": Partial,
+    "_NormPartial": _NormPartial,
+}
+
+
+def _rebuilt(local, mesh, placements, shape, stride, requires_grad, is_parameter):
+    """A tensor of which a file has the piece and plain data of all else."""
+    placed = tuple(_PLACEMENTS[kind](*values) for kind, *values in placements)
+    meta = TensorMeta(rushlight.Size(shape), tuple(stride), local.dtype)
+    made: Any = DTensor(local, DTensorSpec(_remade(*mesh), placed, meta))
+    if is_parameter:
+        return rushlight.nn.Parameter(made, requires_grad)
+    return made.requires_grad_(requires_grad)
 
 
 def _check_alike(local, mesh, placements):
