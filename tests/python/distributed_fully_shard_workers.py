@@ -88,6 +88,35 @@ def equals_one_process(rank):
             same(whole(model), single.state_dict())
 
 
+def optimizers(rank):
+    """Optimisers that need more than elements; a scaler that sees all gradients."""
+    size = dist.get_world_size()
+    for kind in (torch.optim.Adafactor, torch.optim.NAdam, torch.optim.Rprop):
+        single = network()
+        steps(single, kind(single.parameters(), lr=0.01), 0, 1)
+        model = sharded(network())
+        steps(model, kind(model.parameters(), lr=0.01), rank, size)
+        same(whole(model), single.state_dict())
+    model = sharded(network())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    before = whole(model)
+    for bad in (True, False):
+        x, y = samples(0)
+        loss = nn.functional.mse_loss(model(x), y) * (float("inf") if bad and rank == 0 else 1.0)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        assert scaler.get_scale() == 4.0
+        assert torch.equal(before["first.weight"], model.first.weight.full_tensor()) == bad
+    for fill in (nn.init.kaiming_uniform_, nn.init.trunc_normal_, nn.init.orthogonal_):
+        weight = fill(model.blocks[0].up.weight).full_tensor()
+        everyone = [torch.empty_like(weight) for _ in range(size)]
+        dist.all_gather(everyone, weight)
+        assert torch.equal(everyone[0], everyone[1]) and weight.unique().numel() > 50
+
+
 def parts(rank):
     """What modules show, when, and the methods that say so."""
     size = dist.get_world_size()
@@ -365,6 +394,32 @@ def hybrid(rank):
         torch.testing.assert_close(p.grad.full_tensor(), q.grad.full_tensor())
     unnamed = dist.init_device_mesh("cpu", (2, 2))
     expect("mesh_dim_names", AssertionError, fully_shard, nn.Linear(2, 2), mesh=unnamed)
+
+
+def flattened(rank):
+    """Dimensions of a mesh taken together, alone and beside others."""
+    grid = dist.init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("dp", "cp", "tp"))
+    both = grid["dp", "cp"]._flatten("dp_cp")
+    assert both is grid["dp_cp"] is grid["dp", "cp"]._flatten("dp_cp")
+    assert both.mesh.tolist() == [rank % 2, 2 + rank % 2] and both.mesh_dim_names == ("dp_cp",)
+    assert dist.get_process_group_ranks(both.get_group()) == both.mesh.tolist()
+    everyone = grid._flatten()
+    assert everyone.mesh_dim_names == ("dp_cp_tp",) and everyone.size() == 4
+    assert everyone.get_local_rank() == rank
+    two = grid["dp_cp", "tp"]
+    assert two.mesh.tolist() == [[0, 1], [2, 3]] and two.shape == (2, 2)
+    assert two.get_group("dp_cp") is both.get_group()
+    assert two.get_group("tp") is grid.get_group("tp")
+    assert str(two) == "DeviceMesh((dp_cp=2, tp=2), 'cpu', stride=(2, 1))"
+    assert both._flatten("dp_cp") is both and copy.deepcopy(two) == two
+    expect("already exists", ValueError, grid["cp", "tp"]._flatten, "dp_cp")
+    expect("order", KeyError, grid.__getitem__, ("dp", "dp_cp"))
+    expect("Valid", KeyError, grid.__getitem__, ("nothing",))
+    layer = parallelize_module(nn.Linear(4, 4), grid["tp"], ColwiseParallel())
+    fully_shard(layer, mesh=both)
+    assert layer.weight.device_mesh == two
+    layer(torch.ones(1, 4)).sum().backward()
+    assert layer.weight.grad.full_tensor().tolist() == torch.ones(4, 4).tolist()
 
 
 def memory(rank):

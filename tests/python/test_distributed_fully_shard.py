@@ -14,13 +14,13 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    "case", ["equals_one_process", "parts", "gradients", "mixed", "recomputed"]
+    "case", ["equals_one_process", "parts", "gradients", "mixed", "optimizers", "recomputed"]
 )
 def test_two_processes(case, tmp_path):
     run(getattr(workers, case), 2, tmp_path)
 
 
-@pytest.mark.parametrize("case", ["hybrid", "memory"])
+@pytest.mark.parametrize("case", ["hybrid", "flattened", "memory"])
 def test_four_processes(case, tmp_path):
     run(getattr(workers, case), 4, tmp_path)
 

@@ -36,6 +36,7 @@ class DeviceMesh:
         self._root: DeviceMesh | None = None
         self._groups: list[Any] | None = None
         self._slices: dict[tuple[str, ...], DeviceMesh] = {}
+        self._flattened: dict[str, tuple[tuple[int, ...], DeviceMesh]] = {}
         self._backends = backend_override
         if _init_backend:
             if not _world.is_initialized():
@@ -59,19 +60,21 @@ class DeviceMesh:
 
     def _make_groups(self):
         """A group of each line of the grid; all processes make all."""
-        world = _world.get_world_size()
         self._groups = []
         for dim in range(self.mesh.ndim):
-            lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim]).tolist()
-            if lines == [list(range(world))]:
-                self._groups.append(_world._get_default_group())
-                continue
-            mine: Any = None
-            for ranks in lines:
-                made = _world.new_group(ranks, sort_ranks=False)
-                if made is not _world.GroupMember.NON_GROUP_MEMBER:
-                    mine = made
-            self._groups.append(mine)
+            lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim])
+            self._groups.append(self._groups_of(lines.tolist()))
+
+    def _groups_of(self, lines: list[list[int]]) -> Any:
+        """A group of each of these lists of ranks; this process's."""
+        if lines == [list(range(_world.get_world_size()))]:
+            return _world._get_default_group()
+        mine: Any = None
+        for ranks in lines:
+            made = _world.new_group(ranks, sort_ranks=False)
+            if made is not _world.GroupMember.NON_GROUP_MEMBER:
+                mine = made
+        return mine
 
     @property
     def ndim(self) -> int:
@@ -205,30 +208,78 @@ class DeviceMesh:
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
-        if not names or any(name not in self.mesh_dim_names for name in names):
+        valid = [*self.mesh_dim_names, *self._flattened]
+        if not names or any(name not in valid for name in names):
             raise KeyError(
-                f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are "
-                f"{self.mesh_dim_names}."
+                f"Invalid mesh_dim_names {names} specified. Valid mesh_dim_names are {valid}."
             )
-        dims = [self.mesh_dim_names.index(name) for name in names]
-        if dims != sorted(dims):
+        spans = [self._span(name) for name in names]
+        dims = [d for span in spans for d in span]
+        if dims != sorted(set(dims)):
             raise KeyError(
                 f"Invalid mesh_dim_names {names} specified: they must stand in the order of "
                 f"{self.mesh_dim_names}."
             )
         if names == self.mesh_dim_names:
             return self
+        if len(names) == 1 and names[0] in self._flattened:
+            return self._flattened[names[0]][1]
         if names not in self._slices:
             where = self.get_coordinate() or [0] * self.mesh.ndim
             index = tuple(slice(None) if d in dims else where[d] for d in range(self.mesh.ndim))
+            sizes = [math.prod(self.mesh.shape[d] for d in span) for span in spans]
             part = DeviceMesh(
-                self.device_type, self.mesh[index], mesh_dim_names=names, _init_backend=False
+                self.device_type,
+                self.mesh[index].reshape(sizes),
+                mesh_dim_names=names,
+                _init_backend=False,
             )
             part._root = self if self._root is None else self._root
             if self._groups is not None:
-                part._groups = [self._groups[d] for d in dims]
+                part._groups = (
+                    [self[name].get_group() for name in names]
+                    if len(names) > 1
+                    else [self._groups[dims[0]]]
+                )
             self._slices[names] = part
         return self._slices[names]
+
+    def _span(self, name: str) -> tuple[int, ...]:
+        """The dimensions that a name stands for."""
+        if name in self._flattened:
+            return self._flattened[name][0]
+        return (self._dim(name),)
+
+    def _flatten(self, mesh_dim_name: str | None = None, backend_override=None) -> DeviceMesh:
+        """All ranks of this mesh as a mesh of one dimension, which the root has by that name.
+
+        Args:
+            mesh_dim_name: the name; by default those of the dimensions, joined by "_".
+            backend_override: there is none.
+        """
+        if self.mesh_dim_names is None:
+            raise RuntimeError("Cannot flatten a DeviceMesh without mesh_dim_names!")
+        if backend_override is not None:
+            raise NotImplementedError("_flatten: backend_override; groups are of the same backend")
+        root = self._get_root_mesh()
+        name = mesh_dim_name or "_".join(self.mesh_dim_names)
+        if self.mesh.ndim == 1 and name == self.mesh_dim_names[0]:
+            return self
+        dims = tuple(d for each in self.mesh_dim_names for d in root._span(each))
+        if name in (root.mesh_dim_names or ()) or root._flattened.get(name, (dims,))[0] != dims:
+            raise ValueError(
+                f"{name} already exists for submesh of the {root}. The mesh_dim_names of submesh "
+                f"and flattened mesh are {root.mesh_dim_names} and {[*root._flattened]}."
+            )
+        if name not in root._flattened:
+            lines = root.mesh.movedim(dims, tuple(range(-len(dims), 0)))
+            lines = lines.reshape(-1, self.mesh.numel())
+            groups = root._groups_of(lines.tolist()) if root._groups is not None else None
+            ranks = self.mesh.reshape(-1)
+            flat = DeviceMesh(self.device_type, ranks, mesh_dim_names=(name,), _init_backend=False)
+            flat._root, flat._groups = root, groups and [groups]
+            root._flattened[name] = dims, flat
+        return root._flattened[name][1]
 
     def _get_root_mesh(self) -> DeviceMesh:
         return self if self._root is None else self._root

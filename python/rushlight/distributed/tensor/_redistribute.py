@@ -124,6 +124,9 @@ def _part_of(whole, placement, count, index):
         return rushlight.ones_like(whole)
     if placement.reduce_op in ("avg", "min", "max", "product"):
         return whole.clone()
+    if isinstance(placement, _NormPartial) and placement.norm_type != 0 and (whole >= 0).all():
+        only = index == 0 or abs(placement.norm_type) == float("inf")
+        return whole.clone() if only else rushlight.zeros_like(whole)
     raise NotImplementedError(f"from Replicate to {placement} there is no way")
 
 
