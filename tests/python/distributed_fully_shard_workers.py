@@ -36,6 +36,12 @@ from .distributed_fsdp_workers import adam, network, same, samples
 from .distributed_workers import expect
 
 
+def in_turn(rank, cases):
+    """Several of the functions below, in the same processes."""
+    for case in cases.split():
+        globals()[case](rank)
+
+
 def sharded(net, **settings):
     for block in net.blocks:
         fully_shard(block, **settings)

@@ -14,17 +14,17 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    "case", ["equals_one_process", "parts", "gradients", "mixed", "optimizers", "recomputed"]
+    "cases", ["equals_one_process recomputed", "parts gradients mixed optimizers"]
 )
-def test_two_processes(case, tmp_path):
-    run(getattr(workers, case), 2, tmp_path)
+def test_two_processes(cases, tmp_path):
+    run(workers.in_turn, 2, tmp_path, cases)
 
 
-@pytest.mark.parametrize("case", ["hybrid", "flattened", "memory"])
-def test_four_processes(case, tmp_path):
-    run(getattr(workers, case), 4, tmp_path)
+@pytest.mark.parametrize("cases", ["memory hybrid flattened"])
+def test_four_processes(cases, tmp_path):
+    run(workers.in_turn, 4, tmp_path, cases)
 
 
-@pytest.mark.parametrize("case", ["states", "with_tensor_parallelism"])
-def test_files(case, tmp_path):
-    run(getattr(workers, case), 4, tmp_path, str(tmp_path))
+@pytest.mark.parametrize("case, ranks", [("states", 2), ("with_tensor_parallelism", 4)])
+def test_files(case, ranks, tmp_path):
+    run(getattr(workers, case), ranks, tmp_path, str(tmp_path))
