@@ -34,3 +34,15 @@ def test_processes(case, ranks, args, tmp_path):
 
 def test_checkpoints(tmp_path):
     run(workers.saved, 2, tmp_path, str(tmp_path))
+
+
+def test_old_names():
+    from rushlight.distributed import _tensor, tensor
+    from rushlight.distributed._tensor import device_mesh, placement_types
+    from rushlight.distributed.tensor import _dtensor_spec
+    from rushlight.distributed.tensor import device_mesh as beside
+
+    assert _tensor.__all__ == tensor.__all__ and _tensor.zeros is tensor.zeros
+    assert placement_types.Shard is tensor.Shard
+    assert placement_types.DTensorSpec is _dtensor_spec.DTensorSpec
+    assert device_mesh.DeviceMesh is beside.DeviceMesh is tensor.DeviceMesh

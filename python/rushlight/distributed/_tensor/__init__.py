@@ -2,22 +2,5 @@
 
 from __future__ import annotations
 
-from rushlight.distributed.tensor import (
-    DeviceMesh,
-    DTensor,
-    Partial,
-    Placement,
-    Replicate,
-    Shard,
-    distribute_tensor,
-)
-
-__all__ = [
-    "DTensor",
-    "DeviceMesh",
-    "Partial",
-    "Placement",
-    "Replicate",
-    "Shard",
-    "distribute_tensor",
-]
+from rushlight.distributed.tensor import *  # noqa: F403
+from rushlight.distributed.tensor import __all__ as __all__
