@@ -338,3 +338,66 @@ def test_sparse_numbers_and_any():
     assert torch.equal(t.any(0), torch.ones(3, dtype=torch.bool))
     made = torch.sparse_coo_tensor(torch.tensor([[0.0, 2.0]]), torch.ones(2), (3,))
     assert made.to_dense().tolist() == [1, 0, 1]
+
+
+_LAYOUTS = {"coo": None, "csr": None, "csc": None, "bsr": (1, 2), "bsc": (2, 1)}
+
+
+def _of_layout(dense, name):
+    layout = getattr(torch, "sparse_" + name)
+    return dense.to_sparse(layout=layout, blocksize=_LAYOUTS[name]).requires_grad_()
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("name", _LAYOUTS)
+def test_gradcheck_of_sparse_inputs_and_outputs(name, dtype, masked, fast):
+    dense = torch.zeros(2, 4, dtype=dtype)
+    dense[0, 1], dense[1, 2] = 1.5, -2
+    x = _of_layout(dense, name)
+    how = {"masked": masked, "fast_mode": fast}
+    functions = (
+        lambda x: x.to_dense(),
+        lambda x: x * 2,
+        lambda x: x.sin(),
+        lambda x: x @ torch.ones(4, 3, dtype=dtype),
+        lambda x: (x.to_dense(), x.neg()),
+    )
+    for f in functions:
+        assert torch.autograd.gradcheck(f, (x,), **how)
+    assert torch.autograd.gradgradcheck(lambda x: x.to_dense() ** 2, (x,), **how)
+    assert torch.equal(x.detach().to_dense(), dense)
+
+
+class _WrongGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.to_dense()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+class _EntriesAlone(_WrongGradient):
+    @staticmethod
+    def forward(ctx, x):
+        return x.to_dense().where(torch.tensor([[False, True], [True, False]]), 0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+@pytest.mark.parametrize("fast", [False, True])
+@pytest.mark.parametrize("name", ["coo", "csr"])
+def test_gradcheck_finds_wrong_gradients_of_sparse_tensors(name, fast):
+    x = _of_layout(torch.tensor([[0, 1.0], [2, 0]], dtype=torch.float64), name)
+    for masked in (False, True):
+        with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+            torch.autograd.gradcheck(_WrongGradient.apply, (x,), masked=masked, fast_mode=fast)
+    # Wrong where `x` has no entry: seen unless those places are left out.
+    assert torch.autograd.gradcheck(_EntriesAlone.apply, (x,), masked=True, fast_mode=fast)
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(_EntriesAlone.apply, (x,), masked=False, fast_mode=fast)

@@ -14,7 +14,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight.autograd import _gradcheck_forward
+from rushlight.autograd import _gradcheck_forward, _gradcheck_sparse
 from rushlight.autograd._differences import (
     GradcheckError,
     _as_tuple,
@@ -66,6 +66,7 @@ def gradcheck(
             several vectors at once by `vmap`.
         check_forward_ad, check_backward_ad: which modes are checked, at least one.
         fast_mode: compare one random projection of the Jacobian instead of each element.
+        masked: of sparse inputs move the entries alone; otherwise places without one, too.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
@@ -79,7 +80,7 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    inputs = _as_tuple(inputs)
+    func, inputs = _gradcheck_sparse.of_values(func, _as_tuple(inputs), masked)
     try:
         wanted = _checked_inputs(inputs)
         compare = _compare_projection if fast_mode else _compare_jacobian
@@ -137,13 +138,18 @@ def gradgradcheck(
         raise AssertionError(
             "Expected at least one of check_rev_over_rev or check_fwd_over_rev to be True"
         )
-    inputs = _as_tuple(inputs)
+    func, inputs = _gradcheck_sparse.of_values(func, _as_tuple(inputs), masked)
     if grad_outputs is None:
         grad_outputs = tuple(
             _random_gradient(o, gen_non_contig_grad_outputs) for o in _outputs(func, inputs)
         )
     else:
-        grad_outputs = _as_tuple(grad_outputs)
+        grad_outputs = tuple(
+            _gradcheck_sparse.dense(g.detach()).requires_grad_(g.requires_grad)
+            if _gradcheck_sparse.is_sparse(g)
+            else g
+            for g in _as_tuple(grad_outputs)
+        )
     n = len(inputs)
     differentiable = [isinstance(v, _C.TensorBase) and v.requires_grad for v in inputs]
 
