@@ -30,7 +30,7 @@ class RL_API OptimizerOptions {
   void inherit(const OptimizerOptions& defaults, const OptimizerOptions& fresh);
 };
 template <class Derived>
-class OptimizerCloneableOptions : public OptimizerOptions {
+class RL_API OptimizerCloneableOptions : public OptimizerOptions {
  public:
   std::unique_ptr<OptimizerOptions> clone() const override {
     return std::unique_ptr<OptimizerOptions>(new Derived(static_cast<const Derived&>(*this)));
@@ -118,6 +118,7 @@ RL_API serialize::InputArchive& operator>>(serialize::InputArchive& archive, Opt
   void serialize(serialize::InputArchive& archive) override;
 
 #define RL_OPTIMIZER(Name, usual)                                                             \
+  extern template class OptimizerCloneableOptions<Name##Options>;                             \
   class RL_API Name : public Optimizer {                                                      \
    public:                                                                                    \
     explicit Name(std::vector<OptimizerParamGroup> groups, Name##Options defaults = usual);   \

@@ -12,6 +12,17 @@ template class Cloneable<ParameterListImpl>;
 template class Cloneable<ParameterDictImpl>;
 template class Cloneable<FunctionalImpl>;
 
+SequentialImpl::SequentialImpl(OrderedDict<std::string, AnyModule>&& modules) {
+  for (auto& item : modules) {
+    push_back(item.key(), std::move(item.value()));
+  }
+}
+SequentialImpl::SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
+  for (const NamedAnyModule& m : modules) {
+    push_back(m.name(), m.module());
+  }
+}
+
 AnyValue SequentialImpl::run(std::vector<AnyValue>& given) {
   RL_CHECK(!is_empty(), "Cannot call forward() on an empty Sequential");
   AnyValue value = modules_.front().call(given);
@@ -61,6 +72,18 @@ std::shared_ptr<Module> ModuleListImpl::clone(const std::optional<Device>& devic
 }
 void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "torch::nn::ModuleList"; }
 
+ModuleDictImpl::ModuleDictImpl(
+    const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& list) {
+  for (const auto& [name, module] : list) {
+    insert(name, module);
+  }
+}
+ModuleDictImpl::ModuleDictImpl(const Modules& modules) { update(modules); }
+std::vector<std::string> ModuleDictImpl::keys() const { return children_.keys(); }
+std::vector<std::shared_ptr<Module>> ModuleDictImpl::values() const { return children_.values(); }
+std::vector<std::pair<std::string, std::shared_ptr<Module>>> ModuleDictImpl::items() const {
+  return children_.pairs();
+}
 void ModuleDictImpl::insert(const std::string& name, std::shared_ptr<Module> module) {
   if (children_.contains(name)) {
     replace_module(name, std::move(module));
@@ -102,6 +125,13 @@ void ParameterListImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::ParameterList";
   print_parameters(stream, parameters_);
 }
+ParameterDictImpl::ParameterDictImpl(const OrderedDict<std::string, Tensor>& tensors) {
+  for (const auto& item : tensors) {
+    insert(item.key(), item.value());
+  }
+}
+std::vector<std::string> ParameterDictImpl::keys() const { return parameters_.keys(); }
+std::vector<Tensor> ParameterDictImpl::values() const { return parameters_.values(); }
 void ParameterDictImpl::pretty_print(std::ostream& stream) const {
   stream << "torch::nn::ParameterDict";
   print_parameters(stream, parameters_);

@@ -23,6 +23,7 @@ namespace rushlight::optim {
   }
 
 #define RL_OPTIMIZER(Name)                                                             \
+  template class OptimizerCloneableOptions<Name##Options>;                             \
   Name::Name(std::vector<Tensor> params, Name##Options defaults)                       \
       : Name(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(params))}, \
              std::move(defaults)) {}                                                   \

@@ -17,16 +17,8 @@ class RL_API SequentialImpl : public Cloneable<SequentialImpl> {
   explicit SequentialImpl(M&&... modules) {
     (push_back(std::forward<M>(modules)), ...);
   }
-  explicit SequentialImpl(OrderedDict<std::string, AnyModule>&& modules) {
-    for (auto& item : modules) {
-      push_back(item.key(), std::move(item.value()));
-    }
-  }
-  explicit SequentialImpl(std::initializer_list<NamedAnyModule> modules) {
-    for (const NamedAnyModule& m : modules) {
-      push_back(m.name(), m.module());
-    }
-  }
+  explicit SequentialImpl(OrderedDict<std::string, AnyModule>&& modules);
+  explicit SequentialImpl(std::initializer_list<NamedAnyModule> modules);
   std::shared_ptr<Module> clone(const std::optional<Device>& device = {}) const override;
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
@@ -173,13 +165,8 @@ class RL_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
  public:
   using Modules = OrderedDict<std::string, std::shared_ptr<Module>>;
   ModuleDictImpl() = default;
-  explicit ModuleDictImpl(
-      const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& list) {
-    for (const auto& [name, module] : list) {
-      insert(name, module);
-    }
-  }
-  explicit ModuleDictImpl(const Modules& modules) { update(modules); }
+  explicit ModuleDictImpl(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& list);
+  explicit ModuleDictImpl(const Modules& modules);
   std::shared_ptr<Module> clone(const std::optional<Device>& device = {}) const override;
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
@@ -202,11 +189,9 @@ class RL_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   void clear() { children_.clear(); }
   size_t size() const noexcept { return children_.size(); }
   bool empty() const noexcept { return children_.is_empty(); }
-  std::vector<std::string> keys() const { return children_.keys(); }
-  std::vector<std::shared_ptr<Module>> values() const { return children_.values(); }
-  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const {
-    return children_.pairs();
-  }
+  std::vector<std::string> keys() const;
+  std::vector<std::shared_ptr<Module>> values() const;
+  std::vector<std::pair<std::string, std::shared_ptr<Module>>> items() const;
   Modules::ConstIterator begin() const { return children_.begin(); }
   Modules::ConstIterator end() const { return children_.end(); }
 };
@@ -242,11 +227,7 @@ RL_MODULE(ParameterList);
 class RL_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
  public:
   ParameterDictImpl() = default;
-  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& tensors) {
-    for (const auto& item : tensors) {
-      insert(item.key(), item.value());
-    }
-  }
+  explicit ParameterDictImpl(const OrderedDict<std::string, Tensor>& tensors);
   void reset() override {}
   void pretty_print(std::ostream& stream) const override;
   Tensor& insert(const std::string& name, const Tensor& tensor) {
@@ -257,8 +238,8 @@ class RL_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   bool contains(const std::string& name) const { return parameters_.contains(name); }
   Tensor pop(const std::string& name);
   void clear() { parameters_.clear(); }
-  std::vector<std::string> keys() const { return parameters_.keys(); }
-  std::vector<Tensor> values() const { return parameters_.values(); }
+  std::vector<std::string> keys() const;
+  std::vector<Tensor> values() const;
   size_t size() const noexcept { return parameters_.size(); }
   bool empty() const noexcept { return size() == 0; }
 };

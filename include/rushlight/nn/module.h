@@ -206,6 +206,7 @@ template <class Contained>
 class ModuleHolder : public HolderBase {
  public:
   using ContainedType = Contained;
+  using Impl = Contained;
   ModuleHolder() : HolderBase(std::make_shared<Contained>()) {}
   ModuleHolder(std::nullptr_t) {}
   ModuleHolder(std::shared_ptr<Contained> module) : HolderBase(std::move(module)) {}
@@ -262,9 +263,10 @@ serialize::InputArchive& operator>>(serialize::InputArchive& archive, ModuleHold
   }
 // TORCH_MODULE(Net): class Net, the holder of NetImpl.
 #define TORCH_MODULE(Name) TORCH_MODULE_IMPL(Name, Name##Impl)
-// The same for modules of the library, whose copying is compiled there.
+// The same for modules of the library, whose copying is compiled there, and whose holders the
+// compiler makes only where a program names them.
 #define RL_MODULE(Name)                        \
   extern template class Cloneable<Name##Impl>; \
-  TORCH_MODULE(Name)
+  using Name = ModuleHolder<Name##Impl>
 // Defaults of forward's arguments are seen without being told.
 #define FORWARD_HAS_DEFAULT_ARGS(...)

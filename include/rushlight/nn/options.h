@@ -10,16 +10,16 @@
 #include <rushlight/tensor.h>
 
 // An option: a setter that can be chained, getters, and the value (behind this: `= default;`).
-#define TORCH_ARG(T, name)                  \
- public:                                    \
-  auto name(T value) -> decltype(*this) {   \
-    this->name##_ = std::move(value);       \
-    return *this;                           \
-  }                                         \
-  const T& name() const { return name##_; } \
-  T& name() { return name##_; }             \
-                                            \
- private:                                   \
+#define TORCH_ARG(T, name)                   \
+ public:                                     \
+  auto name(T value) -> decltype(*this) {    \
+    this->name##_ = static_cast<T&&>(value); \
+    return *this;                            \
+  }                                          \
+  const T& name() const { return name##_; }  \
+  T& name() { return name##_; }              \
+                                             \
+ private:                                    \
   T name##_
 
 namespace rushlight {
