@@ -7,10 +7,23 @@ namespace {
 
 torch::Tensor unit() { return torch::eye(3, {}, torch::kFloat64); }
 
+// A build without OpenBLAS says what it lacks.
+bool has_lapack() {
+  try {
+    torch::linalg::svd(unit());
+    return true;
+  } catch (const torch::Error& error) {
+    CHECK(std::string(error.what()).find("this build of rushlight has none") != std::string::npos);
+    return false;
+  }
+}
+
 RL_TEST(linalg) {
   const torch::Tensor a = torch::randn({3, 3}).to(torch::kFloat64) + 3 * unit();
-  const auto [u, s, vh] = torch::linalg::svd(a, false);
-  CHECK(torch::allclose((u * s).matmul(vh), a));
+  if (has_lapack()) {
+    const auto [u, s, vh] = torch::linalg::svd(a, false);
+    CHECK(torch::allclose((u * s).matmul(vh), a));
+  }
   CHECK(torch::allclose(torch::linalg::inv(a).matmul(a), unit()));
   CHECK(torch::allclose(torch::linalg::solve(a, a), unit()));
   CHECK_THROWS(torch::LinAlgError, "input matrix is singular",
