@@ -65,6 +65,34 @@ class DeviceGuard {
 };
 using OptionalDeviceGuard = DeviceGuard;
 
+// What elements of a dtype are computed in.
+template <class T>
+struct OpMathType {
+  using type = std::conditional_t<is_small_float_v<T>, float, T>;
+};
+template <>
+struct OpMathType<complex<Half>> {
+  using type = complex<float>;
+};
+template <class T>
+using opmath_type = typename OpMathType<T>::type;
+
+// Floats of 16 bits and less compute in float and are rounded when they are assigned.
+#define RL_ASSIGNED(op)                                              \
+  template <class T, std::enable_if_t<is_small_float_v<T>, int> = 0> \
+  T& operator op## = (T & a, float b) {                              \
+    return a = static_cast<T>(static_cast<float>(a) op b);           \
+  }
+RL_ASSIGNED(+)
+RL_ASSIGNED(-)
+RL_ASSIGNED(*)
+RL_ASSIGNED(/)
+#undef RL_ASSIGNED
+
+namespace internal {
+inline constexpr int64_t GRAIN_SIZE = 32768;  // of parallel_for, where an element is a few steps
+}  // namespace internal
+
 template <class Ignored = void>
 Generator make_generator(uint64_t seed) {
   Generator g{Device(kCPU)};

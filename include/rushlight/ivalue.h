@@ -85,6 +85,8 @@ RL_API const std::string& class_name_of(const std::type_info& type);
 // ---- the value ----
 
 class IValue;
+template <class T>
+class List;
 // For each type of C++ that a value may be: type(), box(T), get(IValue).
 template <class T, class = void>
 struct TypeOf;
@@ -144,6 +146,11 @@ class RL_API IValue {
   std::vector<double> toDoubleVector() const;
   std::vector<int64_t> toIntVector() const;
   Items toListRef() const;  // the items of any list
+  List<Tensor> toTensorList() const;
+  List<double> toDoubleList() const;
+  List<int64_t> toIntList() const;
+  List<bool> toBoolList() const;
+  List<IValue> toList() const;
   intrusive_ptr<ivalue::Tuple> toTuple() const;
   const std::shared_ptr<Items>& items() const;  // of a list or tuple that is not plain
   const std::shared_ptr<ivalue::DictItems>& dict_items() const;

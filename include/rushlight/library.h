@@ -220,6 +220,24 @@ struct LibraryInit {
   }
 };
 
+// Ops as programs named them before TORCH_LIBRARY:
+// static auto registry = RegisterOperators().op("namespace::name", f);
+class RegisterOperators {
+ public:
+  RegisterOperators() = default;
+  RegisterOperators(const std::string& schema, const CppFunction& function) {
+    op(schema, function);
+  }
+  // The name with its namespace alone, or with a schema.
+  RegisterOperators& op(const std::string& schema, const CppFunction& function) {
+    const size_t colons = schema.find("::");
+    RL_CHECK(colons != std::string::npos, "the schema '", schema, "' names no namespace");
+    Library library(Library::FRAGMENT, schema.substr(0, colons), std::nullopt);
+    library.def(schema, function);
+    return *this;
+  }
+};
+
 // Within it ops are not recorded, and an op's function for autograd is passed over.
 class RL_API AutoDispatchBelowADInplaceOrView {
  public:

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <unordered_set>
 
 #include <rushlight/archive.h>
 #include <rushlight/chunks.h>

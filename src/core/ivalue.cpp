@@ -153,6 +153,11 @@ std::vector<Tensor> IValue::toTensorVector() const {
 std::vector<double> IValue::toDoubleVector() const {
   return is_plain() ? value_.get<std::vector<double>>() : all_of<double>(*this);
 }
+List<Tensor> IValue::toTensorList() const { return to<List<Tensor>>(); }
+List<double> IValue::toDoubleList() const { return to<List<double>>(); }
+List<int64_t> IValue::toIntList() const { return to<List<int64_t>>(); }
+List<bool> IValue::toBoolList() const { return to<List<bool>>(); }
+List<IValue> IValue::toList() const { return to<List<IValue>>(); }
 std::vector<int64_t> IValue::toIntVector() const {
   if (!is_plain()) {
     return all_of<int64_t>(*this);

@@ -175,3 +175,22 @@ TORCH_LIBRARY_FRAGMENT(twin, m) {
 TORCH_LIBRARY_IMPL(_, TESTING_ONLY_GenericMode, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&watch>());
 }
+
+// The older way to name ops, and what kernels of that age use.
+static auto older = torch::RegisterOperators()
+                        .op("older::count", [] { return int64_t(3); })
+                        .op("older::halved(Tensor x, int[] sizes) -> Tensor",
+                            [](at::Tensor x, std::vector<int64_t> sizes) {
+                              const c10::IValue list(sizes);
+                              at::Tensor out = x.contiguous().clone();
+                              AT_DISPATCH_FLOATING_TYPES_AND_HALF(out.scalar_type(), "halved", [&] {
+                                using wide = at::opmath_type<scalar_t>;
+                                static_assert(sizeof(wide) >= 4);
+                                for (int64_t i = 0; i < out.numel(); i++) {
+                                  scalar_t& element = out.data_ptr<scalar_t>()[i];
+                                  element += element;
+                                  element /= static_cast<wide>(4);
+                                }
+                              });
+                              return out.reshape(list.toIntList().vec());
+                            });

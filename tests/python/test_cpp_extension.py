@@ -119,6 +119,7 @@ def test_headers_by_the_names_of_their_parts(tmp_path):
     source = """
     #include <ATen/ATen.h>
     #include <ATen/Dispatch.h>
+    #include <ATen/OpMathType.h>
     #include <ATen/Operators.h>
     #include <ATen/Parallel.h>
     #include <c10/core/ScalarType.h>

@@ -42,6 +42,13 @@ def test_ops_of_a_library(twin):
     assert twin.scaled.more(x, [2.0, 3.0]).tolist() == [0, 5, 10]
 
 
+def test_ops_by_the_older_way(twin):
+    assert torch.ops.older.count() == 3
+    for dtype in (torch.float64, torch.float32, torch.float16):
+        x = torch.arange(4, dtype=dtype)
+        assert torch.ops.older.halved(x, [2, 2]).tolist() == [[0, 0.5], [1, 1.5]]
+
+
 def test_what_is_written_and_what_differs(twin):
     x = torch.zeros(2)
     twin.fill_(x, value=3.0)
