@@ -82,7 +82,8 @@ Value to_value(PyObject* o, const Place& place) {
       if (is_tensor(o)) {
         return Value(unwrap(o));
       }
-      if (place.type.number && is_number(o)) {
+      // To any op, for derivatives take logarithms of bases, and `from_value` shows modes numbers.
+      if (is_number(o)) {
         return Value(make_number(to_scalar(o)));
       }
       break;
@@ -220,16 +221,6 @@ PyObject* from_results(const std::vector<Value>& results) {
   return out.release();
 }
 
-namespace {
-
-// A number comes as one where the schema takes one, else as the tensor that it is to the op.
-PyObject* argument_object(const ArgInfo& argument, const Value& value) {
-  const bool tensor = argument.type.base == BaseType::Tensor && !argument.type.number;
-  return tensor && value.is<Tensor>() ? wrap(value.get<Tensor>()) : from_value(value);
-}
-
-}  // namespace
-
 PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
   size_t positional = 0;
   while (positional < arguments.size() && !op.arguments[positional].keyword_only) {
@@ -242,12 +233,11 @@ PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
   PythonCall out = {Object::check(PyTuple_New(static_cast<Py_ssize_t>(shown))),
                     Object::check(PyDict_New())};
   for (size_t i = 0; i < shown; i++) {
-    PyTuple_SET_ITEM(out.args.get(), static_cast<Py_ssize_t>(i),
-                     check(argument_object(op.arguments[i], arguments[i])));
+    PyTuple_SET_ITEM(out.args.get(), static_cast<Py_ssize_t>(i), check(from_value(arguments[i])));
   }
   for (size_t i = positional; i < arguments.size(); i++) {
     if (!is_default(op.arguments[i], arguments[i])) {
-      const Object value = Object::check(argument_object(op.arguments[i], arguments[i]));
+      const Object value = Object::check(from_value(arguments[i]));
       check(PyDict_SetItemString(out.kwargs.get(), op.arguments[i].name, value.get()));
     }
   }
@@ -258,6 +248,8 @@ std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned) {
   const auto checked = [&](PyObject* o, const ResultInfo& result) {
     RL_CHECK_TYPE(o != Py_None || result.type.base != BaseType::Tensor, "__torch_dispatch__ of ",
                   op.name, " must return a ", type_text(result.type), ", but got None");
+    RL_CHECK_TYPE(result.type.base != BaseType::Tensor || !is_number(o), "__torch_dispatch__ of ",
+                  op.name, " must return a ", type_text(result.type), ", but got ", type_name(o));
     return to_value(o, op, result.type, "result");
   };
   std::vector<Value> out;

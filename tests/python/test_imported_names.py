@@ -22,7 +22,7 @@ from rushlight import nn
         lambda: torch.quantization.MinMaxObserver(),
         lambda: torch._C.Graph(),
         lambda: torch.distributed.rpc.rpc_sync("w", abs),
-        lambda: torch.distributed.tensor.experimental.local_map(abs),
+        lambda: torch.distributed.tensor.experimental.context_parallel(),
     ],
 )
 def test_what_is_not_there_says_so_when_it_is_called(call):
@@ -224,7 +224,6 @@ def test_placements_of_spread_tensors():
 @pytest.mark.parametrize(
     "path",
     [
-        "tensor._utils.compute_local_shape_and_global_offset",
         "checkpoint.hf_storage.HuggingFaceStorageReader",
         "checkpoint.hf_storage.HuggingFaceStorageWriter",
     ],

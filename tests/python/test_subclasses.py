@@ -403,7 +403,7 @@ def test_questions_are_ops_of_plain_tensors_too():
 
 
 def test_numbers_under_a_mode():
-    """A number comes as one where the schema takes one, as a tensor elsewhere, and ops take both back."""
+    """A number beside a tensor comes as one, and ops take it back."""
     seen = []
 
     class Passed(TorchDispatchMode):

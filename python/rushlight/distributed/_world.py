@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
+import time
 import warnings
 from collections import Counter
 from datetime import timedelta
@@ -293,7 +294,12 @@ def _make_group(ranks, rank, backend, store, name, timeout, options, description
         if several and not is_backend_available(engine):
             continue  # serves devices that this machine does not have
         place = _types.PrefixStore(f"{device}/", prefix)
-        made = _make_engine(engine, place, rank, size, timeout, options, ranks)
+        try:
+            made = _make_engine(engine, place, rank, size, timeout, options, ranks)
+        except _types.DistBackendError as error:
+            if "did not come" in str(error):
+                raise
+            raise _types.DistBackendError(f"{error}{_absent(prefix, rank, ranks)}") from error
         if engine == Backend.GLOO and _kinds.get_debug_level() == _kinds.DebugLevel.DETAIL:
             made = CheckedGroup(made, place)
         engines[engine] = made
@@ -315,16 +321,31 @@ def _make_group(ranks, rank, backend, store, name, timeout, options, description
     _pg_names[pg] = name
     _pg_configs[pg] = config
     _pg_group_ranks[pg] = {global_rank: i for i, global_rank in enumerate(ranks)}
-    _arrived(prefix, size, timeout)
+    _arrived(prefix, rank, ranks, timeout)
     return pg
 
 
-def _arrived(store, size, timeout):
+def _arrived(store, rank, ranks, timeout):
     """Wait until all have connected."""
-    if store.add("arrived", 1) == size:
+    store.set(f"here/{rank}", "")
+    if store.add("arrived", 1) == len(ranks):
         store.set("all", "")
-    else:
+        return
+    try:
         store.wait(["all"], timeout)
+    except _types.DistStoreError as error:
+        raise _types.DistStoreError(f"{error}{_absent(store, rank, ranks)}") from error
+
+
+def _absent(store, rank, ranks):
+    """Names the ranks that have not connected and do not say, as this one does, that they fail."""
+    store.set(f"here/{rank}", "")
+    deadline = time.monotonic() + 0.5
+    missing = list(range(len(ranks)))
+    while missing and time.monotonic() < deadline:
+        missing = [r for r in missing if not store.check([f"here/{r}"])]
+        time.sleep(0.02)
+    return "".join(f": rank {ranks[r]} did not come" for r in missing)
 
 
 def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, logging_interval=None):

@@ -29,7 +29,8 @@ std::string without_place(const std::string& why) {
 // A store of ours in the hands of Gloo.
 class GlooStore : public gloo::rendezvous::Store {
  public:
-  explicit GlooStore(std::shared_ptr<distributed::Store> store) : store_(std::move(store)) {}
+  GlooStore(std::shared_ptr<distributed::Store> store, Milliseconds timeout)
+      : store_(std::move(store)), timeout_(timeout) {}
   void set(const std::string& key, const std::vector<char>& data) override {
     store_->set(key, std::string(data.begin(), data.end()));
   }
@@ -41,12 +42,13 @@ class GlooStore : public gloo::rendezvous::Store {
     store_->wait(keys, store_->timeout());
   }
   void wait(const std::vector<std::string>& keys,
-            const std::chrono::milliseconds& timeout) override {
-    store_->wait(keys, timeout);
+            const std::chrono::milliseconds& /*timeout*/) override {
+    store_->wait(keys, timeout_);
   }
 
  private:
   std::shared_ptr<distributed::Store> store_;
+  Milliseconds timeout_;
 };
 
 // Those who wait now, for `abort` to wake.
@@ -179,11 +181,13 @@ std::shared_ptr<Backend> make(const BackendOptions& options) {
   try {
     auto device = device_for(options);
     auto context = std::make_shared<gloo::rendezvous::Context>(options.rank, options.size);
-    context->setTimeout(options.timeout);
-    GlooStore store(options.store);
+    // Connecting may take five times as long as what Gloo is told, so it is told a fifth.
+    context->setTimeout(std::max(options.timeout / 5, Milliseconds(1)));
+    GlooStore store(options.store, options.timeout);
     if (options.size > 1) {
       context->connectFullMesh(store, device);
     }
+    context->setTimeout(options.timeout);
     return make_message_backend(options.rank, options.size, std::make_unique<GlooChannel>(context),
                                 options.store);
   } catch (const std::exception& e) {

@@ -254,21 +254,6 @@ class DTensor(Tensor):
         whole = self.redistribute(placements=replicated(self.device_mesh))
         return whole.to_local(grad_placements=grad_placements)
 
-    def __create_chunk_list__(self):
-        """The piece here, as checkpoints name it."""
-        from rushlight.distributed.checkpoint.planner_helpers import (
-            _create_chunk_from_dtensor,
-        )
-
-        return [_create_chunk_from_dtensor(self)]
-
-    def __create_write_items__(self, fqn, object):
-        from rushlight.distributed.checkpoint.planner_helpers import (
-            _create_write_items_for_dtensor,
-        )
-
-        return [_create_write_items_for_dtensor(fqn, object)]
-
 
 class _GradPlaced(Function):
     """The same tensor; its gradient is brought to other placements."""
