@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +110,43 @@ def test_module_of_pybind11(tmp_path):
     assert x.grad.tolist() == [3, 3]
     counter = module.Counter(1)
     assert [counter.next(x)[0].item() for _ in range(2)] == [2, 3]
+    with pytest.raises(RuntimeError, match="nothing to add"):
+        module.total([])
+    with pytest.raises(TypeError):
+        module.total([1])
+
+
+def test_module_of_nanobind(tmp_path):
+    nanobind = pytest.importorskip("nanobind")
+    source = tmp_path / "bound_by_nanobind.cpp"
+    source.write_text("""
+    #include <torch/nanobind.h>
+    #include <nanobind/stl/vector.h>
+    namespace nb = nanobind;
+
+    torch::Tensor total(const std::vector<torch::Tensor>& list) {
+      TORCH_CHECK(!list.empty(), "nothing to add");
+      torch::Tensor out = list[0].clone();
+      for (size_t i = 1; i < list.size(); i++) out += list[i];
+      return out;
+    }
+    NB_MODULE(TORCH_EXTENSION_NAME, m) {
+      m.def("total", &total, nb::arg("list"));
+      m.def("same", [](torch::Tensor x) { return x; });
+    }
+    """)
+    folder = Path(nanobind.__file__).parent
+    module = cpp_extension.load(
+        "bound_by_nanobind",
+        [str(source), str(folder / "src" / "nb_combined.cpp")],
+        extra_include_paths=[nanobind.include_dir(), str(folder / "ext/robin_map/include")],
+        extra_cflags=["-O0", "-fno-strict-aliasing"],
+        build_directory=str(tmp_path),
+    )
+    x = torch.ones(2, requires_grad=True)
+    module.total([x, x]).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2, 2]
+    assert module.same(x) is x
     with pytest.raises(RuntimeError, match="nothing to add"):
         module.total([])
     with pytest.raises(TypeError):
