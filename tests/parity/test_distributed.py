@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-PROGRAM = Path(__file__).with_name("distributed_program.py")
+PROGRAM = Path(__file__).parent / "programs" / "distributed.py"
 RANKS = 4
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
+from rushlight.distributed._cuts import cut_order
 from rushlight.distributed._shard.sharded_tensor import ShardedTensor
 from rushlight.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
@@ -52,8 +53,6 @@ def _create_chunk_from_tensor(tensor) -> ChunkStorageMetadata:
 
 def _create_chunk_from_dtensor(tensor) -> ChunkStorageMetadata:
     """This process's box: along each dimension of the mesh a cut into equal rows, rest last."""
-    from rushlight.distributed.tensor._spec import cut_order
-
     sizes, offsets = list(tensor.shape), [0] * tensor.dim()
     mesh = tensor.device_mesh
     for mesh_dim in cut_order(tensor.placements):

@@ -302,7 +302,7 @@ def _class_of(kind: type) -> type:
 
     def applied(self, *args, **kwargs):
         fully_shard.state(self).reshard()
-        return kind._apply(self, *args, **kwargs)  # type: ignore[attr-defined]
+        return kind._apply(self, *args, **kwargs)
 
     own = {"__deepcopy__": _no_copies, "_apply": applied, "__new__": FSDPModule.__new__}
     # Behind the module's class: before it, the layout of objects would be another.

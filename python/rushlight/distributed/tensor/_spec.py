@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import rushlight
+from rushlight.distributed._cuts import cut_order
 from rushlight.distributed.device_mesh import DeviceMesh
 from rushlight.distributed.tensor.placement_types import (
     Partial,
@@ -129,22 +130,6 @@ def normalize_placements(placements, mesh: DeviceMesh, ndim: int, default) -> tu
                     f"dimensions of the mesh make, which is {pieces}"
                 )
     return tuple(result)
-
-
-def cut_order(placements) -> list[int]:
-    """The mesh dimensions in the order in which they cut a tensor.
-
-    That is their own, but a strided cut comes after those later ones that cut the same dimension.
-    """
-    order = list(range(len(placements)))
-    for i in reversed(order.copy()):
-        placement = placements[i]
-        if isinstance(placement, _StridedShard):
-            same = [j for j in order if j > i and placements[j].is_shard(placement.dim)]
-            if same:
-                order.remove(i)
-                order.insert(max(map(order.index, same)) + 1, i)
-    return order
 
 
 def local_shape_and_offset(shape, mesh: DeviceMesh, placements, coordinate=None):
