@@ -363,8 +363,10 @@ op("sinc(Tensor self) -> Tensor", **_complex, grad={"self": "sinc_backward(grad,
    ref="numpy.sinc",
    doc="sin(pi self) / (pi self), 1 at 0.")
 composite("deg2rad(Tensor self) -> Tensor", variants="function method out", ref="numpy.deg2rad",
+          sparse="values",
           doc="Degrees to radians.")
 composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref="numpy.rad2deg",
+          sparse="values",
           doc="Radians to degrees.")
 
 # ---- error function and its like ----
@@ -443,7 +445,7 @@ op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=
    doc="`nan_to_num` of floating-point numbers.", own=True)
 composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
           "Tensor", variants="function method out",
-          ref="numpy.nan_to_num",
+          ref="numpy.nan_to_num", sparse="values",
           doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.")
 composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) "
           "-> Tensor(a!)",
@@ -787,7 +789,8 @@ for _alias, _name in {
                       "arccosh": "acosh",
     "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
 }.items():
-    composite(f"{_alias}(Tensor self) -> Tensor", variants="function method out", doc=f"`{_name}`.")
+    composite(f"{_alias}(Tensor self) -> Tensor", variants="function method out",
+              sparse=None if _name in ("acos", "acosh") else "values", doc=f"`{_name}`.")
     composite(f"{_alias}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
               doc=f"`{_name}_`.")
 for _alias, _name in {

@@ -401,3 +401,39 @@ def test_gradcheck_finds_wrong_gradients_of_sparse_tensors(name, fast):
     assert torch.autograd.gradcheck(_EntriesAlone.apply, (x,), masked=True, fast_mode=fast)
     with pytest.raises(RuntimeError, match="Jacobian mismatch"):
         torch.autograd.gradcheck(_EntriesAlone.apply, (x,), masked=False, fast_mode=fast)
+
+
+@pytest.mark.parametrize("name", _LAYOUTS)
+def test_products_keep_entries_that_are_zero(name):
+    """Second gradients at entries of 0 are there, a block of them and a batch, too."""
+    dense = torch.tensor([[0, 1.0, 0, 0], [2, 0, 0, 3]], dtype=torch.float64)
+    other = torch.tensor([[4.0, 0, 5, 6], [0, 7, 8, 9]], dtype=torch.float64, requires_grad=True)
+    x = _of_layout(dense, name)
+    assert torch.autograd.gradgradcheck(lambda x: x * x, (x,))
+    assert torch.autograd.gradcheck(lambda x, y: x * y, (x, other), masked=True)
+    assert torch.equal((x * other).to_dense(), dense * other)
+    assert (x * other).values().shape == x.values().shape if name != "coo" else True
+    if name != "coo":
+        batch = _of_layout(torch.stack((dense, dense)), name)
+        assert torch.equal((batch * other).to_dense(), torch.stack((dense, dense)) * other)
+        assert torch.equal((batch * batch).to_dense(), torch.stack((dense, dense)) ** 2)
+
+
+@pytest.mark.parametrize("name", _LAYOUTS)
+def test_strided_tensors_times_sparse_ones_in_place(name):
+    dense = torch.tensor([[0, 1.0], [2, 0]])
+    s = _of_layout(dense, name).detach()
+    t = torch.tensor([[3.0, 4], [5, 6]])
+    assert t.mul_(s) is t and torch.equal(t, torch.tensor([[0, 4.0], [10, 0]]))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.ones(2, 2, dtype=torch.int64).mul_(s)
+
+
+@pytest.mark.parametrize("op", ["arcsin", "negative", "deg2rad", "rad2deg", "nan_to_num", "fix"])
+def test_other_names_fill_sparse_outputs(op):
+    dense = torch.tensor([[0, 0.5], [-1, 0]])
+    s, f = dense.to_sparse(), getattr(torch, op)
+    out = torch.zeros(2, 2).to_sparse()
+    assert f(s, out=out) is out
+    assert torch.equal(out.to_dense(), f(dense)) and torch.equal(f(s).to_dense(), f(dense))
+    assert torch.equal(getattr(s.clone(), op + "_")().to_dense(), f(dense))

@@ -19,12 +19,24 @@ void check_sizes(const char* op, const Tensor& self, const Tensor& other) {
            " != ", other.sizes());
 }
 
+// Compressed tensors with entries at the same places.
+bool same_places(const Tensor& a, const Tensor& b) {
+  const SparseTensor& p = parts(a);
+  const SparseTensor& q = parts(b);
+  return p.layout() == q.layout() && p.values().sizes() == q.values().sizes() &&
+         p.first().equal(q.first().to(p.first().dtype())) &&
+         p.second().equal(q.second().to(p.second().dtype()));
+}
+
 // Sum of two of one layout; entries stand beside each other, uncoalesced.
 Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   check_sizes("add", self, other);
   RL_CHECK(layout_of(self) == layout_of(other), "add(sparse, sparse): layouts ",
            printed(layout_of(self)), " and ", printed(layout_of(other)), " are not the same");
   if (!is_coo(self)) {
+    if (same_places(self, other)) {
+      return with_values(self, rushlight::add(values_of(self), values_of(other), alpha));
+    }
     const Tensor sum = rushlight::coalesce(add_sparse(as_coo(self), as_coo(other), alpha));
     return as_layout(sum, layout_of(self), self);
   }
@@ -76,6 +88,9 @@ Tensor add_to_dense(const Tensor& dense, const Tensor& sparse, const Scalar& alp
 Tensor mul_sparse(const Tensor& self, const Tensor& other) {
   check_sizes("mul", self, other);
   if (!is_coo(self)) {
+    if (same_places(self, other)) {
+      return with_values(self, values_of(self) * values_of(other));
+    }
     return as_layout(mul_sparse(as_coo(self), as_coo(other)), layout_of(self), self);
   }
   const Tensor a = as_coo(self);
@@ -107,11 +122,12 @@ Tensor with_dense(const Tensor& sparse, const Tensor& dense, const F& f) {
     const Tensor pattern = unique_where_recorded(sparse);
     return with_values(pattern, f(values_of(pattern), dense));
   }
-  if (!is_coo(sparse)) {
-    return as_layout(with_dense(as_coo(sparse), dense, f), layout_of(sparse), sparse);
-  }
   RL_CHECK(is_expandable_to(dense.sizes(), sparse.sizes()), "mul(sparse, dense): sizes ",
            sparse.sizes(), " and ", dense.sizes(), " do not match");
+  if (!is_coo(sparse)) {
+    const Tensor at = masked_like(dense.expand(sparse.sizes()), sparse);
+    return with_values(sparse, f(values_of(sparse), values_of(at)));
+  }
   const Tensor coo = sparse.requires_grad() ? as_coo(sparse) : sparse;
   const Tensor at = gathered(dense.expand(sparse.sizes()), parts(coo).first());
   return with_values(coo, f(values_of(coo), at));

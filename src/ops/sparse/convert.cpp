@@ -242,7 +242,8 @@ Tensor with_indices_as(const Tensor& t, const Tensor& model) {
                                             values_of(t), t.sizes(), true);
 }
 
-// The elements of a dense tensor where a compressed mask has entries, zeros too, in their order.
+}  // namespace
+
 Tensor masked_like(const Tensor& dense, const Tensor& mask) {
   const Tensor& old = parts(mask).values();
   const int64_t inner = dense_dims(mask);
@@ -264,8 +265,6 @@ Tensor masked_like(const Tensor& dense, const Tensor& mask) {
                      found.index_select(0, rushlight::argsort(order, /*stable=*/true, 0, false))
                          .reshape(old.sizes()));
 }
-
-}  // namespace
 
 }  // namespace sparse
 

@@ -171,7 +171,10 @@ void become(const char* op, const Tensor& self, Tensor result) {
     return;
   }
   if (!is_sparse(self)) {
-    RL_CHECK(!is_sparse(result), op, ": a strided tensor cannot become sparse in place");
+    RL_CHECK(result.sizes() == self.sizes(), op, ": output with shape ", self.sizes(),
+             " doesn't match the broadcast shape ", result.sizes());
+    RL_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", enum_name(result.dtype()),
+             " can't be cast to the desired output type ", enum_name(self.dtype()));
     self.copy_(result);
     return;
   }

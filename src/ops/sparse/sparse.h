@@ -27,6 +27,8 @@ Tensor make(Layout layout, const Tensor& first, const Tensor& second, const Tens
             IntArrayRef sizes, bool coalesced);
 Tensor make_coo(const Tensor& indices, const Tensor& values, IntArrayRef sizes, bool coalesced);
 Tensor with_values(const Tensor& pattern, const Tensor& values);  // in a tensor's own pattern
+// The elements of a dense tensor where a compressed mask has entries, zeros too, in their order.
+Tensor masked_like(const Tensor& dense, const Tensor& mask);
 Tensor values_of(const Tensor& t);  // recorded; of a coalesced one where it is COO
 Tensor as_coo(const Tensor& t);     // coalesced, of any tensor
 Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model);
