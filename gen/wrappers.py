@@ -468,6 +468,76 @@ def sparse_header(ops: list[Op]) -> str:
     return "\n".join([HEADER, *fill(SPARSE_H, functions=list(dict.fromkeys(functions))), ""])
 
 
+# ---- what Python that looks at ops is shown in the place of some ----
+
+
+PARTS = """
+namespace parts {
+
+$declared
+
+}  // namespace parts
+
+namespace {
+
+$functions
+
+using Table = std::unordered_map<const OpFunction*, PartsFunction>;
+PartsFunction found_in(const Table& table, const OpFunction& function) {
+  const auto found = table.find(&function);
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+PartsFunction parts_of(const OpFunction& function) {
+  static const Table known = {
+      $below
+  };
+  return found_in(known, function);
+}
+
+PartsFunction traced_as(const OpFunction& function) {
+  static const Table known = {
+      $above
+  };
+  return found_in(known, function);
+}
+"""
+
+
+def is_looked_through(op: Op) -> bool:
+    """Whether a trace shows what a composite is made of: those that aten lacks are the package's own business."""
+    functional = "functional" in op.forms and not op.has_options and not op.inplace_only
+    return op.traced == "body" or (op.kind == "composite" and op.own and functional)
+
+
+def parts_source(ops: list[Op]) -> str:
+    """What ops are composed of to Python code that looks at them below autograd, and above it."""
+    composed = [op for op in ops if op.parts]
+    written = [op for op in ops if op.traced not in ("", "body")]
+    head = "{} {}({})".format
+    results = {id(op): types.result_type(op.results) for op in ops}
+    functions = []
+    for op in written:
+        lines = [f"return {op.traced};"]
+        functions += block(head(results[id(op)], f"traced_{op.symbol}", types.parameters(op.args)), lines)
+
+    def row(op, function):
+        return f'{{find_op("{op.name}", "{schemas.registered(op, "functional")[0].overload}")->function, boxed<{function}>}},'
+
+    text = fill(
+        PARTS,
+        declared=[head(results[id(op)], op.symbol, types.parameters(op.args)) + ";" for op in composed],
+        functions=functions,
+        below=[row(op, f"parts::{op.symbol}") for op in composed],
+        above=[row(op, f"traced_{op.symbol}") for op in written]
+        + [row(op, f"composite::{op.symbol}") for op in ops if is_looked_through(op)],
+    )
+    includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "core/parts.h", "ops/wrappers.h"]
+    return source(includes, "rushlight", text)
+
+
 # ---- files ----
 
 
@@ -500,7 +570,11 @@ def wrappers_source(ops: list[Op]) -> str:
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    files = {"src/registry.cpp": registry(ops), "include/generated/sparse.h": sparse_header(ops)}
+    files = {
+        "src/registry.cpp": registry(ops),
+        "src/parts.cpp": parts_source(ops),
+        "include/generated/sparse.h": sparse_header(ops),
+    }
     for name, part in pieces(ops, OPS_PER_FILE, lambda op: op.family):
         files[f"src/ops_{name}.cpp"] = wrappers_source(part)
     return files

@@ -22,6 +22,8 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
               "joined(bias, "
               "0, batch), stride, padding, dilation, transposed, output_padding, groups * "
               "batch), 1, batch)"},
+   traced="_convolution(input, weight, bias, stride, padding, dilation, transposed, "
+          "output_padding, groups, false, false, true, true)",
    autocast={"accelerator": "lower"})
 _whole = ("(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
           "int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, "
@@ -52,11 +54,13 @@ for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
               f"Tensor",
               variants="function", functional=True,
               doc=f"Convolution over {_d} dimensions; input (N, C, ...) or (C, ...).",
+              traced="body",
               autocast="lower")
     composite(f"conv{_n}d.padding({_common}str padding='valid', int[{_n}] dilation=1, int "
               f"groups=1) -> Tensor",
               variants="function", functional=True,
               doc="The same with padding 'same' (at stride 1: the size stays) or 'valid' (none).",
+              traced="body",
               autocast="lower")
     _suffix = "" if _n == 1 else ".input"
     composite(f"conv_transpose{_n}d({_common}int[{_n}] padding=0, int[{_n}] output_padding=0, "
@@ -65,6 +69,7 @@ for _n, _d in ((1, "one"), (2, "two"), (3, "three")):
                          f"output_padding, groups, dilation)"],
               variants="function", functional=True,
               doc=f"Transposed convolution over {_d} dimensions.",
+              traced="body",
               autocast="lower")
 
 composite("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",

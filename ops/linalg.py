@@ -77,7 +77,7 @@ op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=cu
    doc="input @ weight.T + bias over the last dimension of input.",
    jvp={"input": "linear(input_t, weight)", "weight": "linear(input, weight_t)", "bias": "bias_t"},
    batch={"input": "leading", "": "batched_linear(input, weight, bias)"},
-   autocast="lower")
+   parts=True, autocast="lower")
 
 # ---- written over the others ----
 

@@ -166,7 +166,7 @@ ROWS = (
         "jit.script jit.trace jit.trace_module jit.freeze jit.optimize_for_inference",
         "",
         NO_EFFECT,
-        "there are no graphs yet; a warning says so",
+        "graphs are not compiled yet; a warning says so",
     ),
     Row("jit.ignore", "kwargs", NO_EFFECT, "the same"),
     Row(
@@ -176,14 +176,15 @@ ROWS = (
         NO_EFFECT,
         "nothing is compiled",
     ),
+    Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are taken apart"),
+    Row("jit._graph.Graph.find*", "recurse", NO_EFFECT, "nodes have no blocks"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
     Row(
-        "jit.is_scripting jit.is_tracing jit.onednn_fusion_enabled jit.strict_fusion.* "
-        "onnx.is_in_onnx_export",
+        "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.* onnx.is_in_onnx_export",
         "",
         FIXED,
-        "nothing is compiled, traced or exported",
+        "nothing is compiled or exported",
     ),
     # graphs
     Row("fx.graph.Graph.find_nodes", "sort", NO_EFFECT, "they are sorted anyway"),

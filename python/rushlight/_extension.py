@@ -5,23 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight import _refused
 from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight.futures import Future
 from rushlight.jit import ScriptFunction, ScriptModule, is_tracing
+from rushlight.jit._graph import Graph, Node, TensorType, Type, Value
+from rushlight.jit._trace import TracingState, state
 
-__all__ = ["Future", "PyTorchFileReader", "PyTorchFileWriter", "ScriptFunction", "ScriptModule"]
+__all__ = [
+    "Future",
+    "Graph",
+    "Node",
+    "PyTorchFileReader",
+    "PyTorchFileWriter",
+    "ScriptFunction",
+    "ScriptModule",
+    "TensorType",
+    "TracingState",
+    "Type",
+    "Value",
+]
 
 _is_tracing = is_tracing
 
-# What graphs of TorchScript are made of.
-_WHY = "it writes no graphs of TorchScript"
-Graph = _refused.kind("Graph", "torch._C", _WHY)
-Value = _refused.kind("Value", "torch._C", _WHY)
 
-
-def _get_tracing_state() -> None:
-    """What a running trace is at: None, as there is none."""
+def _get_tracing_state() -> TracingState | None:
+    """The trace that is being taken on this thread, or None."""
+    return state()
 
 
 def _get_accelerator(check: bool | None = None) -> Any:

@@ -6,6 +6,7 @@ What an op takes is data of the registry in C++ (`_C._op_schema`); nothing here 
 from __future__ import annotations
 
 import os
+import re
 import types
 from collections.abc import Callable
 from functools import cache
@@ -32,6 +33,12 @@ class Argument(NamedTuple):
     kwarg_only: bool = False
     alias_info: AliasInfo | None = None
     default: tuple = ()  # holds the default where there is one
+
+    @property
+    def N(self):
+        """Of int[2] the 2: one number stands for as many; None of all others."""
+        size = re.search(r"\[(\d+)\]", self.type)
+        return int(size[1]) if size is not None else None
 
     def has_default_value(self):
         """Whether it may be left out."""

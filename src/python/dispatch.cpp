@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/op_support.h"
+#include "core/parts.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/boxed.h"
@@ -42,6 +43,7 @@ class PythonSpecial final : public SpecialTensor {
   uint8_t asked = 0;                // a set of Asked
   Layout layout = Layout::Strided;  // of what it stands for
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override;
+  std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override;
   void want_memory() const override {
     RL_CHECK(has_memory_,
              "Cannot access data pointer of Tensor that doesn't have storage: it is a wrapper, "
@@ -112,6 +114,24 @@ std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Val
           str("Multiple dispatch failed for '", op.space, "::", op.name,
               "': __torch_dispatch__ of each of ", names, " returned NotImplemented"));
   });
+}
+
+// Whether a class among these has rules for whole ops, as PyTorch's nested tensors have.
+bool seen_whole(const Dispatched& found) {
+  static PyObject* const name = check(PyUnicode_InternFromString("_sees_whole_ops"));
+  return std::any_of(found.objects().begin(), found.objects().end(), [](const Object& o) {
+    return _PyType_Lookup(Py_TYPE(o.get()), name) == Py_True;
+  });
+}
+
+std::vector<Value> PythonSpecial::take(const OpFunction& function, std::vector<Value> arguments) {
+  if (const PartsFunction parts = parts_of(function)) {
+    const bool whole = in_python([&] { return seen_whole(Dispatched(arguments)); });
+    if (!whole) {
+      return parts(arguments);
+    }
+  }
+  return SpecialTensor::take(function, std::move(arguments));
 }
 
 PyObject* disabled(PyObject*, PyObject* args) {
@@ -217,6 +237,16 @@ class PythonMode final : public LowerMode {
   ~PythonMode() override { drop_reference(mode_); }
   PyObject* object() const { return mode_; }
 
+  // Parts of an op are seen one by one: the mode is back on the stack for them.
+  std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
+    const PartsFunction parts = parts_of(function);
+    if (parts == nullptr || in_python([&] { return seen_whole(Dispatched(arguments)); })) {
+      return LowerMode::take(function, std::move(arguments));
+    }
+    const ModeScope scope(*this, ModeScope::Level::Lower);
+    return parts(arguments);
+  }
+
  private:
   std::vector<Value> run(const OpInfo& op, const std::vector<Value>& arguments) override {
     return in_python([&]() -> std::vector<Value> {
@@ -279,6 +309,50 @@ PyObject* active_modes(PyObject*, PyObject*) {
   });
 }
 
+// What sees calls before autograd does, as the program wrote them: a function of the overload, its
+// arguments and its keywords, which runs the op.
+class PythonWatcher final : public Mode {
+ public:
+  explicit PythonWatcher(PyObject* function) : function_(function) {}
+  std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
+    if (const PartsFunction parts = traced_as(function)) {
+      const ModeScope scope(*this, ModeScope::Level::Upper);
+      return parts(arguments);
+    }
+    return Mode::take(function, std::move(arguments));
+  }
+  std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
+    return in_python([&] {
+      const PythonCall called = python_call(op, arguments);
+      const Object result = Object::check(PyObject_CallFunctionObjArgs(
+          function_, overload_object(op), called.args.get(), called.kwargs.get(), nullptr));
+      return dispatch_results(op, result.get());
+    });
+  }
+
+ private:
+  PyObject* function_;  // borrowed: it watches while watch_ops runs
+};
+
+// _watch_ops(function, watched): calls `watched()`, whose ops go to `function` first.
+PyObject* watch_ops(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject *function, *watched;
+    if (!PyArg_ParseTuple(args, "OO:_watch_ops", &function, &watched)) {
+      throw PythonError();
+    }
+    PythonWatcher watcher(function);
+    const ModeScope scope(watcher, ModeScope::Level::Upper);
+    return check(PyObject_CallNoArgs(watched));
+  });
+}
+
+// _is_number(tensor): whether it is a Python number on its way into an op.
+PyObject* is_number_on_its_way(PyObject*, PyObject* tensor) {
+  return guarded(
+      [&] { return PyBool_FromLong(unwrap(tensor).impl()->is_wrapped_number() ? 1 : 0); });
+}
+
 // Hides all modes of this thread, profilers too, until the matching call of show_modes.
 PyObject* hide_modes(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
@@ -299,6 +373,8 @@ PyMethodDef functions[] = {
     {"_push_torch_dispatch_mode", push_mode, METH_O, nullptr},
     {"_pop_torch_dispatch_mode", pop_mode, METH_O, nullptr},
     {"_torch_dispatch_modes", active_modes, METH_NOARGS, nullptr},
+    {"_is_number", is_number_on_its_way, METH_O, nullptr},
+    {"_watch_ops", watch_ops, METH_VARARGS, nullptr},
     {"_hide_dispatch_modes", hide_modes, METH_NOARGS, nullptr},
     {"_show_dispatch_modes", show_modes, METH_NOARGS, nullptr},
     {"_disabled_torch_dispatch_impl", disabled, METH_VARARGS, nullptr},

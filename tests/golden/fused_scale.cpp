@@ -148,6 +148,48 @@ ArrayRef<const OpInfo*> all_ops() {
 
 }  // namespace rushlight
 
+// ======== src/parts.cpp
+// Generated from the op table by `python -m gen`. Do not edit.
+
+#include <unordered_map>
+
+#include <rushlight/ops.h>
+
+#include "core/parts.h"
+#include "ops/wrappers.h"
+
+namespace rushlight {
+
+namespace parts {
+
+
+}  // namespace parts
+
+namespace {
+
+
+using Table = std::unordered_map<const OpFunction*, PartsFunction>;
+PartsFunction found_in(const Table& table, const OpFunction& function) {
+  const auto found = table.find(&function);
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+PartsFunction parts_of(const OpFunction& function) {
+  static const Table known = {
+  };
+  return found_in(known, function);
+}
+
+PartsFunction traced_as(const OpFunction& function) {
+  static const Table known = {
+  };
+  return found_in(known, function);
+}
+
+}  // namespace rushlight
+
 // ======== include/generated/sparse.h
 // Generated from the op table by `python -m gen`. Do not edit.
 

@@ -20,7 +20,6 @@ from rushlight import nn
         lambda: torch.onnx.ONNXProgram(),
         lambda: torch.ao.quantization.quantize_dynamic(nn.Linear(1, 1)),
         lambda: torch.quantization.MinMaxObserver(),
-        lambda: torch._C.Graph(),
         lambda: torch.distributed.rpc.rpc_sync("w", abs),
         lambda: torch.distributed.tensor.experimental.context_parallel(),
     ],

@@ -9,7 +9,7 @@ from typing import Dict, List, Optional, Tuple, Union
 import pytest
 
 import rushlight as torch
-from rushlight import jit, nn
+from rushlight import _C, jit, nn
 
 
 class Net(nn.Module):
@@ -160,6 +160,113 @@ def test_tasks_and_settings():
         assert jit.set_fusion_strategy([("STATIC", 2)]) == []
     jit.enable_onednn_fusion(True)
     assert not jit.onednn_fusion_enabled()
-    with pytest.raises(RuntimeError, match="symbolic_trace"):
-        jit._get_trace_graph(Net(), (torch.ones(1),))
     assert torch._C._get_tracing_state() is None and torch._C._is_tracing() is False
+
+
+# ---- graphs of what a program did ----
+
+
+class Traced(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+        self.linear = nn.Linear(4, 2)
+
+    def forward(self, image, more):
+        x = torch.relu(self.norm(self.conv(image)))
+        x = nn.functional.max_pool2d(x, 2).flatten(2).mean(-1)
+        first, second = self.linear(x).split(1, 1)
+        return {"sum": first + more["y"], "rest": [second]}
+
+
+def trace_of(*args, **kwargs):
+    return jit._get_trace_graph(Traced(), (torch.randn(2, 3, 6, 6), {"y": torch.ones(1)}), **kwargs)
+
+
+def test_a_trace_shows_ops_as_the_program_called_them():
+    graph, out = trace_of()
+    assert isinstance(graph, _C.Graph) and list(out) == ["sum", "rest"]
+    kinds = [n.kind() for n in graph.nodes() if n.kind() != "prim::Constant"]
+    assert [k for k in kinds if k != "prim::ListConstruct"] == [
+        "aten::_convolution",
+        "aten::add_",
+        "aten::batch_norm",
+        "aten::relu",
+        "aten::max_pool2d",
+        "aten::flatten",
+        "aten::mean",
+        "aten::linear",
+        "aten::split",
+        "prim::ListUnpack",
+        "aten::add",
+        "prim::TupleConstruct",
+    ]
+    names = [v.debugName() for v in graph.inputs()]
+    assert names[0] == "image" and len(names) == 2 + len(Traced().state_dict())
+    linear = graph.findNode("aten::linear")
+    assert [v.type().sizes() for v in linear.inputs()] == [[2, 4], [2, 4], [2]]
+    kind = linear.output().type()
+    assert kind.kind() == "TensorType" and kind.scalarType() == "Float" and kind.dim() == 2
+    assert kind.strides() == [2, 1] and linear.output().requires_grad()
+    assert linear.output().isCompleteTensor() and linear.output().node() is linear
+    assert [n.kind() for n, _ in linear.output().uses()] == ["aten::split"]
+    assert "test_jit" in graph.findNode("aten::relu").sourceRange()
+    pool = graph.findNode("aten::max_pool2d")
+    window = pool.inputsAt(1).node()
+    assert [v.toIValue() for v in window.inputs()] == [2, 2]  # one number stands for both
+    assert pool.inputsAt(1).type().str() == "int[]" and str(pool.inputsAt(5).type()) == "bool"
+    assert graph.outputs()[0].type().kind() == "TupleType"
+    assert "aten::_convolution(%image, %" in str(graph)
+
+
+def test_values_follow_tensors_through_ops_in_place():
+    def f(x):
+        y = x * 2
+        y.add_(1)
+        return y.t() + torch.ones(2, 2).t()
+
+    graph, _ = jit._get_trace_graph(f, torch.zeros(2, 2))
+    added = graph.findNode("aten::add_")
+    assert added.inputsAt(0).node().kind() == "aten::mul"
+    first, second = graph.findAllNodes("aten::t")
+    assert first.input().node() is added and second.input().node().kind() == "aten::ones"
+    written = torch.ones(3)
+    graph, _ = jit._get_trace_graph(lambda x: x + written, torch.zeros(3))
+    constant = graph.findNode("aten::add").inputsAt(1)
+    assert constant.toIValue() is written and constant.node().t("value") is written
+
+
+def test_scopes_are_what_hooks_push():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU()))
+    for name, module in net.named_modules():
+        module.register_forward_pre_hook(
+            lambda m, x, name=name: _C._get_tracing_state().push_scope(name)
+        )
+        module.register_forward_hook(lambda m, x, y: _C._get_tracing_state().pop_scope())
+    graph, _ = jit._get_trace_graph(net, torch.zeros(1, 2))
+    scopes = {n.kind(): n.scopeName() for n in graph.nodes()}
+    assert scopes == {"aten::linear": "/0", "aten::relu": "/1/1.0"}
+    assert _C._get_tracing_state() is None
+
+
+def test_a_trace_ends_and_says_that_it_runs():
+    said = []
+    jit._get_trace_graph(lambda x: (said.append(jit.is_tracing()), x)[1], torch.zeros(1))
+    assert said == [True] and not jit.is_tracing()
+    with pytest.raises(ZeroDivisionError):
+        jit._get_trace_graph(lambda x: x / (1 // 0), torch.zeros(1))
+    assert not jit.is_tracing() and _C._get_tracing_state() is None
+    with pytest.raises(RuntimeError, match="Only tuples, lists"):
+        jit._get_trace_graph(lambda x, n: x, (torch.zeros(1), object()))
+    with pytest.raises(NotImplementedError, match="in place"):
+        trace_of(_force_outplace=True)
+    x = torch.zeros(2)
+    _, out, before = jit._get_trace_graph(lambda x: x.add_(1), x, return_inputs=True)
+    assert out is x and before[0].tolist() == [0, 0]
+
+
+def test_what_is_recorded_keeps_its_gradients():
+    net, x = nn.Linear(3, 1), torch.randn(4, 3)
+    _, out = jit._get_trace_graph(net, x)
+    out.sum().backward()
+    assert torch.equal(net.weight.grad, x.sum(0, keepdim=True))

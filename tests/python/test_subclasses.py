@@ -419,3 +419,60 @@ def test_numbers_under_a_mode():
     want = torch.tensor([1.0, 2.0], requires_grad=True)
     (((1.0 / (want + 2)).pow(3) ** 2) + torch.pow(2, want) - (3 - want)).sum().backward()
     assert torch.equal(x.grad, want.grad)
+
+
+class Seen(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_python_below_autograd_sees_a_linear_layer_in_parts():
+    torch.manual_seed(0)
+    weight, bias = torch.randn(3, 4, requires_grad=True), torch.randn(3, requires_grad=True)
+    linear = torch.nn.functional.linear
+    for shape, names in (
+        ((2, 4), ["t", "addmm"]),
+        ((5, 2, 4), ["view", "t", "addmm", "view"]),
+        ((0, 2, 4), ["view", "t", "addmm", "view"]),
+        ((4,), ["t"]),
+    ):
+        x = torch.randn(*shape)
+        expected = linear(x, weight, bias)
+        gradients = torch.autograd.grad(expected.square().sum(), (weight, bias))
+        with Seen() as mode:
+            seen = linear(x, weight, bias)
+        assert mode.names[: len(names)] == names and "linear" not in mode.names
+        torch.testing.assert_close(seen, expected)
+        others = torch.autograd.grad(seen.square().sum(), (weight, bias))
+        torch.testing.assert_close(others, gradients)
+        Wrapper.seen.clear()
+        linear(Wrapper(x), weight, bias)
+        assert Wrapper.seen and not any("linear" in str(name) for name in Wrapper.seen)
+    with Seen() as mode:
+        linear(torch.randn(5, 2, 4), weight)
+    assert mode.names[1:] == ["t", "view", "mm", "view"]
+    with Seen() as mode, pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        linear(torch.randn(2, 5), weight, bias)
+
+
+def test_modes_within_modes_see_parts_in_turn():
+    weight = torch.randn(3, 4)
+    with Seen() as outer, Seen() as inner:
+        torch.nn.functional.linear(torch.ones(2, 4), weight)
+        with torch.utils._python_dispatch._disable_current_modes():
+            torch.nn.functional.linear(torch.ones(2, 4), weight)
+    assert outer.names == inner.names == ["ones", "t", "mm"]
+
+
+def test_a_class_with_rules_for_whole_ops_gets_them():
+    class Whole(Wrapper):
+        _sees_whole_ops = True
+
+    Wrapper.seen.clear()
+    torch.nn.functional.linear(Whole(torch.ones(2, 4)), torch.ones(3, 4))
+    assert ["linear" in str(name) for name in Wrapper.seen] == [True]

@@ -1,20 +1,23 @@
 """What programs say to TorchScript: marks on functions, and questions about where they run.
 
-There are no graphs yet: `script` and `trace` give back what they are given, with one warning, so
-that a program runs as it is written; files of TorchScript are neither written nor read.
+Nothing is compiled yet: `script` and `trace` give back what they are given, with one warning, so
+that a program runs as it is written; files of TorchScript are neither written nor read. What a
+program does can be recorded as a graph to look at (`_get_trace_graph`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import types
 import typing
 import warnings
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from rushlight import nn
+from rushlight import Tensor, nn
 from rushlight.futures import Future
+from rushlight.utils import _pytree
 
 __all__ = [
     "Attribute",
@@ -194,8 +197,9 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether a trace is being taken: never."""
-    return False
+    """Whether the ops of this thread are being recorded in a graph."""
+    trace = sys.modules.get("rushlight.jit._trace")
+    return trace is not None and trace.state() is not None
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -352,6 +356,38 @@ def onednn_fusion_enabled() -> bool:
     return False
 
 
-def _get_trace_graph(*args, **kwargs):
-    """Refused: nothing is traced yet."""
-    raise RuntimeError("rushlight traces no graphs yet; torch.fx.symbolic_trace writes some")
+def _get_trace_graph(
+    f: Callable,
+    args: Any = (),
+    kwargs: dict[str, Any] | None = None,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+    _return_inputs_states: bool = False,
+):
+    """The ops that a program calls, as a graph, and what it returns.
+
+    Args:
+        f: a module, whose parameters and buffers come into the graph after the arguments, or a
+            function.
+        args: its positional arguments: tensors, or containers of them.
+        kwargs: its keyword arguments.
+        strict: accepted: containers are taken apart.
+        _force_outplace: refused: nodes are the ops that ran.
+        return_inputs: give a copy of the arguments, too, as they were before it ran.
+        _return_inputs_states: give the arguments before and after it ran, too.
+    """
+    from rushlight.jit._trace import get_trace_graph
+
+    if _force_outplace:
+        raise NotImplementedError("_get_trace_graph(): ops in place stay what they are")
+    before = None
+    if return_inputs or _return_inputs_states:
+        given = args if _is(args, tuple) else (args,)
+        before = _pytree.tree_map_only(Tensor, lambda t: t.detach().clone(), given)
+    graph, outs = get_trace_graph(f, args, kwargs)
+    if return_inputs:
+        return graph, outs, before
+    if _return_inputs_states:
+        return graph, outs, (before, args)
+    return graph, outs

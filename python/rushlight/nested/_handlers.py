@@ -14,6 +14,7 @@ class Handled:
     """A tensor whose calls go to the rules, above autograd and below."""
 
     is_nested = True
+    _sees_whole_ops = True  # rules are of linear, not of what it is composed of
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):

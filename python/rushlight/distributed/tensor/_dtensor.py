@@ -81,6 +81,7 @@ class DTensor(Tensor):
     that needs others. Made by `distribute_tensor`, `DTensor.from_local` and the factories.
     """
 
+    _sees_whole_ops = True  # rules are of linear, not of what it is composed of
     _local_tensor: Tensor
     _spec: DTensorSpec
     _moved: bool  # a view that lies elsewhere than what it is a view of
