@@ -524,7 +524,8 @@ def parts_source(ops: list[Op]) -> str:
         functions += block(head(results[id(op)], f"traced_{op.symbol}", types.parameters(op.args)), lines)
 
     def row(op, function):
-        return f'{{find_op("{op.name}", "{schemas.registered(op, "functional")[0].overload}")->function, boxed<{function}>}},'
+        overload = schemas.registered(op, "functional")[0].overload
+        return f'{{find_op("{op.name}", "{overload}")->function, boxed<{function}>}},'
 
     text = fill(
         PARTS,
