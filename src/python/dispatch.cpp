@@ -347,12 +347,6 @@ PyObject* watch_ops(PyObject*, PyObject* args) {
   });
 }
 
-// _is_number(tensor): whether it is a Python number on its way into an op.
-PyObject* is_number_on_its_way(PyObject*, PyObject* tensor) {
-  return guarded(
-      [&] { return PyBool_FromLong(unwrap(tensor).impl()->is_wrapped_number() ? 1 : 0); });
-}
-
 // Hides all modes of this thread, profilers too, until the matching call of show_modes.
 PyObject* hide_modes(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
@@ -373,7 +367,6 @@ PyMethodDef functions[] = {
     {"_push_torch_dispatch_mode", push_mode, METH_O, nullptr},
     {"_pop_torch_dispatch_mode", pop_mode, METH_O, nullptr},
     {"_torch_dispatch_modes", active_modes, METH_NOARGS, nullptr},
-    {"_is_number", is_number_on_its_way, METH_O, nullptr},
     {"_watch_ops", watch_ops, METH_VARARGS, nullptr},
     {"_hide_dispatch_modes", hide_modes, METH_NOARGS, nullptr},
     {"_show_dispatch_modes", show_modes, METH_NOARGS, nullptr},

@@ -10,7 +10,7 @@ import contextlib
 import weakref
 
 import rushlight
-from rushlight import _C, Tensor
+from rushlight import Tensor
 from rushlight._library.registry import CustomOverload
 from rushlight.utils import _pytree
 from rushlight.utils._python_dispatch import (
@@ -111,11 +111,6 @@ class FakeTensor(Tensor):
 
     def numpy(self, *, force=False):
         raise DataDependentOutputException("numpy")
-
-
-def _as_number(t):
-    """A number that is a tensor on its way into an op, as a number."""
-    return t.item() if _C._is_number(t) else t
 
 
 def _dtype_of(number):
@@ -325,8 +320,7 @@ class FakeTensorMode(TorchDispatchMode):
         return None
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        with _disable_current_modes():
-            args, kwargs = _pytree.tree_map_only(Tensor, _as_number, (args, dict(kwargs or {})))
+        kwargs = dict(kwargs or {})
         tensors = [t for t in _pytree.tree_iter((args, kwargs)) if isinstance(t, Tensor)]
         real = [t for t in tensors if not isinstance(t, FakeTensor)]
         if func is rushlight.ops.aten.lift_fresh.default and real:
