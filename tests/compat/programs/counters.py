@@ -1,6 +1,5 @@
 """Counts of operations: thop and ptflops."""
 # packages: thop ptflops
-# differs[]: modes see a linear layer as one op, which ptflops does not count
 
 import thop
 import torch
