@@ -158,3 +158,33 @@ def test_split_modules_are_alike():
     assert [n for n, _ in theirs.named_children()] == [n for n, _ in mine.named_children()]
     for (_, a), (_, b) in zip(theirs.named_children(), mine.named_children(), strict=True):
         assert a.code == b.code
+
+
+def test_arguments_of_functions_written_in_python():
+    """What has no default is positional, the rest keywords, given or not."""
+
+    def recorded(p):
+        f = p.nn.functional
+        calls = (
+            lambda x: f.relu(x, True),
+            lambda x: f.dropout(x, 0.3),
+            lambda x: f.softmax(x, 1),
+            lambda x: f.max_pool2d(x, 2),
+            lambda x: f.interpolate(x, scale_factor=2),
+            lambda x: f.cross_entropy(x, x, reduction="sum"),
+            lambda x: f.leaky_relu(x, 0.1),
+            lambda x: f.unfold(input=x, kernel_size=2),
+            lambda x: f.gelu(x),
+            lambda x: f.linear(x, weight=x),
+            lambda x: p.einsum("ij->i", x),
+            lambda x: p.cdist(x, x),
+        )
+        out = []
+        for call in calls:
+            (node,) = (n for n in p.fx.symbolic_trace(call).graph.nodes if n.op == "call_function")
+            out.append((node.target.__name__, str(node.args), dict(node.kwargs)))
+        return [(name, args, str(sorted(kwargs.items()))) for name, args, kwargs in out]
+
+    assert recorded(ours) == recorded(torch)
+    with pytest.raises(TypeError):
+        ours.fx.symbolic_trace(lambda x: ours.nn.functional.relu(x, foo=1))

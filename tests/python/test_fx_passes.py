@@ -103,7 +103,7 @@ def test_filters_and_literals():
         gm,
         lambda x: F.dropout(x, 0.1),
         lambda x: x * 2,
-        [lambda match, graph, pattern: match.returning_nodes[0].args[1] == 0.5],
+        [lambda match, graph, pattern: match.returning_nodes[0].kwargs["p"] == 0.5],
         ignore_literals=True,
     )
     assert len(done) == 1 and [n.name for n in done[0].replacements] == ["mul"]

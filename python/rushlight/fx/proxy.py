@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rushlight import Tensor, _ops, overrides
+from rushlight import _C, Tensor, _ops, overrides
 from rushlight.fx._codegen import magic_methods, reflectable_magic_methods
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, Target, base_types, map_aggregate
@@ -282,7 +282,27 @@ class Proxy:
         if overrides.is_tensor_method_or_property(orig_method):
             return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
         name = tracer.graph._target_to_str(getattr(orig_method, "__name__", str(orig_method)))
+        args, kwargs = _as_declared(orig_method, args, kwargs)
         return tracer.create_proxy("call_function", orig_method, args, kwargs, name=name)
+
+
+def _as_declared(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments of a function written in Python as graphs hold them.
+
+    Those without a default are positional, all others keywords, also where they were left out.
+    """
+    if not isinstance(function, _C._Offered):
+        return args, kwargs
+    signature = inspect.signature(function.__wrapped__)
+    parameters = signature.parameters.values()
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        return args, kwargs
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    given = bound.arguments
+    required = [p.name for p in parameters if p.default is inspect.Parameter.empty]
+    others = {name: value for name, value in given.items() if name not in required}
+    return tuple(given[name] for name in required), others
 
 
 def _instruction(frame: Any) -> dis.Instruction | None:
