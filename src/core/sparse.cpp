@@ -6,15 +6,14 @@
 namespace rushlight {
 
 const char* layout_name(Layout layout) {
-  static constexpr const char* names[num_layouts] = {"strided",    "sparse_coo", "sparse_csr",
-                                                     "sparse_csc", "sparse_bsr", "sparse_bsc",
-                                                     "jagged"};
+  static constexpr const char* names[num_layouts] = {
+      "strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"};
   return names[static_cast<int>(layout)];
 }
 
 const char* printed(Layout layout) {
-  static constexpr const char* names[num_layouts] = {"Strided",   "Sparse",    "SparseCsr", "SparseCsc",
-                                                     "SparseBsr", "SparseBsc", "Jagged"};
+  static constexpr const char* names[num_layouts] = {
+      "Strided", "Sparse", "SparseCsr", "SparseCsc", "SparseBsr", "SparseBsc", "Jagged"};
   return names[static_cast<int>(layout)];
 }
 

@@ -45,6 +45,6 @@ def assert_metadata_eq(
                 assert_eq(a.storage_offset(), b.storage_offset())
             assert_eq(a._is_view(), b._is_view())
             if a._is_view() and b._is_view():
-                compare(a._base, b._base)  # type: ignore[arg-type]
+                compare(a._base, b._base)
 
     compare(m1, m2)

@@ -58,7 +58,8 @@ def contract(state_cls: type[_State] = _State) -> Callable[..., Any]:
                 )
             return changed
 
-        wrapper.state = lambda module: module.__dict__.get(_STATES, {}).get(function)
+        state: Any = lambda module: module.__dict__.get(_STATES, {}).get(function)  # noqa: E731
+        wrapper.__dict__["state"] = state
         return wrapper
 
     return decorated

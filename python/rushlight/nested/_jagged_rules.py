@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import rushlight
 from rushlight import Tensor
@@ -283,7 +284,8 @@ def _getitem(func, t, index):
             continue
         elif i != slice(None):
             inner = _dense_dim(t, dim, "slice")
-            t = t._with(values_of(t)[(*[slice(None)] * inner, i)])
+            values: Any = values_of(t)
+            t = t._with(values[(*[slice(None)] * inner, i)])
         dim += 1
     return t
 

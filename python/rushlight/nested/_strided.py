@@ -229,10 +229,10 @@ def of_tables(buffer, sizes, strides, starts):
     """The nested tensor of a buffer and tables of its windows, each checked against the buffer."""
     if buffer.dim() != 1 or not sizes.shape == strides.shape or starts.shape[:1] != sizes.shape[:1]:
         raise RuntimeError("a nested tensor has a buffer of 1 dimension and tables of equal length")
-    rows = (
-        [tuple(map(tuple, t.tolist())) for t in (sizes, strides)] if sizes.dim() == 2 else [(), ()]
-    )
-    windows = Windows(*rows, tuple(starts.tolist()), sizes.shape[1] + 1 if sizes.dim() == 2 else 1)
-    for window in zip(*windows[:3], strict=True):
-        buffer.as_strided(*window)  # refuses what leaves the buffer
+    dims, rows = 1, ((), ())
+    if sizes.dim() == 2:
+        dims, rows = sizes.shape[1] + 1, [tuple(map(tuple, t.tolist())) for t in (sizes, strides)]
+    windows = Windows(rows[0], rows[1], tuple(starts.tolist()), dims)
+    for size, stride, start in zip(*windows[:3], strict=True):
+        buffer.as_strided(size, stride, start)  # refuses what leaves the buffer
     return _make(buffer, windows)

@@ -40,8 +40,9 @@ class _ReplicateState(_State):
 
     def after(self, output):
         """After the module's forward; its output is None where it failed."""
-        if self.ddp is not None:
-            self.ddp._show_parameters()
+        if self.ddp is None:
+            return None
+        self.ddp._show_parameters()
         return None if output is None else self.ddp._post_forward(output)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import rushlight
 from rushlight.distributed._shard.sharded_tensor import ShardedTensor
@@ -52,7 +52,7 @@ def set_element(root_dict, path, value) -> None:
     for key, following in itertools.pairwise(path):
         fresh: Any = {} if isinstance(following, str) else []
         if isinstance(at, Mapping):
-            at = at.setdefault(key, fresh)  # type: ignore[attr-defined]
+            at = cast("dict", at).setdefault(key, fresh)
         else:
             longer(at, key)
             if at[key] is None:
@@ -60,7 +60,7 @@ def set_element(root_dict, path, value) -> None:
             at = at[key]
     if isinstance(path[-1], int) and not isinstance(at, Mapping):
         longer(at, path[-1])
-    at[path[-1]] = value
+    cast("dict", at)[path[-1]] = value
 
 
 def get_element(root_dict, path, default_value=None):

@@ -21,6 +21,7 @@ from rushlight.distributed.fsdp import (
     ShardedOptimStateDictConfig,
     ShardedStateDictConfig,
     StateDictType,
+    _optim_states,
 )
 from rushlight.nn.modules._state import _IncompatibleKeys
 from rushlight.optim import Optimizer
@@ -115,7 +116,7 @@ def _as_asked(value: Any, options: StateDictOptions) -> Any:
         return type(value)(_as_asked(part, options) for part in value)
     if isinstance(value, rushlight.Tensor):
         if options.full_state_dict and is_dtensor(value):
-            value = value.full_tensor()  # type: ignore[attr-defined]
+            value = value.full_tensor()
         return value.cpu() if options.cpu_offload else value
     return value
 
@@ -301,7 +302,7 @@ def get_optimizer_state_dict(
 def _optim_state(model, optim, options) -> dict[str, Any]:
     if _has_units(model):
         with _state_type(model, options, _first_only(options)):
-            return FullyShardedDataParallel.optim_state_dict(model, optim)
+            return _optim_states.optim_state_dict(model, optim)
     names = _names(model)
     state, groups = {}, []
     for group in optim.param_groups:
@@ -364,7 +365,7 @@ def set_optimizer_state_dict(
         part = _for(optim, own, whole)
         if _has_units(model):
             with _state_type(model, options, False):
-                loaded = FullyShardedDataParallel.optim_state_dict_to_load(model, optim, part)
+                loaded = _optim_states.optim_state_dict_to_load(model, optim, part)
         else:
             loaded = _numbered(optim, own, part)
         optim.load_state_dict(loaded)

@@ -165,7 +165,7 @@ def _group_of_its_own(group):
         ranks = _world.get_process_group_ranks(base)
         base.barrier().wait()  # who has died is named here
         limit = min(base._timeout, _CONNECTING)
-        made = _world.new_group(ranks, timeout=limit, use_local_synchronization=True)
+        made: Any = _world.new_group(ranks, timeout=limit, use_local_synchronization=True)
         made._set_default_timeout(base._timeout)
         known = base, made
         _private_groups.clear()

@@ -84,7 +84,7 @@ class FlatParamHandle(Unit):
             self._show_parts()
         else:
             flat_param = FlatParameter(self.part, requires_grad=params[0].requires_grad)
-            flat_param._fqns, flat_param._shapes = self.fqns, self.shapes  # type: ignore
+            flat_param._fqns, flat_param._shapes = self.fqns, self.shapes
             self.leaves = [flat_param]
             for place in places:
                 del place.module._parameters[place.name]

@@ -56,7 +56,7 @@ def _by_machine():
     default = _world._get_default_group()
     if default not in _machines:
         size = default.size()
-        local = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+        local = int(os.environ.get("LOCAL_WORLD_SIZE", str(size)))
         if local <= 0 or size % local:
             local = size
         lines = [list(range(i, i + local)) for i in range(0, size, local)]

@@ -152,7 +152,7 @@ def _cut(model, optim, optim_input, whole, named=False):
                 own[entry_key] = copy.deepcopy(first)
                 continue
             places = range(len(handle.numels)) if index is None else [index]
-            pieces = [
+            pieces: list[Any] = [
                 None if v is None else _piece(handle, i, v)
                 for i, v in zip(places, values, strict=True)
             ]
@@ -260,6 +260,6 @@ def rekey_optim_state_dict(
     }
 
 
-def _order(names):
+def _order(names) -> Any:
     place = {name: i for i, name in enumerate(names)}
     return lambda key: place.get(key, key)

@@ -70,12 +70,15 @@ def state_dict(unit, plain, destination, prefix, keep_vars):
     first_only = getattr(config, "rank0_only", False)
     here = not first_only or _world.get_rank() == 0
     before = set() if destination is None else set(destination)
-    whole = handle is not None and kind != StateDictType.LOCAL_STATE_DICT
-    with handle.summon(writeback=False) if whole else contextlib.nullcontext():
+    summoned: Any = contextlib.nullcontext()
+    whole = kind != StateDictType.LOCAL_STATE_DICT
+    if handle is not None and whole:
+        summoned = handle.summon(writeback=False)
+    with summoned:
         result = plain(destination=destination, prefix=prefix, keep_vars=keep_vars)
         inner = prefix + FSDP_PREFIX
         own = set()
-        if whole:
+        if handle is not None and whole:
             own = {inner + name for name in _paths(handle)}
         for key in [k for k in result if k not in before]:
             if not key.startswith(inner):

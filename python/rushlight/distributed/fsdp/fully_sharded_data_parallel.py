@@ -155,7 +155,7 @@ class FullyShardedDataParallel(nn.Module):
             return getattr(super().__getattr__(FSDP_WRAPPED_MODULE), name)
 
     def __getitem__(self, key: int) -> Any:
-        return self.module.__getitem__(key)  # type: ignore[operator]
+        return self.module.__getitem__(key)
 
     @staticmethod
     def fsdp_modules(module: nn.Module, root_only: bool = False) -> list:
@@ -212,16 +212,17 @@ class FullyShardedDataParallel(nn.Module):
         handle.forward_ends(wanting, list(tensors_of((args, kwargs))))
         return output
 
-    def _cast_inputs(self, args, kwargs):
+    def _cast_inputs(self, args, kwargs) -> tuple[Any, Any]:
         mixed = self.mixed_precision
         dtype = mixed.param_dtype
         asked = mixed.cast_root_forward_inputs if self._is_root else mixed.cast_forward_inputs
         if not asked or dtype is None:
             return args, kwargs
-        return map_tensors(
+        cast: Any = map_tensors(
             lambda t: t.to(dtype) if t.is_floating_point() and t.dtype != dtype else t,
             (args, kwargs),
         )
+        return cast
 
     def _apply(self, fn, recurse=True):
         for m in FullyShardedDataParallel.fsdp_modules(self):

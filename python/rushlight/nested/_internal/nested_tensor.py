@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight import Tensor
+from rushlight import Tensor, _tensor
 from rushlight.autograd import Function
 from rushlight.nested._handlers import Handled
 from rushlight.nested._sizes import NestedInt, get_tensor_symint
@@ -150,7 +150,7 @@ class NestedTensor(Handled, Tensor):
         return self._offsets.diff() if self._lengths is None else self._lengths
 
     def _nested_size(self):
-        sizes = list(self._values.shape)
+        sizes: list[Any] = list(self._values.shape)
         source = self._offsets if self._lengths is None else self._lengths
         sizes[self._ragged_idx - 1] = get_tensor_symint(source)
         return rushlight.Size((self._offsets.shape[0] - 1, *sizes))
@@ -235,7 +235,7 @@ class NestedTensor(Handled, Tensor):
             "_lengths": self._lengths,
             "_metadata_cache": self._metadata_cache,
         }
-        function = rushlight._tensor._rebuild_from_type_v2
+        function = _tensor._rebuild_from_type_v2
         return function, (_rebuild_njt, type(self), (parts,), state)
 
     def __setstate__(self, state):
