@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight import Tensor, nn
+from rushlight import _C, Tensor, nn
 from rushlight.fx.experimental.proxy_tensor import _key
 from rushlight.utils import _pytree as pytree
-from rushlight.utils._python_dispatch import TorchDispatchMode
 from rushlight.utils.tensorboard._events import message
 
 
-class _Recorder(TorchDispatchMode):
+class _Recorder:
     """Notes every op with what it is given, under the name of the module that is running."""
 
     def __init__(self) -> None:
@@ -41,8 +40,9 @@ class _Recorder(TorchDispatchMode):
             names.append(self.names[_key(tensor)])
         return names
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
+    def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """An op, as the program wrote it."""
+        result = func(*args, **kwargs)
         inputs = self.inputs_of((args, kwargs))
         outputs = [v for v in pytree.tree_leaves(result) if isinstance(v, Tensor)]
         op = str(func).partition(".")[2].partition(".")[0]
@@ -93,8 +93,8 @@ def graph(model: nn.Module, input_to_model: Any) -> tuple[bytes, str]:
         for module in paths:
             handles.append(module.register_forward_pre_hook(enter, prepend=True))
             handles.append(module.register_forward_hook(leave, always_call=True))
-        with rushlight.no_grad(), recorder:
-            result = model(*arguments)
+        with rushlight.no_grad():
+            result = _C._watch_ops(recorder, lambda: model(*arguments))
     finally:
         for handle in handles:
             handle.remove()
