@@ -47,7 +47,7 @@ def namespaces(count, gigabits):
             sh(inside + "ip link set lo up")
             sh(inside + f"ip addr add {NET}.{i + 1}/24 dev eth0")
             sh(inside + "ip link set eth0 up")
-            rate = f"rate {gigabits}gbit burst 512kb latency 100ms"
+            rate = f"rate {gigabits}gbit burst 512kb latency 10ms"
             sh(inside + f"tc qdisc add dev eth0 root tbf {rate}")
         yield [f"ip netns exec rl{i}".split() for i in range(count)]
     finally:

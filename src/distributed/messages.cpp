@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t small_bytes = int64_t{1} << 15;  // of all ranks together
 constexpr int64_t piece_bytes = int64_t{1} << 20;
+constexpr int64_t window_bytes = int64_t{1} << 25;  // of all ranks' pieces that are under way
 
 class MessageBackend : public Backend, private Failures {
  public:
@@ -213,7 +214,7 @@ class MessageBackend : public Backend, private Failures {
         ranges.push_back({memory(parts.back()), t.numel()});
       }
       const Tensor out = dense_output(output);
-      combine_own(call, ranges, memory(out), output.dtype(), op, [](int64_t, int64_t) {});
+      combine_own(call, ranges, memory(out), output.dtype(), op);
       call.wait_all();
       write_back(output, out);
     });
@@ -473,61 +474,53 @@ class MessageBackend : public Backend, private Failures {
       const int64_t end = std::min(in.numel(), lines * (r + 1) / size() * line);
       ranges.push_back({memory(in) + begin * width, end - begin});
     }
-    // The results of others can be received where they belong only once what lies there is sent:
-    // they are asked for piece by piece behind the sends, into the second half of the steps.
     const auto own = static_cast<size_t>(rank());
     char* const mine = memory(out) + (ranges[own].data - memory(in));
     const uint64_t base = call.step();
-    const bool hand_out = root < 0 || root != rank();
-    const int64_t piece = piece_bytes / width;
-    combine_own(call, ranges, mine, in.dtype(), op, [&](int64_t begin, int64_t count) {
-      if (!hand_out) {
-        return;
-      }
-      const uint64_t step = call.step();
-      call.set_step(base + second_half + static_cast<uint64_t>(begin / piece));
-      if (root >= 0) {
-        call.send(root, mine + begin * width, count * width);
-      } else {
-        for_others([&](int r) { call.send(r, mine + begin * width, count * width); });
-      }
-      call.set_step(step);
-    });
+    combine_own(call, ranges, mine, in.dtype(), op);
+    call.wait_all();  // what others get lies where their results belong
+    // Asked for before anything is sent: otherwise Gloo sends in one direction at a time.
+    call.set_step(base + second_half);
     if (root < 0 || root == rank()) {
       for_others([&](int r) {
         const Range& range = ranges[static_cast<size_t>(r)];
-        char* const place = memory(out) + (range.data - memory(in));
-        for (int64_t begin = 0; begin < range.count; begin += piece) {
-          call.set_step(base + second_half + static_cast<uint64_t>(begin / piece));
-          call.receive(r, place + begin * width, std::min(piece, range.count - begin) * width);
-        }
+        call.receive(r, memory(out) + (range.data - memory(in)), range.count * width);
       });
+    }
+    if (root < 0) {
+      for_others([&](int r) { call.send(r, mine, ranges[own].count * width); });
+    } else if (root != rank()) {
+      call.send(root, mine, ranges[own].count * width);
     }
     call.wait_all();
     call.set_step(base + 1);
   }
 
-  // Sends every rank its range and combines this one's into `out`, in pieces; `done` is told of
-  // each piece (in elements).
-  template <class Done>
+  // Sends every rank its range and combines this one's into `out`, in pieces.
   void combine_own(Call& call, const std::vector<Range>& ranges, char* out, ScalarType dtype,
-                   const Reduction& op, const Done& done) {
+                   const Reduction& op) {
     const auto width = static_cast<int64_t>(itemsize(dtype));
     const int64_t piece = piece_bytes / width;
     const auto own = static_cast<size_t>(rank());
     const int64_t count = ranges[own].count;
     const int64_t pieces = (count + piece - 1) / piece;
     const uint64_t base = call.step() + 1;
-    const int64_t held = std::min(piece, count) * width;  // of one rank in one of two windows
-    char* const scratch = scratch_of(2 * held * size());
-    const auto place = [&](int64_t p, int r) { return scratch + ((p % 2) * size() + r) * held; };
+    const int64_t held = std::min(piece, count) * width;  // of one rank
+    // A sender waits for word that its piece is awaited, which stands behind what this rank sends:
+    // so many are asked for beforehand that neither direction runs dry.
+    const int64_t windows =
+        std::clamp(window_bytes / std::max<int64_t>(held * size(), 1), int64_t{2}, pieces + 2);
+    char* const scratch = scratch_of(std::min(windows, pieces) * held * size());
+    const auto place = [&](int64_t p, int r) {
+      return scratch + ((p % windows) * size() + r) * held;
+    };
     const auto post = [&](int64_t p) {
       call.set_step(base + static_cast<uint64_t>(p));
       const int64_t length = std::min(piece, count - p * piece) * width;
       for_others([&](int r) { call.receive(r, place(p, r), length); });
     };
-    if (pieces > 0) {
-      post(0);
+    for (int64_t p = 0; p < std::min(windows, pieces); p++) {
+      post(p);
     }
     for_others([&](int r) {
       const Range& range = ranges[static_cast<size_t>(r)];
@@ -538,9 +531,6 @@ class MessageBackend : public Backend, private Failures {
     });
     std::vector<const void*> parts(static_cast<size_t>(size()));
     for (int64_t p = 0; p < pieces; p++) {
-      if (p + 1 < pieces) {
-        post(p + 1);
-      }
       call.wait_received(static_cast<size_t>(size() - 1));
       for (int r = 0; r < size(); r++) {
         parts[static_cast<size_t>(r)] =
@@ -548,7 +538,9 @@ class MessageBackend : public Backend, private Failures {
       }
       const int64_t n = std::min(piece, count - p * piece);
       combine(out + p * piece * width, parts, n, dtype, op);
-      done(p * piece, n);
+      if (p + windows < pieces) {
+        post(p + windows);
+      }
     }
   }
 
