@@ -7,8 +7,9 @@ Each process has a link of its own to a bridge, and `tc tbf` limits what it send
 in turns over the same links; a row has the medians of `--rounds` runs and, for all_reduce, what the
 links allow: 2 (n - 1) / n of the bytes at their rate.
 
-what        allreduce: 4 B to 64 MB; ddp: a step of ResNet-18 on 64² pictures; start: from the first
-            process's start to the end of all, after a barrier
+what        allreduce: 4 B to 64 MB; ddp: a step of ResNet-18 on 8 pictures; fsdp: one of an encoder
+            whose layers `fully_shard` spreads; start: from the first process's start to the end of
+            all, after a barrier
 """
 
 import argparse
@@ -61,7 +62,7 @@ def clear(count):
     sh("ip link del rlbridge", check=False)
 
 
-def run(module, what, ranks, inside, paths, port):
+def run(module, what, ranks, inside, paths, port, pixels):
     """What rank 0 of so many processes prints, and the seconds from the first start to the end."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
     if inside[0]:
@@ -75,12 +76,7 @@ def run(module, what, ranks, inside, paths, port):
                 sys.executable,
                 __file__,
                 "--worker",
-                module,
-                what,
-                str(r),
-                str(ranks),
-                address,
-                str(port),
+                json.dumps([module, what, r, ranks, address, port, pixels]),
             ],
             env=environment,
             stdout=subprocess.PIPE,
@@ -99,7 +95,7 @@ def run(module, what, ranks, inside, paths, port):
 # ---- in the processes ----
 
 
-def work(module, what, rank, ranks, address, port):
+def work(module, what, rank, ranks, address, port, pixels):
     """One process; rank 0 prints seconds by row."""
     torch = __import__(module)
     dist = __import__(f"{module}.distributed").distributed
@@ -107,14 +103,19 @@ def work(module, what, rank, ranks, address, port):
     dist.init_process_group(
         "gloo", init_method=f"tcp://{address}:{port}", rank=rank, world_size=ranks
     )
-    rows = {"allreduce": all_reduces, "ddp": steps, "start": met}[what](torch, dist)
+    rows = {
+        "allreduce": lambda: all_reduces(torch, dist),
+        "ddp": lambda: steps(torch, dist, pixels),
+        "fsdp": lambda: sharded_steps(torch, dist),
+        "start": lambda: met(dist),
+    }[what]()
     dist.barrier()
     if rank == 0:
         print(json.dumps(rows))
     dist.destroy_process_group()
 
 
-def met(torch, dist):
+def met(dist):
     dist.barrier()
     return {}
 
@@ -165,11 +166,34 @@ def resnet18(torch):
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
 
 
-def steps(torch, dist):
+def sharded_steps(torch, dist):
+    fully_shard = __import__(f"{torch.__name__}.distributed.fsdp").distributed.fsdp.fully_shard
+    torch.manual_seed(0)
+    layers = [
+        torch.nn.TransformerEncoderLayer(256, 8, 1024, 0.0, batch_first=True) for _ in range(6)
+    ]
+    model = torch.nn.Sequential(*layers)
+    for layer in layers:
+        fully_shard(layer)
+    fully_shard(model)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
+    x = torch.randn(8, 128, 256)
+
+    def step():
+        model(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    for _ in range(3):
+        step()
+    return {"step": timed(dist, step, 9)}
+
+
+def steps(torch, dist, pixels):
     torch.manual_seed(0)
     model = torch.nn.parallel.DistributedDataParallel(resnet18(torch))
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9)
-    x, y = torch.randn(8, 3, 64, 64), torch.randint(0, 1000, (8,))
+    x, y = torch.randn(8, 3, pixels, pixels), torch.randint(0, 1000, (8,))
 
     def step(sync=True):
         with contextlib.nullcontext() if sync else model.no_sync():
@@ -192,7 +216,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--what", choices=["allreduce", "ddp", "start"], default="allreduce")
+    parser.add_argument(
+        "--what", choices=["allreduce", "ddp", "fsdp", "start"], default="allreduce"
+    )
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument(
         "--gigabits",
@@ -200,6 +226,7 @@ def main():
         default=1,
         help="of each link; 0: the loopback interface, no namespaces",
     )
+    parser.add_argument("--pixels", type=int, default=64, help="of a side of ddp's pictures")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--torch", default="build/parity", help="the folder that PyTorch lies in")
     arguments = parser.parse_args()
@@ -211,7 +238,13 @@ def main():
             for module, folder in folders.items():
                 port = 29700 + 2 * number + (module == "torch")
                 rows, spent = run(
-                    module, arguments.what, arguments.ranks, inside, [str(folder)], port
+                    module,
+                    arguments.what,
+                    arguments.ranks,
+                    inside,
+                    [str(folder)],
+                    port,
+                    arguments.pixels,
                 )
                 found[module].append(rows if arguments.what != "start" else {"start": spent})
     print(f"{arguments.ranks} processes, {arguments.gigabits:g} Gbit/s, milliseconds")
@@ -228,7 +261,6 @@ def main():
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
-        module, what, rank, ranks, address, port = sys.argv[2:]
-        work(module, what, int(rank), int(ranks), address, int(port))
+        work(*json.loads(sys.argv[2]))
     else:
         main()

@@ -256,9 +256,9 @@ ROWS = (
     ),
     Row(
         "distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.__init__",
-        "cpu_offload backward_prefetch forward_prefetch limit_all_gathers",
+        "cpu_offload limit_all_gathers",
         NO_EFFECT,
-        "parameters are gathered when they are needed, on the device where they are",
+        "parameters stay on the device where they are; at most one unit is gathered in advance",
     ),
     Row(
         "distributed.fsdp._fully_shard.fully_shard",
@@ -268,9 +268,9 @@ ROWS = (
     ),
     Row(
         "distributed.fsdp._fully_shard.FSDPModule.*",
-        "is_last_backward unshard_in_backward modules",
+        "is_last_backward event enable",
         NO_EFFECT,
-        "parameters are gathered when they are needed; every backward ends with all gradients",
+        "every backward ends with all gradients; there are no streams, and groups allocate nothing",
     ),
     Row(
         "distributed.tensor._dtensor.DTensor.__init__",
@@ -286,8 +286,8 @@ ROWS = (
         "the optimiser knows its parameters, and a unit its group",
     ),
     Row(
-        "distributed.fsdp._unit._Unshard.forward",
-        "leaves",
+        "distributed.fsdp._unit._Unshard.forward distributed.fsdp._unit._Collect.*",
+        "token leaves _grads",
         EFFECT,
         "autograd records what leads to them",
     ),

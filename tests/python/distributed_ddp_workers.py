@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from datetime import timedelta
 
 import rushlight as torch
 from rushlight import distributed as dist
@@ -352,6 +353,42 @@ def grid(rank):
     assert line.get_group() is dist.group.WORLD and line == DeviceMesh("cpu", list(range(4)))
     again = DeviceMesh.from_group(dist.group.WORLD, "cpu")
     assert again == line and again.get_local_rank() == rank
+
+    options = dist.ProcessGroupGloo._Options()
+    options._timeout = timedelta(seconds=17)
+    for override in ({"dp": "gloo", 1: options}, {0: ("gloo", options)}):
+        own = init_device_mesh(
+            "cpu", (2, 2), mesh_dim_names=("dp", "tp"), backend_override=override
+        )
+        times = [own.get_group(dim)._timeout.total_seconds() for dim in (0, 1)]
+        assert times == ([30, 17] if "dp" in override else [17, 30]), times
+        assert own.get_group("dp").group_desc == "mesh_dp"
+    whole = init_device_mesh("cpu", (4,), backend_override={0: "gloo"})
+    assert whole.get_group() is not dist.group.WORLD and whole.get_group().size() == 4
+    for wrong, why in (({0: "gloo", "a": "gloo"}, "redundant"), ({"b": "gloo"}, "invalid keys")):
+        expect(
+            why,
+            RuntimeError,
+            init_device_mesh,
+            "cpu",
+            (4,),
+            mesh_dim_names=("a",),
+            backend_override=wrong,
+        )
+    one = init_device_mesh("cpu", (4,), mesh_dim_names=("all",))
+    two = one._unflatten("all", (2, 2), ("dp", "tp"), {"tp": options})
+    assert str(two) == "DeviceMesh((dp=2, tp=2), 'cpu', stride=(2, 1))", two
+    assert dist.get_process_group_ranks(two.get_group("tp")) == [rank // 2 * 2, rank // 2 * 2 + 1]
+    assert dist.get_process_group_ranks(two["dp"].get_group()) == [rank % 2, rank % 2 + 2]
+    assert two.get_group("tp")._timeout == options._timeout
+    three = mesh["tp"]._unflatten(0, (1, 2), ("a", "b"))
+    assert three.get_group("b").size() == 2 and three.mesh.tolist() == [mesh["tp"].mesh.tolist()]
+    flat = mesh._flatten("both", options)
+    assert flat.get_group()._timeout == options._timeout and flat.size() == 4
+    expect("is not in", ValueError, one._unflatten, "x", (2, 2), ("dp", "tp"))
+    expect("out of range", ValueError, one._unflatten, 1, (2, 2), ("dp", "tp"))
+    expect("same length", RuntimeError, one._unflatten, 0, (2, 2), ("dp",))
+    expect("must be equal", ValueError, one._unflatten, 0, (2, 3), ("dp", "tp"))
 
 
 def sharded_states(rank):

@@ -1,7 +1,10 @@
 """What the processes of the tests of `fully_shard` do."""
 
+import contextlib
 import copy
 import gc
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import rushlight as torch
 from rushlight import distributed as dist
@@ -374,6 +377,64 @@ def recomputed(rank):
     fully_shard(around)
     steps(around, adam(around), rank, size)
     same(whole(around.net), single.state_dict())
+
+
+@contextlib.contextmanager
+def watched(model):
+    """A list of what is asked of process groups (`g`: a whole, `r`: gradients), what of that is
+    waited for (`G`, `R`), and which blocks compute (`0`, `1` and so on)."""
+    log = []
+
+    def watch(name, asked, awaited):
+        kind = dist.ProcessGroup
+        call = getattr(kind, name)
+
+        def asks(*args):
+            work = call(*args)
+            log.append(asked)
+            return SimpleNamespace(wait=lambda: (log.append(awaited), work.wait()))
+
+        return patch.object(kind, name, asks)
+
+    hooks = []
+    for i, block in enumerate(model.blocks):
+        hooks.append(block.norm.register_forward_hook(lambda *_, i=i: log.append(str(i))))
+        hooks.append(block.norm.register_full_backward_hook(lambda *_, i=i: log.append(str(i))))
+    with watch("_allgather_base", "g", "G"), watch("_reduce_scatter_base", "r", "R"):
+        yield log
+    for hook in hooks:
+        hook.remove()
+
+
+def overlapped(rank):
+    """Wholes travel while the unit before computes, gradients while the next one does."""
+    size = dist.get_world_size()
+    single = network(blocks=3)
+    steps(single, adam(single), 0, 1, count=4)
+    model = sharded(network(blocks=3))
+    optimizer = adam(model)
+    steps(model, optimizer, rank, size, count=2)
+    with watched(model) as log:
+        steps(model, optimizer, rank, size, count=1, begin=2)
+    assert "".join(log) == "gGgGg0Gg1G2ggG2rgG1RrG0RrRrR", log
+    model.set_modules_to_forward_prefetch(list(model.blocks))
+    model.set_modules_to_backward_prefetch([])
+    for block in model.blocks:
+        block.set_modules_to_forward_prefetch([])
+        block.set_modules_to_backward_prefetch([])
+    model.set_separate_reduce_scatter_group()
+    model.set_reduce_scatter_max_input_buffers(4)
+    with watched(model) as log:
+        steps(model, optimizer, rank, size, count=1, begin=3)
+    assert "".join(log) == "gGgggG0G1G2gG2rgG1rgG0rrRRRR", log
+    same(whole(model), single.state_dict())
+    for again in (False, True):
+        model = sharded(network(blocks=3, again=again))
+        optimizer = adam(model)
+        steps(model, optimizer, rank, size, count=2)
+        with watched(model) as log:
+            steps(model, optimizer, rank, size, count=1, begin=2)
+        assert log.count("g") == 4 + 3 and log.count("r") == 4, log  # once more for backward
 
 
 def hybrid(rank):

@@ -14,7 +14,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize(
-    "cases", ["equals_one_process recomputed", "parts gradients mixed optimizers"]
+    "cases", ["equals_one_process recomputed overlapped", "parts gradients mixed optimizers"]
 )
 def test_two_processes(cases, tmp_path):
     run(workers.in_turn, 2, tmp_path, cases)

@@ -14,6 +14,9 @@ __all__ = [
 ]
 
 
+_OF_THE_WORLD = None, None  # the backend and the options of the group of all
+
+
 class DeviceMesh:
     """A grid of ranks: `mesh` is a tensor of them, and every process belongs to one group of each
     dimension."""
@@ -37,7 +40,6 @@ class DeviceMesh:
         self._groups: list[Any] | None = None
         self._slices: dict[tuple[str, ...], DeviceMesh] = {}
         self._flattened: dict[str, tuple[tuple[int, ...], DeviceMesh]] = {}
-        self._backends = backend_override
         if _init_backend:
             if not _world.is_initialized():
                 _world.init_process_group()
@@ -55,26 +57,26 @@ class DeviceMesh:
             rank = _world.get_rank() if _world.is_initialized() else 0
         here = (self.mesh == rank).nonzero()
         self._coordinate_on_dim = here[0].tolist() if here.shape[0] == 1 else None
+        backends = backend_override or (_OF_THE_WORLD,) * self.mesh.ndim
+        if len(backends) != self.mesh.ndim:
+            raise ValueError(
+                "backend_override should have the same length as the number of mesh dimensions, "
+                f"but got {len(backends)} and {self.mesh.ndim}."
+            )
         if _init_backend:
-            self._make_groups()
+            self._make_groups(backends)
 
-    def _make_groups(self):
+    def _make_groups(self, backends):
         """A group of each line of the grid; all processes make all."""
         self._groups = []
-        for dim in range(self.mesh.ndim):
-            lines = self.mesh.movedim(dim, -1).reshape(-1, self.mesh.shape[dim])
-            self._groups.append(self._groups_of(lines.tolist()))
+        for dim, backend in enumerate(backends):
+            name = dim if self.mesh_dim_names is None else self.mesh_dim_names[dim]
+            self._groups.append(self._groups_along(self.mesh, dim, name, backend))
 
-    def _groups_of(self, lines: list[list[int]]) -> Any:
-        """A group of each of these lists of ranks; this process's."""
-        if lines == [list(range(_world.get_world_size()))]:
-            return _world._get_default_group()
-        mine: Any = None
-        for ranks in lines:
-            made = _world.new_group(ranks, sort_ranks=False)
-            if made is not _world.GroupMember.NON_GROUP_MEMBER:
-                mine = made
-        return mine
+    @staticmethod
+    def _groups_along(grid, dim: int, name, backend) -> Any:
+        lines = grid.movedim(dim, -1).reshape(-1, grid.shape[dim])
+        return _groups_of(lines.tolist(), name, backend)
 
     @property
     def ndim(self) -> int:
@@ -255,12 +257,11 @@ class DeviceMesh:
 
         Args:
             mesh_dim_name: the name; by default those of the dimensions, joined by "_".
-            backend_override: there is none.
+            backend_override: the backend of its groups, `ProcessGroup.Options`, or both.
         """
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot flatten a DeviceMesh without mesh_dim_names!")
-        if backend_override is not None:
-            raise NotImplementedError("_flatten: backend_override; groups are of the same backend")
+        (backend,) = _chosen(backend_override and {0: backend_override}, 1, None)
         root = self._get_root_mesh()
         name = mesh_dim_name or "_".join(self.mesh_dim_names)
         if self.mesh.ndim == 1 and name == self.mesh_dim_names[0]:
@@ -274,12 +275,61 @@ class DeviceMesh:
         if name not in root._flattened:
             lines = root.mesh.movedim(dims, tuple(range(-len(dims), 0)))
             lines = lines.reshape(-1, self.mesh.numel())
-            groups = root._groups_of(lines.tolist()) if root._groups is not None else None
+            groups = _groups_of(lines.tolist(), name, backend) if root._groups is not None else None
             ranks = self.mesh.reshape(-1)
             flat = DeviceMesh(self.device_type, ranks, mesh_dim_names=(name,), _init_backend=False)
             flat._root, flat._groups = root, groups and [groups]
             root._flattened[name] = dims, flat
         return root._flattened[name][1]
+
+    def _unflatten(
+        self, dim: int | str, mesh_sizes, mesh_dim_names, backend_override=None
+    ) -> DeviceMesh:
+        """This mesh with one of its dimensions as several; a mesh of its own, not a part of another.
+
+        Args:
+            dim: the dimension, by number or name.
+            mesh_sizes: the sizes of those that it becomes.
+            mesh_dim_names: their names.
+            backend_override: backends of theirs, as `init_device_mesh` takes them.
+        """
+        if self.mesh_dim_names is None:
+            raise RuntimeError("Cannot unflatten a DeviceMesh without mesh_dim_names!")
+        if isinstance(dim, str) and dim not in self.mesh_dim_names:
+            raise ValueError(f"dim {dim} specified in `_unflatten` is not in {self.mesh_dim_names}")
+        dim = self._dim(dim)
+        if not 0 <= dim < self.ndim:
+            raise ValueError(f"dim {dim} specified in `_unflatten` is out of range {self.ndim}")
+        sizes, names = tuple(mesh_sizes), tuple(mesh_dim_names)
+        if len(sizes) != len(names):
+            raise RuntimeError("mesh_dim_names must have same length as mesh_sizes in _unflatten!")
+        if math.prod(sizes) != self.mesh.shape[dim]:
+            raise ValueError(
+                f"The product of mesh_sizes={sizes} is {math.prod(sizes)}, but the original "
+                f"dimension at dim={dim} has size {self.mesh.shape[dim]}. These must be equal for "
+                "unflatten to work correctly."
+            )
+        backends = _chosen(backend_override, len(sizes), names)
+        after = len(sizes) + self.ndim - dim - 1
+        root = self._get_root_mesh()
+        made = DeviceMesh(
+            self.device_type,
+            self.mesh.unflatten(dim, sizes),
+            mesh_dim_names=(*self.mesh_dim_names[:dim], *names, *self.mesh_dim_names[dim + 1 :]),
+            _init_backend=False,
+        )
+        if self._groups is not None:
+            # All processes make the groups of all meshes like this one.
+            axes = [d for name in self.mesh_dim_names for d in root._span(name)]
+            rest = [d for d in range(root.ndim) if d not in axes]
+            every = root.mesh.permute(*rest, *axes).reshape(-1, *self.shape)
+            grid = every.unflatten(1 + dim, sizes)
+            made._groups = list(self._groups)
+            made._groups[dim : dim + 1] = [
+                self._groups_along(grid, i - after, name, backend)
+                for i, (name, backend) in enumerate(zip(names, backends, strict=True))
+            ]
+        return made
 
     def _get_root_mesh(self) -> DeviceMesh:
         return self if self._root is None else self._root
@@ -310,6 +360,51 @@ class DeviceMesh:
         made = DeviceMesh(device_type, grid, mesh_dim_names=mesh_dim_names, _init_backend=False)
         made._groups = groups
         return made
+
+
+def _groups_of(lines: list[list[int]], name, backend) -> Any:
+    """A group of each of these lists of ranks; this process's."""
+    kind, options = backend
+    if lines == [list(range(_world.get_world_size()))] and backend == _OF_THE_WORLD:
+        return _world._get_default_group()
+    mine: Any = None
+    for ranks in lines:
+        made = _world.new_group(
+            ranks,
+            timeout=None if options is None else options._timeout,
+            backend=kind,
+            pg_options=options,
+            group_desc=f"mesh_{name}",
+            sort_ranks=False,
+        )
+        if made is not _world.GroupMember.NON_GROUP_MEMBER:
+            mine = made
+    return mine
+
+
+def _chosen(override, ndim: int, names) -> tuple:
+    """The backend and its options of each dimension, by its number or its name."""
+    if override is None:
+        return (_OF_THE_WORLD,) * ndim
+    left, found = dict(override), []
+    for dim in range(ndim):
+        name = names[dim] if names else None
+        if dim in left and name in left:
+            raise RuntimeError(
+                f"Found redundant dim index {dim} and name {name} in backend_override"
+            )
+        value = left.pop(dim if dim in left else name, None)
+        if isinstance(value, str):
+            value = value, None
+        elif isinstance(value, _world.ProcessGroup.Options):
+            value = None, value
+        found.append(_OF_THE_WORLD if value is None else tuple(value))
+    if left:
+        raise RuntimeError(
+            f"Found invalid keys in backend_override: got {list(left)}, expected integers in range "
+            f"[0, {ndim}) or one of {names or ()}"
+        )
+    return tuple(found)
 
 
 def _remade(device_type: str, ranks, names, root) -> DeviceMesh:
@@ -344,5 +439,8 @@ def init_device_mesh(
         )
     mesh = rushlight.arange(math.prod(mesh_shape)).reshape(tuple(mesh_shape))
     return DeviceMesh(
-        device_type, mesh, mesh_dim_names=mesh_dim_names, backend_override=backend_override
+        device_type,
+        mesh,
+        mesh_dim_names=mesh_dim_names,
+        backend_override=_chosen(backend_override, mesh.ndim, mesh_dim_names),
     )

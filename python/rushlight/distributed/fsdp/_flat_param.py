@@ -12,7 +12,9 @@ from typing import Any
 import rushlight
 from rushlight import nn
 from rushlight.distributed._kinds import AllreduceOptions, ReduceOp, ReduceScatterOptions
+from rushlight.distributed.fsdp._traffic import Travelling
 from rushlight.distributed.fsdp._unit import Unit
+from rushlight.distributed.fsdp.api import BackwardPrefetch
 
 __all__ = ["FlatParamHandle", "FlatParameter"]
 
@@ -36,11 +38,25 @@ class FlatParamHandle(Unit):
         keep: whether the whole stays from forward to backward.
         use_orig_params: whether modules show each parameter's part instead of one flat parameter.
         mixed: the dtypes (`MixedPrecision`), or None.
+        backward_prefetch: when backward gathers for the next unit (`BackwardPrefetch`), or None.
+        forward_prefetch: whether forward gathers for the unit that came next last time.
     """
 
     def __init__(
-        self, module, places, params, group, replicas, sharded, keep, use_orig_params, mixed
+        self,
+        module,
+        places,
+        params,
+        group,
+        replicas,
+        sharded,
+        keep,
+        use_orig_params,
+        mixed,
+        backward_prefetch,
+        forward_prefetch,
     ):
+        super().__init__()
         dtypes = {p.dtype for p in params}
         if len(dtypes) > 1:
             raise ValueError(f"Must flatten tensors with uniform dtype but got {dtypes}")
@@ -57,6 +73,9 @@ class FlatParamHandle(Unit):
         self.sharded = self.travels = sharded
         self.keep = keep
         self.use_orig_params = use_orig_params
+        self.forward_prefetch = forward_prefetch
+        self.backward_prefetch = backward_prefetch
+        self.prefetch_late = backward_prefetch is BackwardPrefetch.BACKWARD_POST
         self.compute_dtype = (mixed and mixed.param_dtype) or params[0].dtype
         self.reduce_dtype = (mixed and (mixed.reduce_dtype or mixed.param_dtype)) or params[0].dtype
         self.shapes = [p.shape for p in params]
@@ -139,18 +158,29 @@ class FlatParamHandle(Unit):
 
     # ---- gathering ----
 
-    def gather(self, part, dtype=None):
-        """All processes' parts, one after the other."""
-        part = part.detach() if dtype is None else part.detach().to(dtype)
+    def _gather(self, part):
+        part = part.detach()
         if not self.sharded:
             return part
         full = part.new_empty(self.part_size * self.parts_of)
-        self.group._allgather_base(full, part.contiguous()).wait()
+        yield self.group._allgather_base(full, part.contiguous())
         return full
+
+    def gather(self, part):
+        """All processes' parts, one after the other."""
+        return Travelling(self._gather(part)).arrive()
 
     def gather_whole(self):
         """All processes' parts, in the dtype that modules compute in."""
-        return self.gather(self.part, self.compute_dtype)
+        return self._gather(self.part.to(self.compute_dtype))
+
+    def next_forward(self, expected):
+        """Who is gathered while this unit's forward computes."""
+        return super().next_forward(expected if self.forward_prefetch else None)
+
+    def next_backward(self, expected):
+        """Who is gathered while this unit's backward computes."""
+        return super().next_backward(expected if self.backward_prefetch else None)
 
     def views(self):
         """The parameters in the whole."""
@@ -168,18 +198,17 @@ class FlatParamHandle(Unit):
 
     def reduce(self, grads):
         """The gradients of the leaves: the mean over processes, this process's part."""
-        nothing = [None] * len(self.leaves)
-        with rushlight.no_grad():
-            flat = self.part.new_zeros(self.part_size * self.parts_of, dtype=self.reduce_dtype)
-            for slot, grad in zip(self.split(flat), grads, strict=True):
-                if grad is not None:
-                    slot.copy_(grad)
-            if not self.syncs:
-                self.held = flat if self.held is None else self.held.add_(flat)
-                return nothing
-            if self.held is not None:
-                flat, self.held = flat.add_(self.held), None
-            part = self._reduced(flat).to(self.part.dtype)
+        flat = self.part.new_zeros(self.part_size * self.parts_of, dtype=self.reduce_dtype)
+        for slot, grad in zip(self.split(flat), grads, strict=True):
+            if grad is not None:
+                slot.copy_(grad)
+        del grads
+        if not self.syncs:
+            self.held = flat if self.held is None else self.held.add_(flat)
+            return [None] * len(self.leaves)
+        if self.held is not None:
+            flat, self.held = flat.add_(self.held), None
+        part = (yield from self._reduced(flat)).to(self.part.dtype)
         if not self.use_orig_params:
             return [part]
         return [
@@ -198,14 +227,14 @@ class FlatParamHandle(Unit):
         if self.sharded:
             opts = ReduceScatterOptions()
             opts.reduceOp = ReduceOp.AVG
-            self.group._reduce_scatter_base(part, flat, opts).wait()
+            yield self.group._reduce_scatter_base(part, flat, opts)
         else:
             part = flat
         over = self.replicas if self.sharded else self.group
         if over is not None and over.size() > 1:
             opts = AllreduceOptions()
             opts.reduceOp = ReduceOp.AVG
-            over.allreduce([part], opts).wait()
+            yield over.allreduce([part], opts)
         return part
 
     # ---- whole parameters, for programs ----

@@ -19,6 +19,7 @@ from rushlight.distributed._contract import _State, contract
 from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 from rushlight.distributed.fsdp._common import map_tensors, tensors_of
 from rushlight.distributed.fsdp._param_unit import ParamUnit, Settings, cut
+from rushlight.distributed.fsdp._traffic import Traffic
 from rushlight.distributed.fsdp._unit import saved_places
 from rushlight.distributed.tensor import Shard
 
@@ -59,8 +60,14 @@ class CPUOffloadPolicy(OffloadPolicy):
 class UnshardHandle:
     """What `FSDPModule.unshard(async_op=True)` gives."""
 
+    def __init__(self, units=()):
+        self._units = units
+
     def wait(self) -> None:
-        """The parameters are whole when this returns."""
+        """The module has its parameters when this returns."""
+        units, self._units = self._units, ()
+        for unit in units:
+            unit.show_whole()
 
 
 _running = threading.local()
@@ -91,6 +98,16 @@ class _FSDPState(_State):
         self.reshards: bool | None = None
         self.yet_to_run: set[int] = set()
         self.saved: Any = None
+        self.traffic = Traffic()  # of the units below, where this is outermost
+
+    def begin_anew(self):
+        """As if no forward had run yet; what an earlier one, or a failed backward, left goes."""
+        for state in _states_below(self.modules):
+            state._end(True, (), None)
+            for unit in state.units:
+                unit.held = unit.waiting = None
+                unit.forget()
+        self.traffic.begin()
 
     def before(self, args, kwargs):
         """Before the forward of one of the modules."""
@@ -107,8 +124,11 @@ class _FSDPState(_State):
         outermost = not stack
         stack.append(self)
         if outermost and not _in_backward():
-            for unit in _units_of(self.modules):
-                unit.backward_ends()  # what an earlier forward or a failed backward left
+            self.traffic.begin()
+            for state in _states_below(self.modules):
+                for unit in state.units:
+                    unit.forget()
+                    unit.begin(self.traffic)
             self.saved = saved_places()
             self.saved.__enter__()
         for unit in self.units:
@@ -132,6 +152,9 @@ class _FSDPState(_State):
         if self.saved is not None:
             self.saved.__exit__(None, None, None)
             self.saved = None
+            for state in _states_below(self.modules):
+                for unit in state.units:
+                    unit.end()
         wanting = [] if failed else [t for t in tensors_of(output) if t.requires_grad]
         for unit in self.units:
             unit.forward_ends(wanting, list(tensors_of(inputs)))
@@ -149,12 +172,9 @@ def _cast(value, dtype):
     )
 
 
-def _units_of(modules: Iterable[nn.Module]):
-    for top in modules:
-        for module in top.modules():
-            state = fully_shard.state(module)
-            if state is not None:
-                yield from state.units
+def _states_below(modules: Iterable[nn.Module]) -> list[_FSDPState]:
+    found = (fully_shard.state(module) for top in modules for module in top.modules())
+    return list(dict.fromkeys(state for state in found if state is not None))
 
 
 class FSDPModule:
@@ -181,11 +201,16 @@ class FSDPModule:
         """Let this module, not those within it that are spread themselves, have its parameters.
 
         Args:
-            async_op: gives a handle to wait for; the parameters are there before that.
+            async_op: gives a handle to wait for, while which the parameters travel; this module's
+                forward waits for them, too.
         """
-        for unit in self._get_fsdp_state().units:
-            unit.show_whole()
-        return UnshardHandle() if async_op else None
+        units = self._get_fsdp_state().units
+        if async_op:
+            for unit in units:
+                unit.prefetch()
+            return UnshardHandle(units)
+        UnshardHandle(units).wait()
+        return None
 
     def reshard(self) -> None:
         """Let this module's whole parameters go."""
@@ -221,15 +246,68 @@ class FSDPModule:
         """May be said; every backward ends with all gradients there."""
 
     def set_unshard_in_backward(self, unshard_in_backward: bool) -> None:
-        """May be said; backward gathers what it needs."""
+        """Whether backward gathers this module's parameters before anything asks for them."""
+        self._get_fsdp_state().settings.gathers_for_backward = unshard_in_backward
 
     def set_modules_to_forward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """May be said; modules are gathered when they run."""
-        _check_modules(modules)
+        """Gather these while this module's forward computes, not the one that came next before."""
+        self._get_fsdp_state().settings.forward_next = _states_of(modules)
 
     def set_modules_to_backward_prefetch(self, modules: list[FSDPModule]) -> None:
-        """May be said; modules are gathered when they run."""
-        _check_modules(modules)
+        """Gather these while this module's backward computes, not the one that comes next."""
+        self._get_fsdp_state().settings.backward_next = _states_of(modules)
+
+    def set_separate_reduce_scatter_group(
+        self, enable: bool = True, *, recurse: bool = True
+    ) -> None:
+        """Whether gradients have process groups of their own, beside those of parameters.
+
+        All processes that share parameters call it.
+        """
+        made: dict[tuple[int, ...], Any] = {}
+        for state in self._states(recurse):
+            ranks = tuple(_world.get_process_group_ranks(state.settings.group))
+            if enable and ranks not in made:
+                made[ranks] = _world.new_group(list(ranks), use_local_synchronization=True)
+            state.settings.reduce_group = made[ranks] if enable else None
+
+    def set_reduce_scatter_max_input_buffers(
+        self, max_input_buffers: int, *, recurse: bool = True
+    ) -> None:
+        """How many units' whole gradients may be on their way at a time."""
+        if isinstance(max_input_buffers, bool) or not isinstance(max_input_buffers, int):
+            raise TypeError(
+                f"max_input_buffers must be an int, got {type(max_input_buffers).__name__}"
+            )
+        if max_input_buffers < 1:
+            raise ValueError(f"max_input_buffers must be a positive int, got {max_input_buffers}")
+        for state in self._states(recurse):
+            state.settings.reductions_at_once = max_input_buffers
+
+    def reset_iter_state(self) -> None:
+        """Make the outermost module ready for a forward after one, or a backward, that failed.
+
+        Gradients that were on their way, or waited to be reduced, are lost.
+        """
+        state = self._get_fsdp_state()
+        if any(unit.traffic not in (None, state.traffic) for unit in state.units):
+            raise RuntimeError("reset_iter_state() must be called on the root FSDP module")
+        state.begin_anew()
+
+    def set_post_optim_event(self, event: Any) -> None:
+        """May be said; parameters are gathered after all that was computed before."""
+
+    def set_allocate_memory_from_process_group_for_comm(self, enable: bool) -> None:
+        """May be said; process groups allocate no memory of their own."""
+        if self._get_fsdp_state().settings.all_gather is not None:
+            raise AssertionError(
+                "cannot call set_allocate_memory_from_process_group_for_comm() when a custom "
+                "all-gather is set: it allocates its memory itself"
+            )
+
+    def set_symm_mem_for_comm(self, backend: str = "NCCL") -> None:
+        """There is no symmetric memory."""
+        raise NotImplementedError(f"set_symm_mem_for_comm: no symmetric memory of {backend}")
 
     def set_all_reduce_hook(self, hook: Callable[[Any], None], *, stream: Any = None) -> None:
         """Let `hook(gradients)` change what is reduced, flat, in place.
@@ -271,10 +349,11 @@ class FSDPModule:
             state.settings.all_grads = reduce_scatter_unused_params
 
 
-def _check_modules(modules):
+def _states_of(modules) -> list[_FSDPState]:
     for module in modules:
         if not isinstance(module, FSDPModule):
             raise ValueError(f"FSDPModule expected but got {type(module)}:\n{module}")
+    return [module._get_fsdp_state() for module in modules]
 
 
 def _check_reshard(value, size):
@@ -456,4 +535,4 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:
     """May be said; modules share no streams."""
-    _check_modules(modules)
+    _states_of(modules)

@@ -234,4 +234,6 @@ def handle(unit, module):
         strategy in _KEEPING,
         unit._use_orig_params,
         unit.mixed_precision,
+        unit.backward_prefetch,
+        unit.forward_prefetch,
     )

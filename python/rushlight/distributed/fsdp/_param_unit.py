@@ -33,6 +33,11 @@ class Settings:
     all_reduce_hook: Any = None
     all_gather: Any = None
     reduce_scatter: Any = None
+    reduce_group: Any = None  # of gradients alone
+    reductions_at_once: int = 1
+    gathers_for_backward: bool = True
+    forward_next: list | None = None  # states that are gathered while this one computes
+    backward_next: list | None = None
 
     @property
     def group(self):
@@ -108,6 +113,11 @@ def cut(param, name, settings: Settings, dim: int, places) -> tuple[_Part, nn.Pa
     return _Part(places, name, whole.shape, dim, spec, inner), leaf
 
 
+def _units(states, expected):
+    """The units of the states that a program named, or those that are expected."""
+    return expected if states is None else [unit for state in states for unit in state.units]
+
+
 class ParamUnit(Unit):
     """Parameters of one dtype that are gathered in one call, each cut along a dimension of its own.
 
@@ -116,6 +126,7 @@ class ParamUnit(Unit):
     """
 
     def __init__(self, settings: Settings, parts: list[_Part], leaves: list[Any]):
+        super().__init__()
         self.settings, self.parts, self.leaves = settings, parts, leaves
         self.fqns = [part.fqn for part in parts]
         self.keep = False
@@ -123,7 +134,6 @@ class ParamUnit(Unit):
         self.shown = True  # whether modules show the parts
         self.held: list | None = None  # gradients of wholes that wait
         self.waiting: Any = None  # reduced ones that replicas have not seen
-        self.gathered_at = 0
         self.part_size = self.whole_size = 0
         for part in parts:
             part.begin, part.start = self.part_size, self.whole_size
@@ -209,13 +219,38 @@ class ParamUnit(Unit):
         asked = self.settings.policy.param_dtype
         return asked if asked is not None and dtype.is_floating_point else dtype
 
+    def begin(self, traffic):
+        """A forward of the outermost module begins."""
+        self._take_parts()
+        super().begin(traffic)
+
+    def prefetch(self):
+        """Start to gather the whole."""
+        self._take_parts()
+        super().prefetch()
+
     def unshard(self):
         """Have the whole, of the parts as they are now."""
         self._take_parts()
-        if self.full is not None and self.gathered_at != self.version():
-            self.release()
         super().unshard()
-        self.gathered_at = self.version()
+
+    def next_forward(self, expected):
+        """Who is gathered while this unit's forward computes."""
+        return _units(self.settings.forward_next, super().next_forward(expected))
+
+    def next_backward(self, expected):
+        """Who is gathered while this unit's backward computes."""
+        return _units(self.settings.backward_next, super().next_backward(expected))
+
+    @property
+    def gathers_for_backward(self):
+        """Whether backward gathers the whole before it is asked for."""
+        return self.settings.gathers_for_backward
+
+    @property
+    def reductions_at_once(self):
+        """How many units' whole gradients may travel."""
+        return self.settings.reductions_at_once
 
     def gather_whole(self):
         """The whole parameters one after the other, in the dtype that modules compute in."""
@@ -233,12 +268,12 @@ class ParamUnit(Unit):
                 output_tensor=everyone, input_tensor=own, group=settings.group, async_op=False
             )
             if work is not None:
-                work.wait()
+                yield work
         elif self.world == 1:
             everyone = own
         else:
             everyone = own.new_empty(size)
-            settings.group._allgather_base(everyone, own).wait()
+            yield settings.group._allgather_base(everyone, own)
         return self._put_together(everyone.view(self.world, self.part_size))
 
     def _put_together(self, shares):
@@ -277,32 +312,37 @@ class ParamUnit(Unit):
 
     def reduce(self, grads):
         """The gradients of the parts: the mean over processes, this process's piece."""
-        with rushlight.no_grad():
-            if self.held is not None:
-                both = zip(self.held, grads, strict=True)
-                grads = [g if h is None else h if g is None else h + g for h, g in both]
-                self.held = None
-            dtype = self.settings.policy.reduce_dtype or self._compute_dtype
-            if not self.settings.syncs:
-                self.held = [None if g is None else g.to(dtype) for g in grads]
-                return [None] * len(self.leaves)
-            return self._parts_of(self._reduced(grads, dtype))
+        if self.held is not None:
+            both = zip(self.held, grads, strict=True)
+            grads = [g if h is None else h if g is None else h + g for h, g in both]
+            self.held = None
+        dtype = self.settings.policy.reduce_dtype or self._compute_dtype
+        if not self.settings.syncs:
+            self.held = [None if g is None else g.to(dtype) for g in grads]
+            return [None] * len(self.leaves)
+        flat = self._flat(grads, dtype)
+        del grads
+        return self._parts_of((yield from self._reduced(flat)))
 
-    def _reduced(self, grads, dtype):
-        """This process's share of the mean, and behind it a number for each parameter: above zero
-        where any process used it."""
-        settings, count = self.settings, len(self.parts)
+    def _flat(self, grads, dtype):
+        """Each process's share of the gradients, and behind it a number for each parameter: above
+        zero where this process used it."""
         flat = self.leaves[0]._local_tensor.new_zeros(
-            (self.world, self.part_size + count), dtype=dtype
+            (self.world, self.part_size + len(self.parts)), dtype=dtype
         )
         for part, grad in zip(self.parts, grads, strict=True):
             if grad is not None:
                 self._spread(part, grad.movedim(part.dim, 0), flat)
-        used = [float(settings.all_grads or grad is not None) for grad in grads]
+        used = [float(self.settings.all_grads or grad is not None) for grad in grads]
         flat[:, self.part_size :] = rushlight.tensor(used, dtype=dtype, device=flat.device)
+        return flat
+
+    def _reduced(self, flat):
+        """This process's share of the mean."""
+        settings = self.settings
         sums = settings.sums or settings.divisor is not None
         op = ReduceOp.SUM if sums else ReduceOp.AVG
-        share = self._scattered(flat, op)
+        share = yield from self._scattered(flat, op)
         if self.waiting is not None:
             share, self.waiting = share.add_(self.waiting), None
         replicas = settings.replicas
@@ -312,7 +352,7 @@ class ParamUnit(Unit):
                 return None
             opts = AllreduceOptions()
             opts.reduceOp = op
-            replicas.allreduce([share], opts).wait()
+            yield replicas.allreduce([share], opts)
         if sums:
             copies = 1 if replicas is None else replicas.size()
             share.div_(settings.divisor or self.world * copies)
@@ -333,7 +373,8 @@ class ParamUnit(Unit):
             target[r, :count].copy_(turned[begin : begin + count])
 
     def _scattered(self, flat, op):
-        custom, group = self.settings.reduce_scatter, self.settings.group
+        settings = self.settings
+        custom, group = settings.reduce_scatter, settings.reduce_group or settings.group
         if custom is None and self.world == 1:
             return flat[0]
         size, dtype = (flat.shape[1],), flat.dtype
@@ -343,12 +384,12 @@ class ParamUnit(Unit):
                 output_tensor=share, input_tensor=flat.view(-1), group=group, op=op, async_op=False
             )
             if work is not None:
-                work.wait()
+                yield work
             return share
         share = flat.new_empty(size)
         opts = ReduceScatterOptions()
         opts.reduceOp = op
-        group._reduce_scatter_base(share, flat.view(-1), opts).wait()
+        yield group._reduce_scatter_base(share, flat.view(-1), opts)
         return share
 
     def _parts_of(self, share):

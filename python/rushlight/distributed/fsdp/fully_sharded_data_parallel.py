@@ -22,6 +22,7 @@ from rushlight.distributed.fsdp._common import (
     tensors_of,
 )
 from rushlight.distributed.fsdp._flat_param import FlatParameter
+from rushlight.distributed.fsdp._traffic import Traffic
 from rushlight.distributed.fsdp._unit import saved_places
 from rushlight.distributed.fsdp.api import *  # noqa: F403
 from rushlight.distributed.fsdp.api import (
@@ -89,6 +90,7 @@ class FullyShardedDataParallel(nn.Module):
         self._state_dict_config: Any = api.FullStateDictConfig()
         self._optim_state_dict_config: Any = api.FullOptimStateDictConfig()
         self._is_root: bool | None = None
+        self._traffic = Traffic()
         self._ignored_modules, self._ignored_params = _init.ignored(
             module, ignored_modules, ignored_states
         )
@@ -191,11 +193,17 @@ class FullyShardedDataParallel(nn.Module):
         args, kwargs = self._cast_inputs(args, kwargs)
         if not self._is_root:
             return self._run(args, kwargs)
-        for m in FullyShardedDataParallel.fsdp_modules(self):
-            if m._handle is not None and m._handle.summoned is None:
-                m._handle.backward_ends()  # what an earlier forward or a failed backward left
-        with saved_places():
-            return self._run(args, kwargs)
+        self._traffic.begin()
+        handles = [h for h in self._handles() if h.summoned is None]
+        for handle in handles:
+            handle.forget()
+            handle.begin(self._traffic)
+        try:
+            with saved_places():
+                return self._run(args, kwargs)
+        finally:
+            for handle in handles:
+                handle.end()
 
     def _run(self, args, kwargs):
         handle = self._handle
@@ -227,7 +235,7 @@ class FullyShardedDataParallel(nn.Module):
     def _apply(self, fn, recurse=True):
         for m in FullyShardedDataParallel.fsdp_modules(self):
             if m._handle is not None:
-                m._handle.backward_ends()
+                m._handle.forget()
         super()._apply(fn, recurse)
         if self._handle is not None:
             self._handle.applied()
