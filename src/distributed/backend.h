@@ -75,6 +75,8 @@ class RL_API Backend {
   int rank() const { return rank_; }
   int size() const { return size_; }
   virtual const char* name() const = 0;
+  // The rank that another one has given up waiting for, as it said; -1 where it said nothing.
+  virtual int lost_by([[maybe_unused]] int rank) const { return -1; }
 
   virtual WorkPtr broadcast(Tensors tensors, int root, Milliseconds timeout) = 0;
   virtual WorkPtr all_reduce(Tensors tensors, Reduction op, Milliseconds timeout) = 0;
@@ -124,8 +126,7 @@ class RL_API Channel {
 };
 
 RL_API std::shared_ptr<Backend> make_message_backend(int rank, int size,
-                                                     std::unique_ptr<Channel> channel,
-                                                     std::shared_ptr<Store> store);
+                                                     std::unique_ptr<Channel> channel);
 
 struct BackendOptions {
   std::shared_ptr<Store> store;

@@ -83,8 +83,12 @@ inline std::map<ScalarType, Tensors> by_dtype(const Tensors& tensors) {
 
 // A message between two ranks, which ends when somebody waits for it.
 struct PairWork : Work {
-  PairWork(int own_rank, Tensor d, Tensor to, Milliseconds t)
-      : memory(std::move(d)), output(std::move(to)), timeout(t), rank(own_rank) {}
+  PairWork(int own_rank, int other_rank, Tensor d, Tensor to, Milliseconds t)
+      : memory(std::move(d)),
+        output(std::move(to)),
+        timeout(t),
+        rank(own_rank),
+        other(other_rank) {}
   void wait(std::optional<Milliseconds> most) override {
     if (!is_completed()) {
       std::exception_ptr error;
@@ -98,7 +102,8 @@ struct PairWork : Work {
         }
       } catch (const std::exception& e) {
         error = std::make_exception_ptr(BackendError(
-            str("Rank ", rank, ": ", output.defined() ? "recv" : "send", " failed: ", e.what())));
+            str("Rank ", rank, ": ", output.defined() ? "recv" : "send",
+                " failed: ", other < 0 ? "" : str("lost rank ", other, ": "), e.what())));
       }
       message.reset();
       finish(error);
@@ -109,6 +114,7 @@ struct PairWork : Work {
   Tensor output;
   Milliseconds timeout;
   int rank;
+  int other;  // -1: anybody
   std::unique_ptr<Message> message;
 };
 

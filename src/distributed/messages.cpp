@@ -22,15 +22,47 @@ namespace {
 
 constexpr int64_t small_bytes = int64_t{1} << 15;  // of all ranks together
 constexpr int64_t piece_bytes = int64_t{1} << 20;
+constexpr uint64_t note_slot = uint64_t{1} << 62;   // neither a collective's nor a pair's
 constexpr int64_t window_bytes = int64_t{1} << 25;  // of all ranks' pieces that are under way
+
+// What another rank says before it gives up: which rank it has lost.
+class Note {
+ public:
+  void expect(Channel& channel, int from) {
+    try {
+      message_ = channel.message(&lost_, sizeof lost_);
+      message_->receive(from, note_slot);
+    } catch (const BackendError&) {
+      message_.reset();  // it is gone already, as the first collective will find
+    }
+  }
+  // The lost rank; -1 where nothing has come.
+  int heard() const { return std::atomic_ref<int32_t>(lost_).load(); }
+  // The same of a rank that does not answer any more, of which nothing else will come.
+  int read() {
+    if (message_ != nullptr) {
+      try {
+        message_->wait_received(Milliseconds(1));
+      } catch (const BackendError&) {
+        message_.reset();
+      }
+    }
+    return heard();
+  }
+
+ private:
+  mutable int32_t lost_ = -1;  // the engine's thread writes it
+  std::unique_ptr<Message> message_;
+};
 
 class MessageBackend : public Backend, private Failures {
  public:
-  MessageBackend(int rank, int size, std::unique_ptr<Channel> channel, std::shared_ptr<Store> store)
+  MessageBackend(int rank, int size, std::unique_ptr<Channel> channel)
       : Backend(rank, size),
         channel_(std::move(channel)),
-        store_(std::move(store)),
-        process_(getpid()) {
+        process_(getpid()),
+        notes_(static_cast<size_t>(size)) {
+    for_others([this](int r) { notes_[static_cast<size_t>(r)].expect(*channel_, r); });
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -42,11 +74,16 @@ class MessageBackend : public Backend, private Failures {
     if (getpid() != process_) {
       thread_.detach();          // a fork has no threads,
       (void)channel_.release();  // and the connections are its parent's
+      (void)new std::vector<Note>(std::move(notes_));
       return;
     }
     shutdown();
   }
   const char* name() const override { return channel_->name(); }
+  int lost_by(int r) const override {
+    check_rank(r);
+    return notes_[static_cast<size_t>(r)].heard();
+  }
 
   void shutdown() override {
     {
@@ -263,7 +300,7 @@ class MessageBackend : public Backend, private Failures {
   WorkPtr send(Tensor tensor, int to, uint32_t tag, Milliseconds timeout) override {
     check_rank(to);
     const Tensor d = dense(tensor);
-    auto work = std::make_shared<PairWork>(rank(), d, Tensor(), timeout);
+    auto work = std::make_shared<PairWork>(rank(), to, d, Tensor(), timeout);
     work->message = channel_->message(memory(d), static_cast<size_t>(bytes_of(d)));
     work->message->send(to, pair_slot(tag, static_cast<size_t>(bytes_of(d))));
     return work;
@@ -271,7 +308,7 @@ class MessageBackend : public Backend, private Failures {
 
   WorkPtr receive(Tensor tensor, int from, uint32_t tag, Milliseconds timeout) override {
     const Tensor d = dense_output(tensor);
-    auto work = std::make_shared<PairWork>(rank(), d, tensor, timeout);
+    auto work = std::make_shared<PairWork>(rank(), from, d, tensor, timeout);
     work->message = channel_->message(memory(d), static_cast<size_t>(bytes_of(d)));
     const uint64_t slot = pair_slot(tag, static_cast<size_t>(bytes_of(d)));
     if (from < 0) {
@@ -348,6 +385,9 @@ class MessageBackend : public Backend, private Failures {
         if (failure_.empty()) {
           failure_ = e.what();
           // What the others wait for will not come: they are told by the end of the connections.
+          if (lost_ >= 0) {
+            pass_on();
+          }
           channel_->abort();
           channel_->close();
         }
@@ -358,21 +398,36 @@ class MessageBackend : public Backend, private Failures {
     }
   }
 
-  // A rank did not answer. The first to see why tells the others, who may only see its end.
+  // A rank did not answer. Where that is because it has lost another one, it said so before.
   [[noreturn]] void lost(int other, const std::string& why) override {
-    std::string told = str("lost rank ", other, ": ", why);
-    try {
-      if (store_ != nullptr) {
-        store_->set_timeout(Milliseconds(1000));
-        const std::string first = store_->compare_set("lost", "", told);
-        if (first != told) {
-          told += str(" (first seen: ", first, ")");
+    lost_ = notes_[static_cast<size_t>(other)].read();
+    if (lost_ < 0) {
+      lost_ = other;
+      throw BackendError(str("lost rank ", other, ": ", why));
+    }
+    throw BackendError(str("lost rank ", lost_, " (rank ", other, " saw it, and is gone): ", why));
+  }
+
+  // The other ranks may wait for this one, which gives up: they are to know for whom it waited.
+  void pass_on() {
+    std::vector<std::unique_ptr<Message>> messages;
+    for_others([&](int r) {
+      if (r != lost_) {
+        try {
+          messages.push_back(channel_->message(&lost_, sizeof lost_));
+          messages.back()->send(r, note_slot);
+        } catch (const BackendError&) {
+          messages.pop_back();  // it is gone, too
         }
       }
-    } catch (const std::exception&) {
-      // The store ended with the process that held it.
+    });
+    for (const auto& message : messages) {
+      try {
+        message->wait_sent(Milliseconds(200));
+      } catch (const BackendError&) {
+        continue;  // it is gone, too
+      }
     }
-    throw BackendError(told);
   }
 
   // Memory of this backend's thread, which keeps it.
@@ -547,8 +602,9 @@ class MessageBackend : public Backend, private Failures {
   static constexpr uint64_t second_half = uint64_t{1} << 19;
 
   std::unique_ptr<Channel> channel_;
-  std::shared_ptr<Store> store_;
   int process_;
+  std::vector<Note> notes_;  // of each rank
+  int32_t lost_ = -1;        // the rank for which this one has given up
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;
@@ -562,9 +618,9 @@ class MessageBackend : public Backend, private Failures {
 
 }  // namespace
 
-std::shared_ptr<Backend> make_message_backend(int rank, int size, std::unique_ptr<Channel> channel,
-                                              std::shared_ptr<Store> store) {
-  return std::make_shared<MessageBackend>(rank, size, std::move(channel), std::move(store));
+std::shared_ptr<Backend> make_message_backend(int rank, int size,
+                                              std::unique_ptr<Channel> channel) {
+  return std::make_shared<MessageBackend>(rank, size, std::move(channel));
 }
 
 }  // namespace rushlight::distributed

@@ -115,6 +115,7 @@ void init_process_group(nb::module_& m) {
 
   nb::class_<Backend>(m, "_Backend")
       .def("rank", &Backend::rank)
+      .def("lost_by", &Backend::lost_by, nb::arg("rank"))
       .def("size", &Backend::size)
       .def("name", &Backend::name)
       .def("broadcast",

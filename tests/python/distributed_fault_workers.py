@@ -26,7 +26,7 @@ WHOLE = StateDictOptions(full_state_dict=True)
 KINDS = ("ddp", "fsdp", "async")
 
 
-def train(rank, size, folder, attempt, kind, last):
+def train(rank, size, folder, attempt, kind, last, where):
     """Go on from the last checkpoint up to step `last`; what is raised is left in a file."""
     folder = pathlib.Path(folder)
     faulthandler.dump_traceback_later(100, exit=True)
@@ -35,7 +35,7 @@ def train(rank, size, folder, attempt, kind, last):
     try:
         dist.init_process_group(
             "gloo",
-            init_method=f"file://{folder}/store{attempt}",
+            init_method=where,
             rank=rank,
             world_size=size,
             timeout=timedelta(seconds=30),

@@ -276,6 +276,8 @@ def death(rank, folder):
     dist.barrier()
     if rank == 1:
         os._exit(0)
+    if rank == 0:
+        expect("lost rank 1", dist.DistBackendError, dist.recv, torch.ones(3), src=1)
     try:
         dist.all_reduce(torch.ones(100_000))
     except dist.DistBackendError as error:

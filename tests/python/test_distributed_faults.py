@@ -7,12 +7,14 @@ RUSHLIGHT_FAULT_ROUNDS says how many are killed in each case (one by default), R
 import os
 import random
 import signal
+import socket
 import time
 from datetime import timedelta
 
 import pytest
 
 import rushlight as torch
+import rushlight.distributed.checkpoint as dcp
 from rushlight import distributed as dist
 
 from . import distributed_fault_workers as workers
@@ -28,11 +30,13 @@ pytestmark = [
 ]
 
 
-def start(folder, attempt, kind, last):
+def start(folder, attempt, kind, last, where):
     context = torch.multiprocessing.get_context("spawn")
     processes = [
         context.Process(
-            target=workers.train, args=(rank, SIZE, str(folder), attempt, kind, last), daemon=True
+            target=workers.train,
+            args=(rank, SIZE, str(folder), attempt, kind, last, where),
+            daemon=True,
         )
         for rank in range(SIZE)
     ]
@@ -58,24 +62,34 @@ def end(processes, seconds):
     return hung
 
 
+def places(folder):
+    """Where the attempts of a case meet: at one port, which the next one needs again, or in a file
+    of each attempt."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return {
+        "ddp": lambda _: f"tcp://127.0.0.1:{port}",
+        "fsdp": lambda attempt: f"file://{folder}/store{attempt}",
+        "async": lambda _: f"tcp://127.0.0.1:{port}",
+    }
+
+
 @pytest.mark.parametrize("kind", workers.KINDS)
 def test_killed_ranks(kind, tmp_path):
     rng = random.Random(f"{SEED} {kind}")
+    where = places(tmp_path)[kind]
+    memory = set(os.listdir("/dev/shm"))
     last = 12 + 4 * ROUNDS
     (tmp_path / "whole").mkdir()
-    (tmp_path / "parts").mkdir()
-    processes = start(tmp_path / "whole", 0, kind, last)
-    assert not end(processes, 90)
-    assert [process.exitcode for process in processes] == [0] * SIZE
-    want = dict(line.split() for line in lines(tmp_path / "whole"))
-
     folder = tmp_path / "parts"
-    killed = 0
-    for attempt in range(20 * ROUNDS):
-        if killed == ROUNDS:
-            break
+    folder.mkdir()
+    killed = attempt = 0
+    while killed < ROUNDS:
+        attempt += 1
+        assert attempt <= 20 * ROUNDS, f"only {killed} were killed"
         before = len(lines(folder))
-        processes = start(folder, attempt, kind, last)
+        processes = start(folder, attempt, kind, last, where(attempt))
         deadline = time.monotonic() + 60
         while len(lines(folder)) == before and all(process.is_alive() for process in processes):
             assert time.monotonic() < deadline
@@ -84,8 +98,9 @@ def test_killed_ranks(kind, tmp_path):
         victim = rng.randrange(SIZE)
         if not all(process.is_alive() for process in processes):
             assert not end(processes, 30)  # the training was over before
-            assert all(process.exitcode == 0 for process in processes)
-            break
+            assert all(process.exitcode == 0 for process in processes), errors(folder, attempt)
+            last += 4
+            continue
         os.kill(processes[victim].pid, signal.SIGKILL)
         begin = time.monotonic()
         hung = end(processes, 30)
@@ -93,7 +108,8 @@ def test_killed_ranks(kind, tmp_path):
         assert not hung, f"attempt {attempt}: ranks {hung} hang after rank {victim} was killed"
         codes = [process.exitcode for process in processes]
         if codes[victim] == 0 or all(code == 0 for r, code in enumerate(codes) if r != victim):
-            continue  # it was about to end
+            last += 4  # it was about to end
+            continue
         assert codes[victim] == -signal.SIGKILL
         assert spent < WITHIN, f"attempt {attempt}: {spent:.1f} s until the others knew"
         for rank in range(SIZE):
@@ -101,15 +117,29 @@ def test_killed_ranks(kind, tmp_path):
                 text = (folder / f"error{attempt}_{rank}").read_text()
                 assert f"rank {victim}" in text, f"rank {victim} was killed: {text}"
         killed += 1
-    processes = start(folder, "last", kind, last)
-    assert not end(processes, 90)
-    errors = [path.read_text() for path in folder.glob("errorlast_*")]
-    assert not errors, errors
+    for place, name in ((folder, "last"), (tmp_path / "whole", "whole")):
+        processes = start(place, name, kind, last, where(name))
+        assert not end(processes, 90 + 10 * ROUNDS)
+        assert not errors(place, name)
+        assert [process.exitcode for process in processes] == [0] * SIZE
+    want = dict(line.split() for line in lines(tmp_path / "whole"))
     for line in lines(folder):
         step, digest = line.split()
         assert want[step] == digest, f"step {step} differs from training that was not disturbed"
     assert lines(folder)[-1].split()[0] == str(last)
-    assert killed > 0
+    # Nothing stays but the last checkpoint's files.
+    assert sorted(os.listdir(folder / "kept")) == checkpoint_files(folder / "kept")
+    assert not set(os.listdir("/dev/shm")) - memory
+
+
+def errors(folder, attempt):
+    return [path.read_text() for path in folder.glob(f"error{attempt}_*")]
+
+
+def checkpoint_files(folder):
+    """The files that a checkpoint needs."""
+    storage = dcp.FileSystemReader(folder).read_metadata().storage_data
+    return sorted({".metadata", *(info.relative_path for info in storage.values())})
 
 
 def test_who_does_not_come_is_named(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import socket
 import sys
 from datetime import timedelta
@@ -96,16 +95,7 @@ class ProcessGroupGloo(ProcessGroup):
             )
         if not interface and not hostname:
             hostname = _local_address(store)
-        try:
-            self._engine = _types._make_backend(
-                "gloo", store, rank, size, timeout, interface, hostname
-            )
-        except _types.DistBackendError as error:
-            # Ranks leave their addresses in the store, under keys that end with their numbers.
-            missing = re.search(r"keys: \S*?(\d+)$", str(error))
-            if missing is None:
-                raise
-            raise _types.DistBackendError(f"{error}: rank {missing[1]} did not come") from error
+        self._engine = _types._make_backend("gloo", store, rank, size, timeout, interface, hostname)
         self._backends = {"cpu": self}
 
     @staticmethod

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import os
+import re
 import time
 import warnings
 from collections import Counter
@@ -275,6 +277,21 @@ def _make_engine(name, store, rank, size, timeout, options, ranks):
     raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
 
 
+@contextlib.contextmanager
+def _keeper_named():
+    """Says whose end it is where a store's server is gone."""
+    try:
+        yield
+    except _types.DistNetworkError as error:
+        scheme = (_state.init_method or "").partition("://")[0]
+        if scheme not in ("env", "tcp"):
+            raise
+        agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        keeper = "the launcher" if agent else "rank 0"
+        raise _types.DistNetworkError(f"{error} It is kept by {keeper}.") from error
+
+
+@_keeper_named()
 def _make_group(ranks, rank, backend, store, name, timeout, options, description):
     """The group, in the registry."""
     size = len(ranks)
@@ -297,9 +314,10 @@ def _make_group(ranks, rank, backend, store, name, timeout, options, description
         try:
             made = _make_engine(engine, place, rank, size, timeout, options, ranks)
         except _types.DistBackendError as error:
-            if "did not come" in str(error):
-                raise
-            raise _types.DistBackendError(f"{error}{_absent(prefix, rank, ranks)}") from error
+            # Gloo's ranks leave their addresses in the store, under keys that end with numbers.
+            key = re.search(r"keys: \S*?(\d+)$", str(error))
+            missing = _absent(prefix, rank, ranks) if key is None else [ranks[int(key[1])]]
+            raise _types.DistBackendError(f"{error}{_did_not_come(missing)}") from error
         if engine == Backend.GLOO and _kinds.get_debug_level() == _kinds.DebugLevel.DETAIL:
             made = CheckedGroup(made, place)
         engines[engine] = made
@@ -334,18 +352,33 @@ def _arrived(store, rank, ranks, timeout):
     try:
         store.wait(["all"], timeout)
     except _types.DistStoreError as error:
-        raise _types.DistStoreError(f"{error}{_absent(store, rank, ranks)}") from error
+        missing = _did_not_come(_absent(store, rank, ranks))
+        raise _types.DistStoreError(f"{error}{missing}") from error
 
 
 def _absent(store, rank, ranks):
-    """Names the ranks that have not connected and do not say, as this one does, that they fail."""
+    """The ranks that have not connected and do not say, as this one does, that they fail."""
     store.set(f"here/{rank}", "")
     deadline = time.monotonic() + 0.5
     missing = list(range(len(ranks)))
     while missing and time.monotonic() < deadline:
         missing = [r for r in missing if not store.check([f"here/{r}"])]
         time.sleep(0.02)
-    return "".join(f": rank {ranks[r]} did not come" for r in missing)
+    return [ranks[r] for r in missing]
+
+
+def _did_not_come(missing):
+    """Names ranks, and whom they have lost before, if they said so in some group."""
+    text = ""
+    for rank in missing:
+        text += f": rank {rank} did not come"
+        for pg, numbers in _pg_group_ranks.items():
+            engine = getattr(pg._backends.get("cpu"), "_engine", None)
+            if engine is not None and rank in numbers and engine.lost_by(numbers[rank]) >= 0:
+                lost = next(r for r, n in numbers.items() if n == engine.lost_by(numbers[rank]))
+                text += f", which has lost rank {lost}"
+                break
+    return text
 
 
 def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, logging_interval=None):
@@ -406,10 +439,10 @@ def init_process_group(
         raise ValueError(f"rank {rank} is not in a world of {world_size}")
     name = group_name or "0"
     _state.group_count = 1
+    _state.init_method = init_method
     _state.default_pg = _make_group(
         list(range(world_size)), rank, backend, store, name, timeout, pg_options, "default_pg"
     )
-    _state.init_method = init_method
 
 
 def destroy_process_group(group=None):

@@ -285,7 +285,7 @@ class DeviceMesh:
     def _unflatten(
         self, dim: int | str, mesh_sizes, mesh_dim_names, backend_override=None
     ) -> DeviceMesh:
-        """This mesh with one of its dimensions as several; a mesh of its own, not a part of another.
+        """This mesh with one of its dimensions as several, not a part of another mesh.
 
         Args:
             dim: the dimension, by number or name.

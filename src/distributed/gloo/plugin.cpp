@@ -188,8 +188,7 @@ std::shared_ptr<Backend> make(const BackendOptions& options) {
       context->connectFullMesh(store, device);
     }
     context->setTimeout(options.timeout);
-    return make_message_backend(options.rank, options.size, std::make_unique<GlooChannel>(context),
-                                options.store);
+    return make_message_backend(options.rank, options.size, std::make_unique<GlooChannel>(context));
   } catch (const std::exception& e) {
     throw BackendError(str("gloo could not connect the processes: ", without_place(e.what())));
   }
