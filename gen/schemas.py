@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from gen import rules, types
+from gen import rules, tags, types
 from gen.table import Arg, Op, TableError, Type, declarations, parse_type
 from gen.text import block, commas, fill, flag
 
@@ -178,7 +178,7 @@ constexpr OpInfo overloads_$key[] = {
 };
 $rules
 const OpFunction function_$key = {
-    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse
+    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $composed
 };
 extern const OpInfo* const registered_$key;
 const OpInfo* const registered_$key = overloads_$key;
@@ -256,7 +256,7 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg], function
         given = arrays[0] if overload.args else "{}"
         rows.append(
             f'{{"{space}", "{overload.name}", "{overload.overload}", {given}, '
-            f"{f'results_{key}_{i}' if results else '{}'}, &function_{key}, {arrays[1]}}},"
+            f"{f'results_{key}_{i}' if results else '{}'}, &function_{key}, {arrays[1]}, {tags.bits(op, overload)}}},"
         )
     batched = batch_rules(op, form, key)
     return fill(
@@ -271,6 +271,7 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg], function
         batch=f"rules_{key}" if batched else "{}",
         functional=f"&function_{functional}" if functional else "nullptr",
         sparse=sparse,
+        composed=flag(op.kind == "composite" and not op.whole and form != "out"),
     )
 
 

@@ -145,6 +145,7 @@ class Op:
     sparse: str | None = None  # what it does with sparse tensors: "values", or a function of src/ops/sparse
     parts: bool = False  # a kernel whose op is a composite to Python below autograd: parts::symbol
     traced: str = ""  # what a trace above autograd is shown in its place: an expression, or "body" of a composite
+    tags: tuple[str, ...] = ()  # words of gen/tags.py that its kind does not say
     cpp_method: bool = True  # False: its method is Python's alone
     view_kind: str = "Normal"
     node: str | int | dict[str, int | str] | None = None

@@ -46,8 +46,10 @@ def handed_over(op: Op, form: str) -> list[str]:
     args = carriers(op, form)
     if not args:
         return []
-    test = f"RL_UNLIKELY(forward::active()) && forward::carried({commas([a.name for a in args])})"
-    return block(f"if ({test})", [f"return {function(op, form)}({call_arguments(op)});"])
+    return block(
+        f"if (forward::carried({commas([a.name for a in args])}))",
+        [f"return {function(op, form)}({call_arguments(op)});"],
+    )
 
 
 # ---- tangents of the results ----

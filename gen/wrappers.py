@@ -327,6 +327,21 @@ def handed_over(op: Op, form: str, to: str) -> str:
     return f"dispatch_boxed<{result}>({arguments})"
 
 
+def seldom(op: Op, form: str) -> list[str]:
+    """Statements for calls that a program has overridden, and for arguments with tangents: one test covers both."""
+    call = handed_over(op, form, "overrides::dispatch")
+    handed = [f"return {call};"]
+    if form == "inplace":
+        handed = [f"{call};", "return const_cast<Tensor&>(self);"]
+    elif form == "out":
+        given = commas([f"const_cast<Tensor&>({o})" for o in out_parameters(op)])
+        handed = [f"{call};", f"return {given};" if len(op.results) == 1 else f"return {{{given}}};"]
+    lines = block(f"if (overrides::takes(function_{function_name(op, form)}))", handed)
+    return block(
+        "if (RL_UNLIKELY(forward::active()))", lines + (tangents.handed_over(op, form) if form != "out" else [])
+    )
+
+
 def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
     """The kernel of a form that records, and what follows it."""
     run = run_call(op, form)
@@ -362,7 +377,7 @@ def wrapper(op: Op, form: str) -> list[str]:
         )
     else:
         body = kernel_body(op, form, result, lower) + finish
-    body = defined_checks(op, form) + tangents.handed_over(op, form) + body
+    body = defined_checks(op, form) + seldom(op, form) + body
     cast = []
     if schemas.casts(op, form):
         function = f"function_{function_name(op, form)}"
@@ -392,7 +407,7 @@ def out_wrapper(op: Op) -> list[str]:
     outs = out_parameters(op)
     plan = derivatives.plan(op)
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
-    checks = defined_checks(op, "out")
+    checks = defined_checks(op, "out") + seldom(op, "out")
     checks += [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
     given = [a.name for a in op.tensors if not a.type.element_optional]
     checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')

@@ -46,7 +46,7 @@ composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", do
 composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
           doc="`split_with_sizes`.")
 composite("fill(Tensor self, Tensor|Scalar value) -> Tensor", variants="function",
-          doc="value in the shape of self.", cpp_out=True)
+          doc="value in the shape of self.", cpp_out=True, tags=("core.Scalar",))
 composite("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
           variants="method inplace",
           doc="The main diagonal becomes fill_value; wrap starts again below the square of a tall "
@@ -56,10 +56,10 @@ composite("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -
 
 for _name in ("deg2rad", "rad2deg"):
     composite(f"{_name}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
-              doc=f"`{_name}` in place.")
+              doc=f"`{_name}` in place.", tags=("pointwise",))
 composite("logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)",
-          variants="function method inplace", doc="`logit` in place.")
+          variants="function method inplace", doc="`logit` in place.", tags=("pointwise",))
 composite("arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace",
           doc="`atan2_`.")
 composite("float_power_(Tensor(a!) self, Tensor|Scalar exponent) -> Tensor(a!)",
-          variants="method inplace", doc="`float_power` in place.")
+          variants="method inplace", doc="`float_power` in place.", tags=("pointwise",))

@@ -36,4 +36,4 @@ composite("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, 
           doc="softmax(query @ key.T * scale) @ value over the last two dimensions; attn_mask says "
               "which keys count "
               "(bool) or is added to the scores.",
-          autocast="lower")
+          autocast="lower", tags=("nondeterministic_seeded",))

@@ -24,7 +24,7 @@ op("convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] p
               "batch), 1, batch)"},
    traced="_convolution(input, weight, bias, stride, padding, dilation, transposed, "
           "output_padding, groups, false, false, true, true)",
-   autocast={"accelerator": "lower"})
+   autocast={"accelerator": "lower"}, tags=("core",))
 _whole = ("(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, "
           "int[] dilation, bool transposed, int[] output_padding, int groups, bool benchmark, "
           "bool deterministic, bool cudnn_enabled")
@@ -88,5 +88,5 @@ op(f"im2col(Tensor self, {_unfold}) -> Tensor", kernel=custom(isa=False), varian
 op(f"col2im(Tensor self, int[2] output_size, {_unfold}) -> Tensor", kernel=custom(isa=False),
    variants="function", nn=True,
    grad={"self": "im2col(grad, kernel_size, dilation, padding, stride)"},
-   doc="Adds columns up to images: the adjoint of im2col.",
+   doc="Adds columns up to images: the adjoint of im2col.", tags=("core",),
    jvp="linear", batch="fold")

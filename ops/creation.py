@@ -8,9 +8,9 @@ _both = "function out"
 composite("empty(int[] size, *, options, MemoryFormat? memory_format=None) -> Tensor",
           variants=_both,
           doc="Uninitialised memory.", sparse="empty",
-          overloads=["empty.memory_format(size, options, memory_format)"])
+          overloads=["empty.memory_format(size, options, memory_format)"], tags=("core",))
 composite("empty_strided(int[] size, int[] stride, *, options) -> Tensor", variants=_function,
-          doc="Uninitialised memory with given strides.", cpp_out=True)
+          doc="Uninitialised memory with given strides.", cpp_out=True, tags=("core",))
 composite("empty_permuted(int[] size, int[] physical_layout, *, options) -> Tensor",
           variants="function", cpp_out=True,
           doc="Uninitialised memory whose dimensions lie in it in the order `physical_layout`.")
@@ -21,9 +21,9 @@ composite("ones(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.o
           doc="All ones.")
 composite("full(int[] size, Scalar fill_value, *, options) -> Tensor", variants=_both,
           ref="numpy.full",
-          doc="All fill_value; the dtype is that of the value unless given.")
+          doc="All fill_value; the dtype is that of the value unless given.", tags=("core",))
 composite("scalar_tensor(Scalar s, *, options) -> Tensor", variants=_function, doc="A 0-d tensor.",
-          cpp_out=True)
+          cpp_out=True, tags=("core",))
 for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros"),
                             ("ones", "", "Ones"),
                             ("full", "Scalar fill_value, ", "fill_value")):
@@ -31,7 +31,8 @@ for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros
               f"Tensor",
               variants=_function, cpp_out=True, batch="leading",
               sparse=f"{_name}_like",
-              doc=f"{_doc} in the shape, dtype and device of self.")
+              doc=f"{_doc} in the shape, dtype and device of self.",
+              tags=("core",) if _name == "full" else ())
     _size = "int[] size, " + _extra
     composite(f"new_{_name}(Tensor self, {_size}*, options) -> Tensor", variants="method",
               cpp_out=True, batch="leading",
@@ -47,7 +48,7 @@ composite("arange.start(Scalar start, Scalar end, Scalar step=1, *, options) -> 
           variants=_both, ref="numpy.arange",
           any_shape=True, doc="start, start + step, … short of end.",
           overloads=["arange.start(start, end, options)",
-                     "arange.start_step(start, end, step, options)"])
+                     "arange.start_step(start, end, step, options)"], tags=("core.start_step",))
 composite("range(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor", variants=_both,
           any_shape=True, doc="Like arange, with the end; deprecated.",
           overloads=["range(start, end, options)",

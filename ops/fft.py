@@ -16,11 +16,11 @@ op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor"
 op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", **_inner,
    grad={"self": "fft_r2c_backward(grad, self.sizes(), dim, normalization, onesided)"},
    doc="Real to complex: forward over dimensions; onesided gives the first half of the last one.",
-   jvp="linear", batch="dims")
+   jvp="linear", batch="dims", tags=("core",))
 op("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor", **_inner,
    grad={"self": "fft_c2r_backward(grad, dim, normalization)"},
    doc="Complex to real: backward over dimensions, from the first half of the last one.",
-   jvp="linear", batch="dims")
+   jvp="linear", batch="dims", tags=("core",))
 
 for _name, _doc in {
     "fft": "The discrete Fourier transform along a dimension.",

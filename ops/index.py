@@ -10,7 +10,8 @@ op("index(Tensor self, Tensor?[] indices) -> Tensor",
    doc="Elements at positions given by index tensors, one per dimension; bool and uint8 ones are "
        "masks.",
    overloads=["index.Tensor(self, indices)", "index.Tensor_out(self, indices, out!)"],
-   jvp="linear", batch="batched_index(self, indices, batch)")
+   jvp="linear", batch="batched_index(self, indices, batch)",
+   tags=("core", "dynamic_output_shape.Tensor"))
 op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
    kernel=update(stored=(complex_half, float8)),
    variants="function method inplace", inplace_function=True,
@@ -18,12 +19,13 @@ op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=Fal
          "values": "grad.index(indices)"},
    doc="Writes values at positions given by index tensors; `accumulate` adds instead.",
    jvp="linear", batch="batched_index_put(self, indices, values, accumulate, batch)",
-   autocast={"accelerator": "promote"})
+   autocast={"accelerator": "promote"}, tags=("core",))
 op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom(stored=(stored,)),
    grad={"self": "index_select_backward(grad, self.sizes(), dim, index)"}, ref="numpy.take",
    sparse="index_select", doc="The slices along a dimension that `index` lists.",
    jvp="linear",
-   batch={"self": "dims", "": "whole(self, batch).gather(dim, along(index, dim, self, batch))"})
+   batch={"self": "dims", "": "whole(self, batch).gather(dim, along(index, dim, self, batch))"},
+   tags=("core",))
 op("index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
    kernel=update(stored=(complex_half,)),
    grad={"self": "grad",
@@ -65,15 +67,15 @@ op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Ten
    grad={"self": "zeros(self.sizes(), grad.options()).scatter_add(dim, index, grad)"},
    ref="numpy.take_along_axis",
    doc="out[i][j] = self[index[i][j]][j] for dim 0, and likewise for others.",
-   jvp="linear", batch="dims")
+   jvp="linear", batch="dims", tags=("core",))
 op("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
    grad={"self": "grad.scatter(dim, index, Scalar(0))",
          "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
    doc="self[index[i][j]][j] = src[i][j] for dim 0, and likewise for others.",
-   jvp="linear", batch="dims")
+   jvp="linear", batch="dims", tags=("core",))
 op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
    grad={"self": "grad.scatter(dim, index, Scalar(0))"}, doc="`scatter` of one value.",
-   jvp="self_t.scatter(dim, index, 0)", batch="dims")
+   jvp="self_t.scatter(dim, index, 0)", batch="dims", tags=("core",))
 op("scatter.src_reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
    kernel=update(),
    grad="none", doc="`scatter` that adds or multiplies.",
@@ -89,7 +91,7 @@ op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kern
    grad={"self": "grad", "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
    doc="self[index[i][j]][j] += src[i][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims",
-   autocast={"accelerator": "promote"})
+   autocast={"accelerator": "promote"}, tags=("core",))
 op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
    "include_self=True) -> Tensor",
    kernel=update(),
@@ -99,7 +101,7 @@ op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *
    overloads=["scatter_reduce.two(self, dim, index, src, reduce, include_self)",
               "scatter_reduce_.two(self, dim, index, src, reduce, include_self)",
               "scatter_reduce.two_out(self, dim, index, src, reduce, include_self, out!)"],
-   jvp="twice: products, means and extremes have a tangent each", batch="dims")
+   jvp="twice: products, means and extremes have a tangent each", batch="dims", tags=("core",))
 op("take(Tensor self, Tensor index) -> Tensor", kernel=custom(),
    grad={"self": "zeros(self.sizes(), grad.options()).put(index, grad, true)"}, ref="numpy.take",
    doc="Elements at positions in the flattened tensor.",
@@ -133,13 +135,14 @@ op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor",
    grad={"self": "grad.masked_fill(mask, Scalar(0))"}, doc="`value` where the mask is true.",
    overloads=["masked_fill.Scalar(self, mask, value)", "masked_fill_.Scalar(self, mask, value)",
               "masked_fill.Scalar_out(self, mask, value, out!)"],
-   jvp="self_t.masked_fill(mask, 0)", batch="aligned")
+   jvp="self_t.masked_fill(mask, 0)", batch="aligned", tags=("pointwise.Scalar",))
 op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=update(),
    variants="function method inplace",
    grad={"self": "grad.masked_fill(mask, Scalar(0))",
          "source": "masked_scatter_backward(grad, mask, source.sizes())"},
    doc="The elements of source, one after another, where the mask is true.",
-   jvp="linear", batch="slices: how many elements of source a slice takes depends on values")
+   jvp="linear", batch="slices: how many elements of source a slice takes depends on values",
+   tags=("core",))
 op("masked_select(Tensor self, Tensor mask) -> Tensor",
    kernel=dynamic(isa=True, stored=(complex_half, float8)),
    grad={"self": "masked_select_backward(grad, self.sizes(), mask)"},
@@ -148,10 +151,11 @@ op("masked_select(Tensor self, Tensor mask) -> Tensor",
 op("nonzero(Tensor self) -> Tensor",
    kernel=dynamic(isa=True, stored=(complex_half,)), grad="none", ref="numpy.argwhere",
    variants="function method out", wrapped=True,
-   doc="The indices of the elements that are not zero, a row each.")
+   doc="The indices of the elements that are not zero, a row each.", tags=("core",))
 composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method",
           doc="`nonzero` as one tensor per dimension.")
-composite("argwhere(Tensor self) -> Tensor", ref="numpy.argwhere", doc="`nonzero`.")
+composite("argwhere(Tensor self) -> Tensor", ref="numpy.argwhere", doc="`nonzero`.",
+          tags=("dynamic_output_shape",))
 composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref="numpy.nonzero",
           doc="The indices of the elements that are not zero, one tensor per dimension.",
           overloads=["where(condition)"])
@@ -162,7 +166,7 @@ op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False, stored
    grad={"tensors": "cat_backward(grad, tensors, dim)"}, ref="numpy.concatenate",
    sparse="cat", doc="Tensors one after another along a dimension.",
    jvp="linear", batch="cat(filled(tensors, batch), dim)",
-   autocast="promote")
+   autocast="promote", tags=("core",))
 composite("concat(Tensor[] tensors, int dim=0) -> Tensor", variants="function out",
           ref="numpy.concatenate", doc="`cat`.")
 composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", variants="function out",
@@ -192,7 +196,7 @@ op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(),
    variants="function method", grad={"self": "grad.flip(dims)"},
    ref="numpy.flip",
    doc="Elements in reverse order along dimensions.",
-   jvp="linear", batch="dims")
+   jvp="linear", batch="dims", tags=("core",))
 composite("fliplr(Tensor self) -> Tensor", ref="numpy.fliplr", doc="`flip` of dimension 1.")
 composite("flipud(Tensor self) -> Tensor", ref="numpy.flipud", doc="`flip` of dimension 0.")
 composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy.rot90",
@@ -218,7 +222,7 @@ composite("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Te
 composite("diagflat(Tensor self, int offset=0) -> Tensor", ref="numpy.diagflat",
           doc="`diag` of the flattened tensor.")
 composite("repeat(Tensor self, int[] repeats) -> Tensor", variants="method", ref="numpy.tile",
-          doc="Copies next to each other along each dimension.", cpp_out=True)
+          doc="Copies next to each other along each dimension.", cpp_out=True, tags=("core",))
 composite("tile(Tensor self, int[] dims) -> Tensor", ref="numpy.tile",
           doc="`repeat`; missing numbers are 1.")
 composite("segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
@@ -234,6 +238,8 @@ composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=N
           ref="numpy.repeat", doc="Each slice as often as `repeats` says.")
 composite("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
           variants="function",
-          doc="Each number i repeats[i] times.", cpp_out=True)
+          doc="Each number i repeats[i] times.", cpp_out=True,
+          tags=("dynamic_output_shape.Tensor",))
 composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", nn=True, functional=True,
-          doc="Rows of zeros with a one where the class number says.")
+          doc="Rows of zeros with a one where the class number says.",
+          tags=("dynamic_output_shape",))

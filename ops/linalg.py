@@ -8,7 +8,7 @@ op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.mm(mat2.adjoint())", "mat2": "self.adjoint().mm(grad)"}, ref="numpy.matmul",
    sparse="mm", doc="The product of two matrices.",
    jvp="multilinear", batch="batched_mm(self, mat2, batch)",
-   autocast="lower")
+   autocast="lower", tags=("core",))
 op("_int_mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    variants="function out", grad="none",
    batch="batched_int_mm(self, mat2, batch)",
@@ -18,7 +18,7 @@ op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    ref="numpy.matmul",
    sparse="bmm", doc="The products of two batches of matrices.",
    jvp="multilinear", batch="fold",
-   autocast="lower")
+   autocast="lower", tags=("core",))
 op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), variants="",
    grad={"self": "_matmul(grad, mat2.adjoint())", "mat2": "_matmul(self.adjoint(), grad)"},
    doc="The products of matrices with equal leading dimensions, of any strides.", own=True,
@@ -45,7 +45,7 @@ op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=
         "mat1": "mat1_t.mm(mat2) * alpha",
         "mat2": "mat1.mm(mat2_t) * alpha"},
    batch="baddbmm(with_dims(self, 2), whole(mat1, batch), whole(mat2, batch), beta, alpha)",
-   autocast="lower")
+   autocast="lower", tags=("core",))
 op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
    grad={"self": "scaled(grad, beta.conj())",

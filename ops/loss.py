@@ -178,7 +178,8 @@ op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad
    doc="The rows of weight at the indices.",
    jvp="linear",
    batch={"indices": "leading",
-          "": "embedding(joined(weight, 0, batch), shifted(indices, batch, weight.size(1)))"})
+          "": "embedding(joined(weight, 0, batch), shifted(indices, batch, weight.size(1)))"},
+          tags=("core",))
 op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
    "bool scale_grad_by_freq) -> Tensor", kernel=custom(), variants="function",
    grad={"grad_output": "embedding_double_backward(grad, indices, padding_idx, "
@@ -186,7 +187,7 @@ op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights
    doc="Derivative of `embedding`: the sum of the gradients of each row's uses.",
    jvp="linear",
    batch="batched_embedding_backward(grad_output, indices, num_weights, padding_idx, "
-         "scale_grad_by_freq, batch)")
+         "scale_grad_by_freq, batch)", tags=("core",))
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
    "Tensor(a!)",
    kernel=update(isa=False), variants="function inplace", grad="none",

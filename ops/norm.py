@@ -48,14 +48,14 @@ op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tens
         "bias": "bias_t"},
    batch={"input": "leading",
           "": "batched_layer_norm(input, normalized_shape, weight, bias, eps, batch)"},
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("native_layer_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "
    "mean, Tensor rstd, "
    "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(),
    variants="",
    grad="none", doc="The gradients of native_layer_norm, fused.",
    batch="batched_layer_norm_backward(grad_output, input, normalized_shape, mean, rstd, weight, "
-         "batch)")
+         "batch)", tags=("core",))
 op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> "
    "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="",
    nondiff=("mean", "rstd"),
@@ -79,7 +79,7 @@ op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor r
 composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
           "int group, float eps) -> "
           "(Tensor, Tensor, Tensor)", variants="function", cpp_out=True,
-          doc="`_group_norm` of N images of C channels and HxW pixels.")
+          doc="`_group_norm` of N images of C channels and HxW pixels.", tags=("core",))
 op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor "
    "output, Tensor rstd)",
    kernel=custom(), variants="", nondiff=("rstd",),

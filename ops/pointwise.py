@@ -61,14 +61,14 @@ op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
    sparse="add", number_first=True,
    doc="self + alpha * other.",
-   overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"))
+   overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"), tags=("core",))
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("sub", "sub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
                   rounds_once=True),
    grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
    sparse="sub", number_first=True,
    doc="self - alpha * other.",
-   overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"))
+   overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"), tags=("core",))
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
                   rounds_once=True),
@@ -84,14 +84,14 @@ op("mul(Tensor self, Tensor|Scalar other) -> Tensor",
    grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply",
    sparse="mul", number_first=True,
    doc="self * other.",
-   overloads=_arithmetic("mul"))
+   overloads=_arithmetic("mul"), tags=("core",))
 op("div(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=pointwise(floating, complex_, complex_half, promote="float",
                     formulas=[formula("div", rounds_once=True)]),
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
    ref="numpy.divide", sparse="div", number_first=True,
    doc="self / other; integers give floats.",
-   overloads=_arithmetic("div"))
+   overloads=_arithmetic("div"), tags=("core",))
 
 
 def _division(name, **keys):
@@ -105,11 +105,11 @@ composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> 
                      "div.Scalar_mode(self, Scalar other, rounding_mode)",
                      "div.out_mode(self, other, rounding_mode, out!)",
                      "div.Scalar_mode_out(self, Scalar other, rounding_mode, out!)"],
-          variants="function method out")
+          variants="function method out", tags=("core", "pointwise"))
 composite("div_.mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor(a!)",
           variants="method inplace", doc="`div` with a rounding mode, in place.",
           overloads=["div_.Tensor_mode(self, other, rounding_mode)",
-                     "div_.Scalar_mode(self, Scalar other, rounding_mode)"])
+                     "div_.Scalar_mode(self, Scalar other, rounding_mode)"], tags=("pointwise",))
 op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=_division("div_trunc"),
    variants="function inplace", grad={"self": _zero, "other": _zero},
    doc="The quotient, rounded to zero.", own=True)
@@ -126,14 +126,14 @@ op("remainder(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=_division("remainder", by_hand="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * self.floor_divide(other)"}, ref="numpy.remainder",
-   doc="Remainder of the sign of other, as Python's %.")
+   doc="Remainder of the sign of other, as Python's %.", tags=("core",))
 composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function",
-          doc="self % other.", cpp_out=True)
+          doc="self % other.", cpp_out=True, tags=("pointwise.Scalar_Tensor",))
 op("fmod(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=_division("fmod", by_hand="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * _div_trunc(self, other)"}, ref="numpy.fmod",
-   doc="Remainder of the sign of self, as C's fmod.")
+   doc="Remainder of the sign of self, as C's fmod.", tags=("core",))
 # Small constant powers have formulas of their own, which are exact where that of pow is not.
 op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor",
    kernel=pointwise(
@@ -155,31 +155,33 @@ op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor",
               "pow.Tensor_Tensor(self, Tensor exponent)",
               "pow.Tensor_Scalar_out(self, Scalar exponent, out!)",
               "pow.Tensor_Tensor_out(self, Tensor exponent, out!)"],
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 composite("pow.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function out",
           doc="A number to the power of a tensor.",
-          autocast={"accelerator": "float32"})
+          autocast={"accelerator": "float32"}, tags=("core", "pointwise"))
 composite("float_power(Tensor self, Tensor|Scalar exponent) -> Tensor",
           variants="function method out", doc="`pow` in float64 or complex128.",
           overloads=["float_power.Tensor_Scalar(self, Scalar exponent)",
                      "float_power.Tensor_Tensor(self, Tensor exponent)",
                      "float_power.Tensor_Scalar_out(self, Scalar exponent, out!)",
-                     "float_power.Tensor_Tensor_out(self, Tensor exponent, out!)"])
+                     "float_power.Tensor_Tensor_out(self, Tensor exponent, out!)"],
+                     tags=("pointwise",))
 composite("float_power.Scalar(Scalar self, Tensor exponent) -> Tensor", variants="function out",
-          doc="`float_power` of a number.")
+          doc="`float_power` of a number.", tags=("pointwise",))
 op("neg(Tensor self) -> Tensor",
    kernel=pointwise(numbers, complex_half, check=["check_no_bool(self)"]),
    grad={"self": "-grad"}, ref="numpy.negative",
-   sparse="values", doc="-self.")
-composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.")
+   sparse="values", doc="-self.", tags=("core",))
+composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.",
+          tags=("pointwise",))
 op("reciprocal(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (result * result).conj()"},
    ref="numpy.reciprocal", doc="1 / self.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 composite("square(Tensor self) -> Tensor", variants="function method out", ref="numpy.square",
-          doc="self * self.")
+          doc="self * self.", tags=("pointwise",))
 composite("square_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
-          doc="`square` in place.")
+          doc="`square` in place.", tags=("pointwise",))
 op("addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
    kernel=_scaled("addcmul_plain", "addcmul", "value", numbers, complex_half),
    grad={"self": "grad", "tensor1": "scaled(grad * tensor2.conj(), value.conj())",
@@ -216,9 +218,9 @@ op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
 op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, complex_half, float8, promote="real"),
    grad={"self": "grad * self.sgn()"},
    ref="numpy.absolute", sparse="values", doc="Magnitude; real for complex numbers.",
-   jvp="self_t * self.sgn().conj()")
+   jvp="self_t * self.sgn().conj()", tags=("core",))
 op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero},
-   sparse="values", doc="-1, 0 or 1.")
+   sparse="values", doc="-1, 0 or 1.", tags=("core",))
 op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything, complex_half),
    grad={"self": "sgn_backward(grad, self, result)"},
    sparse="values", doc="self / |self|, 0 at 0.",
@@ -229,7 +231,7 @@ op("_angle(Tensor self) -> Tensor", kernel=pointwise(floating, complex_, promote
    doc="`angle` of floating-point and complex numbers.", own=True,
    jvp="where(self.eq(0), 0, imag_of(self_t / self))")
 composite("angle(Tensor self) -> Tensor", variants="function method out", ref="numpy.angle",
-          doc="The angle of complex numbers; 0 or pi for real ones.")
+          doc="The angle of complex numbers; 0 or pi for real ones.", tags=("pointwise",))
 op("conj_physical(Tensor self) -> Tensor", kernel=pointwise(stored),
    grad={"self": "grad.conj()"}, ref="numpy.conj",
    sparse="values", doc="The complex conjugate, in memory of its own.",
@@ -267,34 +269,34 @@ op("nextafter(Tensor self, Tensor other) -> Tensor",
 
 op("exp(Tensor self) -> Tensor", **_complex, grad={"self": "grad * result.conj()"}, ref="numpy.exp",
    doc="e to the power of self.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("exp2(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * (result.conj() * 0.6931471805599453)"},
    ref="numpy.exp2", doc="2 to the power of self.")
 op("expm1(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() + 1)"},
    ref="numpy.expm1",
    sparse="values", doc="exp(self) - 1, exact for small numbers.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log",
    doc="Natural logarithm.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("log2(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad / (self.conj() * 0.6931471805599453)"},
    ref="numpy.log2", doc="Logarithm to base 2.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("log10(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad / (self.conj() * 2.302585092994046)"},
    ref="numpy.log10", doc="Logarithm to base 10.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).conj()"},
    ref="numpy.log1p",
    sparse="values", doc="log(1 + self), exact for small numbers.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"},
-   ref="numpy.sqrt", sparse="values", doc="Square root.")
+   ref="numpy.sqrt", sparse="values", doc="Square root.", tags=("core",))
 op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"},
    doc="1 / sqrt(self).",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, inplace_function=True,
    node={"self.impl()->is_wrapped_number()": 1, "other.impl()->is_wrapped_number()": 2},
    grad={"self": "where(self.eq(0).logical_and(other.le(0)), 0, grad * other.log())",
@@ -305,7 +307,7 @@ op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, inplace_funct
               "xlogy.OutTensor(self, Tensor other, out!)"])
 composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="function out",
           doc="`xlogy` of a number.",
-          overloads=["xlogy.OutScalar_Self(self, other, out!)"])
+          overloads=["xlogy.OutScalar_Self(self, other, out!)"], tags=("pointwise",))
 op("logaddexp(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating, complex_),
    grad={"self": "grad / (1 + exp(other - self)).conj()",
          "other": "grad / (1 + exp(self - other)).conj()"},
@@ -319,62 +321,62 @@ op("logaddexp2(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating)
 # ---- trigonometry ----
 
 op("sin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cos().conj()"},
-   ref="numpy.sin", sparse="values", doc="Sine.")
+   ref="numpy.sin", sparse="values", doc="Sine.", tags=("core",))
 op("cos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * self.sin().conj()"},
-   ref="numpy.cos", doc="Cosine.")
+   ref="numpy.cos", doc="Cosine.", tags=("core",))
 op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"},
    ref="numpy.tan", sparse="values", doc="Tangent.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("asin(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * (1 - self * self).rsqrt().conj()"}, ref="numpy.arcsin",
    sparse="values", doc="Inverse sine.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("acos(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
    ref="numpy.arccos", doc="Inverse cosine.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"},
    ref="numpy.arctan",
-   sparse="values", doc="Inverse tangent.")
+   sparse="values", doc="Inverse tangent.", tags=("core",))
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
    grad={"self": "grad * other / (self * self + other * other)",
          "other": "-grad * self / (self * self + other * other)"},
    ref="numpy.arctan2", doc="The angle of the point (other, self).",
-   autocast={"accelerator": "promote"})
+   autocast={"accelerator": "promote"}, tags=("core",))
 op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"},
    ref="numpy.sinh", sparse="values", doc="Hyperbolic sine.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"},
    ref="numpy.cosh", doc="Hyperbolic cosine.",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("tanh(Tensor self) -> Tensor", **_complex, functional=True,
    grad={"self": "tanh_backward(grad, result)"},
-   ref="numpy.tanh", sparse="values", doc="Hyperbolic tangent.")
+   ref="numpy.tanh", sparse="values", doc="Hyperbolic tangent.", tags=("core",))
 op("asinh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
-   ref="numpy.arcsinh", sparse="values", doc="Inverse hyperbolic sine.")
+   ref="numpy.arcsinh", sparse="values", doc="Inverse hyperbolic sine.", tags=("core",))
 op("acosh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * ((self - 1).rsqrt() * (self + 1).rsqrt()).conj()"},
-   ref="numpy.arccosh", doc="Inverse hyperbolic cosine.")
+   ref="numpy.arccosh", doc="Inverse hyperbolic cosine.", tags=("core",))
 op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self * self).conj()"},
    ref="numpy.arctanh",
-   sparse="values", doc="Inverse hyperbolic tangent.")
+   sparse="values", doc="Inverse hyperbolic tangent.", tags=("core",))
 op("sinc(Tensor self) -> Tensor", **_complex, grad={"self": "sinc_backward(grad, self)"},
    ref="numpy.sinc",
    doc="sin(pi self) / (pi self), 1 at 0.")
 composite("deg2rad(Tensor self) -> Tensor", variants="function method out", ref="numpy.deg2rad",
           sparse="values",
-          doc="Degrees to radians.")
+          doc="Degrees to radians.", tags=("pointwise",))
 composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref="numpy.rad2deg",
           sparse="values",
-          doc="Radians to degrees.")
+          doc="Radians to degrees.", tags=("pointwise",))
 
 # ---- error function and its like ----
 
 op("erf(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"},
    sparse="values",
-   doc="The error function.")
+   doc="The error function.", tags=("core",))
 op("erfc(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
 op("erfinv(Tensor self) -> Tensor", **_floats,
@@ -383,27 +385,27 @@ op("erfinv(Tensor self) -> Tensor", **_floats,
    autocast={"accelerator": "float32"})
 op("sigmoid(Tensor self) -> Tensor", **_complex, functional=True,
    grad={"self": "sigmoid_backward(grad, result)"},
-   doc="1 / (1 + exp(-self)).")
+   doc="1 / (1 + exp(-self)).", tags=("core",))
 op("_logit(Tensor self) -> Tensor", **_floats, variants="function",
    grad={"self": "grad / (self * (1 - self))"},
    doc="log(self / (1 - self)).", own=True)
 composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function method out",
-          doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].")
+          doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].", tags=("pointwise",))
 
 # ---- rounding ----
 
 op("floor(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.floor",
-   sparse="values", doc="The next integer below.")
+   sparse="values", doc="The next integer below.", tags=("core",))
 op("ceil(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.ceil",
-   sparse="values", doc="The next integer above.")
+   sparse="values", doc="The next integer above.", tags=("core",))
 op("trunc(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.trunc",
-   sparse="values", doc="The integer part.")
+   sparse="values", doc="The integer part.", tags=("core",))
 op("round(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.round",
-   sparse="values", doc="The nearest integer, halves to even.")
+   sparse="values", doc="The nearest integer, halves to even.", tags=("core",))
 op("round.decimals(Tensor self, *, int decimals) -> Tensor",
    kernel=pointwise(real, formulas=[
        formula("round", when="decimals == 0"),
@@ -424,7 +426,7 @@ for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.",
        variants="function method",
        cpp_out=_name != "isfinite", grad="none",
        sparse=None if _name == "isfinite" else "values",
-       ref=f"numpy.{_name}", doc=_doc)
+       ref=f"numpy.{_name}", doc=_doc, tags=() if _name == "isfinite" else ("core",))
 op("isposinf(Tensor self) -> Tensor",
    kernel=pointwise(real, boolean, wide_unsigned, promote="bool"),
    variants="function method out",
@@ -446,10 +448,11 @@ op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=
 composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
           "Tensor", variants="function method out",
           ref="numpy.nan_to_num", sparse="values",
-          doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.")
+          doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.",
+          tags=("pointwise",))
 composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) "
           "-> Tensor(a!)",
-          variants="function method inplace", doc="`nan_to_num` in place.")
+          variants="function method inplace", doc="`nan_to_num` in place.", tags=("pointwise",))
 
 # ---- comparison, logic, bits ----
 
@@ -463,24 +466,28 @@ for _name, _sign, _dtypes, _numpy in (
 ):
     op(f"{_name}(Tensor self, Tensor|Scalar other) -> Tensor",
        kernel=pointwise(*_dtypes, promote="bool"), grad="none",
-       ref=f"numpy.{_numpy}", doc=f"True where self {_sign} other.")
+       ref=f"numpy.{_numpy}", doc=f"True where self {_sign} other.", tags=("core",))
 for _name in ("and", "or", "xor"):
     op(f"logical_{_name}(Tensor self, Tensor other) -> Tensor",
        kernel=pointwise(everything, promote="bool"), grad="none",
-       ref=f"numpy.logical_{_name}", doc=f"Logical {_name} of what is not 0.")
+       ref=f"numpy.logical_{_name}", doc=f"Logical {_name} of what is not 0.",
+       tags=("core",))
     op(f"bitwise_{_name}(Tensor self, Tensor|Scalar other) -> Tensor",
        kernel=pointwise(integers, boolean, wide_unsigned), grad="none",
-       ref=f"numpy.bitwise_{_name}", doc=f"Bitwise {_name} of integers, logical of bool.")
+       ref=f"numpy.bitwise_{_name}", doc=f"Bitwise {_name} of integers, logical of bool.",
+       tags=("core",))
     composite(f"bitwise_{_name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
               variants="function", cpp_out=True,
-              doc=f"Bitwise {_name} of a number and a tensor.")
-    composite(f"__{_name}__(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`bitwise_{_name}`.")
+              doc=f"Bitwise {_name} of a number and a tensor.",
+              tags=("pointwise.Scalar_Tensor",))
+    composite(f"__{_name}__(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`bitwise_{_name}`.",
+              tags=("pointwise",) if _name == "xor" else ())
 op("logical_not(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none",
    ref="numpy.logical_not",
-   doc="True where 0.")
+   doc="True where 0.", tags=("core",))
 op("bitwise_not(Tensor self) -> Tensor", kernel=pointwise(integers, boolean), grad="none",
    ref="numpy.bitwise_not",
-   doc="All bits inverted; logical not of bool.")
+   doc="All bits inverted; logical not of bool.", tags=("core",))
 for _name in ("left", "right"):
     op(f"bitwise_{_name}_shift(Tensor self, Tensor|Scalar other) -> Tensor",
        kernel=pointwise(integers), grad="none",
@@ -494,14 +501,14 @@ for _name in ("left", "right"):
            (".Tensor", "Tensor other"), (".Tensor_Scalar", "Scalar other"))])
     composite(f"bitwise_{_name}_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
               variants="function", cpp_out=True,
-              doc=f"A number shifted to the {_name}.")
+              doc=f"A number shifted to the {_name}.", tags=("pointwise.Scalar_Tensor",))
     composite(f"__{_name[0]}shift__(Tensor self, Tensor|Scalar other) -> Tensor", cpp_out=True,
-              doc=f"`bitwise_{_name}_shift`.")
+              doc=f"`bitwise_{_name}_shift`.", tags=("pointwise.Tensor", "pointwise.Scalar"))
 for _name in ("maximum", "minimum"):
     op(f"{_name}(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
        variants="function method out", grad={"self": f"{_name}_backward(grad, self, other)",
                                              "other": f"{_name}_backward(grad, other, self)"},
-       ref=f"numpy.{_name}", doc=f"The {_name} of two; NaN where either is.")
+       ref=f"numpy.{_name}", doc=f"The {_name} of two; NaN where either is.", tags=("core",))
 op("fmax(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
    variants="function method out",
    grad={"self": "where((self >= other).logical_or(other.isnan()), grad, 0)",
@@ -543,10 +550,12 @@ for _name in ("clamp", "clip"):
     for _overload, _type in (("", "Scalar?"), (".Tensor", "Tensor?")):
         composite(f"{_name}{_overload}(Tensor self, {_type} min=None, {_type} max=None) -> Tensor",
                   ref="numpy.clip",
-                  variants="function method out", doc="Each element moved into [min, max].")
+                  variants="function method out", doc="Each element moved into [min, max].",
+                  tags=("core", "pointwise") if _name == "clamp" else ("pointwise",))
         composite(f"{_name}_{_overload}(Tensor(a!) self, {_type} min=None, {_type} max=None) -> "
                   f"Tensor(a!)",
-                  variants="function method inplace", doc=f"`{_name}` in place.")
+                  variants="function method inplace", doc=f"`{_name}` in place.",
+                  tags=("pointwise",))
 op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
    kernel=pointwise(stored, promote="rest", formulas=[formula("where", by_hand="all")]),
    variants="function out",
@@ -559,14 +568,15 @@ composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)
                      "where.ScalarOther(condition, Tensor self, Scalar other)",
                      "where.ScalarSelf(condition, Scalar self, Tensor other)",
                      "where.self(condition, Tensor self, Tensor other)",
-                     "where.self_out(condition, Tensor self, Tensor other, out!)"])
+                     "where.self_out(condition, Tensor self, Tensor other, out!)"],
+                     tags=("core.self", "pointwise.self"))
 
 # ---- activations ----
 
 op("relu(Tensor self) -> Tensor", kernel=pointwise(real), functional=True,
    variants="function method inplace",
    grad={"self": "threshold_backward(grad, result, 0)"},
-   sparse="values", doc="max(self, 0).")
+   sparse="values", doc="max(self, 0).", tags=("core",))
 op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real),
    functional=True, inplace_function=True,
    variants="function inplace out", grad={"self": "threshold_backward(grad, self, threshold)"},
@@ -581,20 +591,20 @@ op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
    kernel=pointwise(real, check=["check_limits(self, min_val, max_val)"]),
    nn=True, functional=True,
    variants="function inplace", grad={"self": "hardtanh_backward(grad, self, min_val, max_val)"},
-   doc="self clamped to [min_val, max_val].")
+   doc="self clamped to [min_val, max_val].", tags=("core",))
 op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
    **_backward,
    grad={"grad_output": "hardtanh_backward(grad, self, min_val, max_val)", "self": _zero},
    doc="The gradient of `hardtanh`.",
    overloads=["hardtanh_backward.grad_input(grad_output, self, min_val, max_val, grad_input!)"])
 composite("relu6(Tensor self) -> Tensor", nn=True, variants="function",
-          doc="self clamped to [0, 6].")
+          doc="self clamped to [0, 6].", tags=("pointwise",))
 composite("relu6_(Tensor(a!) self) -> Tensor(a!)", nn=True, variants="inplace",
           doc="`relu6` in place.")
 op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation, nn=True,
    functional=True, variants="function inplace",
    grad={"self": "leaky_relu_backward(grad, self, negative_slope)"},
-   doc="self, times negative_slope below 0.")
+   doc="self, times negative_slope below 0.", tags=("core",))
 op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor",
    **_backward, cpp_out=False,
    grad={"grad_output": "leaky_relu_backward(grad, self, negative_slope)", "self": _zero},
@@ -603,27 +613,28 @@ op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Te
    **_activation, nn=True, functional=True,
    variants="function inplace",
    grad={"self": "elu_backward(grad, self, alpha, scale, input_scale)"},
-   doc="scale * self, and scale * alpha * expm1(input_scale * self) below 0.")
+   doc="scale * self, and scale * alpha * expm1(input_scale * self) below 0.", tags=("core",))
 op("elu_backward(Tensor grad_output, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) "
    "-> Tensor", **_backward, cpp_out=False,
    grad={"grad_output": "elu_backward(grad, self, alpha, scale, input_scale)",
          "self": "elu_double_backward(grad, grad_output, self, alpha, scale, input_scale)"},
    doc="The gradient of `elu`.")
 composite("selu(Tensor self) -> Tensor", variants="function",
-          doc="`elu` with the constants of self-normalising networks.")
+          doc="`elu` with the constants of self-normalising networks.", tags=("pointwise",))
 composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace", functional=True,
-          doc="`selu` in place.")
+          doc="`selu` in place.", tags=("pointwise",))
 composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function",
-          doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", cpp_out=True)
+          doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", cpp_out=True,
+          tags=("pointwise.default",))
 composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace",
-          functional=True, doc="`celu` in place.")
+          functional=True, doc="`celu` in place.", tags=("pointwise",))
 op("gelu(Tensor self, *, str approximate='none') -> Tensor",
    kernel=pointwise(floating, check=["check_approximate(approximate)"],
                     formulas=[formula("gelu_tanh", when='approximate == "tanh"'),
                               formula("gelu_erf")]),
    nn=True, functional=True, variants="function out",
    grad={"self": "gelu_backward(grad, self, approximate)"},
-   doc="self times the normal distribution function, exact or by tanh.")
+   doc="self times the normal distribution function, exact or by tanh.", tags=("core",))
 op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
    kernel=pointwise(floating, formulas=[
        formula("gelu_tanh_backward", when='approximate == "tanh"'), formula("gelu_erf_backward")]),
@@ -765,9 +776,10 @@ composite("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08
           ref="numpy.isclose", doc="True where |self - other| <= atol + rtol * |other|.")
 composite("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
           "equal_nan=False) -> bool",
-          ref="numpy.allclose", doc="Whether all elements are close.")
+          ref="numpy.allclose", doc="Whether all elements are close.",
+          tags=("data_dependent_output",))
 composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
-          doc="Whether sizes and elements are the same.")
+          doc="Whether sizes and elements are the same.", tags=("data_dependent_output",))
 
 # ---- writing ----
 
@@ -805,7 +817,8 @@ for _alias, _name in {"multiply": "mul", "true_divide": "div"}.items():
     composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", number_first=True,
               variants="function method out", doc=f"`{_name}`.",
               overloads=[f"{_alias}.Tensor(self, other)", f"{_alias}.Scalar(self, Scalar other)",
-                         f"{_alias}.out(self, other, out!)"])
+                         f"{_alias}.out(self, other, out!)"],
+              tags=("pointwise.Tensor",) if _name == "div" else ())
     composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)",
               variants="method inplace", doc=f"`{_name}_`.",
               overloads=[f"{_alias}_.Tensor(self, other)", f"{_alias}_.Scalar(self, Scalar other)"])

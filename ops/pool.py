@@ -74,17 +74,19 @@ for _n in (1, 2, 3):
     composite(f"max_pool{_n}d_with_indices(Tensor self, {_sizes}, int[{_n}] dilation=1, bool "
               f"ceil_mode=False) -> "
               "(Tensor, Tensor)", variants="function", nn=_n > 1, doc="The same, with the places.",
+              tags=("core",) if _n > 1 else (),
               **_out(f"max_pool{_n}d_with_indices(self, kernel_size, stride, padding, dilation, "
                      f"ceil_mode", _n))
     _more = ", int? divisor_override=None" if _n > 1 else ""
     composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool "
               f"count_include_pad=True{_more}) -> Tensor",
               variants="function out" if _n > 1 else "function", nn=_n > 1, functional=True,
-              cpp_out=True, doc=f"The mean of each window over {_dims}.",
+              cpp_out=True, doc=f"The mean of each window over {_dims}.", tags=("core",),
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor",
               variants="function", nn=_n > 1, functional=_n == 1,
               cpp_out=True, doc=f"Means of nearly equal windows over {_dims}.",
+              tags=("core",) if _n == 1 else (),
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)",
               variants="function",
@@ -103,9 +105,11 @@ for _n in (2, 3):
     _given = f"int[{_n}] kernel_size, int[{_n}] stride, int[{_n}] padding"
     composite(f"max_pool{_n}d_with_indices_backward(Tensor grad_output, Tensor self, {_given}, "
               f"int[{_n}] dilation, bool ceil_mode, Tensor indices) -> Tensor", variants="",
-              doc=f"The gradient of `max_pool{_n}d_with_indices` for self.")
+              doc=f"The gradient of `max_pool{_n}d_with_indices` for self.",
+              tags=("core",) if _n == 2 else ())
     composite(f"_adaptive_avg_pool{_n}d_backward(Tensor grad_output, Tensor self) -> Tensor",
-              variants="", doc=f"The gradient of `adaptive_avg_pool{_n}d` for self.")
+              variants="", doc=f"The gradient of `adaptive_avg_pool{_n}d` for self.",
+              tags=("core",) if _n == 2 else ())
 
 # ---- windows at random places ----
 

@@ -64,7 +64,8 @@ _drawn = "*, Generator? generator=None, options"
 _drawn_like = f"{_drawn}, MemoryFormat? memory_format=None"
 for _name, _doc in (("rand", "Uniform numbers in [0, 1)."), ("randn", "Standard normal numbers.")):
     composite(f"{_name}(int[] size, {_drawn}) -> Tensor", variants=_function, doc=_doc,
-              batch="random", overloads=_with_generator(f"{_name}(size, $)"))
+              batch="random",
+              tags=("core.default",), overloads=_with_generator(f"{_name}(size, $)"))
     composite(f"{_name}_like(Tensor self, {_drawn_like}) -> Tensor",
               variants="function", cpp_out=True, doc=_doc, batch="random_like",
               sparse=f"{_name}_like",
@@ -87,6 +88,7 @@ composite(f"randint_like.Tensor(Tensor self, Tensor high, {_drawn_like}) -> Tens
           overloads=_with_generator("randint_like(self, high, $)", _like, "Tensor"))
 composite(f"randperm(int n, {_drawn}) -> Tensor", variants=_function,
           doc="The numbers below n in random order, int64 by default.", batch="random",
+          tags=("core.default",),
           overloads=_with_generator("randperm(n, $)", _int64))
 composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
           variants="function method out", in_out_dtype=True,
@@ -157,10 +159,10 @@ for _name, _doc in (
     ("feature_alpha_dropout", "`alpha_dropout` of whole channels."),
 ):
     composite(f"{_name}(Tensor input, float p, bool train) -> Tensor", variants="function",
-              doc=_doc)
+              doc=_doc, tags=("nondeterministic_seeded",))
     composite(f"{_name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
               variants="function inplace",
-              doc=f"`{_name}` in place.")
+              doc=f"`{_name}` in place.", tags=("nondeterministic_seeded",))
 composite("dropout1d(Tensor input, float p, bool train) -> Tensor", variants="function", nn=True,
           doc="`feature_dropout` of (N, C, L) or (C, L).", own=True)
 composite("dropout1d_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
@@ -174,7 +176,8 @@ composite("gumbel_softmax(Tensor logits, float tau=1, bool hard=False, int dim=-
 composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
           "training=False, "
           "Generator? generator=None) -> Tensor", variants="function",
-          doc="leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.")
+          doc="leaky_relu with slopes drawn from [lower, upper] in training, their mean otherwise.",
+          tags=("pointwise",))
 composite("rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
           "training=False, "
           "Generator? generator=None) -> Tensor(a!)", variants="function inplace", functional=True,

@@ -50,9 +50,11 @@ for _name, _hidden, _results, _doc in (
 ):
     composite(f"{_name}.input(Tensor input, {_hidden}, {_LAYERS}, bool batch_first) -> {_results}",
               variants="function",
-              doc=f"{_doc} over (length, batch, width): outputs and last states.")
+              doc=f"{_doc} over (length, batch, width): outputs and last states.",
+              tags=("nondeterministic_seeded",))
     composite(f"{_name}.data(Tensor data, Tensor batch_sizes, {_hidden}, {_LAYERS}) -> {_results}",
-              variants="function", doc=f"{_doc} over a packed sequence.")
+              variants="function", doc=f"{_doc} over a packed sequence.",
+              tags=("nondeterministic_seeded",))
 _CELL = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 composite(f"lstm_cell(Tensor input, Tensor[] hx, {_CELL}) -> (Tensor, Tensor)", variants="function",
           doc="One step of `lstm`: hidden and cell state.")

@@ -12,13 +12,13 @@ op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=
               "sum.out(self, dtype, out!)",
               "sum.IntList_out(self, int[1]? dim, keepdim, dtype, out!)"],
    jvp="linear", batch="dims",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core.dim_IntList", "reduction"))
 op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    kernel=custom(stored=(wide_unsigned,)),
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"},
    ref="numpy.nansum",
    doc="Sum in which NaN counts as zero.",
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("reduction",))
 op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "mean_backward(grad, self.sizes(), dim, keepdim)"}, ref="numpy.mean",
@@ -26,7 +26,7 @@ op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype
    overloads=["mean(self, dtype)", "mean.dim(self, int[1]? dim, keepdim, dtype)",
               "mean.dtype_out(self, dtype, out!)",
               "mean.out(self, int[1]? dim, keepdim, dtype, out!)"],
-   jvp="linear", batch="dims")
+   jvp="linear", batch="dims", tags=("core", "reduction"))
 op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
@@ -34,7 +34,7 @@ op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype
    overloads=["prod.dim_int(self, int dim, keepdim, dtype)", "prod(self, dtype)",
               "prod.int_out(self, int dim, keepdim, dtype, out!)", "prod.out(self, dtype, out!)"],
    jvp="reduced", batch="dims",
-   autocast="float32")
+   autocast="float32", tags=("core", "reduction"))
 composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
           "-> Tensor",
           ref="numpy.nanmean", doc="Mean of the elements that are not NaN.",
@@ -46,51 +46,53 @@ op("max(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.max", doc="The largest element; NaN where one occurs.",
    overloads=["max.unary_out(self, out!)"],
-   jvp="reduced", batch="flattened(self, batch).amax(1)")
+   jvp="reduced", batch="flattened(self, batch).amax(1)", tags=("reduction",))
 composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.",
-          overloads=["max.out(self, other, out!)"], variants="function method out")
+          overloads=["max.out(self, other, out!)"], variants="function method out",
+          tags=("pointwise",))
 op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
    doc="The largest elements along a dimension and where each first stands.",
    overloads=["max.dim_max(self, dim, keepdim, max!, max_values!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="selected(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
 op("min(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
    ref="numpy.min", doc="The smallest element; NaN where one occurs.",
    overloads=["min.unary_out(self, out!)"],
-   jvp="reduced", batch="flattened(self, batch).amin(1)")
+   jvp="reduced", batch="flattened(self, batch).amin(1)", tags=("reduction",))
 composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.",
-          overloads=["min.out(self, other, out!)"], variants="function method out")
+          overloads=["min.out(self, other, out!)"], variants="function method out",
+          tags=("pointwise",))
 op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
    doc="The smallest elements along a dimension and where each first stands.",
    overloads=["min.dim_min(self, dim, keepdim, min!, min_indices!)"],
-   jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
+   jvp="selected(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
 op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.max",
    doc="The largest elements over dimensions; equal ones share the gradient.",
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("core", "reduction"))
 op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.min",
    doc="The smallest elements over dimensions; equal ones share the gradient.",
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("core", "reduction"))
 op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
    kernel=custom(),
    grad={"self": "aminmax_backward(grad_min, grad_max, self, min, max, dim, keepdim)"},
    doc="The smallest and the largest elements at once.",
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("reduction",))
 op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
    ref="numpy.argmax",
    doc="Where the largest element first stands: along a dimension, or in the flattened tensor.",
-   batch="dims")
+   batch="dims", tags=("core", "reduction"))
 op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
    ref="numpy.argmin",
    doc="Where the smallest element first stands: along a dimension, or in the flattened tensor.",
-   batch="dims")
+   batch="dims", tags=("core", "reduction"))
 
 # ---- truth and counts ----
 
@@ -101,7 +103,7 @@ op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
    overloads=["any.dim(self, int dim, keepdim)", "any(self)",
               "any.dims(self, int[]? dim=None, keepdim)", "any.out(self, int dim, keepdim, out!)",
               "any.all_out(self, out!)", "any.dims_out(self, int[]? dim=None, keepdim, out!)"],
-   batch="dims")
+   batch="dims", tags=("core", "reduction"))
 op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(stored,)), grad="none",
    ref="numpy.all",
@@ -109,7 +111,7 @@ op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
    overloads=["all.dim(self, int dim, keepdim)", "all(self)",
               "all.dims(self, int[]? dim=None, keepdim)", "all.out(self, int dim, keepdim, out!)",
               "all.all_out(self, out!)", "all.dims_out(self, int[]? dim=None, keepdim, out!)"],
-   batch="dims")
+   batch="dims", tags=("reduction",))
 op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", variants="function method",
    kernel=custom(stored=(complex_half,)), grad="none",
    ref="numpy.count_nonzero",
@@ -117,17 +119,17 @@ op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", variants="function 
    overloads=["count_nonzero(self, int? dim=None)", "count_nonzero.dim_IntList(self, int[] dim)",
               "count_nonzero.out(self, int? dim=None, out!)",
               "count_nonzero.dim_IntList_out(self, int[] dim, out!)"],
-   batch="dims")
+   batch="dims", tags=("reduction.default", "reduction.dim_IntList"))
 
 # ---- spreads ----
 
 composite("var.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Variance of all elements.",
-          overloads=["var(self, unbiased=True)"])
+          overloads=["var(self, unbiased=True)"], tags=("reduction",))
 composite("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
           doc="Variance over dimensions.",
           overloads=["var.dim(self, dim, unbiased=True, keepdim)",
                      "var.out(self, dim, unbiased=True, keepdim, out!)"],
-          variants="function method out")
+          variants="function method out", tags=("core", "reduction"))
 op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "var_backward(grad, self, dim, correction, keepdim)"}, ref="numpy.var",
@@ -135,29 +137,29 @@ op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=
        "(default 1).",
    overloads=["var.correction(self, dim, correction, keepdim)",
               "var.correction_out(self, dim, correction, keepdim, out!)"],
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("core", "reduction"))
 composite("std.unbiased(Tensor self, bool unbiased) -> Tensor",
           doc="Standard deviation of all elements.",
-          overloads=["std(self, unbiased=True)"])
+          overloads=["std(self, unbiased=True)"], tags=("reduction",))
 composite("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
           doc="Standard deviation over dimensions.",
           overloads=["std.dim(self, dim, unbiased=True, keepdim)",
                      "std.out(self, dim, unbiased=True, keepdim, out!)"],
-          variants="function method out")
+          variants="function method out", tags=("reduction",))
 op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "std_backward(grad, self, result, dim, correction, keepdim)"}, ref="numpy.std",
    doc="Standard deviation over dimensions: the root of `var`.",
    overloads=["std.correction(self, dim, correction, keepdim)",
               "std.correction_out(self, dim, correction, keepdim, out!)"],
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("reduction",))
 composite("var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
           doc="Variance and mean of all elements.",
-          overloads=["var_mean(self, unbiased=True)"])
+          overloads=["var_mean(self, unbiased=True)"], tags=("reduction",))
 composite("var_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
           "Tensor)",
           variants="function", doc="Variance and mean over dimensions.",
-          overloads=["var_mean.dim(self, dim, unbiased=True, keepdim)"])
+          overloads=["var_mean.dim(self, dim, unbiased=True, keepdim)"], tags=("reduction",))
 op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
    "(Tensor, Tensor)",
    kernel=custom(stored=(complex_half,)), node=0, variants="function",
@@ -166,14 +168,14 @@ op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool kee
    doc="Variance and mean over dimensions, in one pass.",
    overloads=["var_mean.correction(self, dim, correction, keepdim)",
               "var_mean.correction_out(self, dim, correction, keepdim, out0!, out1!)"],
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("reduction.correction",))
 composite("std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
           doc="Standard deviation and mean of all elements.",
-          overloads=["std_mean(self, unbiased=True)"])
+          overloads=["std_mean(self, unbiased=True)"], tags=("reduction",))
 composite("std_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
           "Tensor)",
           variants="function", doc="Standard deviation and mean over dimensions.",
-          overloads=["std_mean.dim(self, dim, unbiased=True, keepdim)"])
+          overloads=["std_mean.dim(self, dim, unbiased=True, keepdim)"], tags=("reduction",))
 op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
    "(Tensor, Tensor)",
    kernel=custom(stored=(complex_half,)), node=0, variants="function",
@@ -182,7 +184,7 @@ op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool kee
    doc="Standard deviation and mean over dimensions, in one pass.",
    overloads=["std_mean.correction(self, dim, correction, keepdim)",
               "std_mean.correction_out(self, dim, correction, keepdim, out0!, out1!)"],
-   jvp="reduced", batch="dims")
+   jvp="reduced", batch="dims", tags=("reduction.correction",))
 
 # ---- norms and logsumexp ----
 
@@ -193,7 +195,7 @@ op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim
    doc="The ord-norm of vectors: the root of the sum of powers, the largest |x| for inf, the count "
        "for 0.",
    jvp="reduced", batch="dims",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("reduction",))
 composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
           "dtype=None) -> Tensor",
           variants="function method out", doc="`linalg_vector_norm`; None is 2.", wrapped=True,
@@ -207,7 +209,7 @@ composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, 
                      "dtype, out!)",
                      "norm.Scalar_out(self, Scalar p=2, out!)",
                      "norm.out(self, Scalar? p, int[1] dim, keepdim, out!)"],
-          autocast={"accelerator": "float32"})
+          autocast={"accelerator": "float32"}, tags=("reduction",))
 composite("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
           doc="The p-norm of self - other.", cpp_out=True,
           autocast={"accelerator": "float32"})
@@ -218,4 +220,4 @@ op("_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", kernel=c
    jvp="reduced", batch="dims")
 composite("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
           variants="function method out",
-          doc="log(sum(exp(self))) over dimensions, without overflow.")
+          doc="log(sum(exp(self))) over dimensions, without overflow.", tags=("reduction",))

@@ -67,7 +67,8 @@ for _name, _corners in (("upsample_nearest", ""), ("_upsample_nearest_exact", ""
         composite(f"{_whole}.vec(Tensor input, int[]? output_size{_corners}, float[]? "
                   f"scale_factors) -> Tensor",
                   cpp_out=_whole in ("upsample_nearest2d", "upsample_bilinear2d"),
-                  variants="function", nn=True, doc="The same to a size, or by factors.")
+                  variants="function", nn=True, doc="The same to a size, or by factors.",
+                  tags=("core",) if _whole in ("upsample_nearest2d", "upsample_bilinear2d") else ())
 composite("interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str "
           "mode='nearest', "
           "bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> "
@@ -89,7 +90,7 @@ for _n in (2, 3):
     composite(f"grid_sampler_{_n}d(Tensor input, Tensor grid, int interpolation_mode, int "
               f"padding_mode, "
               "bool align_corners) -> Tensor", variants="function", cpp_out=True,
-              doc=f"`grid_sampler` of {_n} dimensions.",
+              doc=f"`grid_sampler` of {_n} dimensions.", tags=("core",) if _n == 2 else (),
               autocast={"cpu": "float32", "accelerator": "promote"})
 composite("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
           variants="function",

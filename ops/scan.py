@@ -8,7 +8,7 @@ op("cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
    ref="numpy.cumsum",
    doc="Running sum. Integers and bool sum to int64.",
    jvp="linear", batch="dims",
-   autocast={"accelerator": "float32"})
+   autocast={"accelerator": "float32"}, tags=("core",))
 op("cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
    in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)),
    variants="function method inplace out",

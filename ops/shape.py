@@ -7,7 +7,8 @@ from gen.table import composite, custom, op, update, view
 
 view("view(Tensor(a) self, int[] size) -> Tensor(a)",
      grad={"self": "grad.reshape(self.sizes())"}, variants="method",
-     doc="The same elements in another shape; RuntimeError where strides do not allow it.")
+     doc="The same elements in another shape; RuntimeError where strides do not allow it.",
+     tags=("core",))
 view("transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
      grad={"self": "grad.transpose(dim0, dim1)"}, ref="numpy.swapaxes",
      sparse="transpose", doc="Swaps two dimensions.",
@@ -17,32 +18,32 @@ view("t(Tensor(a) self) -> Tensor(a)",
      sparse="t", doc="The transpose of a matrix; tensors of fewer dimensions as they are.")
 view("permute(Tensor(a) self, int[] dims) -> Tensor(a)",
      grad={"self": "permute_backward(grad, dims)"}, ref="numpy.transpose",
-     sparse="permute", doc="Reorders all dimensions.")
+     sparse="permute", doc="Reorders all dimensions.", tags=("core",))
 view("expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
      grad={"self": "grad.sum_to_size(self.sizes())"}, variants="method",
-     doc="Repeats dimensions of size 1 without copying; -1 keeps a size.")
+     doc="Repeats dimensions of size 1 without copying; -1 keeps a size.", tags=("core",))
 view("squeeze(Tensor(a) self) -> Tensor(a)",
      grad={"self": "grad.reshape(self.sizes())"}, ref="numpy.squeeze",
      sparse="squeeze", doc="Removes all dimensions of size 1.")
 view("squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
      grad={"self": "grad.reshape(self.sizes())"},
-     sparse="squeeze_dim", doc="Removes one dimension if it has size 1.")
+     sparse="squeeze_dim", doc="Removes one dimension if it has size 1.", tags=("core",))
 view("squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
      grad={"self": "grad.reshape(self.sizes())"},
-     doc="Removes those of the dimensions that have size 1.")
+     doc="Removes those of the dimensions that have size 1.", tags=("core",))
 view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
      grad={"self": "grad.squeeze(dim)"}, ref="numpy.expand_dims",
-     sparse="unsqueeze", doc="Inserts a dimension of size 1.")
+     sparse="unsqueeze", doc="Inserts a dimension of size 1.", tags=("core",))
 view("select(Tensor(a) self, int dim, int index) -> Tensor(a)",
      grad={"self": "select_backward(grad, self.sizes(), dim, index)"},
      sparse="select", doc="One slice along a dimension, which disappears.",
-     overloads=["select.int(self, dim, index)"])
+     overloads=["select.int(self, dim, index)"], tags=("core",))
 view("slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
      grad={"self": "slice_backward(grad, self.sizes(), dim, start.value_or(0), "
                    "end.value_or(INT64_MAX), step)"},
      variants="method",
      sparse="slice", doc="start:end:step along a dimension, clamped as Python does.",
-     overloads=["slice.Tensor(self, dim, start, end, step)"])
+     overloads=["slice.Tensor(self, dim, start, end, step)"], tags=("core",))
 view("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
      grad={"self": "unfold_backward(grad, self.sizes(), dimension, size, step)"}, variants="method",
      doc="All windows of `size` along a dimension, `step` apart, as a new last dimension.")
@@ -50,14 +51,14 @@ view("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=N
      grad={"self": "as_strided_backward(grad, self.sizes(), self.strides(), self.storage_offset(), "
                    "size, stride, storage_offset)"},
      doc="A window with given sizes, strides and offset on the storage; bounds are checked.",
-     jvp="strided_as(self_t, self, size, stride, storage_offset)")
+     jvp="strided_as(self_t, self, size, stride, storage_offset)", tags=("core",))
 view("diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
      grad={"self": "diagonal_backward(grad, self.sizes(), offset, dim1, dim2)"},
      ref="numpy.diagonal",
-     doc="The diagonal of two dimensions, as the last one.")
+     doc="The diagonal of two dimensions, as the last one.", tags=("core",))
 view("alias(Tensor(a) self) -> Tensor(a)",
      grad={"self": "grad"}, variants="",
-     doc="The same tensor as a new view.")
+     doc="The same tensor as a new view.", tags=("core",))
 view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
      variants="", view_kind="NoGrad",
      doc="The same bytes read as another dtype.", own=True,
@@ -97,7 +98,7 @@ op("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
    kernel=custom(anywhere=True),
    grad={"self": "grad"}, variants="function method", ref="numpy.copy",
    sparse="clone", doc="A copy that shares no memory.",
-   jvp="linear", batch="leading")
+   jvp="linear", batch="leading", tags=("core", "pointwise.default"))
 op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool non_blocking=False, "
    "MemoryFormat? memory_format=None) -> Tensor", kernel=custom(anywhere=True),
    overloads=["_to_copy(self, dtype, *, Layout? layout=None, device, bool? pin_memory=None, "
@@ -105,7 +106,7 @@ op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool n
               "_to_copy.out(self, non_blocking, memory_format, out!)"],
    grad={"self": "grad.to(self.device(), self.dtype())"}, variants="",
    sparse="to_copy", doc="A copy with another dtype, device or memory format.",
-   jvp="linear", batch="leading")
+   jvp="linear", batch="leading", tags=("core",))
 op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)",
    kernel=update(anywhere=True, in_step=True),
    grad={"self": "zeros_like(grad)", "src": "grad"}, variants="method inplace",
@@ -168,7 +169,7 @@ view("split.sizes(Tensor(a) self, int[] split_size, int dim=0) -> Tensor(a)[]",
      grad={"self": "split_backward(grad_list, self.sizes(), self.options(), split_size, dim)"},
      node=0, doc="Consecutive pieces of the given lengths.")
 composite("split_with_sizes(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-          doc="Pieces of given lengths.")
+          doc="Pieces of given lengths.", tags=("core",))
 composite("chunk(Tensor(a) self, int chunks, int dim=0) -> Tensor(a)[]",
           doc="At most `chunks` pieces of equal length.")
 composite("tensor_split(Tensor(a) self, int sections, int dim=0) -> Tensor(a)[]",
@@ -198,14 +199,15 @@ composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method",
 composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True, batch="leading",
           sparse="detach", doc="The same memory outside the graph.")
 composite("detach_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
-          doc="Take this tensor out of the graph, in place.")
+          doc="Take this tensor out of the graph, in place.", tags=("inplace_view",))
 composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True, batch="leading",
           doc="The tensor itself: how levels see one that was made from Python's numbers.")
 composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none", seen_whole=True,
           batch="refused: It looks like you're calling .item() on a Tensor. We don't support vmap "
                 "over calling .item() on a Tensor, please try to rewrite what you're doing with "
                 "other operations.",
-          sparse="number", doc="The number that a tensor of one element holds.")
+          sparse="number", doc="The number that a tensor of one element holds.",
+          tags=("core", "data_dependent_output"))
 composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function",
           listed=True, doc="0-d becomes 1-d.")
 composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants="function",
@@ -237,9 +239,9 @@ composite("transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
           variants="method inplace", doc="`transpose` in place.")
 composite("t_(Tensor(a!) self) -> Tensor(a!)", variants="method inplace", doc="`t` in place.")
 composite("swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
-          variants="method inplace", doc="`swapaxes` in place.")
+          variants="method inplace", doc="`swapaxes` in place.", tags=("inplace_view",))
 composite("swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", variants="method inplace",
-          doc="`swapdims` in place.")
+          doc="`swapdims` in place.", tags=("inplace_view",))
 composite("squeeze_(Tensor(a!) self) -> Tensor(a!)", variants="method inplace",
           doc="`squeeze` in place.")
 composite("squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", variants="method inplace",
@@ -253,7 +255,9 @@ composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_o
           variants="function method inplace", doc="`as_strided` in place.")
 composite("resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
           variants="method inplace",
-          doc="New sizes; the storage grows when needed and keeps its contents.")
+          doc="New sizes; the storage grows when needed and keeps its contents.",
+          tags=("core", "inplace_view"))
 composite("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) "
           "-> Tensor(a!)",
-          variants="function method inplace", doc="`resize_` to the shape of the template.")
+          variants="function method inplace", doc="`resize_` to the shape of the template.",
+          tags=("inplace_view",))

@@ -13,7 +13,7 @@ op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)
 composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
           variants="function method out",
           doc="Elements in order along a dimension and where they stood.",
-          overloads=["sort.values(self, dim, descending, values!, indices!)"])
+          overloads=["sort.values(self, dim, descending, values!, indices!)"], tags=("core",))
 composite("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
           "Tensor",
           doc="Where the sorted elements stood; equal ones keep their order.",
@@ -28,7 +28,7 @@ op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) ->
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"},
    doc="The k largest or smallest elements along a dimension, best first, and where they stood.",
    overloads=["topk.values(self, k, dim, largest, sorted, values!, indices!)"],
-   jvp="self_t.gather(dim, indices)", batch="dims")
+   jvp="self_t.gather(dim, indices)", batch="dims", tags=("core",))
 op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
    "indices)",
    kernel=custom(), nondiff=("indices",),

@@ -23,13 +23,14 @@ op("_polygamma(Tensor self, int n) -> Tensor", kernel=pointwise(floating, promot
    grad={"self": "grad * polygamma(n + 1, self)"}, doc="`polygamma` for an n that is not negative.",
    own=True)
 composite("polygamma(int n, Tensor self) -> Tensor", variants="function method out",
-          doc="The n-th derivative of digamma.")
+          doc="The n-th derivative of digamma.", tags=("pointwise",))
 composite("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", variants="method inplace",
-          doc="`polygamma` in place.")
+          doc="`polygamma` in place.", tags=("pointwise",))
 composite("mvlgamma(Tensor self, int p) -> Tensor", variants="function method out",
-          doc="The logarithm of the multivariate gamma function of dimension p.")
+          doc="The logarithm of the multivariate gamma function of dimension p.",
+          tags=("pointwise",))
 composite("mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)", variants="method inplace",
-          doc="`mvlgamma` in place.")
+          doc="`mvlgamma` in place.", tags=("pointwise",))
 op("igamma(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "no_derivative(\"igamma: input\")",
          "other": "grad * exp((self - 1) * log(other) - other - lgamma(self))"},
@@ -46,7 +47,7 @@ op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
               "special_zeta.other_scalar_out(self, Scalar other, out!)",
               "special_zeta.out(self, Tensor other, out!)"])
 composite("special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", variants="function out",
-          doc="`zeta` of a number.")
+          doc="`zeta` of a number.", tags=("pointwise",))
 
 # Derivatives of random numbers by parameters, src/kernels/gamma_random.h.
 op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
@@ -93,9 +94,9 @@ for _name, _doc in {
 }.items():
     op(f"special_{_name}(Tensor x) -> Tensor", **_plain, doc=_doc)
 composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function out", grad="none",
-          doc="`i0`.")
+          doc="`i0`.", tags=("pointwise",))
 composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function out", grad="none",
-          doc="`special.i1`.")
+          doc="`special.i1`.", tags=("pointwise",))
 
 # ---- what stands elsewhere, under the names of rushlight.special ----
 
@@ -158,7 +159,7 @@ op("special_xlog1py(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
               "special_xlog1py.out(self, Tensor other, out!)"])
 composite("special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor",
           variants="function out",
-          doc="`xlog1py` of a number.")
+          doc="`xlog1py` of a number.", tags=("pointwise",))
 
 # ---- orthogonal polynomials; n is the degree ----
 
@@ -191,9 +192,9 @@ op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa
    grad={"self": "ldexp(grad_mantissa, -exponent)"},
    doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.",
    overloads=["frexp.Tensor(self)", "frexp.Tensor_out(self, mantissa!, exponent!)"],
-   jvp="ldexp(self_t, -exponent)", batch="leading")
+   jvp="ldexp(self_t, -exponent)", batch="leading", tags=("pointwise",))
 composite("ldexp(Tensor self, Tensor other) -> Tensor", variants="function method out",
           ref="numpy.ldexp", doc="self * 2^other.",
-          overloads=["ldexp.Tensor(self, other)"])
+          overloads=["ldexp.Tensor(self, other)"], tags=("pointwise",))
 composite("ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-          variants="function method inplace", doc="`ldexp` in place.")
+          variants="function method inplace", doc="`ldexp` in place.", tags=("pointwise",))

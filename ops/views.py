@@ -48,4 +48,5 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         variants="function out" if symbol == "slice" else "function",
         cpp_out=True,
         doc=f"A copy with `src` in place of what `{symbol}` gives.",
+        tags=("core",) if symbol in ("select", "slice") else (),
     )

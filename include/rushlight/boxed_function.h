@@ -2,9 +2,18 @@
 // (library.h) and bound classes (custom_class.h) are made of.
 #pragma once
 
+#include <rushlight/dispatch_key.h>
 #include <rushlight/ivalue.h>
 
 namespace rushlight {
+
+template <>
+struct TypeOf<OptionalIntArrayRef> : TypeOf<std::optional<DimVector>> {
+  static IValue box(OptionalIntArrayRef v) { return Value(v); }
+  static std::optional<DimVector> get(const IValue& v) {
+    return v.isNone() ? std::nullopt : std::optional<DimVector>(IntArrayRef(v.toIntVector()));
+  }
+};
 
 class OperatorHandle;
 
@@ -104,6 +113,14 @@ Kernel kernel_as(F function, R (*signature)(A...)) {
 template <class R, class... A>
 Kernel kernel_of(R (*function)(A...)) {
   return kernel_as(function, function);
+}
+// One that is told the keys of the call.
+template <class R, class... A>
+Kernel kernel_of(R (*function)(DispatchKeySet, A...)) {
+  R (*signature)(A...) = nullptr;
+  return kernel_as(
+      [function](A... a) -> R { return function(current_keys(), std::forward<A>(a)...); },
+      signature);
 }
 template <class C, class R, class... A>
 Kernel kernel_of(R (C::*method)(A...)) {

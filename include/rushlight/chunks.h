@@ -241,6 +241,7 @@ class ChunkDataset final
   }
   void preload() {
     for (std::vector<size_t> chunks = next_chunks(); !chunks.empty(); chunks = next_chunks()) {
+      std::exception_ptr error;  // leaves here, so that who takes it is alone with it
       try {
         UnwrappedBatchType data = reader_.read_chunk(chunks[0]);
         for (size_t i = 1; i < chunks.size(); i++) {
@@ -255,7 +256,10 @@ class ChunkDataset final
           buffer_->add(std::move(data));
         }
       } catch (...) {
-        buffer_->add(std::current_exception());
+        error = std::current_exception();
+      }
+      if (error != nullptr) {
+        buffer_->add(std::move(error));
       }
     }
     const detail::Monitor::Lock lock(monitor_);

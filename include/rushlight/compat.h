@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include <rushlight/dispatch_macros.h>
 #include <rushlight/factories.h>
 #include <rushlight/parallel.h>
 #include <rushlight/print.h>
@@ -161,40 +162,3 @@ std::string check_text(const char* otherwise, const Parts&... parts) {
   }
 }
 }  // namespace rushlight
-
-// AT_DISPATCH_FLOATING_TYPES(type, "name", [&] { ... scalar_t ... }): the body, compiled for each
-// dtype of a set and run for one.
-#define RL_DISPATCH(SET, TYPE, NAME, ...)                                             \
-  ::rushlight::visit_dtype<static_cast<uint32_t>(SET)>(NAME, TYPE, [&](auto rl_tag) { \
-    using scalar_t [[maybe_unused]] = typename decltype(rl_tag)::type;                \
-    return __VA_ARGS__();                                                             \
-  })
-#define RL_SET(TYPE) (1u << static_cast<int>(TYPE))
-#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | ::rushlight::set_Half, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND(EXTRA, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | RL_SET(EXTRA), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND2(EXTRA1, EXTRA2, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | RL_SET(EXTRA1) | RL_SET(EXTRA2), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | ::rushlight::set_complexes, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_COMPLEX_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_complexes, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_integers, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_INTEGRAL_TYPES_AND(EXTRA, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_integers | RL_SET(EXTRA), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND(EXTRA, TYPE, NAME, ...)                                      \
-  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats | RL_SET(EXTRA), TYPE, NAME, \
-              __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND2(EXTRA1, EXTRA2, TYPE, NAME, ...)                                \
-  RL_DISPATCH(                                                                                     \
-      ::rushlight::set_integers | ::rushlight::set_floats | RL_SET(EXTRA1) | RL_SET(EXTRA2), TYPE, \
-      NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(TYPE, NAME, ...)                                      \
-  RL_DISPATCH(::rushlight::set_integers | ::rushlight::set_floats | ::rushlight::set_complexes, \
-              TYPE, NAME, __VA_ARGS__)

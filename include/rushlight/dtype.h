@@ -391,7 +391,7 @@ constexpr To convert(From value) {
 }
 
 template <class T>
-struct Tag {
+struct TypeTag {
   using type = T;
 };
 
@@ -420,15 +420,16 @@ inline constexpr bool contains(uint32_t set, ScalarType t) {
   return (set >> static_cast<int>(t)) & 1u;
 }
 
-// Calls f(Tag<T>{}) with the C++ type of `t`, for dtypes in the compile-time set; otherwise raises
-// NotImplementedError: "op" not implemented for 'Half'. Only the types of the set are instantiated.
+// Calls f(TypeTag<T>{}) with the C++ type of `t`, for dtypes in the compile-time set; otherwise
+// raises NotImplementedError: "op" not implemented for 'Half'. Only the types of the set are
+// instantiated.
 template <uint32_t Set, class F>
 decltype(auto) visit_dtype(const char* op, ScalarType t, F&& f) {
   switch (t) {
 #define RL_CASE(T, Enum, ...)                \
   case ScalarType::Enum:                     \
     if constexpr ((Set & set_##Enum) != 0) { \
-      return f(Tag<T>{});                    \
+      return f(TypeTag<T>{});                \
     }                                        \
     break;
     RL_FOR_EACH_DTYPE(RL_CASE)

@@ -11,8 +11,11 @@
 
 namespace rushlight::forward {
 
-extern RL_API std::atomic<int32_t> open_levels;  // of all threads
-// Whether any tensor may have a tangent: the one test that an op pays where none has.
+// The levels of all threads that are open; and a bit that says that an op of the table is
+// overridden (core/overrides.h). Both are seldom, so wrappers test them together.
+extern RL_API std::atomic<int32_t> open_levels;
+inline constexpr int32_t overridden_bit = 1 << 30;
+// Whether any tensor may have a tangent, or any op be overridden: the one test that an op pays.
 inline bool active() { return open_levels.load(std::memory_order_relaxed) != 0; }
 
 // Levels are numbered by their entry, from 1. RuntimeError for one that is not open.

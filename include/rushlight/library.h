@@ -11,22 +11,6 @@
 
 namespace rushlight {
 
-// Places of the calls of an op, in the words of TORCH_LIBRARY_IMPL. TESTING_ONLY_GenericMode is a
-// place for a fallback alone: while it is included (IncludeDispatchKeyGuard), every op of the
-// thread goes there.
-enum class DispatchKey : uint8_t {
-  CPU,
-  CUDA,
-  Meta,
-  Autograd,
-  AutogradCPU,
-  AutogradCUDA,
-  CompositeImplicitAutograd,
-  CompositeExplicitAutograd,
-  TESTING_ONLY_GenericMode,
-};
-struct DispatchKeySet {};
-
 namespace library {
 // What a program said: a definition has a schema, an implementation a place.
 struct Record {
@@ -36,18 +20,38 @@ struct Record {
   std::optional<DispatchKey> key;
   Kernel kernel;              // of a definition alone: empty
   std::string python_module;  // the one that has what Python adds to the op
+  uint32_t tags = 0;          // of a definition: bit_of each
 };
 RL_API void add(Record record);
 RL_API size_t count();                  // of records; they are never taken back
 RL_API const Record& at(size_t place);  // stays where it is
 RL_API std::string schema_of(const Kernel& kernel);
-RL_API const char* name_of(DispatchKey key);
 // What runs ops that have no function in C++ for their arguments, and says whether it did: Python's
 // registry of functions. `below`: those for autograd are passed over.
 using Elsewhere = bool(const std::string& name, Stack& stack, bool below);
 RL_API void set_elsewhere(Elsewhere* function);
 // Runs a record's function for the op of that name, or the fallback of the mode that is included.
 RL_API void run(const Record& record, const std::string& name, Stack& stack);
+
+// What runs in the place of an op of the table: for Autograd keys before the call is recorded, for
+// devices behind that. What it calls itself comes to it again, but for Autograd keys below
+// AutoDispatchBelowAutograd.
+struct RL_API Override {
+  virtual ~Override();
+  virtual std::vector<Value> run(const OpInfo& op, const std::vector<Value>& arguments,
+                                 DispatchKeySet keys) const = 0;
+};
+// From now on, in all threads; the last one that was put there counts. A number to take it back by.
+RL_API uint64_t override_op(const OpInfo& op, DispatchKey key, std::shared_ptr<const Override> by);
+RL_API void take_back(uint64_t number);
+// Whether an op of the table can have a function for a key: what autocast and sparse layouts do
+// with it is said in the table.
+RL_API bool may_override(DispatchKey key);
+// The op as if nobody had overridden it.
+RL_API std::vector<Value> call_original(const OpInfo& op, const std::vector<Value>& arguments);
+// Whether the thread is in an AutoDispatchBelowAutograd; enters or leaves one.
+RL_API bool is_below_autograd();
+RL_API void enter_below_autograd(int by);
 }  // namespace library
 
 // ---- what is known of an op ----
@@ -89,9 +93,13 @@ class RL_API OperatorHandle {
   OperatorHandle(const std::string& name, const std::string& overload);
   const OperatorName& operator_name() const { return name_; }
   FunctionSchema schema() const;
+  uint32_t tags() const;
+  bool hasTag(Tag tag) const { return (tags() & bit_of(tag)) != 0; }
   // Takes all its arguments from the stack.
   void callBoxed(Stack& stack) const;
   void callBoxed(Stack* stack) const { callBoxed(*stack); }
+  // The same, below autograd where the keys have none of its keys.
+  void redispatchBoxed(DispatchKeySet keys, Stack* stack) const;
   template <class F>
   auto typed() const {
     return TypedOperatorHandle<std::remove_pointer_t<F>>(*this);
@@ -114,6 +122,8 @@ class TypedOperatorHandle<R(A...)> {
       return unbox(stack, static_cast<std::decay_t<R>*>(nullptr));
     }
   }
+  // The same, below autograd where the keys have none of its keys.
+  R redispatch(DispatchKeySet keys, A... arguments) const;
 
  private:
   template <class T>
@@ -140,7 +150,8 @@ class RL_API Dispatcher {
 // A function with the place that it is for: dispatch(DispatchKey::CPU, f).
 class CppFunction {
  public:
-  template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, CppFunction>, int> = 0>
+  template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, CppFunction>, int> = 0,
+            class = decltype(library::kernel_of(std::declval<F>()))>
   CppFunction(F&& function) : kernel_(library::kernel_of(std::forward<F>(function))) {}
   // A function (const OperatorHandle&, Stack*), or with a DispatchKeySet between them.
   template <auto function>
@@ -150,10 +161,14 @@ class CppFunction {
           if constexpr (std::is_invocable_v<decltype(function), const OperatorHandle&, Stack*>) {
             function(*op, &stack);
           } else {
-            function(*op, DispatchKeySet(), &stack);
+            function(*op, library::current_keys(), &stack);
           }
         }),
         false);
+  }
+  template <class F>
+  static CppFunction makeFromUnboxedFunction(F&& function) {
+    return CppFunction(std::forward<F>(function));
   }
   static CppFunction makeFallthrough() {
     CppFunction out(library::Kernel(), false);
@@ -184,9 +199,12 @@ class RL_API Library {
   Library(Kind kind, std::string space, std::optional<DispatchKey> key);
   // "name(Tensor x) -> Tensor", without or with what it does; or "name", with the schema that the
   // function's types say.
-  Library& def(const std::string& schema) & { return define(schema, nullptr); }
-  Library& def(const std::string& schema, const CppFunction& function) & {
-    return define(schema, &function);
+  Library& def(const std::string& schema, const std::vector<Tag>& tags = {}) & {
+    return define(schema, nullptr, tags);
+  }
+  Library& def(const std::string& schema, const CppFunction& function,
+               const std::vector<Tag>& tags = {}) & {
+    return define(schema, &function, tags);
   }
   // Of the definitions that follow: errors about what Python should add name it.
   Library& set_python_module(const char* module, const char* = "") {
@@ -206,7 +224,8 @@ class RL_API Library {
   }
 
  private:
-  Library& define(const std::string& schema, const CppFunction* function);
+  Library& define(const std::string& schema, const CppFunction* function,
+                  const std::vector<Tag>& tags);
   Kind kind_;
   std::string space_;
   std::optional<DispatchKey> key_;
@@ -252,7 +271,30 @@ class RL_API AutoDispatchBelowADInplaceOrView {
 using AutoDispatchBelowAutograd = AutoDispatchBelowADInplaceOrView;
 using AutoNonVariableTypeMode = AutoDispatchBelowADInplaceOrView;
 
+template <class R, class... A>
+R TypedOperatorHandle<R(A...)>::redispatch(DispatchKeySet keys, A... arguments) const {
+  if (keys.has_any(autograd_dispatch_keyset)) {
+    return call(std::forward<A>(arguments)...);
+  }
+  const AutoDispatchBelowAutograd below;
+  return call(std::forward<A>(arguments)...);
+}
+
 namespace impl {
+// Within it the keys of autograd, or of autocast, are passed over; others are not to be excluded.
+class RL_API ExcludeDispatchKeyGuard {
+ public:
+  explicit ExcludeDispatchKeyGuard(DispatchKeySet keys);
+  explicit ExcludeDispatchKeyGuard(DispatchKey key)
+      : ExcludeDispatchKeyGuard(DispatchKeySet(key)) {}
+  ~ExcludeDispatchKeyGuard();
+  ExcludeDispatchKeyGuard(const ExcludeDispatchKeyGuard&) = delete;
+  ExcludeDispatchKeyGuard& operator=(const ExcludeDispatchKeyGuard&) = delete;
+
+ private:
+  std::optional<AutoDispatchBelowAutograd> below_;
+  uint8_t autocast_;  // as it was
+};
 // Within it the ops of this thread go to the fallback of a key, which is off while it runs.
 class RL_API IncludeDispatchKeyGuard {
  public:

@@ -115,7 +115,33 @@ struct OpFunction {
   ArrayRef<batching::Rule> batch = {};     // the first that covers what has a batch holds
   const OpFunction* functional = nullptr;  // of a form that writes to given tensors
   SparseRule sparse = {};                  // no call: sparse tensors are refused
+  bool composed = false;  // of other ops, which levels below autograd see in its place
 };
+
+// What is true of an op, by PyTorch's names (torch.Tag); an overload has a set of them.
+enum class Tag : uint8_t {
+  core,
+  cudagraph_unsafe,
+  data_dependent_output,
+  dynamic_output_shape,
+  flexible_layout,
+  generated,
+  inplace,
+  inplace_view,
+  maybe_aliasing_or_mutating,
+  needs_contiguous_strides,
+  needs_exact_strides,
+  needs_fixed_stride_order,
+  nondeterministic_bitwise,
+  nondeterministic_seeded,
+  out,
+  out_variant,
+  pointwise,
+  pt2_compliant_tag,
+  reduction,
+  view_copy,
+};
+constexpr uint32_t bit_of(Tag tag) { return uint32_t{1} << static_cast<int>(tag); }
 
 // An overload: a row of the registry.
 struct OpInfo {
@@ -128,7 +154,9 @@ struct OpInfo {
   // Which of the function's arguments each is: several are one of type Options, and -1 is one that
   // the function lacks, which may only say what holds anyway. Null: the same ones in their order.
   const int8_t* places;
+  uint32_t tags;  // bit_of each
 
+  bool has_tag(Tag tag) const { return (tags & bit_of(tag)) != 0; }
   bool is_view() const;     // a result shares memory with an argument that is not written
   bool is_mutable() const;  // an argument is written
 };

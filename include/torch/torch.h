@@ -13,6 +13,7 @@
 #include <rushlight/chunks.h>
 #include <rushlight/compat.h>
 #include <rushlight/data.h>
+#include <rushlight/libtorch.h>
 #include <rushlight/nn.h>
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>

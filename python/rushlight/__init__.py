@@ -118,7 +118,6 @@ if TYPE_CHECKING:
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
     from rushlight._legacy import set_default_tensor_type
-    from rushlight._library.tags import Tag
     from rushlight._python_ops import ops
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
@@ -142,6 +141,7 @@ if TYPE_CHECKING:
         sym_sqrt,
         sym_sum,
     )
+    from rushlight._tags import Tag
     from rushlight._tensor_str import get_printoptions, set_printoptions
     from rushlight.amp import GradScaler, autocast
     from rushlight.amp._by_device import (
@@ -205,7 +205,7 @@ else:
         "storage testing types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
-            "_library.tags": "Tag",
+            "_tags": "Tag",
             "_classes": "classes",
             "_checks": (
                 "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "

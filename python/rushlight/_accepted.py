@@ -548,8 +548,14 @@ ROWS = (
     ),
     Row("hub.*", "skip_validation", NO_EFFECT, "nothing is asked of a server before"),
     Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
-    Row("library.*", "alias_analysis with_keyset _stacklevel", NO_EFFECT, "nobody reads them"),
-    Row("library.*", "allow_override", NO_EFFECT, "the latest registration counts"),
+    Row("library.*", "alias_analysis _stacklevel", NO_EFFECT, "nobody reads them"),
+    Row(
+        "library.register_fake library.Library._register_fake",
+        "allow_override",
+        NO_EFFECT,
+        "the latest registration counts",
+    ),
+    Row("library._Kernel.call_boxed", "keyset", NO_EFFECT, "the function is that of one device"),
     Row("_library.opcheck.opcheck", "atol rtol", NO_EFFECT, "values are not compared"),
     Row(
         "_subclasses.fake_tensor.FakeTensorMode.*",

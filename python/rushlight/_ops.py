@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from rushlight import _C
+from rushlight._tags import from_bits
 
 _REQUIRED: Any = object()
 
@@ -90,6 +91,7 @@ class OpOverload:
 
     def __init__(self, packet, index, overload):
         self._index = index
+        self._tags: list | None = None
         self._describe(packet, _schema(index, packet._space, packet.__name__, overload))
 
     def _describe(self, packet, schema):
@@ -117,6 +119,13 @@ class OpOverload:
         """Whether results share memory with an argument that is not written."""
         return not self._schema.is_mutable and any(r.alias_info for r in self._schema.returns)
 
+    @property
+    def tags(self):
+        """What is true of the op: a list of `Tag`."""
+        if self._tags is None:
+            self._tags = from_bits(_C._op_tags(self._index))
+        return self._tags
+
     def name(self):
         """The name with its namespace: "aten::add.Tensor"."""
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
@@ -124,6 +133,10 @@ class OpOverload:
 
     def __call__(self, /, *args, **kwargs):
         return _C._call_op(self._index, tuple(self._values(args, kwargs)))
+
+    def redispatch(self, keyset, /, *args, **kwargs):
+        """Call it below autograd where `keyset` has none of its keys; `impl(with_keyset=True)`."""
+        return keyset.call(self, args, kwargs)
 
     def _values(self, args, kwargs):
         """The values of all arguments, in the order of the schema."""
@@ -173,7 +186,7 @@ class Question(OpOverload):
         arguments = (Argument("self", "Tensor"), *(Argument(n, kind) for n, kind in more))
         text = ", ".join(f"{a.type} {a.name}" for a in arguments)
         name = f"{packet._qualified_op_name}{'.' if overload else ''}{overload}"
-        self._read = read
+        self._read, self._tags = read, []
         returns = (Argument("", result),)
         schema = f"{name}({text}) -> {result}"
         self._describe(
@@ -314,10 +327,19 @@ class _Namespace(types.ModuleType):
         super().__init__(f"rushlight.ops.{space}")
         self._space = space
 
+    # As that of `_Custom`: ops that programs have added to aten.
+    packets_of: Callable[[str], dict] = staticmethod(lambda space: {})
+
     def __getattr__(self, name):
         if name.startswith("__") and name.endswith("__") and not _C._op_overloads(name):
             raise AttributeError(name)
-        return _packet(self._space, name)
+        try:
+            return _packet(self._space, name)
+        except AttributeError:
+            added = self.packets_of(self._space).get(name)
+            if added is None:
+                raise
+            return added
 
     def __dir__(self):
         prefix = f"{self._space}::"

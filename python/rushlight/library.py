@@ -7,17 +7,18 @@ function for each device type, one for fake tensors, a backward, a rule of vmap 
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-import rushlight
 from rushlight import _C
-from rushlight._library import gradients, registry, simple_registry
+from rushlight._library import gradients, keys, registry, simple_registry
 from rushlight._library import schema as schemas
 from rushlight._library.custom_ops import CustomOpDef, custom_op, devices_of
 from rushlight._library.infer_schema import infer_schema
 from rushlight._library.opcheck import opcheck
-from rushlight._library.tags import listed
+from rushlight._ops import OpOverload
+from rushlight._tags import listed
 
 __all__ = [
     "CustomOpDef",
@@ -26,6 +27,7 @@ __all__ = [
     "define",
     "fallthrough_kernel",
     "get_ctx",
+    "get_kernel",
     "impl",
     "impl_abstract",
     "infer_schema",
@@ -39,6 +41,9 @@ __all__ = [
 ]
 
 _C._AutoDispatchBelowAutograd = registry.Below
+_C.DispatchKey, _C.DispatchKeySet = keys.DispatchKey, keys.DispatchKeySet
+_C._dispatch_keys = keys.of
+_C._after_autograd_keyset = _C._after_ADInplaceOrView_keyset = keys.AFTER_AUTOGRAD
 
 
 def _found(op) -> registry.CustomOverload:
@@ -87,18 +92,18 @@ def impl(qualname, types, func=None, *, lib=None):
             return function
 
         return register
-    op = _found(qualname)
-    keys = set()
+    op = registry.overload_of(qualname) if isinstance(qualname, str) else qualname
+    wanted = set()
     for kind in (types,) if isinstance(types, str) else tuple(types):
-        if kind in _KEYS or kind == "CompositeImplicitAutograd":
-            keys.add(kind)
+        if kind in _KEYS:
+            wanted.add(kind)
         else:
             (device,) = devices_of(kind)
-            keys.add("CompositeExplicitAutograd" if device is None else device.upper())
+            wanted.add("CompositeExplicitAutograd" if device is None else device.upper())
 
     def register_all(function):
         library = lib or _library_of(op.namespace)
-        for key in keys:
+        for key in wanted:
             library.impl(op, function, key)
         return function
 
@@ -186,27 +191,19 @@ def fallthrough_kernel():
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
-# Dispatch keys, but for CompositeImplicitAutograd, and where a function for them is kept.
-_KEYS = frozenset(
-    [
-        "CPU",
-        "CUDA",
-        "Meta",
-        "XPU",
-        "CompositeExplicitAutograd",
-        "CompositeExplicitAutogradNonFunctional",
-        "Autograd",
-        "AutogradCPU",
-        "AutogradCUDA",
-    ]
-)
+_KEYS = frozenset(keys.DispatchKey.__members__)
 
 
 class Library:
-    """A namespace to define ops in: `define` names them, `impl` says what they do.
+    """A namespace to define ops in, or to say what they do: `define` names them, `impl` implements.
 
-    Raises:
-        NotImplementedError: for the ops of the table ("aten"), which are not to be replaced.
+    Of "aten", whose ops are the table's, `Library("aten", "IMPL")` puts functions in their place.
+    What it registers goes when it goes.
+
+    Args:
+        kind: "DEF", "FRAGMENT" to add to a namespace that is there, "IMPL" to implement alone; the
+            namespace "_" stands for all, and takes `fallback`.
+        dispatch_key: that of `impl` where it is given none.
     """
 
     def __init__(self, ns, kind, dispatch_key: str = "") -> None:
@@ -216,10 +213,14 @@ class Library:
             raise ValueError(
                 f"{ns} is a reserved namespace. Please try creating a library with another name."
             )
-        if ns == "aten":
-            raise NotImplementedError("the ops of 'aten' cannot be replaced")
+        if ns == "aten" and kind == "DEF":
+            raise RuntimeError(
+                "Only a single TORCH_LIBRARY can be used to register the namespace aten; use the "
+                "kind 'FRAGMENT' to add to it, or 'IMPL' to override its ops"
+            )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
         self._undo: list[Callable[[], Any]] = []
+        self._end = weakref.finalize(self, _take_back, self._undo)
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
@@ -232,10 +233,44 @@ class Library:
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        if self.kind == "IMPL":
+            raise RuntimeError(
+                f'def("{schema}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block'
+            )
         parsed = schemas.parse(schema, self.ns)
         op = registry.define(parsed, listed(tags))
         self._undo.append(lambda: registry.forget(op))
         return schema.partition("(")[0].strip()
+
+    def _key(self, dispatch_key: str) -> str:
+        """The dispatch key of a registration."""
+        if dispatch_key and self.dispatch_key and dispatch_key != self.dispatch_key:
+            raise RuntimeError(
+                f"Explicitly provided dispatch key ({dispatch_key}) is inconsistent with the "
+                "dispatch key of the enclosing TORCH_LIBRARY_IMPL block"
+            )
+        return dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+
+    def _op(self, op_name):
+        """The op of a name within this namespace, or of an overload."""
+        if isinstance(op_name, str):
+            space, _, short = op_name.rpartition("::")
+            name = f"{space or self.ns}::{short}"
+        elif isinstance(op_name, (OpOverload, CustomOpDef)):
+            op = op_name._opoverload if isinstance(op_name, CustomOpDef) else op_name
+            name = op.name()
+        else:
+            raise RuntimeError(
+                "impl should be passed either a name or an OpOverload object as the first "
+                f"argument, got {type(op_name)}"
+            )
+        space = name.partition("::")[0]
+        if space != self.ns:
+            raise RuntimeError(
+                f'impl("{name}", ...): Explicitly provided namespace ({space}) in operator name '
+                f"does not match namespace of enclosing TORCH_LIBRARY_IMPL block ({self.ns})."
+            )
+        return registry.overload_of(name)
 
     def impl(
         self,
@@ -244,42 +279,113 @@ class Library:
         dispatch_key: str = "",
         *,
         with_keyset: bool = False,
-        allow_override: bool = False,
+        allow_override: bool = True,
     ):
         """Say what an op does.
 
         Args:
+            op_name: "name" or "name.overload", or the overload itself.
             dispatch_key: a device ("CPU", "CUDA", "Meta"); "CompositeExplicitAutograd" for all of
                 them; "CompositeImplicitAutograd" (the default) for a function made of other ops,
                 whose gradients follow from theirs; "Autograd" for what is called first, while
                 gradients are recorded: as a rule `apply` of an `autograd.Function`.
+            with_keyset: the function's first argument is the `DispatchKeySet` of the call;
+                `op.redispatch` takes it.
+            allow_override: whether a function that is there for this key is replaced.
+
+        A function for a device, in the place of an op of the table, is differentiated as that op
+        is, where the op is not made of others.
 
         Raises:
-            RuntimeError: another dispatch key.
+            RuntimeError: another dispatch key, or a name of another namespace.
         """
-        if with_keyset:
-            raise NotImplementedError("there are no sets of dispatch keys to pass on")
         if not callable(fn):
             raise TypeError(
                 f"Input function is required to be a callable but found type {type(fn)}"
             )
-        if isinstance(op_name, str):
-            op = _found(f"{self.ns}::{op_name.rpartition('::')[2]}")
+        key = self._key(dispatch_key)
+        if key not in _KEYS and key.lower() == _C._get_privateuse1_backend_name():
+            key = "PrivateUse1"
+        keys.named(key)
+        op = self._op(op_name)
+        place = (op.name(), key)
+        if not allow_override and place in _implemented:
+            raise RuntimeError(
+                f"There is already a kernel registered from python overriding {place[0]}'s "
+                f"behavior for {key} dispatch key and {self.ns} namespace."
+            )
+        fall_through = fn is fallthrough_kernel
+        if not isinstance(op, registry.CustomOverload):
+            self._override(op, fn, key, with_keyset)
         else:
-            op = _found(op_name)
-        key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
+            if with_keyset:
+                fn = _with_keys(fn)
+            if fall_through:
+                fn = registry.fall_through(op)
+            self._implement(op, fn, key)
+        _implemented[place] = _implemented.get(place, 0) + 1
+        self._undo.append(lambda: _forget_place(place))
+
+    def _override(self, op, fn, key, with_keyset):
+        if fn is fallthrough_kernel:  # as if there were none
+            return
+        number = _C._override_op(op._index, key, fn, with_keyset)
+        self._undo.append(lambda: _C._take_back_override(number))
+
+    def _implement(self, op, fn, key):
         if key == "CompositeImplicitAutograd":
+            before = op.composite
             op.composite = fn
-            self._undo.append(lambda: setattr(op, "composite", None))
-        elif key.startswith("Autograd") and key in _KEYS:
+            self._undo.append(lambda: setattr(op, "composite", before))
+        elif key.startswith("Autograd"):
+            before = op.autograd, op.autograd_key
             op.autograd, op.autograd_key = fn, key
-            self._undo.append(lambda: setattr(op, "autograd", None))
-        elif key in _KEYS or key.lower() == rushlight._C._get_privateuse1_backend_name():
-            device = None if key.startswith("Composite") else key.lower()
+
+            def back():
+                op.autograd, op.autograd_key = before
+
+            self._undo.append(back)
+        else:
+            private = _C._get_privateuse1_backend_name()
+            device = (
+                None
+                if key.startswith("Composite")
+                else private
+                if key == "PrivateUse1"
+                else key.lower()
+            )
             op.kernels[device] = fn
             self._undo.append(lambda: op.kernels.pop(device, None))
-        else:
-            raise RuntimeError(f"could not parse dispatch key: {key}")
+
+    def fallback(self, fn, dispatch_key: str = "", *, with_keyset: bool = False):
+        """Say what ops do at a key that have no function of their own there: `fn(op, *args)`.
+
+        Raises:
+            RuntimeError: the namespace is not "_", or there is no key.
+        """
+        if self.ns != "_":
+            raise RuntimeError(
+                "Fallback can only be registered using library fragment on the global namespace "
+                f'"_" but it is {self.ns}'
+            )
+        if not callable(fn):
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
+        key = dispatch_key or self.dispatch_key
+        if not key:
+            raise RuntimeError("fallback() needs a dispatch key")
+        keys.named(key)
+        before = registry._fallbacks.get(key)
+        registry._fallbacks[key] = registry.Fallback(fn, with_keyset)
+
+        def back():
+            if before is None:
+                registry._fallbacks.pop(key, None)
+            else:
+                registry._fallbacks[key] = before
+
+        self._undo.append(back)
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=True):
         op = _found(f"{self.ns}::{op_name}" if isinstance(op_name, str) else op_name)
@@ -293,8 +399,62 @@ class Library:
 
     def _destroy(self):
         """Takes away what was defined and registered by this object."""
-        while self._undo:
-            self._undo.pop()()
+        _take_back(self._undo)
+
+
+def _take_back(undo: list[Callable[[], Any]]) -> None:
+    while undo:
+        undo.pop()()
+
+
+# How often a function was registered for an op, by its name and the dispatch key.
+_implemented: dict[tuple[str, str], int] = {}
+
+
+def _forget_place(place):
+    _implemented[place] -= 1
+    if _implemented[place] == 0:
+        del _implemented[place]
+
+
+def _with_keys(fn):
+    def call(*args, **kwargs):
+        tensors = registry.tensors_in((args, kwargs))
+        found = keys.of(tensors[0]) if tensors else keys.DispatchKeySet(keys.named("CPU"))
+        return fn(found - keys.AUTOGRAD if registry.Below.inside() else found, *args, **kwargs)
+
+    return call
+
+
+class _Kernel:
+    """What an op does at a key, to be called whatever is registered later (`get_kernel`)."""
+
+    def __init__(self, op, key):
+        self.op_handle, self._key = op, key
+
+    def call_boxed(self, keyset, /, *args, **kwargs):
+        """Calls it: `keyset` is what the caller was given."""
+        with registry.Below():
+            return _C._call_op(self.op_handle._index, tuple(_values(self, args, kwargs)), True)
+
+
+def _values(kernel, args, kwargs):
+    return kernel.op_handle._values(args, kwargs)
+
+
+def get_kernel(op, dispatch_key):
+    """What an op of the table does by itself on a device, whoever overrides it later.
+
+    Raises:
+        RuntimeError: there is no such op, or no such key.
+        NotImplementedError: the op is not the table's, or the key is not a device's.
+    """
+    found = registry.overload_of(op) if isinstance(op, str) else op
+    key = dispatch_key if isinstance(dispatch_key, str) else dispatch_key.name
+    keys.named(key)
+    if isinstance(found, registry.CustomOverload) or key not in ("CPU", "CUDA", "Meta"):
+        raise NotImplementedError("get_kernel() knows the table's own functions for devices alone")
+    return _Kernel(found, key)
 
 
 _libraries: dict[str, Library] = {}

@@ -131,7 +131,9 @@ void call(const std::string& name, Stack& stack) {
   const bool meta = device == DeviceType::Meta;
   const bool cpu = device == kCPU;
   if (below_autograd == 0) {
-    const DispatchKey own = cpu ? DispatchKey::AutogradCPU : DispatchKey::AutogradCUDA;
+    const DispatchKey own = cpu    ? DispatchKey::AutogradCPU
+                            : meta ? DispatchKey::AutogradMeta
+                                   : DispatchKey::AutogradCUDA;
     if (const Record* r = function_for(name, {own, DispatchKey::Autograd})) {
       run_kernel(*r, name, stack);
       return;
@@ -165,18 +167,26 @@ std::string full_name(const Record& r) { return r.space + "::" + r.name; }
 
 Boxed::~Boxed() = default;
 
-const char* name_of(DispatchKey key) {
-  constexpr const char* names[] = {"CPU",
-                                   "CUDA",
-                                   "Meta",
-                                   "Autograd",
-                                   "AutogradCPU",
-                                   "AutogradCUDA",
-                                   "CompositeImplicitAutograd",
-                                   "CompositeExplicitAutograd",
-                                   "TESTING_ONLY_GenericMode"};
-  return names[static_cast<size_t>(key)];
+namespace {
+constexpr const char* key_names[] = {
+#define RL_KEY(name) #name,
+    RL_FOR_EACH_DISPATCH_KEY(RL_KEY)
+#undef RL_KEY
+};
+static_assert(std::size(key_names) <= 64, "a DispatchKeySet has 64 bits");
+}  // namespace
+const char* name_of(DispatchKey key) { return key_names[static_cast<size_t>(key)]; }
+std::optional<DispatchKey> key_named(std::string_view name) {
+  for (size_t i = 0; i < std::size(key_names); i++) {
+    if (name == key_names[i]) {
+      return static_cast<DispatchKey>(i);
+    }
+  }
+  return std::nullopt;
 }
+
+bool is_below_autograd() { return below_autograd > 0; }
+void enter_below_autograd(int by) { below_autograd += by; }
 
 void set_elsewhere(Elsewhere* function) { elsewhere = function; }
 
@@ -311,6 +321,10 @@ FunctionSchema OperatorHandle::schema() const {
   return {name_, text.substr(text.find('('))};
 }
 
+uint32_t OperatorHandle::tags() const {
+  return op_ != nullptr ? op_->tags : library::definition(full_name_)->tags;
+}
+
 void OperatorHandle::callBoxed(Stack& stack) const {
   if (op_ == nullptr) {
     library::call(full_name_, stack);
@@ -331,14 +345,58 @@ void OperatorHandle::callBoxed(Stack& stack) const {
 
 // ---- libraries ----
 
+namespace {
+
+// A program's function in the place of an op of the table.
+class FunctionOverride final : public library::Override {
+ public:
+  explicit FunctionOverride(library::Kernel kernel) : kernel_(std::move(kernel)) {}
+  std::vector<Value> run(const OpInfo& op, const std::vector<Value>& arguments,
+                         DispatchKeySet) const override {
+    Stack stack(arguments.begin(), arguments.end());
+    const OperatorHandle handle(op);
+    (*kernel_.function)(&handle, stack);
+    std::vector<Value> out;
+    for (const IValue& value : stack) {
+      out.push_back(value.flattened());
+    }
+    return out;
+  }
+
+ private:
+  library::Kernel kernel_;
+};
+
+// Where the table has no such op the record waits for nothing, as in PyTorch.
+void override_table(const library::Record& record) {
+  const size_t dot = record.name.find('.');
+  const std::string overload = dot == std::string::npos ? "" : record.name.substr(dot + 1);
+  const OpInfo* const op = find_op(record.name.substr(0, dot), std::string_view(overload));
+  if (op == nullptr || op->space != record.space || record.kernel.function == nullptr) {
+    return;
+  }
+  const library::Kernel& kernel = record.kernel;
+  RL_CHECK(!kernel.typed || kernel.arguments.size() == op->arguments.size(), "the function for ",
+           schema_text(*op), " takes ", kernel.arguments.size(), " arguments");
+  RL_CHECK_NOT_IMPLEMENTED(library::may_override(*record.key), "impl(\"", record.name,
+                           "\"): an op of the table has no function of its own for ",
+                           library::name_of(*record.key));
+  library::override_op(*op, *record.key, std::make_shared<FunctionOverride>(kernel));
+}
+
+}  // namespace
+
 Library::Library(Kind kind, std::string space, std::optional<DispatchKey> key)
     : kind_(kind), space_(std::move(space)), key_(key) {
-  RL_CHECK_NOT_IMPLEMENTED(space_ != "aten" && space_ != "rushlight", "the ops of '", space_,
-                           "' cannot be replaced or added to");
+  RL_CHECK(kind == IMPL || space_ != "rushlight", "the namespace 'rushlight' is taken");
+  RL_CHECK(kind != DEF || space_ != "aten",
+           "Only a single TORCH_LIBRARY can be used to register the namespace aten; please put all "
+           "of your definitions into a TORCH_LIBRARY_FRAGMENT.");
   RL_CHECK(kind == IMPL || space_ != "_", "the namespace '_' only takes fallbacks");
 }
 
-Library& Library::define(const std::string& schema, const CppFunction* function) {
+Library& Library::define(const std::string& schema, const CppFunction* function,
+                         const std::vector<Tag>& tags) {
   RL_CHECK(kind_ != IMPL, "def(\"", schema, "\"): a TORCH_LIBRARY_IMPL only implements");
   const size_t start = schema.find('(');
   std::string name = trimmed(schema.substr(0, start));
@@ -354,6 +412,9 @@ Library& Library::define(const std::string& schema, const CppFunction* function)
   record.space = space_;
   record.name = name;
   record.python_module = python_module_;
+  for (const Tag tag : tags) {
+    record.tags |= bit_of(tag);
+  }
   record.schema =
       start == std::string::npos ? library::schema_of(function->kernel()) : schema.substr(start);
   const size_t taken = FunctionSchema({prefix + name, ""}, record.schema).arguments().size();
@@ -376,6 +437,9 @@ Library& Library::impl(const std::string& name, const CppFunction& function) & {
   const std::optional<DispatchKey> key = function.key ? function.key : key_;
   record.key = key.value_or(DispatchKey::CompositeImplicitAutograd);
   record.kernel = function.kernel();
+  if (space_ == "aten" || space_ == "rushlight") {
+    override_table(record);
+  }
   library::add(std::move(record));
   return *this;
 }
@@ -384,6 +448,14 @@ Library& Library::fallback(const CppFunction& function) & {
   RL_CHECK(kind_ == IMPL && space_ == "_", "fallback() belongs into TORCH_LIBRARY_IMPL(_, KEY, m)");
   RL_CHECK(!function.kernel().typed, "a fallback is a boxed function or falls through");
   return impl("", function);
+}
+
+void OperatorHandle::redispatchBoxed(DispatchKeySet keys, Stack* stack) const {
+  std::optional<AutoDispatchBelowAutograd> below;
+  if (!keys.has_any(autograd_dispatch_keyset)) {
+    below.emplace();
+  }
+  callBoxed(stack);
 }
 
 AutoDispatchBelowADInplaceOrView::AutoDispatchBelowADInplaceOrView() { library::below_autograd++; }
@@ -395,6 +467,20 @@ Dispatcher& Dispatcher::singleton() {
 }
 
 namespace impl {
+ExcludeDispatchKeyGuard::ExcludeDispatchKeyGuard(DispatchKeySet keys) : autocast_(tls.autocast) {
+  if (keys.has_any(autograd_dispatch_keyset)) {
+    below_.emplace();
+  }
+  const auto turn_off = [&](DispatchKeySet of, DeviceType device) {
+    if (keys.has_any(of)) {
+      tls.autocast &= static_cast<uint8_t>(~(1u << static_cast<int>(device)));
+    }
+  };
+  turn_off(DispatchKeySet(DispatchKey::AutocastCPU), kCPU);
+  turn_off({DispatchKey::Autocast, DispatchKey::AutocastCUDA}, kCUDA);
+}
+ExcludeDispatchKeyGuard::~ExcludeDispatchKeyGuard() { tls.autocast = autocast_; }
+
 struct IncludeDispatchKeyGuard::State {
   explicit State(const library::Record& fallback)
       : mode(fallback), scope(mode, ModeScope::Level::Upper) {}

@@ -94,10 +94,21 @@ struct Library {
  private:
   static void* load() {
     const OneProcessor one;
-    void* const handle = dlopen(RL_BLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    void* handle = dlopen(beside().c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      handle = dlopen(RL_BLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    }
     RL_CHECK(handle != nullptr,
              "LAPACK's routines are OpenBLAS's, which cannot be loaded: ", dlerror());
     return handle;
+  }
+  // Where it is installed: in the folder of this library. Sanitizers call dlopen in its place,
+  // which then looks where their own library says.
+  static std::string beside() {
+    Dl_info info;
+    const void* const here = reinterpret_cast<const void*>(&beside);
+    const std::string path = dladdr(here, &info) != 0 ? info.dli_fname : "";
+    return path.substr(0, path.rfind('/') + 1) + RL_BLAS_LIBRARY;
   }
   Family family(const std::string& real, const std::string& cplx) const {
     return {find("s" + real + "_"), find("d" + real + "_"), find("c" + cplx + "_"),

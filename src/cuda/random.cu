@@ -163,7 +163,7 @@ void fill_integers(const Tensor& out, uint64_t range, int64_t from, const Genera
   });
 }
 
-// Calls f(Tag<T>{}) for a floating or complex tensor, with the dtype of its real numbers.
+// Calls f(TypeTag<T>{}) for a floating or complex tensor, with the dtype of its real numbers.
 template <class F>
 void visit_real(const char* name, const Tensor& t, const F& f) {
   visit_dtype<set_floating>(name, to_real(t.dtype()), f);

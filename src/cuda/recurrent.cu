@@ -233,12 +233,12 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
                       keep && lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr});
     };
     if (projected) {
-      step(Tag<T>{});
+      step(TypeTag<T>{});
       multiply("recurrent layer", first_rows(shown, m), first_rows(made, m), flipped(projection), 0,
                1);
       copy_raw(first_rows(hidden, m), first_rows(shown, m));
     } else {
-      step(Tag<S>{});
+      step(TypeTag<S>{});
     }
     copy_raw(z.rows_of(output, t, 0, m), first_rows(hidden, m));
   }

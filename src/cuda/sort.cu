@@ -357,9 +357,9 @@ void cuda::searchsorted(const Tensor& out, const Tensor& sorted_sequence, const 
                         order.defined() ? order.data<int64_t>() : nullptr, n, per_row, right});
     };
     if (out.dtype() == kInt32) {
-      run(Tag<int32_t>{});
+      run(TypeTag<int32_t>{});
     } else {
-      run(Tag<int64_t>{});
+      run(TypeTag<int64_t>{});
     }
   });
 }

@@ -12,20 +12,20 @@ struct Bytes16 {
   uint64_t high;
 };
 
-// Calls f(Tag<U>{}) with the type of plain bytes that has `size`.
+// Calls f(TypeTag<U>{}) with the type of plain bytes that has `size`.
 template <class F>
 constexpr void visit_size(int64_t size, const F& f) {
   switch (size) {
     case 1:
-      return f(Tag<uint8_t>{});
+      return f(TypeTag<uint8_t>{});
     case 2:
-      return f(Tag<uint16_t>{});
+      return f(TypeTag<uint16_t>{});
     case 4:
-      return f(Tag<uint32_t>{});
+      return f(TypeTag<uint32_t>{});
     case 8:
-      return f(Tag<uint64_t>{});
+      return f(TypeTag<uint64_t>{});
     default:
-      return f(Tag<Bytes16>{});
+      return f(TypeTag<Bytes16>{});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <rushlight/forward.h>
 
 #include "core/op_support.h"
+#include "core/overrides.h"
 #include "generated/contracts.h"
 
 namespace rushlight {

@@ -17,6 +17,8 @@ PyObject* from_value(const Value& value);
 // None, the one result, or a tuple of several.
 PyObject* from_results(const std::vector<Value>& results);
 
+// The row of the registry; IndexError where there is none.
+const OpInfo& op_at(Py_ssize_t index);
 // The OpOverload of an op (python/rushlight/_ops.py): borrowed, made once.
 PyObject* overload_object(const OpInfo& op);
 

@@ -2,6 +2,7 @@
 // arguments to the schema; here they become Values, by the type that it says.
 #include <unordered_map>
 
+#include <rushlight/library.h>
 #include <rushlight/mode.h>
 
 #include "python/bindings.h"
@@ -282,8 +283,6 @@ PyObject* overload_object(const OpInfo& op) {
   return found;
 }
 
-namespace {
-
 const OpInfo& op_at(Py_ssize_t index) {
   const ArrayRef<const OpInfo*> ops = all_ops();
   RL_CHECK_INDEX(index >= 0 && static_cast<size_t>(index) < ops.size(), "there is no op number ",
@@ -291,12 +290,16 @@ const OpInfo& op_at(Py_ssize_t index) {
   return *ops[static_cast<size_t>(index)];
 }
 
-// _call_op(index, values): an op of the registry, with a value for each argument.
+namespace {
+
+// _call_op(index, values, original=False): an op of the registry, with a value for each argument;
+// as if nobody had overridden it where the original is asked for.
 PyObject* call_op(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Py_ssize_t index;
     PyObject* values;
-    if (!PyArg_ParseTuple(args, "nO!:_call_op", &index, &PyTuple_Type, &values)) {
+    int original = 0;
+    if (!PyArg_ParseTuple(args, "nO!|p:_call_op", &index, &PyTuple_Type, &values, &original)) {
       throw PythonError();
     }
     const OpInfo& op = op_at(index);
@@ -311,7 +314,7 @@ PyObject* call_op(PyObject*, PyObject* args) {
     std::vector<Value> results;
     {
       const WithoutGil no_gil;
-      results = call(op, boxed);
+      results = original != 0 ? library::call_original(op, boxed) : call(op, boxed);
     }
     return from_results(results);
   });
@@ -342,6 +345,11 @@ PyObject* type_row(const char* name, const TypeInfo& type) {
   plain.alias = 0;
   return check(Py_BuildValue("(sssO)", name, type_text(plain).c_str(), alias,
                              type.written ? Py_True : Py_False));
+}
+
+// _op_tags(index): the set of tags, a bit for each.
+PyObject* op_tags(PyObject*, PyObject* index) {
+  return guarded([&] { return PyLong_FromUnsignedLong(op_at(to_int(index)).tags); });
 }
 
 // _op_schema(index): (text, arguments, results); an argument is (its type row, whether it is
@@ -404,6 +412,7 @@ PyMethodDef functions[] = {
     {"_call_op", call_op, METH_VARARGS, nullptr},
     {"_op_overloads", op_overloads, METH_O, nullptr},
     {"_op_schema", op_schema, METH_O, nullptr},
+    {"_op_tags", op_tags, METH_O, nullptr},
     {"_op_is_elementwise", op_is_elementwise, METH_O, nullptr},
     {"_op_names", op_names, METH_NOARGS, nullptr},
     {},

@@ -40,14 +40,15 @@ PyObject* library_run(PyObject*, PyObject* args) {
 PyObject* library_count(PyObject*, PyObject*) { return PyLong_FromSize_t(library::count()); }
 
 // (namespace, name, schema or "", dispatch key or None, whether there is a function, whether it is
-// passed over, Python module)
+// passed over, Python module, tags)
 PyObject* library_record(PyObject*, PyObject* place) {
   return guarded([&]() -> PyObject* {
     const library::Record& r = library::at(PyLong_AsSize_t(place));
-    return Py_BuildValue("(ssszOOs)", r.space.c_str(), r.name.c_str(), r.schema.c_str(),
+    return Py_BuildValue("(ssszOOsI)", r.space.c_str(), r.name.c_str(), r.schema.c_str(),
                          r.key ? library::name_of(*r.key) : nullptr,
                          r.kernel.function != nullptr ? Py_True : Py_False,
-                         r.kernel.falls_through ? Py_True : Py_False, r.python_module.c_str());
+                         r.kernel.falls_through ? Py_True : Py_False, r.python_module.c_str(),
+                         r.tags);
   });
 }
 

@@ -6,14 +6,15 @@ its tensors' device runs.
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._library import keys
 from rushlight._library import schema as schemas
-from rushlight._library.tags import listed
-from rushlight._ops import OpOverload, OpOverloadPacket, _Custom, ops
+from rushlight._library.below import Below
+from rushlight._ops import OpOverload, OpOverloadPacket, _Custom, _Namespace, ops
+from rushlight._tags import from_bits, listed
 from rushlight.utils import _pytree
 
 _packets: dict[tuple[str, str], CustomPacket] = {}
@@ -60,7 +61,7 @@ class CustomOverload(OpOverload):
 
     def __init__(self, packet, schema, tags):
         super()._describe(packet, schema)
-        self.tags = listed(tags)
+        self._tags = listed(tags)
         self.qualname = str(schemas.Name(self.namespace, self._opname, schema.overload_name))
         self.python_module = ""  # that is said to have what Python adds to an op of C++
         self.kernels: dict[str | None, Any] = {}  # by device type; None for all others
@@ -239,8 +240,12 @@ class CustomOverload(OpOverload):
 
     def _fallback(self, values):
         device = next((d for d in _devices(values) if d != "cpu"), "cpu")
-        key = "Meta" if device == "meta" else device.upper()
-        return _kernel_of(self, _fallbacks[key]) if key in _fallbacks else None
+        private = device == _C._get_privateuse1_backend_name()
+        key = "Meta" if device == "meta" else "PrivateUse1" if private else device.upper()
+        found = _fallbacks.get(key)
+        if isinstance(found, Fallback):
+            return found.of(self)
+        return None if found is None else _kernel_of(self, found)
 
     def _without_formula(self, result, values):
         """Results whose backward raises."""
@@ -306,32 +311,6 @@ class CustomPacket(OpOverloadPacket):
         raise RuntimeError("\n".join(errors))
 
 
-class Below:
-    """Within it nothing is recorded, and ops of one's own skip their function for autograd.
-
-    Such a function calls the op itself in it, to get at what the op does on the device.
-    """
-
-    _thread = threading.local()
-
-    def __init__(self) -> None:
-        self._no_grad = rushlight.no_grad()
-
-    @classmethod
-    def inside(cls):
-        """Whether it is on, on this thread."""
-        return getattr(cls._thread, "depth", 0) > 0
-
-    def __enter__(self):
-        self._thread.depth = getattr(self._thread, "depth", 0) + 1
-        self._no_grad.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self._no_grad.__exit__(*error)
-        self._thread.depth -= 1
-
-
 def define(schema, tags=()) -> CustomOverload:
     """A new op, or one more overload of one that is there.
 
@@ -388,11 +367,11 @@ def _take_libraries() -> None:
     _taken = fresh.stop
     records = [*_waiting, *((place, _C._library_record(place)) for place in fresh)]
     _waiting.clear()
-    for _, (space, name, schema, *_key, module) in records:
+    for _, (space, name, schema, *_key, module, tags) in records:
         if schema:
-            op = define(schemas.parse(name + schema, space), listed(()))
+            op = define(schemas.parse(name + schema, space), from_bits(tags))
             op.python_module = module
-    for place, (space, name, _, key, is_there, passed_over, _module) in records:
+    for place, (space, name, _, key, is_there, passed_over, _module, _tags) in records:
         if space == "_" and is_there:
             _fallbacks[key] = place
         if space == "_" or not (is_there or passed_over):
@@ -400,9 +379,9 @@ def _take_libraries() -> None:
         packet = _packets.get((space, name.partition(".")[0]))
         op = packet and packet._made.get(name.partition(".")[2] or "default")
         if op is None:
-            _waiting.append((place, (space, name, "", key, is_there, passed_over, "")))
+            _waiting.append((place, (space, name, "", key, is_there, passed_over, "", 0)))
             continue
-        kernel = _fall_through(op) if passed_over else _kernel_of(op, place)
+        kernel = fall_through(op) if passed_over else _kernel_of(op, place)
         if key == "CompositeImplicitAutograd":
             op.composite = kernel
         elif key.startswith("Autograd"):
@@ -420,7 +399,27 @@ def _call_from_library(qualname, values, below):
     return result if len(op._schema.returns) > 1 else (result,) if op._schema.returns else ()
 
 
-_fallbacks: dict[str, int] = {}  # records by dispatch key: for ops that lack a function for it
+class Fallback:
+    """A function of Python, `fn(op, *args)`, for ops that lack one for a dispatch key."""
+
+    def __init__(self, fn, with_keyset):
+        self._fn, self._with_keyset = fn, with_keyset
+
+    def of(self, op):
+        """As the function of an op."""
+
+        def kernel(*args, **kwargs):
+            if self._with_keyset:
+                tensors = tensors_in((args, kwargs))
+                found = keys.of(tensors[0]) if tensors else keys.DispatchKeySet()
+                return self._fn(found - keys.AUTOGRAD, op, *args, **kwargs)
+            return self._fn(op, *args, **kwargs)
+
+        return kernel
+
+
+# By dispatch key, for ops that lack a function for it: the record of a C++ library, or Python's.
+_fallbacks: dict[str, int | Fallback] = {}
 
 
 def _kernel_of(op, place):
@@ -432,7 +431,9 @@ def _kernel_of(op, place):
     return kernel
 
 
-def _fall_through(op):
+def fall_through(op):
+    """A function that is passed over: the op behind autograd."""
+
     def kernel(*args, **kwargs):
         with Below():
             return op(*args, **kwargs)
@@ -446,7 +447,7 @@ def packets_of(space: str) -> dict[str, CustomPacket]:
     return {n: p for (s, n), p in _packets.items() if s == space}
 
 
-_Custom.packets_of = staticmethod(packets_of)
+_Custom.packets_of = _Namespace.packets_of = staticmethod(packets_of)
 
 
 def overload_of(qualname: str) -> OpOverload:

@@ -114,18 +114,24 @@ constexpr bool is_wide_unsigned_v = contains(set_wide_unsigned, dtype_of_v<T>);
 template <class T>
 constexpr bool is_complex_half_v = std::is_same_v<T, complex<Half>>;
 
-// The function that converts in one step; null where there is none.
+// That there is no function: compared by its type, for sanitizers keep the addresses of functions
+// from being constants.
+struct NoStep {};
+
+// The function that converts in one step.
 template <class To, class From>
-constexpr CastStep step_of() {
+constexpr auto step_of() {
   constexpr bool from_float = std::is_same_v<From, float>;
   constexpr bool to_float = std::is_same_v<To, float>;
   if constexpr (std::is_same_v<To, From> ||
                 (is_integer_v<To> && is_integer_v<From> && sizeof(To) == sizeof(From))) {
-    return copy<sizeof(To)>;
-  } else if constexpr (is_reduced_float_v<From>) {
-    return to_float ? widen_of<From> : nullptr;
-  } else if constexpr (is_reduced_float_v<To>) {
-    return from_float ? narrow_of<To> : nullptr;
+    return CastStep(copy<sizeof(To)>);
+  } else if constexpr (is_reduced_float_v<From> && to_float) {
+    return widen_of<From>;
+  } else if constexpr (is_reduced_float_v<To> && !is_reduced_float_v<From> && from_float) {
+    return narrow_of<To>;
+  } else if constexpr (is_reduced_float_v<From> || is_reduced_float_v<To>) {
+    return NoStep();
   } else {
     // What a stored dtype is brought to and made of.
     constexpr bool by_float = is_float8_v<From> ? to_float : !is_float8_v<To> || from_float;
@@ -139,12 +145,14 @@ constexpr CastStep step_of() {
                                 std::is_same_v<Other, float> ||
                                 (sizeof(Wide) == 8 && std::is_same_v<Other, double>);
     if constexpr (by_float && by_complex && by_integer) {
-      return cast_plain<To, From>;
+      return CastStep(cast_plain<To, From>);
     } else {
-      return nullptr;
+      return NoStep();
     }
   }
 }
+template <class To, class From>
+constexpr bool has_step = !std::is_same_v<decltype(step_of<To, From>()), NoStep>;
 
 // The dtype between two that have no step: the value that comes out is that of `convert`.
 template <class To, class From>
@@ -152,24 +160,24 @@ constexpr auto middle_of() {
   constexpr bool small = is_small_float_v<From> || is_small_float_v<To>;
   constexpr bool half = is_complex_half_v<From> || is_complex_half_v<To>;
   if constexpr (!small && half && is_complex_v<From> && is_complex_v<To>) {
-    return Tag<complex<float>>{};
+    return TypeTag<complex<float>>{};
   } else if constexpr (small || half) {
-    return Tag<float>{};
+    return TypeTag<float>{};
   } else if constexpr ((is_complex_v<From> && std::is_same_v<To, uint64_t>) ||
                        (is_complex_v<To> && std::is_same_v<From, uint64_t>)) {
-    return Tag<real_t<std::conditional_t<is_complex_v<From>, From, To>>>{};
+    return TypeTag<real_t<std::conditional_t<is_complex_v<From>, From, To>>>{};
   } else {
-    return Tag<int64_t>{};
+    return TypeTag<int64_t>{};
   }
 }
 
 template <class To, class From>
 constexpr Cast select_cast() {
-  if constexpr (step_of<To, From>() != nullptr) {
+  if constexpr (has_step<To, From>) {
     return {step_of<To, From>(), nullptr, 0, 0};
   } else {
     using Middle = typename decltype(middle_of<To, From>())::type;
-    static_assert(step_of<Middle, From>() != nullptr && step_of<To, Middle>() != nullptr);
+    static_assert(has_step<Middle, From> && has_step<To, Middle>);
     return {step_of<Middle, From>(), step_of<To, Middle>(), sizeof(From), sizeof(To)};
   }
 }

@@ -69,9 +69,9 @@ void visit_order_type(const char* name, ScalarType t, const F& f) {
   visit_dtype<set_real | set_Bool>(name, t, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>) {
-      f(Tag<uint8_t>{});
+      f(TypeTag<uint8_t>{});
     } else {
-      f(Tag<compute_t<T>>{});
+      f(TypeTag<compute_t<T>>{});
     }
   });
 }

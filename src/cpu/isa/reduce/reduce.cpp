@@ -81,9 +81,9 @@ void visit_sum_type(const char* name, ScalarType out, const F& f) {
   visit_dtype<set_numbers>(name, out, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_integral_v<T>) {
-      f(Tag<int64_t>{});
+      f(TypeTag<int64_t>{});
     } else {
-      f(Tag<compute_t<T>>{});
+      f(TypeTag<compute_t<T>>{});
     }
   });
 }

@@ -6,7 +6,10 @@ import enum
 
 
 class Tag(enum.Enum):
-    """What is true of an op; those of one's own carry what `define` was given."""
+    """What is true of an op: the table says it, and `define` of those of one's own.
+
+    The numbers are those of C++'s `at::Tag`.
+    """
 
     core = 0
     cudagraph_unsafe = 1
@@ -28,6 +31,11 @@ class Tag(enum.Enum):
     pt2_compliant_tag = 17
     reduction = 18
     view_copy = 19
+
+
+def from_bits(bits: int) -> list[Tag]:
+    """A set that C++ holds, a bit for each."""
+    return [tag for tag in Tag if bits >> tag.value & 1]
 
 
 def listed(tags) -> list[Tag]:

@@ -1,0 +1,4 @@
+// A part of libtorch's core, by its name.
+#pragma once
+
+#include <torch/torch.h>

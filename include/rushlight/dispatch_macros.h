@@ -1,0 +1,145 @@
+// AT_DISPATCH_FLOATING_TYPES(type, "name", [&] { ... scalar_t ... }) and its like: the body,
+// compiled for each dtype of a set and run for one.
+#pragma once
+
+#include <rushlight/dtype.h>
+
+namespace rushlight {
+
+// A set of dtypes from a list.
+template <class... T>
+constexpr uint32_t set_of(T... dtypes) {
+  return ((1u << static_cast<int>(dtypes)) | ... | 0u);
+}
+
+namespace impl {
+template <ScalarType t>
+struct ScalarTypeToCPPType;
+#define RL_CPP_TYPE(T, Enum, ...)                \
+  template <>                                    \
+  struct ScalarTypeToCPPType<ScalarType::Enum> { \
+    using type = T;                              \
+  };
+RL_FOR_EACH_DTYPE(RL_CPP_TYPE)
+#undef RL_CPP_TYPE
+template <ScalarType t>
+using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<t>::type;
+}  // namespace impl
+
+}  // namespace rushlight
+
+#define RL_DISPATCH(SET, TYPE, NAME, ...)                                             \
+  ::rushlight::visit_dtype<static_cast<uint32_t>(SET)>(NAME, TYPE, [&](auto rl_tag) { \
+    using scalar_t [[maybe_unused]] = typename decltype(rl_tag)::type;                \
+    return __VA_ARGS__();                                                             \
+  })
+#define RL_SET(...) ::rushlight::set_of(__VA_ARGS__)
+#define RL_ALL_REAL (::rushlight::set_integers | ::rushlight::set_floats)
+#define RL_ALL_TYPES (RL_ALL_REAL | ::rushlight::set_complexes)
+#define RL_FLOATS_AND_COMPLEX (::rushlight::set_floats | ::rushlight::set_complexes)
+
+#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | ::rushlight::set_Half, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_REDUCED_FLOATING_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_reduced, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND(A, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | RL_SET(A), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND3(A, B, C, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND4(A, B, C, D, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_floats | RL_SET(A, B, C, D), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_COMPLEX_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_complexes, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_COMPLEX_TYPES_AND(A, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_complexes | RL_SET(A), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(RL_FLOATS_AND_COMPLEX, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(A, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_FLOATS_AND_COMPLEX | RL_SET(A), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(A, B, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_FLOATS_AND_COMPLEX | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND3(A, B, C, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_FLOATS_AND_COMPLEX | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_integers, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(A, TYPE, NAME, ...) \
+  RL_DISPATCH(::rushlight::set_integers | RL_SET(A), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...) RL_DISPATCH(RL_ALL_REAL, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND(A, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_REAL | RL_SET(A), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND2(A, B, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_REAL | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND3(A, B, C, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_REAL | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND4(A, B, C, D, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_REAL | RL_SET(A, B, C, D), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_TYPES, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(A, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(A, B, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(A, B, C, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND4(A, B, C, D, TYPE, NAME, ...) \
+  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A, B, C, D), TYPE, NAME, __VA_ARGS__)
+// The body has index_t, int32_t or int64_t.
+#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                              \
+  RL_DISPATCH(::rushlight::set_Int | ::rushlight::set_Long, TYPE, NAME, [&] { \
+    using index_t [[maybe_unused]] = scalar_t;                                \
+    return __VA_ARGS__();                                                     \
+  })
+
+// AT_DISPATCH_V2(type, "name", AT_WRAP([&] {...}), AT_EXPAND(AT_ALL_TYPES), kHalf).
+#define AT_WRAP(...) __VA_ARGS__
+#define AT_EXPAND(X) X
+#define AT_FLOATING_TYPES ::rushlight::kDouble, ::rushlight::kFloat
+#define AT_BAREBONES_UNSIGNED_TYPES ::rushlight::kUInt16, ::rushlight::kUInt32, ::rushlight::kUInt64
+#define AT_INTEGRAL_TYPES \
+  ::rushlight::kByte, ::rushlight::kChar, ::rushlight::kInt, ::rushlight::kLong, ::rushlight::kShort
+#define AT_INTEGRAL_TYPES_V2 AT_INTEGRAL_TYPES, AT_BAREBONES_UNSIGNED_TYPES
+#define AT_COMPLEX_TYPES ::rushlight::kComplexDouble, ::rushlight::kComplexFloat
+#define AT_ALL_TYPES AT_INTEGRAL_TYPES, AT_FLOATING_TYPES
+#define AT_ALL_TYPES_AND_COMPLEX AT_ALL_TYPES, AT_COMPLEX_TYPES
+#define AT_DISPATCH_V2(TYPE, NAME, BODY, ...) RL_DISPATCH(RL_SET(__VA_ARGS__), TYPE, NAME, BODY)
+
+// AT_DISPATCH_SWITCH(type, "name", AT_DISPATCH_CASE(kFloat, [&] {...}) …): a body for each case.
+#define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                 \
+  [&] {                                                     \
+    const ::rushlight::ScalarType rl_dtype = TYPE;          \
+    switch (rl_dtype) {                                     \
+      __VA_ARGS__                                           \
+      default:                                              \
+        ::rushlight::dtype_not_implemented(NAME, rl_dtype); \
+    }                                                       \
+  }()
+#define AT_DISPATCH_CASE(DTYPE, ...)                                                  \
+  case DTYPE: {                                                                       \
+    using scalar_t [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
+    return __VA_ARGS__();                                                             \
+  }
+#define AT_DISPATCH_CASE_FLOATING_TYPES(...)          \
+  AT_DISPATCH_CASE(::rushlight::kDouble, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::rushlight::kFloat, __VA_ARGS__)
+#define AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES(...) \
+  AT_DISPATCH_CASE(::rushlight::kHalf, __VA_ARGS__)  \
+  AT_DISPATCH_CASE(::rushlight::kBFloat16, __VA_ARGS__)
+#define AT_DISPATCH_CASE_COMPLEX_TYPES(...)                  \
+  AT_DISPATCH_CASE(::rushlight::kComplexDouble, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::rushlight::kComplexFloat, __VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...)        \
+  AT_DISPATCH_CASE(::rushlight::kByte, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::rushlight::kChar, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::rushlight::kInt, __VA_ARGS__)  \
+  AT_DISPATCH_CASE(::rushlight::kLong, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::rushlight::kShort, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES(...)        \
+  AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) \
+  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(...) \
+  AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)           \
+  AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)

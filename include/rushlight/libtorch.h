@@ -1,0 +1,141 @@
+// More of libtorch's names, which extensions use beside tensors and ops.
+#pragma once
+
+#include <vector>
+
+#include <rushlight/compat.h>
+
+namespace rushlight {
+
+// Small vectors are vectors here.
+template <class T, unsigned inlined = 0>
+using SmallVector = std::vector<T>;
+
+// The numbers of a range, for loops: irange(n), irange(begin, end).
+template <class T>
+class IntegerRange {
+ public:
+  class iterator {
+   public:
+    explicit iterator(T at) : at_(at) {}
+    T operator*() const { return at_; }
+    iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const iterator& o) const { return at_ == o.at_; }
+    bool operator!=(const iterator& o) const { return at_ != o.at_; }
+
+   private:
+    T at_;
+  };
+  IntegerRange(T begin, T end) : begin_(begin), end_(end < begin ? begin : end) {}
+  iterator begin() const { return iterator(begin_); }
+  iterator end() const { return iterator(end_); }
+
+ private:
+  T begin_;
+  T end_;
+};
+template <class T>
+IntegerRange<T> irange(T end) {
+  return {T(0), end};
+}
+template <class A, class B>
+IntegerRange<B> irange(A begin, B end) {
+  return {static_cast<B>(begin), end};
+}
+
+// The sizes of two broadcast tensors.
+RL_API DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b);
+inline std::vector<int64_t> infer_size(IntArrayRef a, IntArrayRef b) {
+  const DimVector sizes = broadcast_sizes(a, b);
+  return {sizes.data(), sizes.data() + sizes.size()};
+}
+
+// The dtype of an arithmetic result.
+RL_API ScalarType result_type(TensorList operands);
+inline ScalarType result_type(const Tensor& a, const Tensor& b) {
+  const Tensor both[] = {a, b};
+  return result_type(TensorList(both, 2));
+}
+inline ScalarType promoteTypes(ScalarType a, ScalarType b) { return promote_types(a, b); }
+inline bool canCast(ScalarType from, ScalarType to) { return can_cast(from, to); }
+
+// One partial result for each chunk of `grain`, combined in their order: the bits do not depend on
+// the number of threads.
+template <class T, class F, class Combine>
+T parallel_reduce(int64_t begin, int64_t end, int64_t grain, T identity, const F& f,
+                  const Combine& combine) {
+  grain = grain < 1 ? 1 : grain;
+  std::vector<T> parts(static_cast<size_t>(num_chunks(begin, end, grain)), identity);
+  parallel_for(begin, end, grain, [&](int64_t b, int64_t e) {
+    parts[static_cast<size_t>((b - begin) / grain)] = f(b, e, identity);
+  });
+  T out = identity;
+  for (const T& part : parts) {
+    out = combine(out, part);
+  }
+  return out;
+}
+// Ops run on the thread that calls them: there is no pool of others, whatever is asked for.
+inline int get_num_interop_threads() { return 1; }
+inline void set_num_interop_threads(int n) {
+  RL_CHECK(n > 0, "Expected positive number of threads");
+}
+inline int get_thread_num() { return in_parallel_region() ? 1 : 0; }
+namespace internal {
+inline int64_t divup(int64_t x, int64_t y) { return (x + y - 1) / y; }
+}  // namespace internal
+using internal::divup;
+
+// What holds for the process.
+class Context {
+ public:
+  const Generator& defaultGenerator(Device device) const { return default_generator(device); }
+  bool hasCUDA() const { return device_count(kCUDA) > 0; }
+};
+inline Context& globalContext() {
+  static Context context;
+  return context;
+}
+inline bool hasCUDA() { return globalContext().hasCUDA(); }
+class CPUGeneratorImpl;  // for make_generator<CPUGeneratorImpl>(seed) alone
+
+namespace autograd {
+struct AnomalyMode {
+  static bool is_enabled() { return tls.anomaly_mode; }
+  static bool should_check_nan() { return tls.anomaly_check_nan; }
+  static void set_enabled(bool enabled, bool check_nan = true) {
+    tls.anomaly_mode = enabled;
+    tls.anomaly_check_nan = check_nan;
+  }
+};
+class DetectAnomalyGuard {
+ public:
+  explicit DetectAnomalyGuard(bool check_nan = true)
+      : enabled_(tls.anomaly_mode), check_nan_(tls.anomaly_check_nan) {
+    AnomalyMode::set_enabled(true, check_nan);
+  }
+  ~DetectAnomalyGuard() { AnomalyMode::set_enabled(enabled_, check_nan_); }
+  DetectAnomalyGuard(const DetectAnomalyGuard&) = delete;
+  DetectAnomalyGuard& operator=(const DetectAnomalyGuard&) = delete;
+
+ private:
+  bool enabled_;
+  bool check_nan_;
+};
+}  // namespace autograd
+
+}  // namespace rushlight
+
+#define TORCH_CHECK_LINALG(condition, ...) TORCH_CHECK(condition, ##__VA_ARGS__)
+#define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) static_cast<void>(0)
+#define C10_RESTRICT __restrict
+#define C10_EXPORT [[gnu::visibility("default")]]
+#define C10_API C10_EXPORT
+#define C10_ALWAYS_INLINE [[gnu::always_inline]] inline
+#define C10_HOST_DEVICE
+#define C10_HOST
+#define C10_DEVICE
+#define AT_PARALLEL_OPENMP 1

@@ -1,0 +1,4 @@
+// Conversions of tensors for pybind11, by libtorch's name.
+#pragma once
+
+#include <torch/extension.h>
