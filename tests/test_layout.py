@@ -43,6 +43,7 @@ PUBLIC_FLOORS = {
     "factories": 1,
     "compat": 1,
     "libtorch": 1,
+    "checks": 1,
     "tensor_iterator": 1,
     "archive": 5,
     "rushlight": 6,

@@ -1,4 +1,8 @@
 // Tensors and their ops, by libtorch's name.
 #pragma once
 
+#include <map>
+#include <unordered_map>
+
+#include <rushlight/checks.h>
 #include <torch/torch.h>

@@ -120,9 +120,12 @@ inline void manual_seed_all(uint64_t seed) { manual_seed_devices(seed); }
 
 }  // namespace rushlight
 
-#define TORCH_CHECK(condition, ...)            \
-  RL_CHECK(condition, ::rushlight::check_text( \
-                          "Expected " #condition " to be true, but got false.", ##__VA_ARGS__))
+// A statement that wants no semicolon, as programs leave it out.
+#define TORCH_CHECK(condition, ...)                                            \
+  if (RL_UNLIKELY(!(condition))) {                                             \
+    throw ::rushlight::Error(::rushlight::check_text(                          \
+        "Expected " #condition " to be true, but got false.", ##__VA_ARGS__)); \
+  }
 #define TORCH_INTERNAL_ASSERT(condition, ...)                                               \
   RL_CHECK(condition, #condition " INTERNAL ASSERT FAILED at " __FILE__ ":", __LINE__, ' ', \
            ::rushlight::check_text("", ##__VA_ARGS__))

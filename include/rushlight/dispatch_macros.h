@@ -28,85 +28,6 @@ using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<t>::type;
 
 }  // namespace rushlight
 
-#define RL_DISPATCH(SET, TYPE, NAME, ...)                                             \
-  ::rushlight::visit_dtype<static_cast<uint32_t>(SET)>(NAME, TYPE, [&](auto rl_tag) { \
-    using scalar_t [[maybe_unused]] = typename decltype(rl_tag)::type;                \
-    return __VA_ARGS__();                                                             \
-  })
-#define RL_SET(...) ::rushlight::set_of(__VA_ARGS__)
-#define RL_ALL_REAL (::rushlight::set_integers | ::rushlight::set_floats)
-#define RL_ALL_TYPES (RL_ALL_REAL | ::rushlight::set_complexes)
-#define RL_FLOATS_AND_COMPLEX (::rushlight::set_floats | ::rushlight::set_complexes)
-
-#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | ::rushlight::set_Half, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_REDUCED_FLOATING_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_reduced, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND(A, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | RL_SET(A), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND3(A, B, C, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_TYPES_AND4(A, B, C, D, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_floats | RL_SET(A, B, C, D), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_COMPLEX_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_complexes, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_COMPLEX_TYPES_AND(A, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_complexes | RL_SET(A), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(RL_FLOATS_AND_COMPLEX, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(A, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_FLOATS_AND_COMPLEX | RL_SET(A), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(A, B, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_FLOATS_AND_COMPLEX | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND3(A, B, C, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_FLOATS_AND_COMPLEX | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_integers, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_INTEGRAL_TYPES_AND(A, TYPE, NAME, ...) \
-  RL_DISPATCH(::rushlight::set_integers | RL_SET(A), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...) RL_DISPATCH(RL_ALL_REAL, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND(A, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_REAL | RL_SET(A), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND2(A, B, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_REAL | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND3(A, B, C, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_REAL | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND4(A, B, C, D, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_REAL | RL_SET(A, B, C, D), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_TYPES, TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(A, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(A, B, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A, B), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(A, B, C, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A, B, C), TYPE, NAME, __VA_ARGS__)
-#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND4(A, B, C, D, TYPE, NAME, ...) \
-  RL_DISPATCH(RL_ALL_TYPES | RL_SET(A, B, C, D), TYPE, NAME, __VA_ARGS__)
-// The body has index_t, int32_t or int64_t.
-#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                              \
-  RL_DISPATCH(::rushlight::set_Int | ::rushlight::set_Long, TYPE, NAME, [&] { \
-    using index_t [[maybe_unused]] = scalar_t;                                \
-    return __VA_ARGS__();                                                     \
-  })
-
-// AT_DISPATCH_V2(type, "name", AT_WRAP([&] {...}), AT_EXPAND(AT_ALL_TYPES), kHalf).
-#define AT_WRAP(...) __VA_ARGS__
-#define AT_EXPAND(X) X
-#define AT_FLOATING_TYPES ::rushlight::kDouble, ::rushlight::kFloat
-#define AT_BAREBONES_UNSIGNED_TYPES ::rushlight::kUInt16, ::rushlight::kUInt32, ::rushlight::kUInt64
-#define AT_INTEGRAL_TYPES \
-  ::rushlight::kByte, ::rushlight::kChar, ::rushlight::kInt, ::rushlight::kLong, ::rushlight::kShort
-#define AT_INTEGRAL_TYPES_V2 AT_INTEGRAL_TYPES, AT_BAREBONES_UNSIGNED_TYPES
-#define AT_COMPLEX_TYPES ::rushlight::kComplexDouble, ::rushlight::kComplexFloat
-#define AT_ALL_TYPES AT_INTEGRAL_TYPES, AT_FLOATING_TYPES
-#define AT_ALL_TYPES_AND_COMPLEX AT_ALL_TYPES, AT_COMPLEX_TYPES
-#define AT_DISPATCH_V2(TYPE, NAME, BODY, ...) RL_DISPATCH(RL_SET(__VA_ARGS__), TYPE, NAME, BODY)
-
 // AT_DISPATCH_SWITCH(type, "name", AT_DISPATCH_CASE(kFloat, [&] {...}) …): a body for each case.
 #define AT_DISPATCH_SWITCH(TYPE, NAME, ...)                 \
   [&] {                                                     \
@@ -143,3 +64,127 @@ using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<t>::type;
 #define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(...) \
   AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)           \
   AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(...) \
+  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)           \
+  AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
+
+#define AT_DISPATCH_FLOATING_TYPES(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(TYPE, NAME, ...) \
+  AT_DISPATCH_FLOATING_TYPES_AND(::rushlight::kHalf, TYPE, NAME, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND(A, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(                                      \
+      TYPE, NAME, AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND2(A, B, TYPE, NAME, ...)                                     \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                   \
+                     AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND3(A, B, C, TYPE, NAME, ...)                                  \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                   \
+                     AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_TYPES_AND4(A, B, C, D, TYPE, NAME, ...)                               \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                                   \
+                     AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__)         \
+                             AT_DISPATCH_CASE(D, __VA_ARGS__))
+#define AT_DISPATCH_REDUCED_FLOATING_TYPES(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES(__VA_ARGS__))
+#define AT_DISPATCH_COMPLEX_TYPES(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__))
+#define AT_DISPATCH_COMPLEX_TYPES_AND(A, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                          \
+                     AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(__VA_ARGS__))
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(A, TYPE, NAME, ...)       \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                              \
+                     AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(__VA_ARGS__) \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(A, B, TYPE, NAME, ...)    \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                              \
+                     AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(__VA_ARGS__) \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND3(A, B, C, TYPE, NAME, ...)              \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                           \
+                     AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(__VA_ARGS__)              \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__) \
+                             AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND4(A, B, C, D, TYPE, NAME, ...)           \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                           \
+                     AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(__VA_ARGS__)              \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__) \
+                             AT_DISPATCH_CASE(C, __VA_ARGS__) AT_DISPATCH_CASE(D, __VA_ARGS__))
+#define AT_DISPATCH_INTEGRAL_TYPES(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__))
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(A, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(                                      \
+      TYPE, NAME, AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND(A, TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                      \
+                     AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND2(A, B, TYPE, NAME, ...)                                     \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                              \
+                     AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND3(A, B, C, TYPE, NAME, ...)                                  \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                              \
+                     AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND4(A, B, C, D, TYPE, NAME, ...)                               \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                              \
+                     AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__) AT_DISPATCH_CASE(A, __VA_ARGS__) \
+                         AT_DISPATCH_CASE(B, __VA_ARGS__) AT_DISPATCH_CASE(C, __VA_ARGS__)    \
+                             AT_DISPATCH_CASE(D, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(TYPE, NAME, ...) \
+  AT_DISPATCH_SWITCH(TYPE, NAME, AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(A, TYPE, NAME, ...)        \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                         \
+                     AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__) \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(A, B, TYPE, NAME, ...)    \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                         \
+                     AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__) \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(A, B, C, TYPE, NAME, ...)                   \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                           \
+                     AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__)                   \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__) \
+                             AT_DISPATCH_CASE(C, __VA_ARGS__))
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND4(A, B, C, D, TYPE, NAME, ...)                \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                                           \
+                     AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(__VA_ARGS__)                   \
+                         AT_DISPATCH_CASE(A, __VA_ARGS__) AT_DISPATCH_CASE(B, __VA_ARGS__) \
+                             AT_DISPATCH_CASE(C, __VA_ARGS__) AT_DISPATCH_CASE(D, __VA_ARGS__))
+// The body has index_t, int32_t or int64_t.
+#define AT_DISPATCH_INDEX_TYPES(TYPE, NAME, ...)                            \
+  AT_DISPATCH_SWITCH(TYPE, NAME,                                            \
+                     AT_DISPATCH_CASE_INDEX(::rushlight::kInt, __VA_ARGS__) \
+                         AT_DISPATCH_CASE_INDEX(::rushlight::kLong, __VA_ARGS__))
+#define AT_DISPATCH_CASE_INDEX(DTYPE, ...)                                           \
+  case DTYPE: {                                                                      \
+    using index_t [[maybe_unused]] = ::rushlight::impl::ScalarTypeToCPPTypeT<DTYPE>; \
+    return __VA_ARGS__();                                                            \
+  }
+
+// One body as a template, for a list of dtypes.
+#define RL_DISPATCH(SET, TYPE, NAME, ...)                                             \
+  ::rushlight::visit_dtype<static_cast<uint32_t>(SET)>(NAME, TYPE, [&](auto rl_tag) { \
+    using scalar_t [[maybe_unused]] = typename decltype(rl_tag)::type;                \
+    return __VA_ARGS__();                                                             \
+  })
+// AT_DISPATCH_V2(type, "name", AT_WRAP([&] {...}), AT_EXPAND(AT_ALL_TYPES), kHalf).
+#define AT_WRAP(...) __VA_ARGS__
+#define AT_EXPAND(X) X
+#define AT_FLOATING_TYPES ::rushlight::kDouble, ::rushlight::kFloat
+#define AT_BAREBONES_UNSIGNED_TYPES ::rushlight::kUInt16, ::rushlight::kUInt32, ::rushlight::kUInt64
+#define AT_INTEGRAL_TYPES \
+  ::rushlight::kByte, ::rushlight::kChar, ::rushlight::kInt, ::rushlight::kLong, ::rushlight::kShort
+#define AT_INTEGRAL_TYPES_V2 AT_INTEGRAL_TYPES, AT_BAREBONES_UNSIGNED_TYPES
+#define AT_COMPLEX_TYPES ::rushlight::kComplexDouble, ::rushlight::kComplexFloat
+#define AT_ALL_TYPES AT_INTEGRAL_TYPES, AT_FLOATING_TYPES
+#define AT_ALL_TYPES_AND_COMPLEX AT_ALL_TYPES, AT_COMPLEX_TYPES
+#define AT_DISPATCH_V2(TYPE, NAME, BODY, ...) \
+  RL_DISPATCH(::rushlight::set_of(__VA_ARGS__), TYPE, NAME, BODY)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <rushlight/compat.h>
+#include <rushlight/function.h>
 
 namespace rushlight {
 
@@ -102,7 +103,19 @@ inline Context& globalContext() {
 inline bool hasCUDA() { return globalContext().hasCUDA(); }
 class CPUGeneratorImpl;  // for make_generator<CPUGeneratorImpl>(seed) alone
 
+namespace native {
+using namespace ::rushlight;  // at::native::relu is the op
+}  // namespace native
+
 namespace autograd {
+inline bool any_variable_requires_grad(const variable_list& variables) {
+  for (const Tensor& t : variables) {
+    if (t.defined() && t.requires_grad()) {
+      return true;
+    }
+  }
+  return false;
+}
 struct AnomalyMode {
   static bool is_enabled() { return tls.anomaly_mode; }
   static bool should_check_nan() { return tls.anomaly_check_nan; }

@@ -1,5 +1,6 @@
 // Kernels of extensions: TensorIterator, the macros that choose a dtype, libtorch's helpers
 // (tests/python/test_cpp_kernels.py).
+#include <ATen/ATen.h>
 #include <ATen/Dispatch_v2.h>
 #include <ATen/native/TensorIterator.h>
 #include <ATen/native/cpu/Loops.h>
@@ -62,6 +63,25 @@ int64_t picked(const at::Tensor& index) {
   return AT_DISPATCH_INDEX_TYPES(index.scalar_type(), "picked",
                                  ([&]() -> int64_t { return index.const_data_ptr<index_t>()[0]; }));
 }
+// What is of the chosen type is known inside: no `template` before data_ptr.
+double first(const at::Tensor& x, const at::Tensor& y) {
+  at::TensorArg a{x, "x", 1}, b{y, "y", 2};
+  at::CheckedFrom c = "first";
+  at::checkAllDefined(c, {a, b});
+  at::checkDim(c, a, 1);
+  at::checkAllSameSize(c, {a, b});
+  at::checkSameType(c, a, b);
+  at::checkContiguous(c, a);
+  TORCH_CHECK(x.numel() > 0, "nothing is there")
+  const auto held = c10::MaybeOwned<at::Tensor>::borrowed(x);
+  double out = torch::autograd::any_variable_requires_grad({x, y}) ? 100 : 0;
+  AT_DISPATCH_ALL_TYPES_AND2(at::kHalf, at::kBFloat16, x.scalar_type(), "first", [&] {
+    auto sum = *held + at::native::zeros_like(y).fill_(scalar_t(1));
+    const auto* p = sum.data_ptr<scalar_t>();
+    out += static_cast<double>(p[0]);
+  });
+  return out;
+}
 std::vector<int64_t> helpers() {
   const double sum = at::parallel_reduce(
       0, 1000, 64, 0.0,
@@ -96,5 +116,6 @@ TORCH_LIBRARY(kernels, m) {
   m.def("total", total);
   m.def("name_of", name_of);
   m.def("picked", picked);
+  m.def("first", first);
   m.def("helpers", helpers);
 }

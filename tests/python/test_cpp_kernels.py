@@ -87,6 +87,25 @@ def test_macros_and_helpers(kernels):
     assert kernels.helpers() == [2, 3, 499500, 4, 1, 0, cuda]
 
 
+def test_checks_of_arguments(kernels):
+    x = torch.tensor([3.0, 4.0])
+    assert kernels.first(x, x) == 4 and kernels.first(x.half(), x.half()) == 4
+    assert kernels.first(x.int(), x.int()) == 4
+    assert kernels.first(x.clone().requires_grad_(), x) == 104
+    with pytest.raises(RuntimeError, match="Expected 1-dimensional tensor, but got 2-dimensional"):
+        kernels.first(x[None], x)
+    with pytest.raises(
+        RuntimeError, match="argument #1 'x' to have same size as tensor for argument"
+    ):
+        kernels.first(x, x[:1])
+    with pytest.raises(RuntimeError, match="to have the same type"):
+        kernels.first(x, x.double())
+    with pytest.raises(RuntimeError, match="Expected contiguous tensor"):
+        kernels.first(torch.zeros(4)[::2], x)
+    with pytest.raises(RuntimeError, match="nothing is there"):
+        kernels.first(x[:0], x[:0])
+
+
 def test_headers_by_libtorchs_names(tmp_path):
     include = Path(cpp_extension.include_paths()[0])
     names = sorted(
