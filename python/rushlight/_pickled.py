@@ -14,8 +14,14 @@ from rushlight._safe_load import find_public, get_layout
 # changed afterwards.
 _LAST_PROTOCOL = 3
 _RENAMES = (
-    ("rushlight\nUntypedStorage", "torch.storage\nUntypedStorage"),
-    ("rushlight._safe_load\nget_layout", "torch.serialization\n_get_layout"),
+    *(
+        (f"{root}{name}", other)
+        for root in ("rushlight", "torch")  # the latter where programs know it as torch
+        for name, other in (
+            ("\nUntypedStorage", "torch.storage\nUntypedStorage"),
+            ("._safe_load\nget_layout", "torch.serialization\n_get_layout"),
+        )
+    ),
     ("rushlight", "torch"),
 )
 

@@ -77,6 +77,8 @@ class RL_API Backend {
   virtual const char* name() const = 0;
   // The rank that another one has given up waiting for, as it said; -1 where it said nothing.
   virtual int lost_by([[maybe_unused]] int rank) const { return -1; }
+  // Say to the others that this one gives up waiting for `rank`.
+  virtual void give_up([[maybe_unused]] int rank) {}
 
   virtual WorkPtr broadcast(Tensors tensors, int root, Milliseconds timeout) = 0;
   virtual WorkPtr all_reduce(Tensors tensors, Reduction op, Milliseconds timeout) = 0;

@@ -105,6 +105,13 @@ class MessageBackend : public Backend, private Failures {
     shutdown();
   }
 
+  void give_up(int r) override {
+    check_rank(r);
+    if (!aborted_ && size() > 1) {
+      pass_on(r);
+    }
+  }
+
   WorkPtr broadcast(Tensors tensors, int root, Milliseconds timeout) override {
     check_rank(root);
     return enqueue("broadcast", Kind::Broadcast, timeout, [=, this](Call& call) {
@@ -386,7 +393,7 @@ class MessageBackend : public Backend, private Failures {
           failure_ = e.what();
           // What the others wait for will not come: they are told by the end of the connections.
           if (lost_ >= 0) {
-            pass_on();
+            pass_on(lost_);
           }
           channel_->abort();
           channel_->close();
@@ -409,12 +416,16 @@ class MessageBackend : public Backend, private Failures {
   }
 
   // The other ranks may wait for this one, which gives up: they are to know for whom it waited.
-  void pass_on() {
+  void pass_on(int32_t lost) {
+    if (passed_on_.exchange(true)) {
+      return;
+    }
+    said_ = lost;
     std::vector<std::unique_ptr<Message>> messages;
     for_others([&](int r) {
-      if (r != lost_) {
+      if (r != lost) {
         try {
-          messages.push_back(channel_->message(&lost_, sizeof lost_));
+          messages.push_back(channel_->message(&said_, sizeof said_));
           messages.back()->send(r, note_slot);
         } catch (const BackendError&) {
           messages.pop_back();  // it is gone, too
@@ -604,7 +615,9 @@ class MessageBackend : public Backend, private Failures {
   std::unique_ptr<Channel> channel_;
   int process_;
   std::vector<Note> notes_;  // of each rank
-  int32_t lost_ = -1;        // the rank for which this one has given up
+  int32_t lost_ = -1;        // the rank for which this one has given up, of its thread
+  int32_t said_ = -1;        // the same, as the others were told
+  std::atomic<bool> passed_on_{false};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;

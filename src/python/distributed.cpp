@@ -291,6 +291,8 @@ PyObject* load_distributed(PyObject* self, PyObject*) {
     if (PyObject_HasAttrString(self, "_distributed") == 0) {
       nb::module_ parent = nb::borrow<nb::module_>(self);
       nb::module_ m = parent.def_submodule("_distributed", "Stores, groups of processes.");
+      // A group that is still there when the interpreter ends is no leak: its process ends, too.
+      nb::set_leak_warnings(false);
       init_stores(m);
       init_process_group(m);
     }

@@ -116,6 +116,7 @@ void init_process_group(nb::module_& m) {
   nb::class_<Backend>(m, "_Backend")
       .def("rank", &Backend::rank)
       .def("lost_by", &Backend::lost_by, nb::arg("rank"))
+      .def("give_up", &Backend::give_up, nb::arg("rank"), nb::call_guard<nb::gil_scoped_release>())
       .def("size", &Backend::size)
       .def("name", &Backend::name)
       .def("broadcast",

@@ -190,6 +190,31 @@ def moves(rank, dims):
     assert comm.get_total_counts() == 0
 
 
+def thin(rank):
+    """A dim of one element is cut as any other, and views of it stay where they are."""
+    mesh = mesh_of()
+    whole = torch.arange(6.0).reshape(1, 6)
+    t = distribute_tensor(whole, mesh, [Shard(0)])
+    with CommDebugMode() as moved:
+        views = {
+            "detach": (t.detach(), 0),
+            "t": (t.t(), 1),
+            "transpose": (t.transpose(0, 1), 1),
+            "unsqueeze": (t.unsqueeze(0), 1),
+            "permute": (t.permute(1, 0), 1),
+        }
+    assert moved.get_total_counts() == 0, moved.get_comm_counts()
+    for name, (view, dim) in views.items():
+        assert view.placements == (Shard(dim),), (name, view.placements)
+        assert torch.equal(view.full_tensor().reshape(-1), whole.reshape(-1)), name
+    t.detach().mul_(2)
+    assert torch.equal(t.full_tensor(), whole * 2)
+    assert torch.equal(t.squeeze(0).full_tensor(), whole[0] * 2)
+    assert torch.equal(t.view(2, 3).full_tensor(), whole.view(2, 3) * 2)
+    empty = distribute_tensor(torch.empty(0, 3), mesh, [Shard(0)])
+    assert empty.detach().placements == (Shard(0),)
+
+
 def made(rank):
     """Factories, questions, copies, pickles, and what is refused."""
     mesh = mesh_of()

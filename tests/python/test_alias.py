@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import zipfile
 
 import pytest
 
@@ -261,3 +262,29 @@ def test_modules_that_are_none_here():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "rushlight has no torchvision.ops.nothing yet\n", done.stderr
+
+
+def test_files_are_the_same_under_both_names(tmp_path):
+    """Each kind of object that files know has PyTorch's name in a pickle, alias or not."""
+    code = """
+        import rushlight as torch
+        torch.save({
+            "layout": torch.strided,
+            "dtype": torch.bfloat16,
+            "device": torch.device("cpu"),
+            "size": torch.Size([2]),
+            "tensor": torch.ones(2),
+            "parameter": torch.nn.Parameter(torch.ones(2)),
+            "sparse": torch.ones(2, 2).to_sparse(),
+            "storage": torch.zeros(2).untyped_storage(),
+            "typed": torch.zeros(2).storage(),
+            "state": torch.nn.Linear(1, 1, bias=False).state_dict(),
+        }, path)
+    """
+    paths = [tmp_path / "alias.pt", tmp_path / "plain.pt"]
+    seed = "import rushlight as torch; torch.manual_seed(0)\n"
+    under_alias(f"path = {str(paths[0])!r}\n{seed}" + textwrap.dedent(code))
+    python("-c", f"path = {str(paths[1])!r}\n{seed}" + textwrap.dedent(code))
+    data = [zipfile.ZipFile(path).read(f"{path.stem}/data.pkl") for path in paths]
+    assert data[0] == data[1]
+    assert rushlight.load(paths[0])["layout"] is rushlight.strided

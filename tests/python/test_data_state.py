@@ -199,9 +199,15 @@ def test_what_cannot_go_on():
         next(iterator)
         other = data.DataLoader(NoisyStream(9), num_workers=2)
         other.load_state_dict(loader.state_dict())
-    del iterator
-    with pytest.raises(RuntimeError, match="broken off"):
-        loader.state_dict()
+
+
+def test_an_epoch_that_was_broken_off_has_ended():
+    loader = data.DataLoader(data.TensorDataset(torch.arange(6)), batch_size=2)
+    for _ in loader:
+        break
+    again = data.DataLoader(data.TensorDataset(torch.arange(6)), batch_size=2)
+    again.load_state_dict(loader.state_dict())
+    assert len(list(again)) == len(list(again)) == 3
 
 
 @pytest.mark.parametrize("batch_size", [None, 3])

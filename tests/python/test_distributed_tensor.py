@@ -20,6 +20,7 @@ pytestmark = [
         ("ops", 4, (2,)),
         ("moves", 3, (1,)),
         ("moves", 4, (2,)),
+        ("thin", 2, ()),
         ("made", 2, ()),
         ("trained", 2, ()),
         ("parallel", 2, (False,)),

@@ -287,7 +287,7 @@ def _keeper_named():
         if scheme not in ("env", "tcp"):
             raise
         agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-        keeper = "the launcher" if agent else "rank 0"
+        keeper = "the launcher" if agent else f"rank 0{_has_lost(0)}"
         raise _types.DistNetworkError(f"{error} It is kept by {keeper}.") from error
 
 
@@ -368,17 +368,26 @@ def _absent(store, rank, ranks):
 
 
 def _did_not_come(missing):
-    """Names ranks, and whom they have lost before, if they said so in some group."""
-    text = ""
-    for rank in missing:
-        text += f": rank {rank} did not come"
-        for pg, numbers in _pg_group_ranks.items():
-            engine = getattr(pg._backends.get("cpu"), "_engine", None)
-            if engine is not None and rank in numbers and engine.lost_by(numbers[rank]) >= 0:
-                lost = next(r for r, n in numbers.items() if n == engine.lost_by(numbers[rank]))
-                text += f", which has lost rank {lost}"
-                break
-    return text
+    """Names ranks, and whom they have lost before; tells the others."""
+    for pg, numbers in _pg_group_ranks.items():
+        engine = _engine_of(pg)
+        if engine is not None and missing and missing[0] in numbers:
+            engine.give_up(numbers[missing[0]])
+    return "".join(f": rank {rank} did not come{_has_lost(rank)}" for rank in missing)
+
+
+def _engine_of(pg):
+    return getattr(pg._backends.get("cpu"), "_engine", None)
+
+
+def _has_lost(rank):
+    """Whom a rank has lost, if it said so in some group."""
+    for pg, numbers in _pg_group_ranks.items():
+        engine = _engine_of(pg)
+        lost = -1 if engine is None or rank not in numbers else engine.lost_by(numbers[rank])
+        if lost >= 0:
+            return f", which has lost rank {next(r for r, n in numbers.items() if n == lost)}"
+    return ""
 
 
 def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, logging_interval=None):

@@ -10,6 +10,7 @@ and reductions travel while other units compute. What backward saves of the whol
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Generator, Iterable
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ class _Unshard(Function):
 
 
 # The gathered tensors there are now, by where their memory begins.
-_gathered: dict[int, Unit] = {}
+_gathered: weakref.WeakValueDictionary[int, Unit] = weakref.WeakValueDictionary()
 
 
 class _Saved(NamedTuple):

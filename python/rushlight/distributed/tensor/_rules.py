@@ -310,23 +310,36 @@ def _other_view(call):
     return None
 
 
+def _views_of(call, shape):
+    """A tensor of this shape without memory, and what the op makes of it."""
+    model = rushlight.empty(shape, device="meta")
+    args, kwargs = call.replaced([model])
+    results = call.func(*args, **kwargs)
+    return model, results if isinstance(results, (list, tuple)) else [results]
+
+
 def _view(call):
     """Dims that stay, or become the outermost of those that they are merged with or cut into."""
     t = call.tensors[0]
     if len(call.tensors) != 1 or (call.func.is_view and t.dtype != call.metas()[0].dtype):
         return None
     mesh = t._spec.mesh
-    model = rushlight.empty(t.shape, device="meta")
-    args, kwargs = call.replaced([model])
-    results = call.func(*args, **kwargs)
-    results = results if isinstance(results, (list, tuple)) else [results]
+    real = _views_of(call, t.shape)
     options: list[Any] = [((p,), (p,)) for p in _partials(call)]
     for d, n in enumerate(t.shape):
-        if n <= 1:
-            continue
+        model, results = real
+        if n <= 1:  # strides say nothing of it: where would it go if it were longer?
+            try:
+                model, results = _views_of(call, [*t.shape[:d], 2, *t.shape[d + 1 :]])
+            except (RuntimeError, IndexError):
+                continue  # sizes are among the arguments
         places = {_place(model, d, r, mesh.size()) for r in results}
         place = places.pop() if len(places) == 1 else None
-        if place is not None:
+        if place is None:
+            continue
+        if n > 1 or all(
+            r.ndim == s.ndim and s.shape[place] == n for r, s in zip(results, real[1], strict=True)
+        ):
             options.append(((Shard(d),), (Shard(place),)))
     if call.name in _SIZED:
         call.runner = _sized

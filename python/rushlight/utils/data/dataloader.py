@@ -292,16 +292,10 @@ class DataLoader:
 
         What the dataset draws in this process (without workers) depends on the program's own random
         state, which is not in it. Nor is the order of arrival without `in_order`.
-
-        Raises:
-            RuntimeError: an epoch was broken off, and its iterator is gone.
+        An epoch that was broken off has ended once its iterator is gone: call this in the loop, or
+        keep the iterator, to go on in the middle.
         """
         iterator = None if self._latest is None else self._latest()
-        if self._latest is not None and iterator is None:
-            raise RuntimeError(
-                "the last epoch was broken off: state_dict() must be called in the loop over the "
-                "DataLoader, or while its iterator is kept"
-            )
         generators = {k: g.get_state() for k, g in generators_of(self).items()}
         state: dict[str, Any] = {"generators": generators, "epoch": None}
         if iterator is not None:
