@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gen import derivatives, kernels, rules, table, wrappers
+from gen import derivatives, kernels, rules, table, tags, wrappers
 from gen.__main__ import show
 from gen.table import TableError, parse_signature, parse_type
 
@@ -165,7 +165,7 @@ def test_the_hard_ops_fit_the_table():
         assert name in by_name, name
         assert "cpp" not in by_name[name].manual
     generator = "".join(path.read_text() for path in (ROOT / "gen").glob("*.py"))
-    for name in by_name:
+    for name in by_name.keys() - set(tags.WORDS):  # one tag is called as an op is
         if len(name) > 6:  # shorter names are English words
             assert f'"{name}"' not in generator and f"'{name}'" not in generator, name
 

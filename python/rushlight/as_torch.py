@@ -131,6 +131,16 @@ class _Distribution(importlib.metadata.Distribution):
         return Path(rushlight.__path__[0]).parent / path
 
 
+def _is_asked() -> bool:
+    """Whether a finder is called by somebody who asks for a spec, not by an import."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back and frame.f_code.co_name in ("_find_spec", "find_spec"):
+        if frame.f_code.co_filename == importlib.util.__file__:
+            return True
+        frame = frame.f_back
+    return frame.f_code.co_name != "_find_and_load_unlocked"
+
+
 class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
     """Finds torch.X where rushlight.X is, torchvision.X where rushlight.vision.X is."""
 
@@ -139,20 +149,24 @@ class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
         if source is None:
             return None
         try:
-            found = importlib.util.find_spec(source) is not None
+            found = importlib.util.find_spec(source)
         except ModuleNotFoundError:  # nor is there what it would be in
-            found = False
-        if found:
-            return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=True)
+            found = None
+        asked = _is_asked()
+        if found is not None:
+            # What is imported is a package, so that this finder tells what it has not.
+            package = not asked or found.submodule_search_locations is not None
+            return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=package)
         # Those who ask get None; those who import are told what is missing.
-        frame = sys._getframe(1)
-        while frame.f_back and frame.f_code.co_name in ("_find_spec", "find_spec"):
-            if frame.f_code.co_filename == importlib.util.__file__:
-                return None
-            frame = frame.f_back
-        if frame.f_code.co_name == "_find_and_load_unlocked":
+        if not asked:
             raise ModuleNotFoundError(f"rushlight has no {name} yet", name=name)
         return None
+
+    def get_code(self, name: str):
+        """The code of a module that is run by `python -m`."""
+        source: Any = _ours(name)
+        spec: Any = importlib.util.find_spec(source)
+        return spec.loader.get_code(source)
 
     def create_module(self, spec: Any) -> types.ModuleType:
         module = importlib.import_module(spec.origin)

@@ -273,14 +273,14 @@ constexpr ResultInfo results_fused_scale_functional_0_1[] = {
 };
 extern const OpFunction function_fused_scale_functional_0;
 constexpr OpInfo overloads_fused_scale_functional_0[] = {
-    {"aten", "fused_scale", "Tensor", args_fused_scale_functional_0_0, results_fused_scale_functional_0_0, &function_fused_scale_functional_0, places_fused_scale_functional_0_0},
-    {"aten", "fused_scale", "Scalar", args_fused_scale_functional_0_1, results_fused_scale_functional_0_1, &function_fused_scale_functional_0, places_fused_scale_functional_0_1},
+    {"aten", "fused_scale", "Tensor", args_fused_scale_functional_0_0, results_fused_scale_functional_0_0, &function_fused_scale_functional_0, places_fused_scale_functional_0_0, 0x30000u},
+    {"aten", "fused_scale", "Scalar", args_fused_scale_functional_0_1, results_fused_scale_functional_0_1, &function_fused_scale_functional_0, places_fused_scale_functional_0_1, 0x30000u},
 };
 constexpr batching::Rule rules_fused_scale_functional_0[] = {
   {batching::Kind::Aligned, 3u},
 };
 const OpFunction function_fused_scale_functional_0 = {
-    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}
+    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, false
 };
 extern const OpInfo* const registered_fused_scale_functional_0;
 const OpInfo* const registered_fused_scale_functional_0 = overloads_fused_scale_functional_0;
@@ -290,8 +290,13 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
   }
   check_defined("fused_scale", "self", self);
   check_defined("fused_scale", "other", other);
-  if (RL_UNLIKELY(forward::active()) && forward::carried(self, other)) {
-    return forward::fused_scale_functional_0(self, other, alpha);
+  if (RL_UNLIKELY(forward::active())) {
+    if (overrides::takes(function_fused_scale_functional_0)) {
+      return dispatch_boxed<Tensor>(overrides::dispatch, function_fused_scale_functional_0, self, other, alpha);
+    }
+    if (forward::carried(self, other)) {
+      return forward::fused_scale_functional_0(self, other, alpha);
+    }
   }
   Ref<Node> node;
   if (tls.grad_mode && (grad_wanted(self) || grad_wanted(other))) {
@@ -337,11 +342,11 @@ constexpr ResultInfo results_fused_scale_inplace_0_1[] = {
 };
 extern const OpFunction function_fused_scale_inplace_0;
 constexpr OpInfo overloads_fused_scale_inplace_0[] = {
-    {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0},
-    {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1},
+    {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0, 0x30040u},
+    {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1, 0x30040u},
 };
 const OpFunction function_fused_scale_inplace_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}
+    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, false
 };
 extern const OpInfo* const registered_fused_scale_inplace_0;
 const OpInfo* const registered_fused_scale_inplace_0 = overloads_fused_scale_inplace_0;
@@ -352,8 +357,14 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   }
   check_defined("fused_scale_", "self", self);
   check_defined("fused_scale_", "other", other);
-  if (RL_UNLIKELY(forward::active()) && forward::carried(self, other)) {
-    return forward::fused_scale_inplace_0(self, other, alpha);
+  if (RL_UNLIKELY(forward::active())) {
+    if (overrides::takes(function_fused_scale_inplace_0)) {
+      dispatch_boxed<void>(overrides::dispatch, function_fused_scale_inplace_0, self, other, alpha);
+      return const_cast<Tensor&>(self);
+    }
+    if (forward::carried(self, other)) {
+      return forward::fused_scale_inplace_0(self, other, alpha);
+    }
   }
   const bool record = tls.grad_mode && (grad_wanted(self) || grad_wanted(other));
   check_inplace("fused_scale_", self, record);
@@ -404,11 +415,11 @@ constexpr ResultInfo results_fused_scale_out_0_1[] = {
 };
 extern const OpFunction function_fused_scale_out_0;
 constexpr OpInfo overloads_fused_scale_out_0[] = {
-    {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0},
-    {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1},
+    {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0, 0x34000u},
+    {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1, 0x34000u},
 };
 const OpFunction function_fused_scale_out_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}
+    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, false
 };
 extern const OpInfo* const registered_fused_scale_out_0;
 const OpInfo* const registered_fused_scale_out_0 = overloads_fused_scale_out_0;
@@ -420,6 +431,12 @@ Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& oth
   check_defined("fused_scale", "self", self);
   check_defined("fused_scale", "other", other);
   check_defined("fused_scale", "out", out);
+  if (RL_UNLIKELY(forward::active())) {
+    if (overrides::takes(function_fused_scale_out_0)) {
+      dispatch_boxed<void>(overrides::dispatch, function_fused_scale_out_0, out, self, other, alpha);
+      return const_cast<Tensor&>(out);
+    }
+  }
   check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
   check_out_tangents("fused_scale", self, other, out);
   if (RL_UNLIKELY(seen_below(out, self, other))) {

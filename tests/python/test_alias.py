@@ -264,6 +264,19 @@ def test_modules_that_are_none_here():
     assert done.stdout == "rushlight has no torchvision.ops.nothing yet\n", done.stderr
 
 
+def test_modules_run_as_programs(tmp_path):
+    """`python -m torch.distributed.run` starts a program, with the alias in its processes."""
+    program = tmp_path / "program.py"
+    program.write_text("import os, torch; print(torch.__name__, os.environ['RANK'])\n")
+    launch = ["torch.distributed.run", "--standalone", "--nproc-per-node", "1", program]
+    assert python("-m", "rushlight", "run", "-m", *launch) == "torch 0\n"
+    under_alias("""
+        import importlib.util
+        assert importlib.util.find_spec("torch.distributed.run").submodule_search_locations is None
+        assert importlib.util.find_spec("torch.distributed").submodule_search_locations is not None
+    """)
+
+
 def test_files_are_the_same_under_both_names(tmp_path):
     """Each kind of object that files know has PyTorch's name in a pickle, alias or not."""
     code = """

@@ -173,7 +173,7 @@ def test_options():
     settings, command = run.config_from_args(args)
     assert (settings.min_nodes, settings.max_nodes, settings.processes) == (1, 4, 3)
     assert command[1:] == ["-u", "-m", "some.module", "-x", "1"]
-    assert run._streams("0:1,1:3", 2) == {0: 1, 1: 3}
+    assert (settings.redirects, settings.tee) == (dict.fromkeys(range(3), 0),) * 2
     for wrong, why in (
         (["--nnodes=3:2", "x"], "nnodes"),
         (["--nproc-per-node=many", "x"], "Unsupported nproc_per_node value: many"),

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import string
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedErro
 __all__ = ["Agent", "Settings"]
 
 _types: Any = _C._load_distributed()
-_PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG = 1
 _END_SECONDS = 10  # between asking a process to end and making it
 
 
@@ -51,6 +52,12 @@ class Settings:
     tee: dict[int, int] = field(default_factory=dict)
     shown: set[int] | None = None  # local ranks whose output is shown
     name: str = "program"
+    label: str = "[${role_name}${local_rank}]:"
+
+    def wait_as(self, conf: dict[str, Any]) -> None:
+        """How long machines are waited for, as the options of a rendezvous say."""
+        self.join_timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))
+        self.last_call = float(conf.get("last_call_timeout", 30))
 
 
 class _Restart(Exception):
@@ -62,7 +69,7 @@ class Agent:
 
     def __init__(self, settings: Settings):
         self.settings = settings
-        self.processes: list[subprocess.Popen] = []
+        self.processes: list[Any] = []
         self.threads: list[threading.Thread] = []
         self.folder = Path(tempfile.mkdtemp(prefix="torchelastic_"))
         self.logs: Path | None = None
@@ -71,7 +78,7 @@ class Agent:
             self.logs = Path(tempfile.mkdtemp(prefix=f"{settings.run_id}_", dir=settings.log_dir))
         self._libc = ctypes.CDLL(None)
 
-    def run(self) -> None:
+    def run(self) -> Any:
         """Until all processes have ended well; ChildFailedError where they have not."""
         before = {}
         if threading.current_thread() is threading.main_thread():
@@ -92,7 +99,7 @@ class Agent:
                     continue
                 if not failures:
                     self._leave(store, attempt, len(nodes))
-                    return
+                    return self._results()
                 self._end_all()
                 if restarts >= self.settings.max_restarts:
                     self._key(store, "failed").set("yes", "")
@@ -105,6 +112,9 @@ class Agent:
             shutil.rmtree(self.folder, ignore_errors=True)
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+    def _results(self) -> Any:
+        """What the processes return: programs return nothing."""
 
     def _ended_by_signal(self, number, _frame):
         self._end_all(number)
@@ -210,8 +220,8 @@ class Agent:
         return str(folder / f"attempt_{attempt}" / str(local) / "error.json")
 
     def _with_this_process(self):
-        # A process does not outlive its launcher.
-        self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        """Let this process not outlive its launcher."""
+        self._libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
     def _start(self, store, attempt, nodes, own):
         s = self.settings
@@ -225,20 +235,20 @@ class Agent:
                 name: self._stream(path.parent, local, number, name)
                 for number, name in ((1, "stdout"), (2, "stderr"))
             }
-            command = [part.replace("${local_rank}", str(local)) for part in s.command]
-            process = subprocess.Popen(
-                command,
-                env=self._environment(attempt, nodes, own, local),
-                stdout=streams["stdout"],
-                stderr=streams["stderr"],
-                preexec_fn=self._with_this_process,
-            )
+            process = self._launch(local, self._environment(attempt, nodes, own, local), streams)
             self.processes.append(process)
             for name, stream in streams.items():
                 if stream == subprocess.PIPE:
                     self._copy(process, local, name, path.parent / f"{name}.log")
                 elif stream is not None and not isinstance(stream, int):
                     stream.close()
+
+    def _launch(self, local, environment, streams) -> Any:
+        """A process; with the methods of `subprocess.Popen`."""
+        command = [part.replace("${local_rank}", str(local)) for part in self.settings.command]
+        return subprocess.Popen(
+            command, env=environment, **streams, preexec_fn=self._with_this_process
+        )
 
     def _stream(self, folder, local, number, name):
         s = self.settings
@@ -250,11 +260,20 @@ class Agent:
             return subprocess.DEVNULL
         return None
 
+    def _label(self, local):
+        """What stands before each line that a process writes, where that is shown and kept."""
+        values = {
+            "role_name": self.settings.role,
+            "local_rank": local,
+            "rank": self.first_rank + local,
+        }
+        return string.Template(self.settings.label).safe_substitute(values)
+
     def _copy(self, process, local, name, path):
         """Show a process's output with its name, and keep it."""
         source = getattr(process, name)
         shown = getattr(sys, name)
-        label = f"[{self.settings.role}{local}]:"
+        label = self._label(local)
 
         def copy():
             with open(path, "wb") as log:

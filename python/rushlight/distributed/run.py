@@ -8,6 +8,7 @@ import sys
 import uuid
 
 from rushlight.distributed._agent import Agent, Settings
+from rushlight.distributed.elastic.multiprocessing.api import DefaultLogsSpecs, Std
 from rushlight.distributed.elastic.multiprocessing.errors import record
 
 __all__ = ["config_from_args", "get_args_parser", "main", "parse_args", "run"]
@@ -87,14 +88,6 @@ def _processes(text: str) -> int:
     raise ValueError(f"Unsupported nproc_per_node value: {text}")
 
 
-def _streams(text: str, processes: int) -> dict[int, int]:
-    """ "3" for all local ranks, or "0:1,1:2"."""
-    if text.isdigit():
-        return dict.fromkeys(range(processes), int(text))
-    pairs = (part.split(":") for part in text.split(","))
-    return {int(rank): int(value) for rank, value in pairs}
-
-
 def config_from_args(args) -> tuple[Settings, list[str]]:
     """What is to be started."""
     low, _, high = str(args.nnodes).partition(":")
@@ -133,16 +126,15 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
         max_restarts=args.max_restarts,
         interval=args.monitor_interval,
         log_dir=args.log_dir,
-        redirects=_streams(str(args.redirects), processes),
-        tee=_streams(str(args.tee), processes),
+        redirects=DefaultLogsSpecs.streams(Std.from_str(str(args.redirects)), processes),
+        tee=DefaultLogsSpecs.streams(Std.from_str(str(args.tee)), processes),
         name=args.training_script,
     )
     if (any(settings.redirects.values()) or any(settings.tee.values())) and not args.log_dir:
         settings.log_dir = os.path.join(os.environ.get("TMPDIR", "/tmp"), "torchelastic_logs")
     if args.local_ranks_filter:
         settings.shown = {int(rank) for rank in args.local_ranks_filter.split(",")}
-    settings.join_timeout = float(conf.get("join_timeout", conf.get("timeout", 600)))
-    settings.last_call = float(conf.get("last_call_timeout", 30))
+    settings.wait_as(conf)
     endpoint_host, _, endpoint_port = args.rdzv_endpoint.rpartition(":")
     if args.standalone or (maximum == 1 and not args.rdzv_endpoint and args.node_rank is None):
         settings.host, settings.hosts_store = "localhost", True

@@ -1,0 +1,70 @@
+"""Where the output of launched processes goes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from enum import IntFlag
+
+__all__ = ["DefaultLogsSpecs", "Std", "to_map"]
+
+
+class Std(IntFlag):
+    """Streams of a process."""
+
+    NONE = 0
+    OUT = 1
+    ERR = 2
+    ALL = OUT | ERR
+
+    @classmethod
+    def from_str(cls, vm: str) -> Std | dict[int, Std]:
+        """ "3" for all local ranks, or "0:1,1:2" by rank."""
+        if vm.isdigit():
+            return cls(int(vm))
+        try:
+            pairs = [part.split(":") for part in vm.split(",")]
+            return {int(rank): cls(int(value)) for rank, value in pairs}
+        except ValueError:
+            raise ValueError(
+                f"{vm!r} does not match: a number, or rank:number pairs separated by commas"
+            ) from None
+
+
+def to_map(val_or_map: Std | dict[int, Std], local_world_size: int) -> dict[int, Std]:
+    """By local rank; `Std.NONE` of those that are not mentioned."""
+    if isinstance(val_or_map, Std):
+        return dict.fromkeys(range(local_world_size), val_or_map)
+    return {rank: val_or_map.get(rank, Std.NONE) for rank in range(local_world_size)}
+
+
+class DefaultLogsSpecs:
+    """Where output goes.
+
+    Args:
+        log_dir: the folder of files; one for temporary files where something goes to files.
+        redirects: what goes to files,
+        tee: and what is shown as well, of all local ranks or by rank.
+        local_ranks_filter: the local ranks whose output is shown; all by default.
+    """
+
+    def __init__(
+        self,
+        log_dir: str | None = None,
+        redirects: Std | dict[int, Std] = Std.NONE,
+        tee: Std | dict[int, Std] = Std.NONE,
+        local_ranks_filter: set[int] | None = None,
+    ) -> None:
+        if log_dir is not None and os.path.exists(log_dir) and not os.path.isdir(log_dir):
+            raise NotADirectoryError(f"log_dir: {log_dir} is a file")
+        files = any(s if isinstance(s, Std) else any(s.values()) for s in (redirects, tee))
+        if log_dir is None and files:
+            log_dir = os.path.join(tempfile.gettempdir(), "torchelastic_logs")
+        self.root_log_dir = log_dir
+        self.redirects, self.tee = redirects, tee
+        self.local_ranks_filter = local_ranks_filter
+
+    @staticmethod
+    def streams(which: Std | dict[int, Std], processes: int) -> dict[int, int]:
+        """`redirects` or `tee` as numbers by local rank."""
+        return {rank: int(std) for rank, std in to_map(which, processes).items()}

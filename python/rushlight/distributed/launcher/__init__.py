@@ -1,0 +1,5 @@
+"""Starts functions and programs in several processes, as the launcher does."""
+
+from rushlight.distributed.launcher.api import LaunchConfig, elastic_launch, launch_agent
+
+__all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
