@@ -235,12 +235,14 @@ ROWS = (
         "processes exchange tensors in host memory",
     ),
     Row(
+        "distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook "
+        "distributed.algorithms.model_averaging.averagers.ModelAverager.* "
         "distributed.algorithms.join.JoinHook.post_hook "
         "distributed.algorithms.join.Joinable.join_hook "
-        "distributed._zero.ZeroRedundancyOptimizer.join_hook",
-        "is_last_joiner kwargs",
+        "distributed.optim.zero_redundancy_optimizer.ZeroRedundancyOptimizer.join_hook",
+        "is_last_joiner kwargs params _state",
         EFFECT,
-        "subclasses use them",
+        "subclasses use them, and hooks are called with them",
     ),
     Row(
         "distributed._functional_collectives.*",

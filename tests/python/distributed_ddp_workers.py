@@ -482,3 +482,96 @@ def replicated(rank):
     assert same_everywhere([model[4].weight.grad]) and not same_everywhere([model[0].weight.grad])
     expect("already been applied", AssertionError, replicate, model)
     expect("device_id to be int", RuntimeError, replicate, network(), device_id=[0])
+
+
+def local_sgd(rank, hierarchical):
+    """Local SGD equals what one process computes of all."""
+    from rushlight.distributed.algorithms.ddp_comm_hooks import post_localSGD_hook as local
+    from rushlight.distributed.algorithms.model_averaging import (
+        averagers,
+        hierarchical_model_averager,
+        utils,
+    )
+    from rushlight.distributed.optim import PostLocalSGDOptimizer
+
+    size, start, count = dist.get_world_size(), 2, 9
+
+    def sample(step, r):
+        g = torch.Generator().manual_seed(10 * step + r)
+        return torch.randn(4, 3, generator=g)
+
+    def net():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+
+    def mean(lists):
+        return [sum(each) / len(lists) for each in zip(*lists, strict=True)]
+
+    model = DDP(net())
+    pairs, _ = dist.new_subgroups(2)
+    if hierarchical:
+        state = local.PostLocalSGDState(None, pairs, start)
+        sizes = {2: 2, 4: size}
+        averager = hierarchical_model_averager.HierarchicalModelAverager(sizes, start)
+    else:
+        state = local.PostLocalSGDState(None, None, start, post_local_gradient_allreduce=False)
+        averager = averagers.PeriodicModelAverager(3, start)
+    model.register_comm_hook(state, local.post_localSGD_hook)
+    optimizer = PostLocalSGDOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), averager)
+
+    nets = [net() for _ in range(size)]
+    for step in range(count):
+        model(sample(step, rank)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        grads = [
+            torch.autograd.grad(n(sample(step, r)).square().mean(), list(n.parameters()))
+            for r, n in enumerate(nets)
+        ]
+        team = size if step < start else 2 if hierarchical else 1
+        with torch.no_grad():
+            for r, n in enumerate(nets):
+                begin = r // team * team
+                for p, g in zip(n.parameters(), mean(grads[begin : begin + team]), strict=True):
+                    p -= 0.1 * g
+            team = 1
+            if step >= start and hierarchical:
+                team = size if step % 4 == 0 else 2 if step % 2 == 0 else 1
+            elif step >= start:
+                team = size if (step - start) % 3 == 0 else 1
+            all_params = [[p.clone() for p in n.parameters()] for n in nets]
+            for r, n in enumerate(nets):
+                begin = r // team * team
+                means = mean(all_params[begin : begin + team])
+                for p, value in zip(n.parameters(), means, strict=True):
+                    p.copy_(value)
+    for p, q in zip(model.parameters(), nets[rank].parameters(), strict=True):
+        torch.testing.assert_close(p, q)
+    kept = optimizer.state_dict()
+    assert kept["step"] == averager.step == count
+    averager.step = 0
+    optimizer.load_state_dict(kept)
+    assert averager.step == count
+    expect("non-negative", ValueError, averagers.PeriodicModelAverager, 2, -1)
+    expect("positive", ValueError, averagers.PeriodicModelAverager, 0)
+    hierarchical_of = hierarchical_model_averager.HierarchicalModelAverager
+    expect("not be empty", ValueError, hierarchical_of)
+    expect("equal to the size", ValueError, hierarchical_of, {1: 1})
+    expect("not supported", NotImplementedError, utils.get_params_to_average, [3])
+
+
+def hooks_by_name(rank):
+    """Each gives the gradients that its hook gives."""
+    from rushlight.distributed.algorithms.ddp_comm_hooks import (
+        DDPCommHookType,
+        register_ddp_comm_hook,
+    )
+
+    x = torch.ones(2, 3) * (rank + 1)
+    for kind in DDPCommHookType:
+        torch.manual_seed(0)
+        model = DDP(nn.Linear(3, 1, bias=False))
+        register_ddp_comm_hook(kind, model)
+        model(x).sum().backward()
+        want = 2.0 * (rank + 1) if kind is DDPCommHookType.NOOP else 3.0
+        torch.testing.assert_close(model.module.weight.grad, torch.full((1, 3), want))

@@ -26,6 +26,7 @@ pytestmark = [
         "sharded_states",
         "mixed",
         "replicated",
+        "hooks_by_name",
     ],
 )
 def test_two_processes(case, tmp_path):
@@ -38,3 +39,8 @@ def test_uneven_inputs(tmp_path):
 
 def test_grid(tmp_path):
     run(workers.grid, 4, tmp_path)
+
+
+@pytest.mark.parametrize("hierarchical", [False, True])
+def test_local_sgd(hierarchical, tmp_path):
+    run(workers.local_sgd, 4, tmp_path, hierarchical)

@@ -1,11 +1,50 @@
-"""How gradients are exchanged; that of local SGD refuses."""
+"""How gradients are exchanged, and hooks by name."""
 
 from __future__ import annotations
 
+from enum import Enum
+from functools import partial
+from typing import Any
+
 from rushlight.distributed.algorithms.ddp_comm_hooks import (
+    debugging_hooks,
     default_hooks,
     post_localSGD_hook,
     powerSGD_hook,
 )
 
-__all__ = ["default_hooks", "post_localSGD_hook", "powerSGD_hook"]
+__all__ = [
+    "DDPCommHookType",
+    "debugging_hooks",
+    "default_hooks",
+    "post_localSGD_hook",
+    "powerSGD_hook",
+    "register_ddp_comm_hook",
+]
+
+
+def _power(hook, rank, model, state):
+    made = powerSGD_hook.PowerSGDState(process_group=state, matrix_approximation_rank=rank)
+    model.register_comm_hook(made, hook)
+
+
+def _plain(hook, model, state):
+    model.register_comm_hook(state, hook)
+
+
+class DDPCommHookType(Enum):
+    """Hooks by name: each registers one on a model, with a process group or None as its state."""
+
+    ALLREDUCE = partial(_plain, default_hooks.allreduce_hook)
+    FP16_COMPRESS = partial(_plain, default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = partial(_plain, default_hooks.bf16_compress_hook)
+    POWER_SGD = partial(_power, powerSGD_hook.powerSGD_hook, 1)
+    POWER_SGD_RANK2 = partial(_power, powerSGD_hook.powerSGD_hook, 2)
+    BATCHED_POWER_SGD = partial(_power, powerSGD_hook.batched_powerSGD_hook, 1)
+    BATCHED_POWER_SGD_RANK2 = partial(_power, powerSGD_hook.batched_powerSGD_hook, 2)
+    NOOP = partial(_plain, debugging_hooks.noop_hook)
+
+
+def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
+    """Let a model's gradients be exchanged by one of the hooks that have names."""
+    comm_hook_type.value(model=model, state=state)

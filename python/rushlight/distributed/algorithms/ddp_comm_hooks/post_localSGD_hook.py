@@ -1,15 +1,54 @@
-"""How gradients are exchanged: the names, which refuse."""
+"""Local SGD: gradients are reduced at first, later within subgroups or not at all.
+
+Lin, Stich, Patel, Jaggi: "Don't use large mini-batches, use local SGD", 2018.
+"""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+import rushlight
+from rushlight.distributed import _world
+from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
-__all__ = [
-    "PostLocalSGDState",
-    "post_localSGD_hook",
-]
+__all__ = ["PostLocalSGDState", "post_localSGD_hook"]
 
-PostLocalSGDState = _refused.kind("PostLocalSGDState", __name__)
-post_localSGD_hook = _refused.in_group(
-    "torch.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook.post_localSGD_hook"
-)
+
+class PostLocalSGDState:
+    """What the hook knows from one bucket to the next.
+
+    Args:
+        process_group: who reduces gradients at first; all by default.
+        subgroup: who does later; by default the processes of a machine.
+        start_localSGD_iter: the iteration at which that begins.
+        post_local_gradient_allreduce: whether subgroups reduce at all.
+    """
+
+    def __init__(
+        self,
+        process_group,
+        subgroup,
+        start_localSGD_iter: int,
+        post_local_gradient_allreduce: bool = True,
+    ):
+        self.process_group = process_group
+        self.subgroup = subgroup
+        self.start_localSGD_iter = start_localSGD_iter
+        self.post_local_gradient_allreduce = post_local_gradient_allreduce
+        self.iter = 0
+
+    def maybe_increase_iter(self, bucket):
+        """Count an iteration where this bucket is its last."""
+        self.iter += bucket.is_last()
+
+
+def post_localSGD_hook(state: PostLocalSGDState, bucket):
+    """The mean over all processes at first, then over the subgroup, or this process's gradients."""
+    if state.iter < state.start_localSGD_iter:
+        state.maybe_increase_iter(bucket)
+        return allreduce_hook(state.process_group, bucket)
+    if not state.post_local_gradient_allreduce:
+        future = rushlight.futures.Future()
+        future.set_result(bucket.buffer())
+        return future
+    if state.subgroup is None:
+        state.subgroup, _ = _world.new_subgroups()
+    return allreduce_hook(state.subgroup, bucket)

@@ -1,1 +1,1 @@
-"""Parameters averaged now and then: the names, which refuse."""
+"""Parameters averaged over processes now and then."""

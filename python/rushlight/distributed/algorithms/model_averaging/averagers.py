@@ -1,13 +1,58 @@
-"""Parameters averaged now and then: the names, which refuse."""
+"""When parameters are averaged."""
 
 from __future__ import annotations
 
-from rushlight.distributed import _refused
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
 
-__all__ = [
-    "ModelAverager",
-    "PeriodicModelAverager",
-]
+from rushlight.distributed import _world
+from rushlight.distributed.algorithms.model_averaging import utils
 
-ModelAverager = _refused.kind("ModelAverager", __name__)
-PeriodicModelAverager = _refused.kind("PeriodicModelAverager", __name__)
+__all__ = ["ModelAverager", "PeriodicModelAverager"]
+
+
+class ModelAverager(ABC):
+    """Averages parameters over the processes of a group; `step` counts how often it was asked."""
+
+    def __init__(self, process_group: Any = None):
+        self.process_group = _world._group(process_group)
+        self.step = 0
+
+    @abstractmethod
+    def average_parameters(self, params: Iterable[Any]) -> None:
+        """Called after each step of an optimiser, with parameters or its groups."""
+
+
+class PeriodicModelAverager(ModelAverager):
+    """Averages every few steps, after some in which it does not.
+
+    Args:
+        period: how many steps.
+        warmup_steps: the steps at the beginning.
+        process_group: the processes; all by default.
+    """
+
+    def __init__(self, period: int, warmup_steps: int = 0, process_group: Any = None):
+        super().__init__(process_group)
+        if warmup_steps < 0:
+            raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")
+        if period < 1:
+            raise ValueError("Arg ``period`` must be a positive value.")
+        if period == 1:
+            warnings.warn(
+                "When period is 1, no need to use model averaging because the communication cost "
+                "of all-reducing parameters will be no less than the cost of all-reducing "
+                "gradients by DistributedDataParallel in the backward pass. Therefore, only "
+                "DistributedDataParallel should be used for this case.",
+                stacklevel=2,
+            )
+        self.period = period
+        self.warmup_steps = warmup_steps
+
+    def average_parameters(self, params: Iterable[Any]) -> None:
+        """Average those that have gradients, if it is time."""
+        if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
+            utils.average_parameters_or_parameter_groups(params, self.process_group)
+        self.step += 1

@@ -1,0 +1,69 @@
+"""Parameters averaged in groups of several sizes, in small ones more often."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight.distributed import _world
+from rushlight.distributed.algorithms.model_averaging import averagers, utils
+
+__all__ = ["HierarchicalModelAverager"]
+
+
+class HierarchicalModelAverager(averagers.ModelAverager):
+    """Averages in groups of neighbours; of all groups whose time it is, in the largest.
+
+    Args:
+        period_group_size_dict: by period, smallest first, the size of groups; the last is that of
+            all.
+        warmup_steps: the steps at the beginning in which nothing is averaged.
+        process_group: all processes that take part.
+    """
+
+    def __init__(self, period_group_size_dict=None, warmup_steps: int = 0, process_group=None):
+        super().__init__(process_group)
+        if not period_group_size_dict:
+            raise ValueError("Arg ``period_group_size_dict`` must not be empty.")
+        if warmup_steps < 0:
+            raise ValueError("Arg ``warmup_steps`` must be a non-negative number.")
+        self._periods = list(period_group_size_dict)
+        sizes = list(period_group_size_dict.values())
+        if self._periods[0] <= 0:
+            raise ValueError(
+                "The minimum period in arg ``period_group_size_dict`` must be a positive value."
+            )
+        if self._periods[-1] == 1:
+            warnings.warn(
+                "When the maximum period in arg ``period_group_size_dict`` is 1, no need to use "
+                "model averaging: DistributedDataParallel's gradients cost no more.",
+                stacklevel=2,
+            )
+        total = self.process_group.size()
+        if sizes[-1] != total:
+            raise ValueError(
+                f"The last value in arg ``period_process_group_dict`` {sizes[-1]} must be equal to "
+                f"the size of arg ``process_group`` {total}."
+            )
+        self.warmup_steps = warmup_steps
+        self.period_process_group_dict: dict[int, Any] = {}
+        for period, size in period_group_size_dict.items():
+            group = self.process_group
+            if size != total:
+                group, _ = _world.new_subgroups(group_size=size, group=self.process_group)
+            self.period_process_group_dict[period] = group
+
+    def _find_process_group(self):
+        for period in reversed(self._periods):
+            if self.step % period == 0:
+                return self.period_process_group_dict[period]
+        return None
+
+    def average_parameters(self, params: Iterable[Any]) -> None:
+        """Average those that have gradients, if it is time for a group."""
+        if self.step >= self.warmup_steps:
+            group = self._find_process_group()
+            if group is not None:
+                utils.average_parameters_or_parameter_groups(params, group)
+        self.step += 1
