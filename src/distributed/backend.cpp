@@ -1,5 +1,5 @@
 // What all engines share: works, and loading plug-ins.
-#include "distributed/backend.h"
+#include <rushlight/distributed/backend.h>
 
 #include <dlfcn.h>
 #include <unistd.h>

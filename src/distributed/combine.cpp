@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <complex>
 
-#include "distributed/backend.h"
+#include <rushlight/distributed/backend.h>
 
 namespace rushlight::distributed {
 

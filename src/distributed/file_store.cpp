@@ -10,7 +10,7 @@
 #include <cstring>
 #include <thread>
 
-#include "distributed/store.h"
+#include <rushlight/distributed/store.h>
 
 namespace rushlight::distributed {
 

@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "core/op_support.h"
-#include "distributed/backend.h"
+#include <rushlight/distributed/backend.h>
 
 namespace rushlight::distributed {
 

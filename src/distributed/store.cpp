@@ -1,5 +1,5 @@
 // What all stores share, HashStore and PrefixStore.
-#include "distributed/store.h"
+#include <rushlight/distributed/store.h>
 
 #include <charconv>
 

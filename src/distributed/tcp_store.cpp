@@ -1,5 +1,5 @@
 // The client of a TCPStore, and how stores share servers.
-#include "distributed/tcp_store.h"
+#include <rushlight/distributed/tcp_store.h>
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -79,6 +79,22 @@ class TcpClient {
     send_all(wire::Writer(static_cast<uint8_t>(Ask::Cancel)).take(),
              Clock::now() + Milliseconds(5000));
     return receive(Clock::now() + Milliseconds(5000));
+  }
+
+  std::string local_address() const {
+    sockaddr_storage address{};
+    socklen_t length = sizeof address;
+    char text[NI_MAXHOST];
+    if (getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
+        getnameinfo(reinterpret_cast<const sockaddr*>(&address), length, text, sizeof text, nullptr,
+                    0, NI_NUMERICHOST) != 0) {
+      return "";
+    }
+    std::string found = text;
+    if (found.rfind("::ffff:", 0) == 0) {
+      found.erase(0, 7);  // of version 4
+    }
+    return found.rfind("127.", 0) == 0 || found == "::1" ? "" : found;
   }
 
  private:
@@ -367,6 +383,17 @@ void TcpStore::multi_set(const std::vector<std::string>& keys,
   RL_CHECK_VALUE(keys.size() == values.size(), "multi_set: ", keys.size(), " keys but ",
                  values.size(), " values");
   client_->ask(asking(Ask::MultiSet).strings(keys).strings(values).take(), timeout());
+}
+
+std::string TcpStore::client_address() const { return client_->local_address(); }
+
+std::string local_address(const Store& store) {
+  const Store* inner = &store;
+  while (const auto* prefixed = dynamic_cast<const PrefixStore*>(inner)) {
+    inner = prefixed->underlying().get();
+  }
+  const auto* const tcp = dynamic_cast<const TcpStore*>(inner);
+  return tcp == nullptr ? "" : tcp->client_address();
 }
 
 }  // namespace rushlight::distributed

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "distributed/store.h"
+#include <rushlight/distributed/store.h>
 
 namespace rushlight::distributed::wire {
 

@@ -3,7 +3,7 @@
 
 #include <nanobind/trampoline.h>
 
-#include "distributed/tcp_store.h"
+#include <rushlight/distributed/tcp_store.h>
 #include "python/bindings.h"
 
 namespace nb = nanobind;

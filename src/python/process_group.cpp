@@ -1,5 +1,6 @@
 // Engines of `distributed` in Python: works, and collectives on lists of tensors.
-#include "distributed/backend.h"
+#include <rushlight/distributed/backend.h>
+#include <rushlight/distributed/tcp_store.h>
 #include "python/distributed.h"
 #include "python/tensor_type.h"
 
@@ -196,6 +197,8 @@ void init_process_group(nb::module_& m) {
       .def("shutdown", &Backend::shutdown, nb::call_guard<nb::gil_scoped_release>())
       .def("abort", &Backend::abort, nb::call_guard<nb::gil_scoped_release>());
 
+  m.def("_local_address", &local_address,
+        "The address by which this machine reaches a store's server; '' where that is itself.");
   m.def("_plugin_path", &plugin_path, "Where an engine lies; '' where it does not.");
   m.def(
       "_make_backend",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import socket
 import sys
 from datetime import timedelta
 from typing import Any
@@ -24,24 +23,6 @@ from rushlight.distributed._process_group import (
 __all__ = ["ProcessGroupGloo"]
 
 _types: Any = _C._load_distributed()
-
-
-def _local_address(store) -> str:
-    """The address by which this machine reaches the store's server; '' where that is itself."""
-    while isinstance(store, _types.PrefixStore):
-        store = store.underlying_store
-    if not isinstance(store, _types.TCPStore):
-        return ""
-    try:
-        kind, how, protocol, _, address = socket.getaddrinfo(
-            store.host, store.port, type=socket.SOCK_DGRAM
-        )[0]
-        with socket.socket(kind, how, protocol) as probe:
-            probe.connect(address)
-            found = probe.getsockname()[0]
-    except OSError:
-        return ""
-    return "" if found.startswith("127.") or found == "::1" else found
 
 
 def _shown(name, inputs=0):
@@ -94,7 +75,7 @@ class ProcessGroupGloo(ProcessGroup):
                 f"Distributed package doesn't have Gloo built in: {_kinds._GLOO_IS_MISSING}"
             )
         if not interface and not hostname:
-            hostname = _local_address(store)
+            hostname = _types._local_address(store)
         self._engine = _types._make_backend("gloo", store, rank, size, timeout, interface, hostname)
         self._backends = {"cpu": self}
 

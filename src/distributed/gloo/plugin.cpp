@@ -12,7 +12,7 @@
 #include <set>
 
 #include "core/interface_hash.h"
-#include "distributed/backend.h"
+#include <rushlight/distributed/backend.h>
 
 namespace rushlight::distributed {
 

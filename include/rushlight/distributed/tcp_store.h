@@ -1,7 +1,7 @@
 // TCPStore: values in one process, which a thread of it serves to all others.
 #pragma once
 
-#include "distributed/store.h"
+#include <rushlight/distributed/store.h>
 
 namespace rushlight::distributed {
 
@@ -42,6 +42,7 @@ class RL_API TcpStore : public Store {
                  const std::vector<std::string>& values) override;
   bool has_extended_api() const override { return true; }
   bool serves() const { return server_ != nullptr; }
+  std::string client_address() const;  // see `local_address`
 
  private:
   TcpStore(const TcpStore& other);  // for `clone`
@@ -51,5 +52,9 @@ class RL_API TcpStore : public Store {
   std::shared_ptr<TcpServer> server_;
   std::unique_ptr<TcpClient> client_;
 };
+
+// The address by which this machine reaches a store's server; empty where that is the loopback
+// interface, or the store has none.
+RL_API std::string local_address(const Store& store);
 
 }  // namespace rushlight::distributed

@@ -11,7 +11,7 @@
 
 #include <rushlight/tensor.h>
 
-#include "distributed/store.h"
+#include <rushlight/distributed/store.h>
 
 namespace rushlight::distributed {
 
