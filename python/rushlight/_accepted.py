@@ -219,15 +219,15 @@ ROWS = (
     # processes
     Row("distributed.is_available", "", FIXED, "it is there; `is_gloo_available` may be False"),
     Row(
-        "distributed._world.is_mpi_available distributed._world.is_nccl_available "
-        "distributed._world.is_ucc_available distributed._world.is_xccl_available",
+        "distributed._world.is_nccl_available distributed._world.is_ucc_available "
+        "distributed._world.is_xccl_available",
         "",
         FIXED,
-        "Gloo is the one engine",
+        "Gloo and MPI are the engines",
     ),
     Row(
         "distributed._objects.broadcast_object_list distributed._objects.send_object_list "
-        "distributed._objects.recv_object_list distributed._gloo.ProcessGroupGloo.* "
+        "distributed._objects.recv_object_list distributed._engines._EngineGroup.* "
         "distributed._world.init_process_group distributed._world.new_group "
         "distributed._world.split_group",
         "device use_batch device_id _",

@@ -13,6 +13,7 @@ Work::~Work() = default;
 Backend::~Backend() = default;
 Message::~Message() = default;
 Channel::~Channel() = default;
+Launcher::~Launcher() = default;
 
 void Work::wait(std::optional<Milliseconds> timeout) {
   {

@@ -6,48 +6,10 @@
 #include <deque>
 
 #include "core/op_support.h"
+#include "distributed/slots.h"
 #include <rushlight/distributed/backend.h>
 
 namespace rushlight::distributed {
-
-enum class Kind : uint64_t {
-  Broadcast = 1,
-  AllReduce,
-  Reduce,
-  AllGather,
-  Gather,
-  Scatter,
-  ReduceScatter,
-  AllToAll,
-  Barrier,
-};
-
-inline uint64_t mixed(uint64_t x) {
-  x = (x ^ (x >> 31)) * 0x7fb5d329728ea185u;
-  x = (x ^ (x >> 27)) * 0x81dadef4bc2dd44du;
-  return x ^ (x >> 33);
-}
-
-// Where a message of a collective goes. What differs between ranks by mistake (the kind, the
-// length) makes slots differ, too: such messages never meet, and the time runs out.
-class Slots {
- public:
-  Slots(Kind kind, uint64_t number)
-      : base_((uint64_t{1} << 63) | ((number & 0xffffff) << 38)), kind_(kind) {}
-  uint64_t at(uint64_t step, size_t bytes) const {
-    const uint64_t check = mixed((static_cast<uint64_t>(kind_) << 56) ^ (step << 44) ^ bytes);
-    return base_ | ((check & 0x3ffff) << 20) | (step & 0xfffff);
-  }
-
- private:
-  uint64_t base_;
-  Kind kind_;
-};
-
-// Between two ranks: a tag and the length.
-inline uint64_t pair_slot(uint32_t tag, size_t bytes) {
-  return (uint64_t{tag} << 24) | (mixed(bytes) & 0xffffff);
-}
 
 inline int64_t bytes_of(const Tensor& t) {
   return t.numel() * static_cast<int64_t>(itemsize(t.dtype()));

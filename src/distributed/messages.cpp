@@ -22,7 +22,6 @@ namespace {
 
 constexpr int64_t small_bytes = int64_t{1} << 15;  // of all ranks together
 constexpr int64_t piece_bytes = int64_t{1} << 20;
-constexpr uint64_t note_slot = uint64_t{1} << 62;   // neither a collective's nor a pair's
 constexpr int64_t window_bytes = int64_t{1} << 25;  // of all ranks' pieces that are under way
 
 // What another rank says before it gives up: which rank it has lost.

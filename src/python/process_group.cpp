@@ -200,6 +200,32 @@ void init_process_group(nb::module_& m) {
   m.def("_local_address", &local_address,
         "The address by which this machine reaches a store's server; '' where that is itself.");
   m.def("_plugin_path", &plugin_path, "Where an engine lies; '' where it does not.");
+  const auto launcher_of = [](const std::string& name) -> Launcher& {
+    Launcher* const launcher = load_plugin(name).launcher;
+    RL_CHECK(launcher != nullptr, name, " starts no processes");
+    return *launcher;
+  };
+  m.def(
+      "_launcher_library",
+      [launcher_of](const std::string& name, const std::vector<std::string>& folders) {
+        return launcher_of(name).find(folders);
+      },
+      "The library of an engine that starts processes itself; '' where there is none.");
+  m.def(
+      "_launcher_enter",
+      [launcher_of](const std::string& name, const std::vector<std::string>& folders) {
+        const nb::gil_scoped_release free;
+        const Launcher::Place place = launcher_of(name).enter(folders);
+        return std::vector<int>{place.rank, place.size};
+      },
+      "[Rank, number of processes] as an engine's launcher has them.");
+  m.def(
+      "_launcher_tell",
+      [launcher_of](const std::string& name, const std::string& text) {
+        const nb::gil_scoped_release free;
+        return launcher_of(name).tell(text);
+      },
+      "What rank 0 says, to all.");
   m.def(
       "_make_backend",
       [](const std::string& name, std::shared_ptr<Store> store, int rank, int size,

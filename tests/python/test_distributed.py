@@ -18,8 +18,9 @@ MODULES = ["rushlight.distributed"] + [
 
 def test_before_there_is_a_group():
     assert dist.is_available() and not dist.is_initialized()
-    assert not (dist.is_nccl_available() or dist.is_mpi_available() or dist.is_ucc_available())
+    assert not (dist.is_nccl_available() or dist.is_ucc_available())
     assert dist.is_backend_available("gloo") == dist.is_gloo_available()
+    assert dist.is_backend_available("mpi") == dist.is_mpi_available()
     assert not dist.is_backend_available("nccl") and not dist.is_torchelastic_launched()
     assert dist.group.WORLD is None and dist.GroupMember.WORLD is None
     assert dist.ReduceOp.SUM is not dist.ReduceOp.MAX and dist.Backend("NCCL") == "nccl"
@@ -61,8 +62,8 @@ def test_what_cannot_begin():
         dist.init_process_group("gloo")
     with pytest.raises(RuntimeError, match="No rendezvous handler for http://"):
         dist.init_process_group("gloo", init_method="http://x", rank=0, world_size=1)
-    with pytest.raises(RuntimeError, match="doesn't have MPI built in"):
-        dist.init_process_group("mpi", store=dist.HashStore(), rank=0, world_size=1)
+    with pytest.raises(RuntimeError, match="doesn't have UCC built in"):
+        dist.init_process_group("ucc", store=dist.HashStore(), rank=0, world_size=1)
     assert not dist.is_initialized()
 
 

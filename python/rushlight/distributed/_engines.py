@@ -1,4 +1,4 @@
-"""The engine `ProcessGroupGloo`: PyTorch's calls on what the plug-in does."""
+"""Groups whose bytes an engine moves: PyTorch's calls on what the plug-ins do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rushlight.distributed._process_group import (
     _timeout_of,
 )
 
-__all__ = ["ProcessGroupGloo"]
+__all__ = ["ProcessGroupGloo", "ProcessGroupMPI"]
 
 _types: Any = _C._load_distributed()
 
@@ -36,7 +36,9 @@ def _shown(name, inputs=0):
                 return method(self, *args, **kwargs)
             read = list(_tensors(args[inputs])) if inputs < len(args) else []
             sparse = "sparse_" if any(t.is_sparse for t in read) else ""
-            ended = profiler.note_work(f"gloo:{sparse}{name}", [list(t.shape) for t in read])
+            ended = profiler.note_work(
+                f"{self._name_of_engine}:{sparse}{name}", [list(t.shape) for t in read]
+            )
             work = method(self, *args, **kwargs)
             if work._handle is not None and ended is not None:
                 work._handle.then(ended)
@@ -47,55 +49,23 @@ def _shown(name, inputs=0):
     return decorate
 
 
-class _GlooOptions(ProcessGroup.Options):
-    def __init__(self):
-        super().__init__("gloo")
-        self._devices = []
-        self._threads = 2
+class _EngineGroup(ProcessGroup):
+    """Processes that a plug-in connects, for tensors in host memory."""
 
+    _name_of_engine = ""
 
-class ProcessGroupGloo(ProcessGroup):
-    """Processes that are connected by Gloo, for tensors in host memory."""
-
-    _Options = Options = _GlooOptions
-
-    def __init__(self, store, rank, size, timeout=default_pg_timeout):
-        super().__init__(store, rank, size)
-        interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
-        hostname = ""
-        if isinstance(timeout, ProcessGroup.Options):
-            options, timeout = timeout, timeout._timeout
-            for device in getattr(options, "_devices", [])[:1]:
-                interface, hostname = device
+    def _connect(self, store, timeout, interface="", hostname=""):
         if not isinstance(timeout, timedelta):
             timeout = timedelta(seconds=timeout)
         self._timeout = timeout
-        if not _kinds.is_gloo_available():
-            raise RuntimeError(
-                f"Distributed package doesn't have Gloo built in: {_kinds._GLOO_IS_MISSING}"
-            )
-        if not interface and not hostname:
-            hostname = _types._local_address(store)
-        self._engine = _types._make_backend("gloo", store, rank, size, timeout, interface, hostname)
+        self._engine = _types._make_backend(
+            self._name_of_engine, store, self._rank, self._size, timeout, interface, hostname
+        )
         self._backends = {"cpu": self}
 
-    @staticmethod
-    def create_device(interface="", hostname="", **_):
-        """The interface or the address that connections use."""
-        return (interface, hostname)
-
-    create_default_device = create_device
-
-    @property
-    def options(self):
-        """The settings it was made with."""
-        options = _GlooOptions()
-        options._timeout = self._timeout
-        return options
-
     def getBackendName(self):
-        """`gloo`."""
-        return "gloo"
+        """The engine's name."""
+        return self._name_of_engine
 
     def _set_default_timeout(self, timeout):
         self._timeout = timeout
@@ -120,7 +90,7 @@ class ProcessGroupGloo(ProcessGroup):
         return self
 
     def _wrong(self, what, why):
-        raise RuntimeError(f"ProcessGroupGloo::{what}: {why}")
+        raise RuntimeError(f"{type(self).__name__}::{what}: {why}")
 
     def _check(self, what, tensors, root=None):
         if not tensors:
@@ -470,3 +440,60 @@ class ProcessGroupGloo(ProcessGroup):
         """A message from any rank."""
         self._check_peer(tensors, tag)
         return Work(self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors)
+
+
+class _GlooOptions(ProcessGroup.Options):
+    def __init__(self):
+        super().__init__("gloo")
+        self._devices = []
+        self._threads = 2
+
+
+class ProcessGroupGloo(_EngineGroup):
+    """Processes that are connected by Gloo, for tensors in host memory."""
+
+    _name_of_engine = "gloo"
+    _Options = Options = _GlooOptions
+
+    def __init__(self, store, rank, size, timeout=default_pg_timeout):
+        super().__init__(store, rank, size)
+        interface = os.environ.get("GLOO_SOCKET_IFNAME", "").split(",")[0]
+        hostname = ""
+        if isinstance(timeout, ProcessGroup.Options):
+            options, timeout = timeout, timeout._timeout
+            for device in getattr(options, "_devices", [])[:1]:
+                interface, hostname = device
+        if not _kinds.is_gloo_available():
+            raise RuntimeError(
+                f"Distributed package doesn't have Gloo built in: {_kinds._GLOO_IS_MISSING}"
+            )
+        if not interface and not hostname:
+            hostname = _types._local_address(store)
+        self._connect(store, timeout, interface, hostname)
+
+    @staticmethod
+    def create_device(interface="", hostname="", **_):
+        """The interface or the address that connections use."""
+        return (interface, hostname)
+
+    create_default_device = create_device
+
+    @property
+    def options(self):
+        """The settings it was made with."""
+        options = _GlooOptions()
+        options._timeout = self._timeout
+        return options
+
+
+class ProcessGroupMPI(_EngineGroup):
+    """Processes that one mpirun started, connected by its MPI, for tensors in host memory."""
+
+    _name_of_engine = "mpi"
+
+    def __init__(self, store, rank, size, timeout=default_pg_timeout):
+        super().__init__(store, rank, size)
+        if isinstance(timeout, ProcessGroup.Options):
+            timeout = timeout._timeout
+        _kinds.mpi_place()
+        self._connect(store, timeout)
