@@ -1,5 +1,5 @@
 # librushlight_distributed_NAME.so: the engines of `distributed`, plug-ins that librushlight loads when a process group
-# asks for one. "mpi" finds its library at run time, so that it is always built. "gloo" is built where Gloo is installed
+# asks for one. "mpi" and "nccl" find their libraries at run time, so that they are always built. "gloo" is built where Gloo is installed
 # (Debian, Ubuntu: libgloo-dev, which `./dev setup` brings); a package without it says what to install.
 
 function(rl_add_engine name)
@@ -14,6 +14,7 @@ function(rl_add_engine name)
 endfunction()
 
 rl_add_engine(mpi ${CMAKE_DL_LIBS})
+rl_add_engine(nccl ${CMAKE_DL_LIBS})
 
 set(RUSHLIGHT_GLOO AUTO CACHE STRING "The engine gloo of distributed: AUTO (where Gloo is found), ON or OFF")
 if(RUSHLIGHT_GLOO)

@@ -219,20 +219,16 @@ ROWS = (
     # processes
     Row("distributed.is_available", "", FIXED, "it is there; `is_gloo_available` may be False"),
     Row(
-        "distributed._world.is_nccl_available distributed._world.is_ucc_available "
-        "distributed._world.is_xccl_available",
+        "distributed._world.is_ucc_available distributed._world.is_xccl_available",
         "",
         FIXED,
-        "Gloo and MPI are the engines",
+        "Gloo, MPI and NCCL are the engines",
     ),
     Row(
-        "distributed._objects.broadcast_object_list distributed._objects.send_object_list "
-        "distributed._objects.recv_object_list distributed._engines._EngineGroup.* "
-        "distributed._world.init_process_group distributed._world.new_group "
-        "distributed._world.split_group",
-        "device use_batch device_id _",
+        "distributed._engines.ProcessGroupGloo.create_device distributed._world.split_group",
+        "_",
         NO_EFFECT,
-        "processes exchange tensors in host memory",
+        "settings of engines that these have no use for",
     ),
     Row(
         "distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook "

@@ -63,6 +63,8 @@ RL_API const Backend& backend_of(DeviceType type);
 RL_API void add_backend(DeviceType type, const Backend& backend);
 // The kind of device beside the CPU that this installation has, or kCPU.
 RL_API DeviceType accelerator_type();
+// The CPU's kernels, for a device whose memory the host reads and writes as its own.
+RL_API const KernelTable* cpu_kernels();
 // The one that is loaded, or null.
 RL_API const Backend* loaded_backend(DeviceType type) noexcept;
 

@@ -1,5 +1,6 @@
 // The CPU's column of the kernel table: one for each instruction set. Which of them runs is chosen
 // when the library is loaded.
+#include "core/backend.h"
 #include "cpu/isa_level.h"
 #include "generated/kernels.h"
 
@@ -26,6 +27,8 @@ RL_CPU_TABLE(v4)
 static const KernelTable* cpu_table() { return &RL_ISA_TABLE(kernel_table); }
 
 }  // namespace cpu
+
+const KernelTable* cpu_kernels() { return cpu::cpu_table(); }
 
 const KernelTable* kernel_tables[num_device_types] = {cpu::cpu_table(), nullptr, nullptr};
 

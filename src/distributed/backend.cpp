@@ -15,6 +15,8 @@ Message::~Message() = default;
 Channel::~Channel() = default;
 Launcher::~Launcher() = default;
 
+WorkPtr Backend::end_group(Milliseconds /*timeout*/) { return nullptr; }
+
 void Work::wait(std::optional<Milliseconds> timeout) {
   {
     std::unique_lock<std::mutex> lock(mutex_);

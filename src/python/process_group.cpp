@@ -12,33 +12,41 @@ using namespace rushlight::distributed;  // NOLINT
 
 namespace {
 
-Tensor tensor_of(nb::handle o) {
+Tensor tensor_of(const Backend& b, nb::handle o) {
   if (!is_tensor(o.ptr())) {
     raise(PyExc_TypeError, str("expected Tensor but got ", type_name(o.ptr())));
   }
   const Tensor& t = unwrap(o.ptr());
-  RL_CHECK(t.is_cpu(), "No backend type associated with device type ", t.device());
+  RL_CHECK(t.device().type() == b.device_type(), "No backend type associated with device type ",
+           t.device());
   (void)t.impl()->data();  // says so where it has no memory
   return t;
 }
-Tensors tensors_of(const nb::sequence& list) {
+Tensors tensors_of(const Backend& b, const nb::sequence& list) {
   Tensors out;
   for (const nb::handle o : list) {
-    out.push_back(tensor_of(o));
+    out.push_back(tensor_of(b, o));
   }
   return out;
+}
+
+// An engine may wait, to connect processes.
+template <class F>
+WorkPtr unlocked(const F& f) {
+  const nb::gil_scoped_release free;
+  return f();
 }
 
 void check_count(const Tensors& list, const Backend& b, const char* what) {
   RL_CHECK_VALUE(static_cast<int>(list.size()) == b.size(), what, ": expected ", b.size(),
                  " tensors, one for each rank, but got ", list.size());
 }
-void check_like(const Tensors& list, const Tensor& t, const char* what) {
+void check_like(const Backend& b, const Tensors& list, const Tensor& t, const char* what) {
   for (const Tensor& other : list) {
     RL_CHECK_VALUE(other.dtype() == t.dtype(), what, ": invalid tensor type: ", other.dtype(),
                    " beside ", t.dtype());
-    RL_CHECK_VALUE(other.numel() == t.numel(), what, ": invalid tensor size: ", other.sizes(),
-                   " beside ", t.sizes());
+    RL_CHECK_VALUE(b.takes_uneven() || other.numel() == t.numel(), what,
+                   ": invalid tensor size: ", other.sizes(), " beside ", t.sizes());
   }
 }
 
@@ -120,55 +128,68 @@ void init_process_group(nb::module_& m) {
       .def("give_up", &Backend::give_up, nb::arg("rank"), nb::call_guard<nb::gil_scoped_release>())
       .def("size", &Backend::size)
       .def("name", &Backend::name)
+      .def(
+          "connect",
+          [](Backend& b, int device, Milliseconds timeout) {
+            b.connect(Device(b.device_type(), static_cast<int8_t>(device)), timeout);
+          },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("takes_uneven", &Backend::takes_uneven)
+      .def("can_group", &Backend::can_group)
+      .def("begin_group", &Backend::begin_group)
+      .def("end_group", &Backend::end_group, nb::call_guard<nb::gil_scoped_release>())
       .def("broadcast",
            [](Backend& b, const nb::sequence& tensors, int root, Milliseconds timeout) {
-             return b.broadcast(tensors_of(tensors), root, timeout);
+             const Tensors list = tensors_of(b, tensors);
+             return unlocked([&] { return b.broadcast(list, root, timeout); });
            })
       .def("all_reduce",
            [](Backend& b, const nb::sequence& tensors, int kind, double factor,
               Milliseconds timeout) {
-             return b.all_reduce(tensors_of(tensors), reduction(kind, factor), timeout);
+             const Tensors list = tensors_of(b, tensors);
+             return unlocked([&] { return b.all_reduce(list, reduction(kind, factor), timeout); });
            })
       .def("reduce",
            [](Backend& b, nb::handle tensor, int root, int kind, double factor,
               Milliseconds timeout) {
-             return b.reduce(tensor_of(tensor), root, reduction(kind, factor), timeout);
+             const Tensor t = tensor_of(b, tensor);
+             return unlocked([&] { return b.reduce(t, root, reduction(kind, factor), timeout); });
            })
       .def("all_gather",
            [](Backend& b, const nb::sequence& outputs, nb::handle input, Milliseconds timeout) {
-             const Tensors out = tensors_of(outputs);
-             const Tensor in = tensor_of(input);
+             const Tensors out = tensors_of(b, outputs);
+             const Tensor in = tensor_of(b, input);
              check_count(out, b, "all_gather");
-             check_like(out, in, "all_gather");
-             return b.all_gather(out, in, timeout);
+             check_like(b, out, in, "all_gather");
+             return unlocked([&] { return b.all_gather(out, in, timeout); });
            })
       .def("gather",
            [](Backend& b, const nb::sequence& outputs, nb::handle input, int root,
               Milliseconds timeout) {
-             const Tensors out = tensors_of(outputs);
-             const Tensor in = tensor_of(input);
+             const Tensors out = tensors_of(b, outputs);
+             const Tensor in = tensor_of(b, input);
              if (b.rank() == root) {
                check_count(out, b, "gather");
-               check_like(out, in, "gather");
+               check_like(b, out, in, "gather");
              }
-             return b.gather(out, in, root, timeout);
+             return unlocked([&] { return b.gather(out, in, root, timeout); });
            })
       .def("scatter",
            [](Backend& b, nb::handle output, const nb::sequence& inputs, int root,
               Milliseconds timeout) {
-             const Tensor out = tensor_of(output);
-             const Tensors in = tensors_of(inputs);
+             const Tensor out = tensor_of(b, output);
+             const Tensors in = tensors_of(b, inputs);
              if (b.rank() == root) {
                check_count(in, b, "scatter");
-               check_like(in, out, "scatter");
+               check_like(b, in, out, "scatter");
              }
-             return b.scatter(out, in, root, timeout);
+             return unlocked([&] { return b.scatter(out, in, root, timeout); });
            })
       .def("reduce_scatter",
            [](Backend& b, nb::handle output, const nb::sequence& inputs, int kind, double factor,
               Milliseconds timeout) {
-             const Tensor out = tensor_of(output);
-             const Tensors in = tensors_of(inputs);
+             const Tensor out = tensor_of(b, output);
+             const Tensors in = tensors_of(b, inputs);
              check_count(in, b, "reduce_scatter");
              RL_CHECK_VALUE(in[static_cast<size_t>(b.rank())].numel() == out.numel(),
                             "reduce_scatter: invalid tensor size: ", out.sizes());
@@ -176,23 +197,28 @@ void init_process_group(nb::module_& m) {
                RL_CHECK_VALUE(t.dtype() == out.dtype(),
                               "reduce_scatter: invalid tensor type: ", t.dtype());
              }
-             return b.reduce_scatter(out, in, reduction(kind, factor), timeout);
+             return unlocked(
+                 [&] { return b.reduce_scatter(out, in, reduction(kind, factor), timeout); });
            })
       .def("all_to_all",
            [](Backend& b, const nb::sequence& outputs, const nb::sequence& inputs,
               Milliseconds timeout) {
-             const Tensors out = tensors_of(outputs);
-             const Tensors in = tensors_of(inputs);
+             const Tensors out = tensors_of(b, outputs);
+             const Tensors in = tensors_of(b, inputs);
              check_count(out, b, "all_to_all");
              check_count(in, b, "all_to_all");
-             return b.all_to_all(out, in, timeout);
+             return unlocked([&] { return b.all_to_all(out, in, timeout); });
            })
-      .def("barrier", [](Backend& b, Milliseconds timeout) { return b.barrier(timeout); })
-      .def("send", [](Backend& b, nb::handle tensor, int to, uint32_t tag,
-                      Milliseconds timeout) { return b.send(tensor_of(tensor), to, tag, timeout); })
+      .def("barrier", &Backend::barrier, nb::call_guard<nb::gil_scoped_release>())
+      .def("send",
+           [](Backend& b, nb::handle tensor, int to, uint32_t tag, Milliseconds timeout) {
+             const Tensor t = tensor_of(b, tensor);
+             return unlocked([&] { return b.send(t, to, tag, timeout); });
+           })
       .def("receive",
            [](Backend& b, nb::handle tensor, int from, uint32_t tag, Milliseconds timeout) {
-             return b.receive(tensor_of(tensor), from, tag, timeout);
+             const Tensor t = tensor_of(b, tensor);
+             return unlocked([&] { return b.receive(t, from, tag, timeout); });
            })
       .def("shutdown", &Backend::shutdown, nb::call_guard<nb::gil_scoped_release>())
       .def("abort", &Backend::abort, nb::call_guard<nb::gil_scoped_release>());
@@ -206,16 +232,18 @@ void init_process_group(nb::module_& m) {
     return *launcher;
   };
   m.def(
-      "_launcher_library",
-      [launcher_of](const std::string& name, const std::vector<std::string>& folders) {
-        return launcher_of(name).find(folders);
+      "_engine_library",
+      [](const std::string& name, const std::vector<std::string>& folders) -> std::string {
+        const auto find = load_plugin(name).find;
+        return find == nullptr ? "" : find(folders);
       },
-      "The library of an engine that starts processes itself; '' where there is none.");
+      "The library that an engine finds, in folders or where the system has it; '' where there is "
+      "none.");
   m.def(
       "_launcher_enter",
-      [launcher_of](const std::string& name, const std::vector<std::string>& folders) {
+      [launcher_of](const std::string& name) {
         const nb::gil_scoped_release free;
-        const Launcher::Place place = launcher_of(name).enter(folders);
+        const Launcher::Place place = launcher_of(name).enter();
         return std::vector<int>{place.rank, place.size};
       },
       "[Rank, number of processes] as an engine's launcher has them.");
@@ -229,9 +257,11 @@ void init_process_group(nb::module_& m) {
   m.def(
       "_make_backend",
       [](const std::string& name, std::shared_ptr<Store> store, int rank, int size,
-         Milliseconds timeout, const std::string& interface, const std::string& hostname) {
+         Milliseconds timeout, const std::string& interface, const std::string& hostname,
+         bool high_priority) {
         const nb::gil_scoped_release free;
-        BackendOptions options{store->clone(), rank, size, timeout, interface, hostname};
+        BackendOptions options{store->clone(), rank,     size,         timeout,
+                               interface,      hostname, high_priority};
         return load_plugin(name).make(options);
       },
       "The processes of a store, connected by an engine.");

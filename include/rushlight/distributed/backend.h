@@ -1,5 +1,5 @@
 // What an engine that moves bytes between processes is to the rest: asynchronous collectives on
-// dense tensors in host memory, which end, fail, or are given up.
+// dense tensors of one type of device, which end, fail, or are given up.
 //
 // Engines are plug-ins, loaded on demand (`load_plugin`). One that only passes messages implements
 // `Channel` and gets its collectives from `make_message_backend` (messages.cpp); one that brings
@@ -29,7 +29,8 @@ class RL_API Callback {
   virtual void call() = 0;
 };
 
-// Something under way. It ends once, well or with an error.
+// Something under way. It ends once, well or with an error. What is under way on a device is waited
+// for by the device's current stream, not by the host: `wait` without a timeout returns at once.
 class RL_API Work {
  public:
   Work() = default;
@@ -75,6 +76,17 @@ class RL_API Backend {
   int rank() const { return rank_; }
   int size() const { return size_; }
   virtual const char* name() const = 0;
+  // Where its tensors lie.
+  virtual DeviceType device_type() const { return kCPU; }
+  // Connects the processes for a device now, not with the first of its tensors.
+  virtual void connect([[maybe_unused]] Device device, [[maybe_unused]] Milliseconds timeout) {}
+  // Whether what is asked for between `begin_group` and `end_group`, by one thread, goes together
+  // as one work; what each of those gives by itself is null.
+  virtual bool can_group() const { return false; }
+  virtual void begin_group() {}
+  virtual WorkPtr end_group(Milliseconds timeout);
+  // Whether ranks may have inputs of different lengths in `all_gather` and `reduce_scatter`.
+  virtual bool takes_uneven() const { return false; }
   // The rank that another one has given up waiting for, as it said; -1 where it said nothing.
   virtual int lost_by([[maybe_unused]] int rank) const { return -1; }
   // Say to the others that this one gives up waiting for `rank`.
@@ -135,8 +147,9 @@ struct BackendOptions {
   int rank;
   int size;
   Milliseconds timeout;
-  std::string interface;  // a network interface, or empty
-  std::string hostname;   // an address of this machine, or empty: the loopback interface
+  std::string interface;       // a network interface, or empty
+  std::string hostname;        // an address of this machine, or empty: the loopback interface
+  bool high_priority = false;  // whether work on devices goes before other work
 };
 
 // What starts an engine's processes (mpirun), and so knows how many there are.
@@ -147,11 +160,8 @@ class RL_API Launcher {
     int size;
   };
   virtual ~Launcher();
-  // The library that the engine would use, looked for in `folders` and where the system has
-  // libraries; empty where there is none.
-  virtual std::string find(const std::vector<std::string>& folders) = 0;
   // This process's place among those that were started together.
-  virtual Place enter(const std::vector<std::string>& folders) = 0;
+  virtual Place enter() = 0;
   // What rank 0 says, to all, each of which calls it.
   virtual std::string tell(const std::string& text) = 0;
 };
@@ -160,6 +170,9 @@ class RL_API Launcher {
 struct Plugin {
   const char* interface_hash;  // of the headers that it was built with
   std::shared_ptr<Backend> (*make)(const BackendOptions& options);
+  // Of an engine that uses a library found at run time: where that lies, looked for in `folders`
+  // and where the system has libraries; empty where there is none. Is asked before all else.
+  std::string (*find)(const std::vector<std::string>& folders) = nullptr;
   Launcher* launcher = nullptr;  // where the engine has one
 };
 

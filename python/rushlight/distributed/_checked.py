@@ -59,7 +59,7 @@ class CheckedGroup(ProcessGroup):
         super().__init__(store, engine.rank(), engine.size())
         self._inner = engine
         self._timeout = engine._timeout
-        self._backends = {"cpu": self}
+        self._backends = dict.fromkeys(engine._backends, self)
         self._calls = 0
 
     def __getattr__(self, name):

@@ -94,9 +94,14 @@ def _check_complex(tensors, op, what):
         raise ValueError(f"{what} does not support {op} on complex tensors")
 
 
+def _note(work):
+    if _managers and work is not None and not getattr(work, "_is_part", False):
+        _managers[-1].append(work)
+
+
 def _finish(work, async_op):
     if _managers:
-        _managers[-1].append(work)
+        _note(work)
         return work if async_op else None
     if async_op:
         return work
@@ -172,8 +177,7 @@ def _send(tensor, dst, group, tag, group_dst):
 def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     """Send a tensor to a process, later."""
     work = _send(tensor, dst, group, tag, group_dst)
-    if _managers and work is not None:
-        _managers[-1].append(work)
+    _note(work)
     return work
 
 
@@ -187,8 +191,7 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     if src is None and group_src is None:
         return group.recv_anysource([_real(tensor)], tag)
     work = group.recv([_real(tensor)], _peer(group, src, group_src), tag)
-    if _managers:
-        _managers[-1].append(work)
+    _note(work)
     return work
 
 
@@ -225,8 +228,13 @@ def batch_isend_irecv(p2p_op_list):
     backend = p2p_op_list[0].group
     if any(op.group is not backend for op in p2p_op_list):
         raise ValueError("All ops need to use the same group.")
-    works = [op.op(op.tensor, op.peer, op.group, op.tag) for op in p2p_op_list]
-    return [work for work in works if work is not None]
+    device = p2p_op_list[0].tensor.device
+    with _coalescing_manager(backend, device, async_ops=True) as manager:
+        for op in p2p_op_list:
+            op.op(op.tensor, op.peer, op.group, op.tag)
+    if _managers:
+        _managers[-1].extend(manager.works)
+    return manager.works
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
@@ -430,6 +438,10 @@ def barrier(group=None, async_op=False, device_ids=None):
     return _finish(_group(group).barrier(opts=opts), async_op)
 
 
+# The engines that put calls together now.
+_grouping: set[Any] = set()
+
+
 class _CoalescingManager:
     """Waits for what was asked for within `_coalescing_manager`."""
 
@@ -447,13 +459,28 @@ class _CoalescingManager:
 
 @contextlib.contextmanager
 def _coalescing_manager(group=None, device=None, async_ops=False):
-    """Let collectives go together; they have ended after it, or after its `wait`."""
-    _ = group or _get_default_group()
+    """Let collectives go together; they have ended after it, or after its `wait`.
+
+    `device`: where the tensors lie, where the group has several engines.
+    """
+    group = group or _get_default_group()
+    kind = None if device is None else rushlight.device(device).type
+    engines = {
+        engine
+        for of, engine in group._backends.items()
+        if kind in (None, of) and getattr(engine, "supports_coalescing", False)
+    } - _grouping
     manager = _CoalescingManager()
     _managers.append(manager.works)
+    _grouping.update(engines)
+    for engine in engines:
+        engine._start_coalescing()
     try:
         yield manager
     finally:
         _managers.pop()
+        _grouping.difference_update(engines)
+        for engine in engines:
+            manager.append(engine._end_coalescing())
     if not async_ops:
         manager.wait()

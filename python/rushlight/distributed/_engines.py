@@ -19,8 +19,9 @@ from rushlight.distributed._process_group import (
     _tensors,
     _timeout_of,
 )
+from rushlight.futures import Future
 
-__all__ = ["ProcessGroupGloo", "ProcessGroupMPI"]
+__all__ = ["ProcessGroupGloo", "ProcessGroupMPI", "ProcessGroupNCCL"]
 
 _types: Any = _C._load_distributed()
 
@@ -50,22 +51,44 @@ def _shown(name, inputs=0):
 
 
 class _EngineGroup(ProcessGroup):
-    """Processes that a plug-in connects, for tensors in host memory."""
+    """Processes that a plug-in connects, for tensors of one type of device."""
 
     _name_of_engine = ""
+    _device = "cpu"
+    _work = Work
 
-    def _connect(self, store, timeout, interface="", hostname=""):
+    def _connect(self, store, timeout, interface="", hostname="", high_priority=False):
         if not isinstance(timeout, timedelta):
             timeout = timedelta(seconds=timeout)
         self._timeout = timeout
         self._engine = _types._make_backend(
-            self._name_of_engine, store, self._rank, self._size, timeout, interface, hostname
+            self._name_of_engine,
+            store,
+            self._rank,
+            self._size,
+            timeout,
+            interface,
+            hostname,
+            high_priority,
         )
-        self._backends = {"cpu": self}
+        self._backends = {self._device: self}
 
     def getBackendName(self):
         """The engine's name."""
         return self._name_of_engine
+
+    @property
+    def supports_coalescing(self) -> bool:
+        """Whether what is asked for between `_start_coalescing` and `_end_coalescing` is one."""
+        return self._engine.can_group()
+
+    def _start_coalescing(self):
+        self._engine.begin_group()
+
+    def _end_coalescing(self):
+        """The work of all; None where one of the calls failed."""
+        handle = self._engine.end_group(self._timeout)
+        return None if handle is None else self._work(handle, [])
 
     def _set_default_timeout(self, timeout):
         self._timeout = timeout
@@ -92,7 +115,7 @@ class _EngineGroup(ProcessGroup):
     def _wrong(self, what, why):
         raise RuntimeError(f"{type(self).__name__}::{what}: {why}")
 
-    def _check(self, what, tensors, root=None):
+    def _check(self, what, tensors, root=None, of_one_shape=True):
         if not tensors:
             self._wrong(what, "requires non-empty tensor list")
         first = tensors[0]
@@ -101,9 +124,9 @@ class _EngineGroup(ProcessGroup):
                 self._wrong(what, f"unsupported layout {t.layout}")
             if t.dtype != first.dtype:
                 self._wrong(what, f"invalid tensor type: {t.dtype} beside {first.dtype}")
-            if t.shape != first.shape:
+            if t.shape != first.shape and of_one_shape:
                 self._wrong(what, f"invalid tensor size: {t.shape} beside {first.shape}")
-            if t.device.type != "cpu":
+            if t.device.type != self._device:
                 raise RuntimeError(f"No backend type associated with device type {t.device.type}")
         if root is not None and not 0 <= root < self._size:
             self._wrong(what, f"invalid root rank: {root}")
@@ -131,7 +154,7 @@ class _EngineGroup(ProcessGroup):
             handle.wait()
             for t in tensors:
                 t.detach().copy_(tensors[from_tensor].detach())
-        return Work(handle, tensors)
+        return self._work(handle, tensors)
 
     def _reduce_own(self, tensors, op):
         """What becomes of several tensors of one process, in the first of them."""
@@ -169,7 +192,7 @@ class _EngineGroup(ProcessGroup):
             handle.wait()
             for t in tensors[1:]:
                 t.detach().copy_(tensors[0].detach())
-        return Work(handle, tensors)
+        return self._work(handle, tensors)
 
     @_shown("all_reduce")
     def allreduce_coalesced(self, tensors, opts=None):
@@ -185,7 +208,7 @@ class _EngineGroup(ProcessGroup):
         op = opts.reduceOp if opts else ReduceOp.SUM
         self._sequence += 1
         time = _timeout_of(opts, self._timeout)
-        return Work(
+        return self._work(
             self._engine.all_reduce([t.detach() for t in tensors], *self._op(op), time), tensors
         )
 
@@ -201,7 +224,9 @@ class _EngineGroup(ProcessGroup):
             self._wrong("reduce", f"invalid root tensor: {opts.rootTensor}")
         self._check("reduce", tensors, to)
         time = _timeout_of(opts, self._timeout)
-        return Work(self._engine.reduce(tensors[0].detach(), to, *self._op(op), time), tensors)
+        return self._work(
+            self._engine.reduce(tensors[0].detach(), to, *self._op(op), time), tensors
+        )
 
     @_shown("all_gather", 1)
     def allgather(self, outputs, inputs, opts=None, timeout=None):
@@ -218,11 +243,12 @@ class _EngineGroup(ProcessGroup):
             self._wrong(
                 "allgather", "invalid output tensor list at index 0: one tensor of each rank"
             )
-        self._check("allgather", [inputs[0], *outputs[0]])
+        uneven = self._engine.takes_uneven()
+        self._check("allgather", [inputs[0], *outputs[0]], of_one_shape=not uneven)
         time = timeout or _timeout_of(opts, self._timeout)
         out = [t.detach() for t in outputs[0]]
         handle = self._engine.all_gather(out, inputs[0].detach(), time)
-        return Work(handle, list(outputs[0]))
+        return self._work(handle, list(outputs[0]))
 
     def _allgather_several(self, outputs, inputs, opts):
         for i, part in enumerate(outputs):
@@ -259,7 +285,7 @@ class _EngineGroup(ProcessGroup):
         for j, own in enumerate(inputs):
             out = [part[j].detach() for part in outputs]
             handle = self._engine.all_gather(out, own.detach(), time)
-        return Work(handle, [list(part) for part in outputs])
+        return self._work(handle, [list(part) for part in outputs])
 
     @_shown("all_gather", 1)
     def _allgather_base(self, output, input, opts=None):
@@ -277,14 +303,16 @@ class _EngineGroup(ProcessGroup):
         parts = list(flat.reshape(-1).chunk(self._size)) if flat.numel() else [flat] * self._size
         handle = self._engine.all_gather(parts, input.detach().reshape(-1), time)
         if not output.is_contiguous():
+            if handle is None:
+                self._wrong("_allgather_base", "the output must be contiguous in a group of calls")
             handle.wait()
             output.detach().copy_(flat)
-        return Work(handle, [output])
+        return self._work(handle, [output])
 
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         """`_allgather_base` of several tensors."""
         works = [self._allgather_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)]
-        return Work(works[-1]._handle, list(outputs))
+        return self._work(works[-1]._handle, list(outputs))
 
     @_shown("gather", 1)
     def gather(self, outputs, inputs, opts=None, root=None, timeout=None):
@@ -309,7 +337,7 @@ class _EngineGroup(ProcessGroup):
         self._check("gather", [inputs[0], *out])
         time = timeout or _timeout_of(opts, self._timeout)
         handle = self._engine.gather([t.detach() for t in out], inputs[0].detach(), to, time)
-        return Work(handle, out)
+        return self._work(handle, out)
 
     @_shown("scatter", 1)
     def scatter(self, outputs, inputs, opts=None, root=None, timeout=None):
@@ -336,7 +364,7 @@ class _EngineGroup(ProcessGroup):
         handle = self._engine.scatter(
             outputs[0].detach(), [t.detach() for t in parts], source, time
         )
-        return Work(handle, list(outputs))
+        return self._work(handle, list(outputs))
 
     @_shown("reduce_scatter", 1)
     def reduce_scatter(self, outputs, inputs, opts=None, op=None):
@@ -353,7 +381,7 @@ class _EngineGroup(ProcessGroup):
             handle = self._engine.reduce_scatter(
                 output.detach(), [t.detach() for t in parts], *self._op(op), time
             )
-        return Work(handle, list(outputs))
+        return self._work(handle, list(outputs))
 
     def _reduce_scatter_base(self, output, input, opts=None):
         """`output` becomes this rank's part of the reduction of all inputs."""
@@ -367,13 +395,13 @@ class _EngineGroup(ProcessGroup):
         flat = input.detach().reshape(-1)
         parts = list(flat.chunk(self._size)) if flat.numel() else [flat] * self._size
         work = self.reduce_scatter([output], [parts], opts)
-        return Work(work._handle, [output], flat)
+        return self._work(work._handle, [output], flat)
 
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
         """`_reduce_scatter_base` of several tensors."""
         pairs = zip(outputs, inputs, strict=True)
         works = [self._reduce_scatter_base(o, i, opts) for o, i in pairs]
-        return Work(works[-1]._handle, list(outputs))
+        return self._work(works[-1]._handle, list(outputs))
 
     @_shown("all_to_all", 1)
     def alltoall(self, outputs, inputs, opts=None):
@@ -385,7 +413,7 @@ class _EngineGroup(ProcessGroup):
         handle = self._engine.all_to_all(
             [t.detach() for t in outputs], [t.detach() for t in inputs], time
         )
-        return Work(handle, list(outputs))
+        return self._work(handle, list(outputs))
 
     def alltoall_base(self, output, input, output_sizes, input_sizes, opts=None):
         """`alltoall` of rows of two tensors."""
@@ -410,12 +438,12 @@ class _EngineGroup(ProcessGroup):
         work = self.alltoall(
             rows(output, output_sizes, "output"), rows(input, input_sizes, "input"), opts
         )
-        return Work(work._handle, [output])
+        return self._work(work._handle, [output])
 
     def barrier(self, opts=None):
         """Ends once all ranks have called it."""
         self._sequence += 1
-        return Work(self._engine.barrier(_timeout_of(opts, self._timeout)), [])
+        return self._work(self._engine.barrier(_timeout_of(opts, self._timeout)), [])
 
     def _check_peer(self, tensors, tag):
         if len(tensors) != 1:
@@ -427,19 +455,23 @@ class _EngineGroup(ProcessGroup):
     def send(self, tensors, dst, tag=0):
         """A message to a rank."""
         self._check_peer(tensors, tag)
-        return Work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
+        return self._work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
 
     @_shown("recv")
     def recv(self, tensors, src, tag=0):
         """A message from a rank."""
         self._check_peer(tensors, tag)
-        return Work(self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors)
+        return self._work(
+            self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors
+        )
 
     @_shown("recvAnySource")
     def recv_anysource(self, tensors, tag=0):
         """A message from any rank."""
         self._check_peer(tensors, tag)
-        return Work(self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors)
+        return self._work(
+            self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors
+        )
 
 
 class _GlooOptions(ProcessGroup.Options):
@@ -497,3 +529,97 @@ class ProcessGroupMPI(_EngineGroup):
             timeout = timeout._timeout
         _kinds.mpi_place()
         self._connect(store, timeout)
+
+
+class _NCCLOptions(ProcessGroup.Options):
+    def __init__(self, is_high_priority_stream=False):
+        super().__init__("nccl")
+        self.is_high_priority_stream = is_high_priority_stream
+
+
+class _QueuedWork(Work):
+    """Something queued on a device's stream."""
+
+    @property
+    def _is_part(self):
+        return self._handle is None
+
+    def get_future(self):
+        """A future of the tensors, whose callbacks queue their work where this was asked for."""
+        if self._future is None:
+            self._future = _StreamFuture(rushlight.cuda.current_stream())
+            self._fill(self._future)
+        return self._future
+
+
+class _StreamFuture(Future):
+    """A future whose callbacks run with the stream that was current when it was made."""
+
+    def __init__(self, stream):
+        super().__init__()
+        self._stream = stream
+
+    def then(self, callback):
+        """A future of what `callback` makes of this one."""
+
+        def on_stream(future):
+            with rushlight.cuda.stream(self._stream):
+                return callback(future)
+
+        return super().then(on_stream)
+
+
+class ProcessGroupNCCL(_EngineGroup):
+    """Processes that are connected by NCCL, for tensors on GPUs.
+
+    What is asked for is queued on a stream of its own. `wait` lets the current stream wait for it,
+    not the host (but with TORCH_NCCL_BLOCKING_WAIT=1, or a timeout). The processes are connected
+    with the first tensor of a device.
+    """
+
+    _name_of_engine = "nccl"
+    _device = "cuda"
+    _work = _QueuedWork
+    Options = _NCCLOptions
+
+    def __init__(self, store, rank, size, timeout=default_pg_timeout, options=None):
+        super().__init__(store, rank, size)
+        if isinstance(timeout, ProcessGroup.Options):
+            options, timeout = timeout, timeout._timeout
+        if not _kinds.is_nccl_available():
+            raise RuntimeError(
+                "Distributed package doesn't have NCCL built in: libnccl.so.2 was not found "
+                "(pip install nvidia-nccl-cu13; or set RUSHLIGHT_NCCL_LIBRARY)"
+            )
+        if rushlight.cuda.device_count() == 0:
+            raise ValueError("ProcessGroupNCCL is only supported with GPUs, no GPUs found!")
+        if not _types._local_address(store):  # all are on this machine
+            os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
+        self.bound_device_id: rushlight.device | None = None
+        self._connect(
+            store, timeout, high_priority=bool(options and options.is_high_priority_stream)
+        )
+
+    @property
+    def options(self):
+        """The settings it was made with."""
+        options = _NCCLOptions()
+        options._timeout = self._timeout
+        return options
+
+    def eager_connect_single_device(self, device=None):
+        """Connect the processes for a device now."""
+        index = rushlight.device(device or self._device).index
+        here = rushlight.cuda.current_device() if index is None else index
+        self._engine.connect(here, self._timeout)
+
+    def barrier(self, opts=None):
+        """Ends once all ranks have called it; the host waits, too."""
+        numbers = getattr(opts, "device_ids", None) or []
+        device = rushlight.device("cuda", numbers[0]) if numbers else self.bound_device_id
+        with rushlight.cuda.device(device):
+            return super().barrier(opts)
+
+    def recv_anysource(self, tensors, tag=0):
+        """Refused: NCCL receives from a rank that is named."""
+        raise RuntimeError("ProcessGroupNCCL does not support recvAnysource")

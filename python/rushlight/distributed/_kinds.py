@@ -31,6 +31,7 @@ __all__ = [
     "get_debug_level",
     "is_gloo_available",
     "is_mpi_available",
+    "is_nccl_available",
     "set_debug_level",
     "set_debug_level_from_env",
 ]
@@ -226,16 +227,32 @@ def _mpi_folders() -> list[str]:
     return [os.path.join(sys.prefix, "lib")]
 
 
+def _nccl_folders() -> list[str]:
+    # Where pip puts the library of nvidia-nccl-cu13.
+    return [os.path.join(folder, "nvidia", "nccl", "lib") for folder in sys.path]
+
+
+def _finds_library(engine: str, folders: list[str]) -> bool:
+    types = _C._load_distributed()
+    return bool(types._plugin_path(engine) and types._engine_library(engine, folders))
+
+
 @functools.cache
 def is_mpi_available() -> bool:
     """Whether processes can communicate through MPI: a library of Open MPI or MPICH is there."""
-    types = _C._load_distributed()
-    return bool(types._plugin_path("mpi") and types._launcher_library("mpi", _mpi_folders()))
+    return _finds_library("mpi", _mpi_folders())
+
+
+@functools.cache
+def is_nccl_available() -> bool:
+    """Whether processes can communicate through NCCL: its library is there."""
+    return _finds_library("nccl", _nccl_folders())
 
 
 def mpi_place() -> tuple[int, int]:
     """(Rank, number of processes) as mpirun started them; initialises MPI."""
-    rank, size = _C._load_distributed()._launcher_enter("mpi", _mpi_folders())
+    is_mpi_available()  # looks for the library
+    rank, size = _C._load_distributed()._launcher_enter("mpi")
     return rank, size
 
 

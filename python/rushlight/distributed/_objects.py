@@ -26,17 +26,23 @@ __all__ = [
 ]
 
 
+def _place(group, device=None):
+    """Where objects of a group become tensors."""
+    return rushlight.device(group._note_device if device is None else device)
+
+
 def _object_to_tensor(obj, device=None, group=None):
     """(The bytes of an object, how many they are)."""
+    place = device if device is not None or group is None else _place(group)
     stream = io.BytesIO()
     pickle.Pickler(stream).dump(obj)
     data = rushlight.frombuffer(bytearray(stream.getvalue()), dtype=rushlight.uint8)
-    return data, rushlight.tensor([data.numel()])
+    return data.to(place or "cpu"), rushlight.tensor([data.numel()], device=place)
 
 
 def _tensor_to_object(tensor, tensor_size, group=None):
     """The object of some bytes; run by pickle, so only from processes that are trusted."""
-    return pickle.loads(tensor.numpy().tobytes()[: int(tensor_size)])
+    return pickle.loads(tensor.cpu().numpy().tobytes()[: int(tensor_size)])
 
 
 def all_gather_object(object_list, obj, group=None) -> None:
@@ -44,13 +50,14 @@ def all_gather_object(object_list, obj, group=None) -> None:
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_object")
     group = _group(group)
-    data, size = _object_to_tensor(obj)
-    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64)
+    place = _place(group)
+    data, size = _object_to_tensor(obj, place)
+    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64, device=place)
     _collectives.all_gather_into_tensor(sizes, size, group)
     most = int(sizes.max())
-    padded = rushlight.zeros(most, dtype=rushlight.uint8)
+    padded = data.new_zeros(most)
     padded[: data.numel()] = data
-    parts = list(rushlight.empty(group.size(), most, dtype=rushlight.uint8).unbind())
+    parts = list(data.new_empty(group.size(), most).unbind())
     _collectives.all_gather(parts, padded, group)
     for i, (part, length) in enumerate(zip(parts, sizes.tolist(), strict=True)):
         object_list[i] = _tensor_to_object(part, length)
@@ -70,15 +77,16 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
         raise ValueError(
             "Argument ``object_gather_list`` must NOT be specified on non-destination ranks."
         )
-    data, size = _object_to_tensor(obj)
-    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64)
+    place = _place(group)
+    data, size = _object_to_tensor(obj, place)
+    sizes = rushlight.zeros(group.size(), dtype=rushlight.int64, device=place)
     _collectives.all_gather_into_tensor(sizes, size, group)
     most = int(sizes.max())
-    padded = rushlight.zeros(most, dtype=rushlight.uint8)
+    padded = data.new_zeros(most)
     padded[: data.numel()] = data
     parts = None
     if here:
-        parts = list(rushlight.empty(group.size(), most, dtype=rushlight.uint8).unbind())
+        parts = list(data.new_empty(group.size(), most).unbind())
     _collectives.gather(padded, parts, group=group, group_dst=to)
     if here and object_gather_list is not None:
         for i, (part, length) in enumerate(zip(parts or (), sizes.tolist(), strict=True)):
@@ -86,8 +94,8 @@ def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=
     return None
 
 
-def _pack(object_list):
-    pairs = [_object_to_tensor(obj) for obj in object_list]
+def _pack(object_list, place):
+    pairs = [_object_to_tensor(obj, place) for obj in object_list]
     sizes = rushlight.cat([size for _, size in pairs])
     return sizes, rushlight.cat([data for data, _ in pairs])
 
@@ -106,13 +114,14 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
         return _warn_not_in_group("broadcast_object_list")
     source = _collectives._peer(group, src, group_src, 0)
     here = group.rank() == source
+    place = _place(group, device)
     if here:
-        sizes, data = _pack(object_list)
+        sizes, data = _pack(object_list, place)
     else:
-        sizes = rushlight.empty(len(object_list), dtype=rushlight.int64)
+        sizes = rushlight.empty(len(object_list), dtype=rushlight.int64, device=place)
     _collectives.broadcast(sizes, group=group, group_src=source)
     if not here:
-        data = rushlight.empty(int(sizes.sum()), dtype=rushlight.uint8)
+        data = rushlight.empty(int(sizes.sum()), dtype=rushlight.uint8, device=place)
     _collectives.broadcast(data, group=group, group_src=source)
     if not here:
         _unpack(object_list, sizes, data)
@@ -136,16 +145,17 @@ def scatter_object_list(
         )
     source = _collectives._peer(group, src, group_src, 0)
     here = group.rank() == source
-    most = rushlight.zeros(1, dtype=rushlight.int64)
-    length = rushlight.zeros(1, dtype=rushlight.int64)
+    place = _place(group)
+    most = rushlight.zeros(1, dtype=rushlight.int64, device=place)
+    length = rushlight.zeros(1, dtype=rushlight.int64, device=place)
     pairs: list[Any] = []
     if here:
         if scatter_object_input_list is None:
             raise ValueError("source rank must provide non-None scatter_object_input_list")
-        pairs = [_object_to_tensor(obj) for obj in scatter_object_input_list]
+        pairs = [_object_to_tensor(obj, place) for obj in scatter_object_input_list]
         most = rushlight.cat([size for _, size in pairs]).max().reshape(1)
     _collectives.broadcast(most, group=group, group_src=source)
-    data = rushlight.empty(int(most), dtype=rushlight.uint8)
+    data = rushlight.empty(int(most), dtype=rushlight.uint8, device=place)
     padded = [rushlight.nn.functional.pad(part, (0, int(most) - len(part))) for part, _ in pairs]
     _collectives.scatter(data, padded if here else None, group=group, group_src=source)
     sizes = [size for _, size in pairs] if here else None
@@ -154,15 +164,26 @@ def scatter_object_list(
     return None
 
 
+def _pass_on(way, message, other, group, group_other, use_batch):
+    """A message sent, or received, alone or as a batch of one; the rank of the other process."""
+    if use_batch:
+        op = _collectives.P2POp(way, message, other, group, group_peer=group_other)
+        for work in _collectives.batch_isend_irecv([op]):
+            work.wait()
+        return op.peer
+    if way is _collectives.irecv:
+        return _collectives.recv(message, other, group, group_src=group_other)
+    return _collectives.send(message, other, group, group_dst=group_other)
+
+
 def send_object_list(
     object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False
 ):
     """Send a list of objects to a process. Objects go by pickle."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("send_object_list")
-    sizes, data = _pack(object_list)
-    _collectives.send(sizes, dst, group, group_dst=group_dst)
-    _collectives.send(data, dst, group, group_dst=group_dst)
+    for message in _pack(object_list, _place(_group(group), device)):
+        _pass_on(_collectives.isend, message, dst, group, group_dst, use_batch)
     return None
 
 
@@ -173,10 +194,12 @@ def recv_object_list(
     if _rank_not_in_group(group):
         _warn_not_in_group("recv_object_list")
         return -1
-    sizes = rushlight.empty(len(object_list), dtype=rushlight.int64)
-    sender = _collectives.recv(sizes, src, group, group_src=group_src)
-    data = rushlight.empty(int(sizes.sum()), dtype=rushlight.uint8)
-    _collectives.recv(data, sender, group)
+    place = _place(_group(group), device)
+    way = _collectives.irecv
+    sizes = rushlight.empty(len(object_list), dtype=rushlight.int64, device=place)
+    sender = _pass_on(way, sizes, src, group, group_src, use_batch)
+    data = rushlight.empty(int(sizes.sum()), dtype=rushlight.uint8, device=place)
+    _pass_on(way, data, sender, group, None, use_batch)
     _unpack(object_list, sizes, data)
     return sender
 

@@ -19,6 +19,8 @@ _types: Any = _C._load_distributed()
 class Work:
     """Something under way between processes; it ends well, or with an error."""
 
+    _is_part = False  # of a group of calls, whose work is waited for
+
     def __init__(self, handle=None, outputs=None, keep=None):
         self._handle = handle
         self._outputs = outputs
@@ -64,28 +66,31 @@ class Work:
     def get_future(self) -> Future:
         """A future of the tensors."""
         if self._future is None:
-            future: Future[Any] = Future()
-            self._future = future
-
-            def ended():
-                error = self.exception()
-                if error is not None:
-                    future.set_exception(error)
-                else:
-                    future.set_result(self._outputs)
-
-            if self._handle is None:
-                ended()
-            else:
-                self._handle.then(ended)
+            self._future = Future()
+            self._fill(self._future)
         return self._future
+
+    def _fill(self, future):
+        """Let a future have the tensors when it has ended."""
+
+        def ended():
+            error = self.exception()
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(self._outputs)
+
+        if self._handle is None:
+            ended()
+        else:
+            self._handle.then(ended)
 
     def get_future_result(self):
         """The same as `get_future`."""
         return self.get_future()
 
     def block_current_stream(self):
-        """Wait until it has ended: there is one stream."""
+        """Let the current stream wait, where it is under way on a device; or wait."""
         self.wait()
 
     def abort(self):
@@ -202,6 +207,12 @@ class ProcessGroup(_Calls):
         if kind not in self._backends:
             raise RuntimeError(f"No backend type associated with device type {kind}")
         return self._backends[kind]
+
+    @property
+    def _note_device(self):
+        """Where tensors lie that processes tell each other of themselves."""
+        kind = next(iter(self._backends), "cpu")
+        return rushlight.device("cpu" if "cpu" in self._backends else kind)
 
     @property
     def _device_types(self):

@@ -155,7 +155,7 @@ class Reducer:
         """Order the buckets as the gradients became ready; rank 0's order counts."""
         if self.rebuilt or self.find_unused or len(self.order) != len(self.parameters):
             return False
-        order = rushlight.tensor(self.order)
+        order = rushlight.tensor(self.order, device=self.pg._note_device)
         self.pg.broadcast([order], root=0).wait()
         kept = [p.grad for p in self.parameters] if self.as_view else None
         self._make_buckets(order.tolist())
@@ -313,7 +313,7 @@ class Reducer:
         mine = [
             0 if i in self.unused or i in self.never else 1 for i in range(len(self.parameters))
         ]
-        bits = rushlight.tensor(mine, dtype=rushlight.int32)
+        bits = rushlight.tensor(mine, dtype=rushlight.int32, device=self.pg._note_device)
         self.pg.allreduce([bits]).wait()
         return bits.tolist()
 
@@ -359,7 +359,8 @@ class Reducer:
             work = self._reduce(bucket, i + 1 == len(self.buckets))
             work.wait()
         if self.find_unused or (self.static and self.never):
-            bits = rushlight.zeros(len(self.parameters), dtype=rushlight.int32)
+            like = {"dtype": rushlight.int32, "device": self.pg._note_device}
+            bits = rushlight.zeros(len(self.parameters), **like)
             self.pg.allreduce([bits]).wait()
         self.iterations += 1
 

@@ -21,8 +21,8 @@ def all_reduce(pg, tensors, op, timeout: timedelta):
         raise ValueError("a sparse tensor with dimensions left over")
     indices, values = own.indices(), own.values()
     size = pg.size()
-    counts = rushlight.zeros(size, dtype=rushlight.int64)
-    count = rushlight.tensor([indices.shape[1]])
+    counts = rushlight.zeros(size, dtype=rushlight.int64, device=own.device)
+    count = rushlight.tensor([indices.shape[1]], device=own.device)
     pg._engine.all_gather(list(counts.chunk(size)), count, timeout).wait()
     most = int(counts.max())
 

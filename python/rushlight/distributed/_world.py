@@ -18,7 +18,7 @@ import rushlight
 from rushlight import _C
 from rushlight.distributed import _kinds
 from rushlight.distributed._checked import CheckedGroup
-from rushlight.distributed._engines import ProcessGroupGloo, ProcessGroupMPI
+from rushlight.distributed._engines import ProcessGroupGloo, ProcessGroupMPI, ProcessGroupNCCL
 from rushlight.distributed._kinds import Backend, BackendConfig, default_pg_timeout
 from rushlight.distributed._process_group import ProcessGroup
 from rushlight.distributed.rendezvous import rendezvous
@@ -40,7 +40,6 @@ __all__ = [
     "init_process_group",
     "is_backend_available",
     "is_initialized",
-    "is_nccl_available",
     "is_torchelastic_launched",
     "is_ucc_available",
     "is_xccl_available",
@@ -97,11 +96,6 @@ def is_initialized() -> bool:
     return _state.default_pg is not None
 
 
-def is_nccl_available() -> bool:
-    """Whether processes can communicate through NCCL: not yet."""
-    return False
-
-
 def is_ucc_available() -> bool:
     """Whether processes can communicate through UCC: no."""
     return False
@@ -118,6 +112,7 @@ def is_backend_available(backend: str) -> bool:
     return (
         (name == Backend.GLOO and _kinds.is_gloo_available())
         or (name == Backend.MPI and _kinds.is_mpi_available())
+        or (name == Backend.NCCL and _kinds.is_nccl_available())
         or name.upper() in Backend._plugins
     )
 
@@ -273,6 +268,8 @@ def _make_engine(name, store, rank, size, timeout, options, ranks):
         return ProcessGroupGloo(store, rank, size, timeout=timeout)
     if name == Backend.MPI:
         return ProcessGroupMPI(store, rank, size, timeout=timeout)
+    if name == Backend.NCCL:
+        return ProcessGroupNCCL(store, rank, size, timeout=timeout, options=options)
     raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
 
 
@@ -291,7 +288,7 @@ def _keeper_named():
 
 
 @_keeper_named()
-def _make_group(ranks, rank, backend, store, name, timeout, options, description):
+def _make_group(ranks, rank, backend, store, name, timeout, options, description, device_id=None):
     """The group, in the registry."""
     size = len(ranks)
     config = BackendConfig(backend)
@@ -317,7 +314,10 @@ def _make_group(ranks, rank, backend, store, name, timeout, options, description
             key = re.search(r"keys: \S*?(\d+)$", str(error))
             missing = _absent(prefix, rank, ranks) if key is None else [ranks[int(key[1])]]
             raise _types.DistBackendError(f"{error}{_did_not_come(missing)}") from error
-        if engine == Backend.GLOO and _kinds.get_debug_level() == _kinds.DebugLevel.DETAIL:
+        if (
+            engine in (Backend.GLOO, Backend.NCCL)
+            and _kinds.get_debug_level() == _kinds.DebugLevel.DETAIL
+        ):
             made = CheckedGroup(made, place)
         engines[engine] = made
     if not engines:
@@ -330,6 +330,10 @@ def _make_group(ranks, rank, backend, store, name, timeout, options, description
         for device, engine in wanted.items():
             if engine in engines:
                 pg._register_backend(device, None, engines[engine])
+    for engine in engines.values():
+        if device_id is not None and isinstance(engine, ProcessGroupNCCL):
+            engine.bound_device_id = rushlight.device(device_id)
+            engine.eager_connect_single_device(device_id)
     pg._store = prefix
     pg._name = name
     pg._timeout = timeout
@@ -417,6 +421,7 @@ def init_process_group(
     """Make the group of all processes: every process calls it once.
 
     They find each other by `init_method` (env://, tcp://host:port, file:///path) or by a `store`.
+    With a `device_id` the engine nccl connects the processes for that device at once.
     """
     if _state.default_pg is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -452,7 +457,15 @@ def init_process_group(
     _state.group_count = 1
     _state.init_method = init_method
     _state.default_pg = _make_group(
-        list(range(world_size)), rank, backend, store, name, timeout, pg_options, "default_pg"
+        list(range(world_size)),
+        rank,
+        backend,
+        store,
+        name,
+        timeout,
+        pg_options,
+        "default_pg",
+        device_id,
     )
 
 
@@ -576,6 +589,7 @@ def new_group(
         timeout,
         pg_options,
         group_desc,
+        device_id,
     )
 
 

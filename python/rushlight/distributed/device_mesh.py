@@ -34,7 +34,7 @@ class DeviceMesh:
         if isinstance(mesh, rushlight.Tensor) and mesh.device.type != "cpu":
             raise ValueError(f"`mesh` must be a CPU tensor, got {mesh}")
         self.device_type = device_type
-        self.mesh = rushlight.as_tensor(mesh, dtype=rushlight.int64).detach().clone()
+        self.mesh = rushlight.as_tensor(mesh, dtype=rushlight.int64, device="cpu").detach().clone()
         self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
         self._root: DeviceMesh | None = None
         self._groups: list[Any] | None = None
@@ -343,7 +343,7 @@ class DeviceMesh:
                 raise ValueError("Expects at least one ProcessGroup to be passed")
             if mesh is None:
                 raise ValueError("Must pass mesh if passing multiple ProcessGroups")
-            grid = rushlight.as_tensor(mesh, dtype=rushlight.int64)
+            grid = rushlight.as_tensor(mesh, dtype=rushlight.int64, device="cpu")
             if grid.ndim != len(groups):
                 raise ValueError(
                     "Expects mesh with ndim equal to number of ProcessGroups but got mesh "
@@ -352,7 +352,9 @@ class DeviceMesh:
         else:
             groups = [group]
             ranks = _world.get_process_group_ranks(group)
-            grid = rushlight.as_tensor(ranks if mesh is None else mesh, dtype=rushlight.int64)
+            grid = rushlight.as_tensor(
+                ranks if mesh is None else mesh, dtype=rushlight.int64, device="cpu"
+            )
             if grid.tolist() != ranks:
                 raise ValueError(
                     f"Invalid mesh {grid.tolist()} for ProcessGroup with ranks {ranks}"
@@ -437,7 +439,7 @@ def init_device_mesh(
             "'torch.device' object, it's recommended to pass in 'device.type'. "
             "Device type with GPU index is not supported."
         )
-    mesh = rushlight.arange(math.prod(mesh_shape)).reshape(tuple(mesh_shape))
+    mesh = rushlight.arange(math.prod(mesh_shape), device="cpu").reshape(tuple(mesh_shape))
     return DeviceMesh(
         device_type,
         mesh,

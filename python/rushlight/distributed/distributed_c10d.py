@@ -81,7 +81,6 @@ DistBackendError = _types.DistBackendError
 for _kind in (Store, FileStore, HashStore, PrefixStore, TCPStore):
     _kind.__module__ = __name__
 
-ProcessGroupNCCL = _refused.kind("ProcessGroupNCCL", __name__)
 reduce_op = _kinds.ReduceOp
 _Work = _process_group.Work
 _ProcessGroupWrapper = CheckedGroup

@@ -60,8 +60,9 @@ def _sync_module_states(
 
 def _verify_param_shape_across_processes(process_group, tensors, logger=None):
     """RuntimeError where the processes' parameters differ in number or shape."""
-    own = rushlight.tensor([len(tensors)])
-    counts = rushlight.zeros(process_group.size(), dtype=rushlight.int64)
+    like = {"dtype": rushlight.int64, "device": process_group._note_device}
+    own = rushlight.tensor([len(tensors)], **like)
+    counts = rushlight.zeros(process_group.size(), **like)
     process_group._allgather_base(counts, own).wait()
     for rank, count in enumerate(counts.tolist()):
         if count != len(tensors):
@@ -74,11 +75,11 @@ def _verify_param_shape_across_processes(process_group, tensors, logger=None):
         return
     # Rank 0's shapes: dimensions and sizes of one after the other, as many as this process has.
     shapes = [n for t in tensors for n in (t.dim(), *t.shape)]
-    lengths = rushlight.zeros(process_group.size(), dtype=rushlight.int64)
-    process_group._allgather_base(lengths, rushlight.tensor([len(shapes)])).wait()
+    lengths = rushlight.zeros(process_group.size(), **like)
+    process_group._allgather_base(lengths, rushlight.tensor([len(shapes)], **like)).wait()
     most = int(lengths.max())
-    mine = rushlight.tensor(shapes + [-1] * (most - len(shapes)))
-    every = rushlight.empty(process_group.size() * most, dtype=rushlight.int64)
+    mine = rushlight.tensor(shapes + [-1] * (most - len(shapes)), **like)
+    every = rushlight.empty(process_group.size() * most, **like)
     process_group._allgather_base(every, mine).wait()
     for rank, other in enumerate(every.reshape(-1, most).tolist()):
         at = 0

@@ -194,7 +194,7 @@ std::shared_ptr<Backend> make(const BackendOptions& options) {
   }
 }
 
-const Plugin plugin = {interface_hash, make, nullptr};
+const Plugin plugin = {interface_hash, make};
 
 }  // namespace
 

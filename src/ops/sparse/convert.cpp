@@ -70,7 +70,7 @@ Tensor coo_of_compressed(const Tensor& t) {
   const int64_t total = across.size(0);
   std::vector<Tensor> rows;
   int64_t before = total;
-  const Tensor order = rushlight::arange(Scalar(total));
+  const Tensor order = count_up(total, across);
   for (int64_t d = 0; d < batch; d++) {
     before /= std::max<int64_t>(t.size(d), 1);
     before = std::max<int64_t>(before, 1);
@@ -86,11 +86,9 @@ Tensor coo_of_compressed(const Tensor& t) {
     const int64_t bh = values.size(1);
     const int64_t bw = values.size(2);
     const DimVector grid{total, bh, bw};
-    row = (row.view({-1, 1, 1}) * bh + rushlight::arange(Scalar(bh)).view({1, -1, 1}))
-              .expand(grid)
-              .reshape({-1});
-    column =
-        (column.view({-1, 1, 1}) * bw + rushlight::arange(Scalar(bw))).expand(grid).reshape({-1});
+    row =
+        (row.view({-1, 1, 1}) * bh + count_up(bh, row).view({1, -1, 1})).expand(grid).reshape({-1});
+    column = (column.view({-1, 1, 1}) * bw + count_up(bw, column)).expand(grid).reshape({-1});
     for (Tensor& r : rows) {
       r = r.view({-1, 1, 1}).expand(grid).reshape({-1});
     }
@@ -254,7 +252,7 @@ Tensor masked_like(const Tensor& dense, const Tensor& mask) {
     entries *= d < old.dim() - inner ? sizes[at] : 1;
     sizes[at] = d < old.dim() - inner ? sizes[at] : 1;
   }
-  const Tensor places = rushlight::arange(Scalar(entries)).view(sizes).expand(old.sizes());
+  const Tensor places = count_up(entries, old).view(sizes).expand(old.sizes());
   const Tensor coo = as_coo(with_values(mask, places.contiguous()));
   Tensor order = values_of(coo);
   while (order.dim() > 1) {

@@ -213,8 +213,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
     const Tensor counts = rushlight::searchsorted(sorted, wanted, false, true) - begin;
     const Tensor result = rushlight::repeat_interleave(counts);  // place in `wanted`
     const Tensor first = (counts.cumsum(0) - counts).index_select(0, result);
-    const Tensor place =
-        rushlight::arange(Scalar(result.size(0))) - first + begin.index_select(0, result);
+    const Tensor place = count_up(result.size(0), result) - first + begin.index_select(0, result);
     return chosen(coo, d, order.index_select(0, place), result, sizes);
   });
 }

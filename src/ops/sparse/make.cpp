@@ -69,10 +69,10 @@ Tensor values_at(const Tensor& grad, const Tensor& pattern) {
   }
   if (!is_coo(pattern)) {
     const Tensor dense = as_dense(grad);
-    const Tensor at =
-        as_coo(with_raw_values(pattern, rushlight::arange(Scalar(parts(pattern).values().numel()))
-                                                .view(parts(pattern).values().sizes()) +
-                                            1));
+    const Tensor at = as_coo(with_raw_values(
+        pattern,
+        count_up(parts(pattern).values().numel(), dense).view(parts(pattern).values().sizes()) +
+            1));
     const Tensor found = gathered(dense, parts(at).first()).reshape({-1});
     const Tensor places = (parts(at).values() - 1).reshape({-1});
     return rushlight::zeros({parts(pattern).values().numel()}, found.options())

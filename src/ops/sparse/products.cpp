@@ -11,9 +11,19 @@ namespace sparse {
 
 namespace {
 
+Tensor rows_of_entries(const Tensor& starts, int64_t entries) {
+  return rushlight::searchsorted(starts.to(kInt64).slice(0, 1).contiguous(),
+                                 count_up(entries, starts), false, /*right=*/true);
+}
+
 Tensor raw_csr_mm(const Tensor& starts, const Tensor& columns, const Tensor& values,
                   const Tensor& dense) {
   const int64_t rows = starts.size(0) - 1;
+  if (!values.is_cpu()) {
+    const Tensor parts = values.unsqueeze(1) * dense.index_select(0, columns);
+    return rushlight::zeros({rows, dense.size(1)}, parts.options())
+        .index_add(0, rows_of_entries(starts, values.size(0)), parts);
+  }
   const Tensor from = contiguous_raw(starts.to(kInt64));
   const Tensor at = contiguous_raw(columns.to(kInt64));
   const Tensor factors = contiguous_raw(values);
@@ -22,11 +32,6 @@ Tensor raw_csr_mm(const Tensor& starts, const Tensor& columns, const Tensor& val
   const Tensor out = make_empty({rows, width}, values.dtype(), values.device());
   cpu::csr_kernels().multiply(out, from, at, factors, matrix);
   return out;
-}
-
-Tensor rows_of_entries(const Tensor& starts, int64_t entries) {
-  return rushlight::searchsorted(starts.to(kInt64).slice(0, 1).contiguous(),
-                                 rushlight::arange(Scalar(entries)), false, /*right=*/true);
 }
 
 struct CsrMm : autograd::Function<CsrMm> {
@@ -95,7 +100,7 @@ Tensor sparse_times_sparse(const Tensor& a, const Tensor& b) {
   const Tensor counts = starts.index_select(0, met + 1) - begin;
   const Tensor from = rushlight::repeat_interleave(counts);
   const Tensor first = (counts.cumsum(0) - counts).index_select(0, from);
-  const Tensor at = rushlight::arange(Scalar(from.size(0))) - first + begin.index_select(0, from);
+  const Tensor at = count_up(from.size(0), from) - first + begin.index_select(0, from);
   const Tensor products = values_of(x).index_select(0, from) * values_of(y).index_select(0, at);
   const Tensor indices = rushlight::stack(
       {ix.select(0, 0).index_select(0, from), iy.select(0, 1).index_select(0, at)});
@@ -136,9 +141,9 @@ Tensor bmm(const Tensor& self, const Tensor& mat2) {
   for (int64_t i = 0; i < self.size(0); i++) {
     products.push_back(rushlight::mm(self.select(0, i), mat2.select(0, i)));
   }
-  return products.empty()
-             ? rushlight::zeros({0, self.size(1), mat2.size(2)}, TensorOptions(self.dtype()))
-             : rushlight::stack(products);
+  return products.empty() ? rushlight::zeros({0, self.size(1), mat2.size(2)},
+                                             TensorOptions(self.dtype()).device(self.device()))
+                          : rushlight::stack(products);
 }
 Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
              const Scalar& alpha) {
@@ -292,9 +297,10 @@ Tensor _log_softmax_of_sparse(const Tensor& self, int64_t dim, std::optional<Sca
 }
 Tensor smm(const Tensor& self, const Tensor& mat2) {
   return composite::sspaddmm(
-      rushlight::sparse::make_coo(rushlight::empty({2, 0}, TensorOptions(kInt64)),
-                                  rushlight::empty({0}, TensorOptions(self.dtype())),
-                                  {self.size(0), mat2.size(1)}, true),
+      rushlight::sparse::make_coo(
+          rushlight::empty({2, 0}, TensorOptions(kInt64).device(self.device())),
+          rushlight::empty({0}, TensorOptions(self.dtype()).device(self.device())),
+          {self.size(0), mat2.size(1)}, true),
       self, mat2, 0, 1);
 }
 // The rows of the product that have an entry of mat1, as one dense dimension.
@@ -317,7 +323,7 @@ Tensor sspaddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, cons
   const int64_t width = values.size(1);
   const Tensor row =
       sparse::parts(rows).first().select(0, 0).unsqueeze(1).expand({values.size(0), width});
-  const Tensor column = rushlight::arange(Scalar(width)).expand({values.size(0), width});
+  const Tensor column = sparse::count_up(width, values).expand({values.size(0), width});
   const Tensor product =
       sparse::make_coo(rushlight::stack({row.reshape({-1}), column.reshape({-1})}),
                        values.reshape({-1}), {mat1.size(0), width}, true);

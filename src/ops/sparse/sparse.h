@@ -45,6 +45,10 @@ struct Unique {
 };
 Unique unique_columns(const Tensor& indices, IntArrayRef sizes);
 // The compressed dimension's index of each entry: (batch…, entries).
+// 0 to n - 1, where another tensor lies.
+inline Tensor count_up(int64_t n, const Tensor& beside) {
+  return rushlight::arange(Scalar(n), TensorOptions(kInt64).device(beside.device()));
+}
 Tensor expanded_starts(const Tensor& starts, int64_t entries);
 Tensor row_starts(const Tensor& rows, int64_t n);
 // csr_mm: rows given by their starts, columns, values, times a dense matrix; recorded.

@@ -15,6 +15,11 @@ __all__ = ["Join", "JoinHook", "Joinable"]
 _JoinConfig = namedtuple("_JoinConfig", "enable throw_on_early_termination is_first_joinable")
 
 
+def _note(group, number):
+    """What a process tells the others."""
+    return rushlight.full((1,), int(number), dtype=rushlight.int32, device=group._note_device)
+
+
 class JoinHook:
     """What a process does once it has joined."""
 
@@ -118,12 +123,12 @@ class Join:
             joinable._join_config = _JoinConfig(False, False, False)
 
     def _count(self, own):
-        count = rushlight.full((1,), own, dtype=rushlight.int32)
+        count = _note(self._group, own)
         self._group.allreduce([count]).wait()
         return int(count)
 
     def _tell_all(self, stop):
-        flag = rushlight.full((1,), stop, dtype=rushlight.int32)
+        flag = _note(self._group, stop)
         self._group.allreduce([flag], op=ReduceOp.MAX).wait()
         return int(flag)
 
@@ -138,10 +143,10 @@ class Join:
         if not config.is_first_joinable or not config.enable:
             return None
         group = joinable.join_process_group
-        ones = rushlight.ones(1, dtype=rushlight.int32)
+        ones = _note(group, 1)
         work = group.allreduce([ones])
         if config.throw_on_early_termination and int(_Notice(work, ones).active) != group.size():
-            flag = rushlight.zeros(1, dtype=rushlight.int32)
+            flag = _note(group, 0)
             group.allreduce([flag], op=ReduceOp.MAX).wait()
             if int(flag):
                 raise RuntimeError(

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rushlight import nn
+from rushlight import cuda, nn
 from rushlight.autograd import Variable
 from rushlight.distributed import _world
 from rushlight.distributed._contract import _State, contract
@@ -392,7 +392,8 @@ def _mesh_for(mesh) -> DeviceMesh:
     if mesh is None:
         if not _world.is_initialized():
             _world.init_process_group()
-        return init_device_mesh("cpu", (_world.get_world_size(),))
+        kind = "cuda" if cuda.is_available() else "cpu"
+        return init_device_mesh(kind, (_world.get_world_size(),))
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     if mesh.ndim == 2 and mesh.mesh_dim_names is None:

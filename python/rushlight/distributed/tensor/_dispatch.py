@@ -241,7 +241,7 @@ def _absent(func, args, kwargs):
     def wrapped(r):
         mesh = model._spec.mesh
         meta = TensorMeta(r.shape, r.stride(), r.dtype)
-        local = rushlight.empty(0, dtype=r.dtype)
+        local = model._local_tensor.new_empty(0, dtype=r.dtype)
         return DTensor(local, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, meta))
 
     return _mapped(results, wrapped)

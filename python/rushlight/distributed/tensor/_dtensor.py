@@ -188,6 +188,7 @@ class DTensor(Tensor):
         placed = normalize_placements(placements, mesh, local_tensor.ndim, replicated(mesh))
         if (shape is None) != (stride is None):
             raise RuntimeError("Please pass both shape and stride at the same time.")
+        local_tensor = on_mesh(local_tensor, mesh)
         meta = whole_meta(local_tensor, mesh, placed)
         if shape is not None and stride is not None:
             meta = TensorMeta(rushlight.Size(shape), tuple(stride), local_tensor.dtype)
@@ -293,12 +294,18 @@ def _rebuilt(local, mesh, placements, shape, stride, requires_grad, is_parameter
     return made.requires_grad_(requires_grad)
 
 
+def on_mesh(t, mesh):
+    """A tensor where those of a mesh lie."""
+    return t if t.is_meta or t.device.type == mesh.device_type else t.to(mesh.device_type)
+
+
 def _check_alike(local, mesh, placements):
     """Refuses pieces that cannot be of one tensor, on all processes alike."""
-    mine = rushlight.tensor([local.ndim, *local.shape], dtype=rushlight.int64)
+    like = {"dtype": rushlight.int64, "device": mesh.device_type}
+    mine = rushlight.tensor([local.ndim, *local.shape], **like)
     for i, placement in enumerate(placements):
         group = mesh.get_group(i)
-        dims = rushlight.tensor([local.ndim])
+        dims = rushlight.tensor([local.ndim], **like)
         all_dims = [rushlight.empty_like(dims) for _ in range(mesh.size(i))]
         _collectives.all_gather(all_dims, dims, group)
         shapes = [mine]
@@ -353,7 +360,7 @@ def distribute_tensor(
     if any(p.is_partial() for p in placed):
         raise RuntimeError("distribute_tensor: values of a whole tensor are not yet to be reduced")
     coordinate = mesh.get_coordinate()
-    local = tensor.detach()
+    local = on_mesh(tensor.detach(), mesh)
     meta = TensorMeta(tensor.shape, contiguous_strides(tensor.shape), tensor.dtype)
     if coordinate is None:
         local = local.new_empty(0)
@@ -445,7 +452,8 @@ def _made(name, fill, size, dtype, device_mesh, placements, requires_grad, layou
     shape, _ = local_shape_and_offset(size, mesh, placed)
     if mesh.get_coordinate() is None:
         shape = (0,)
-    with _random.drawing(mesh, placed) if name in ("rand", "randn") else _random.nothing():
+    draws = _random.drawing(mesh, placed) if name in ("rand", "randn") else _random.nothing()
+    with draws, rushlight.device(mesh.device_type):
         local = fill(shape, dtype)
     meta = TensorMeta(rushlight.Size(size), contiguous_strides(size), local.dtype)
     return DTensor(local, DTensorSpec(mesh, placed, meta), requires_grad=requires_grad)

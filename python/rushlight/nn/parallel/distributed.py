@@ -320,15 +320,19 @@ class DistributedDataParallel(Module, Joinable):
         """Its group."""
         return self.process_group
 
+    def _note(self, number):
+        device = self.process_group._note_device
+        return rushlight.tensor([number], dtype=rushlight.int32, device=device)
+
     def _say_whether_backward_syncs(self, syncs):
-        said = rushlight.tensor([1 if syncs else 0], dtype=rushlight.int32)
+        said = self._note(1 if syncs else 0)
         self.process_group.allreduce([said]).wait()
         return int(said) != 0
 
     def _common_rank(self, candidate):
         """The highest rank that says it is one."""
         number = self.process_group.rank() if candidate else -1
-        best = rushlight.tensor([number], dtype=rushlight.int32)
+        best = self._note(number)
         self.process_group.allreduce([best], op=dist.ReduceOp.MAX).wait()
         if int(best) == -1:
             raise ValueError(
