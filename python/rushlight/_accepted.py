@@ -306,8 +306,10 @@ ROWS = (
         _PROTOCOL,
     ),
     Row(
-        "distributed.checkpoint.filesystem.*FileSystemWriter.__init__",
-        "thread_count per_thread_copy_ahead cache_staged_state_dict",
+        "distributed.checkpoint.filesystem.*FileSystemWriter.__init__ "
+        "distributed.checkpoint.hf_storage.*",
+        "thread_count per_thread_copy_ahead cache_staged_state_dict thread_count_consolidation "
+        "num_threads args kwargs",
         NO_EFFECT,
         "a process writes one file after the other, from copies made anew",
     ),

@@ -58,6 +58,27 @@ def test_one_reads_what_the_other_writes(writer, reader, tmp_path):
         assert same(state, sample(writer, 3))
 
 
+@pytest.mark.parametrize("writer, reader", [(torch, rushlight), (rushlight, torch)])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_safetensors(writer, reader, pieces, tmp_path):
+    pytest.importorskip("safetensors")
+
+    def example(m, value):
+        return {"w": m.arange(6.0).reshape(2, 3) * value, "b": m.ones(4, dtype=m.bfloat16) * value}
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        to = modules(writer).HuggingFaceStorageWriter(
+            str(tmp_path), {"w": 1, "b": 2}, save_distributed=pieces, enable_consolidation=pieces
+        )
+        modules(writer).save(example(writer, 2), storage_writer=to)
+        for folder in [tmp_path] + [tmp_path / "sharded"] * pieces:
+            state = example(reader, 5)
+            kept = modules(reader).HuggingFaceStorageReader(str(folder))
+            modules(reader).load(state, storage_reader=kept)
+            assert same(state, example(writer, 2))
+
+
 def spread(rank, folder):
     """Two processes of PyTorch save rows of a distributed tensor."""
     from torch.distributed.tensor import Shard, distribute_tensor

@@ -39,6 +39,53 @@ def files(folder):
     return sorted(os.listdir(folder))
 
 
+def safe(rank, folder):
+    """Pieces of processes as safetensors, made into whole tensors, and read in either form."""
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    whole = torch.arange(30.0).reshape(5, 6)
+
+    def state(value):
+        return {
+            "rows": dist.tensor.distribute_tensor(whole * value, mesh, [dist.tensor.Shard(0)]),
+            "columns": dist.tensor.distribute_tensor(whole * value, mesh, [dist.tensor.Shard(1)]),
+            "all": torch.ones(3).bfloat16() * value,
+        }
+
+    def check(path, **options):
+        got = state(0)
+        dcp.load(got, storage_reader=dcp.HuggingFaceStorageReader(path, **options))
+        assert torch.equal(got["rows"].full_tensor(), whole)
+        assert torch.equal(got["columns"].full_tensor(), whole)
+        assert torch.equal(got["all"], torch.ones(3).bfloat16())
+
+    pieces, both, every = (f"{folder}{name}" for name in ("pieces", "both", "every"))
+    dcp.save(state(1), storage_writer=dcp.HuggingFaceStorageWriter(pieces, save_distributed=True))
+    assert files(pieces) == [f"shard-0000{r}-model-00001-of-00001.safetensors" for r in (1, 2)]
+    check(pieces)
+    chosen = {"rows": 1, "columns": 2, "all": 2}
+    writer = dcp.HuggingFaceStorageWriter(both, chosen, 1, True, enable_consolidation=True)
+    dcp.save(state(1), storage_writer=writer)
+    dist.barrier()
+    check(both)
+    check(f"{both}/sharded")
+    names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    assert files(both) == [*names, "model.safetensors.index.json", "sharded"]
+    assert torch.equal(torch.safetensors.load_sharded(both)["columns"], whole)
+    dcp.hf_storage.consolidate_safetensors_files_on_every_rank(pieces, every, chosen)
+    dist.barrier()
+    check(every)
+    assert files(every) == [*names, "model.safetensors.index.json"]
+    missing = {"nothing": 1}
+    expect(
+        "has nothing",
+        ValueError,
+        dcp.hf_storage.consolidate_safetensors_files,
+        pieces,
+        every,
+        missing,
+    )
+
+
 def together(rank, folder):
     """Each process writes; what several have is written once; everybody reads."""
     size = dist.get_world_size()

@@ -325,6 +325,76 @@ def differentiable(rank):
         assert x.tolist() == [rank + 1.0] * 2
 
 
+def functional_gradients(rank):
+    """What functional collectives give, and the gradients, are those of one process with all."""
+    from rushlight.distributed import _functional_collectives as functional
+
+    size = dist.get_world_size()
+    world = dist.group.WORLD
+
+    def inputs():
+        g = torch.Generator().manual_seed(1)
+        return [
+            torch.randn(2 * size, 3 * size, generator=g, dtype=torch.float64).requires_grad_()
+            for _ in range(size)
+        ]
+
+    def of_all(make):  # (out of this process, of all inputs) as the definition has it
+        return lambda parts: [make(parts, r) for r in range(size)]
+
+    swapped = [(r + 1) % size for r in range(size)]
+    cases = {
+        "sum": (
+            lambda x: functional.all_reduce(x, "sum", world),
+            of_all(lambda parts, r: sum(parts)),
+        ),
+        "mean": (
+            lambda x: functional.all_reduce_coalesced(
+                [x], "avg", dist.init_device_mesh("cpu", (size,))
+            )[0],
+            of_all(lambda parts, r: sum(parts) / size),
+        ),
+        "gather": (
+            lambda x: functional.all_gather_tensor(x, 1, world.group_name),
+            of_all(lambda parts, r: torch.cat(parts, 1)),
+        ),
+        "gather rows": (
+            lambda x: functional.all_gather_single_coalesced([x], list(range(size)))[0],
+            of_all(lambda parts, r: torch.cat(parts)),
+        ),
+        "scatter": (
+            lambda x: functional.reduce_scatter_tensor(x, "avg", 1, world),
+            of_all(lambda parts, r: (sum(parts) / size).chunk(size, 1)[r]),
+        ),
+        "scatter rows": (
+            lambda x: functional.reduce_scatter_single_coalesced([x], "sum", [0], world)[0],
+            of_all(lambda parts, r: sum(parts).chunk(size)[r]),
+        ),
+        "swap": (
+            lambda x: functional.all_to_all_single_autograd(x, None, None, world),
+            of_all(lambda parts, r: torch.cat([p.chunk(size)[r] for p in parts])),
+        ),
+        "permute": (
+            lambda x: functional.permute_tensor(x, swapped, world),
+            of_all(lambda parts, r: parts[swapped.index(r)]),
+        ),
+    }
+    for name, (together, alone) in cases.items():
+        parts = inputs()
+        outs = alone(parts)
+        weights = [torch.randn_like(out) for out in outs]
+        dist.broadcast_object_list(weights, 0)
+        sum((w * out**2).sum() for w, out in zip(weights, outs, strict=True)).backward()
+        x = inputs()[rank]
+        out = functional.wait_tensor(together(x))
+        torch.testing.assert_close(out, outs[rank], msg=name)
+        (weights[rank] * out**2).sum().backward()
+        torch.testing.assert_close(x.grad, parts[rank].grad, msg=name)
+    best = functional.all_reduce(inputs()[rank], "max", world)
+    expect("only supports", RuntimeError, best.sum().backward)
+    expect("no process group", ValueError, functional.broadcast, x, 0, "nobody")
+
+
 def shown(rank):
     """Profilers show what goes on between processes."""
     with torch.autograd.profiler.profile(record_shapes=True) as profile:

@@ -1,5 +1,6 @@
 """Checkpoints of several processes."""
 
+import json
 import os
 import pickle
 import warnings
@@ -35,7 +36,7 @@ def quiet():
 
 
 @several
-@pytest.mark.parametrize("case", ["together", "rewrapped"])
+@pytest.mark.parametrize("case", ["together", "rewrapped", "safe"])
 def test_two_processes(case, tmp_path):
     run(getattr(workers, case), 2, tmp_path, str(tmp_path / "kept"))
 
@@ -45,6 +46,22 @@ def test_two_processes(case, tmp_path):
 def test_rows_go_to_another_number_of_processes(savers, loaders, tmp_path):
     run(workers.save_rows, savers, tmp_path, str(tmp_path / "kept"))
     run(workers.load_rows, loaders, tmp_path, str(tmp_path / "kept"))
+
+
+def test_safetensors_of_one_process(tmp_path):
+    state = {"w": torch.arange(6.0).reshape(2, 3), "b": torch.ones(4).half()}
+    writer = dcp.HuggingFaceStorageWriter(str(tmp_path), {"w": 1, "b": 2})
+    dcp.save(state, storage_writer=writer)
+    index = json.loads((tmp_path / writer.metadata_path).read_text())
+    assert index["metadata"] == {"total_size": 32}
+    assert index["weight_map"]["b"] == "model-00002-of-00002.safetensors"
+    got = {"w": torch.zeros(2, 3), "b": torch.zeros(4).half()}
+    dcp.load(got, storage_reader=dcp.HuggingFaceStorageReader(str(tmp_path)))
+    assert torch.equal(got["w"], state["w"]) and torch.equal(got["b"], state["b"])
+    with pytest.raises(dcp.CheckpointException, match="tensors alone"):
+        dcp.save({"n": 3}, storage_writer=dcp.HuggingFaceStorageWriter(str(tmp_path)))
+    with pytest.raises(dcp.CheckpointException, match="no safetensors"):
+        dcp.load(got, storage_reader=dcp.HuggingFaceStorageReader(str(tmp_path / "none")))
 
 
 def test_one_process(tmp_path):

@@ -22,6 +22,7 @@ pytestmark = [
         "thin",
         "normalised",
         "differentiable",
+        "functional_gradients",
         "shown",
         "sharded_states",
         "mixed",
