@@ -28,6 +28,11 @@ def _with_grad(tensor, requires_grad):
     return tensor.requires_grad_() if requires_grad is True else tensor
 
 
+def _storage_on(storage, device):
+    """A copy of a storage on a device: what a pickle of one that lay there calls."""
+    return storage.to(device=device)
+
+
 def _rebuild_tensor(storage, storage_offset, size, stride):
     item = _typed(storage)
     size, stride = _integers(size), _integers(stride)

@@ -304,8 +304,12 @@ PyObject* from_bytes(PyObject* cls, PyObject* bytes) {
 PyObject* reduce(PyObject* self, PyObject*) {
   return guarded([&] {
     const Storage& s = storage_of(self);
-    RL_CHECK(s->device().is_cpu(), "only storage in main memory can be pickled, not that on ",
-             s->device());
+    if (!s->device().is_cpu()) {  // it goes through main memory, and back to the same device
+      const Object memory = Object::check(PyObject_CallMethod(self, "cpu", nullptr));
+      static PyObject* back = nullptr;
+      return check(Py_BuildValue("O(Os)", imported(back, "rushlight._utils", "_storage_on"),
+                                 memory.get(), s->device().str().c_str()));
+    }
     const Object rebuild = Object::check(PyObject_GetAttrString(self, "_from_bytes"));
     const Object bytes = Object::check(PyBytes_FromStringAndSize(
         static_cast<const char*>(s->data()), static_cast<Py_ssize_t>(s->nbytes())));

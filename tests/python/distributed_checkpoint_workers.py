@@ -23,7 +23,7 @@ from rushlight.distributed.fsdp import StateDictType
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 
 from .distributed_fsdp_workers import BLOCKS, adam, network, same, steps
-from .distributed_workers import expect
+from .distributed_workers import device_type, expect
 
 
 def example(value=0):
@@ -41,7 +41,7 @@ def files(folder):
 
 def safe(rank, folder):
     """Pieces of processes as safetensors, made into whole tensors, and read in either form."""
-    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
+    mesh = dist.init_device_mesh(device_type(), (dist.get_world_size(),))
     whole = torch.arange(30.0).reshape(5, 6)
 
     def state(value):
@@ -70,7 +70,7 @@ def safe(rank, folder):
     check(f"{both}/sharded")
     names = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
     assert files(both) == [*names, "model.safetensors.index.json", "sharded"]
-    assert torch.equal(torch.safetensors.load_sharded(both)["columns"], whole)
+    assert torch.equal(torch.safetensors.load_sharded(both)["columns"], whole.cpu())
     dcp.hf_storage.consolidate_safetensors_files_on_every_rank(pieces, every, chosen)
     dist.barrier()
     check(every)

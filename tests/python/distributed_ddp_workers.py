@@ -13,7 +13,7 @@ from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, power
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 from rushlight.nn.parallel.distributed import _MixedPrecision
 
-from .distributed_workers import expect
+from .distributed_workers import device_type, expect
 
 
 def same_everywhere(tensors):
@@ -350,7 +350,7 @@ def functional_gradients(rank):
         ),
         "mean": (
             lambda x: functional.all_reduce_coalesced(
-                [x], "avg", dist.init_device_mesh("cpu", (size,))
+                [x], "avg", dist.init_device_mesh(device_type(), (size,))
             )[0],
             of_all(lambda parts, r: sum(parts) / size),
         ),
@@ -400,7 +400,8 @@ def shown(rank):
     with torch.autograd.profiler.profile(record_shapes=True) as profile:
         dist.all_reduce(torch.ones(2, 3))
         dist.barrier()
-    (event,) = [e for e in profile.function_events if e.name == "gloo:all_reduce"]
+    name = f"{dist.get_backend()}:all_reduce"
+    (event,) = [e for e in profile.function_events if e.name == name]
     assert event.is_async and event.input_shapes == [[2, 3]] and event.cpu_time >= 0
 
 
@@ -408,7 +409,7 @@ def grid(rank):
     """Meshes on groups."""
     from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 
-    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    mesh = init_device_mesh(device_type(), (2, 2), mesh_dim_names=("dp", "tp"))
     assert mesh.shape == (2, 2) and mesh.get_coordinate() == [rank // 2, rank % 2]
     t = torch.ones(1) * rank
     dist.all_reduce(t, group=mesh.get_group("tp"))
@@ -419,9 +420,11 @@ def grid(rank):
     expect("mesh_dim", RuntimeError, mesh.get_group)
     expect("Invalid mesh_dim_name", KeyError, mesh.__getitem__, "pp")
     expect("unique", RuntimeError, init_device_mesh, "cpu", (2, 2), mesh_dim_names=("a", "a"))
-    line = DeviceMesh("cpu", list(range(4)))
-    assert line.get_group() is dist.group.WORLD and line == DeviceMesh("cpu", list(range(4)))
-    again = DeviceMesh.from_group(dist.group.WORLD, "cpu")
+    line = DeviceMesh(device_type(), list(range(4)))
+    assert line.get_group() is dist.group.WORLD and line == DeviceMesh(
+        device_type(), list(range(4))
+    )
+    again = DeviceMesh.from_group(dist.group.WORLD, device_type())
     assert again == line and again.get_local_rank() == rank
 
     options = dist.ProcessGroupGloo._Options()
@@ -433,7 +436,7 @@ def grid(rank):
         times = [own.get_group(dim)._timeout.total_seconds() for dim in (0, 1)]
         assert times == ([30, 17] if "dp" in override else [17, 30]), times
         assert own.get_group("dp").group_desc == "mesh_dp"
-    whole = init_device_mesh("cpu", (4,), backend_override={0: "gloo"})
+    whole = init_device_mesh(device_type(), (4,), backend_override={0: "gloo"})
     assert whole.get_group() is not dist.group.WORLD and whole.get_group().size() == 4
     for wrong, why in (({0: "gloo", "a": "gloo"}, "redundant"), ({"b": "gloo"}, "invalid keys")):
         expect(
@@ -445,9 +448,9 @@ def grid(rank):
             mesh_dim_names=("a",),
             backend_override=wrong,
         )
-    one = init_device_mesh("cpu", (4,), mesh_dim_names=("all",))
+    one = init_device_mesh(device_type(), (4,), mesh_dim_names=("all",))
     two = one._unflatten("all", (2, 2), ("dp", "tp"), {"tp": options})
-    assert str(two) == "DeviceMesh((dp=2, tp=2), 'cpu', stride=(2, 1))", two
+    assert str(two) == f"DeviceMesh((dp=2, tp=2), '{device_type()}', stride=(2, 1))", two
     assert dist.get_process_group_ranks(two.get_group("tp")) == [rank // 2 * 2, rank // 2 * 2 + 1]
     assert dist.get_process_group_ranks(two["dp"].get_group()) == [rank % 2, rank % 2 + 2]
     assert two.get_group("tp")._timeout == options._timeout

@@ -22,7 +22,7 @@ from rushlight.distributed.tensor import DTensor, Shard
 from rushlight.utils.checkpoint import checkpoint
 
 from .distributed_ddp_workers import same_everywhere
-from .distributed_workers import expect
+from .distributed_workers import device_type, expect
 
 
 class Block(nn.Module):
@@ -137,7 +137,7 @@ def hybrid(rank):
     size = dist.get_world_size()
     single = network()
     steps(single, adam(single), 0, 1)
-    grid = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    grid = dist.init_device_mesh(device_type(), (2, 2), mesh_dim_names=("replicate", "shard"))
     groups = (grid.get_group("shard"), grid.get_group("replicate"))
     for settings in (
         {"device_mesh": grid},
@@ -150,7 +150,7 @@ def hybrid(rank):
             optimizer = adam(model)
             steps(model, optimizer, rank, size)
             same(model.state_dict(), single.state_dict())
-    for mesh in (grid, dist.init_device_mesh("cpu", (size,))):
+    for mesh in (grid, dist.init_device_mesh(device_type(), (size,))):
         _distributed_states(mesh, rank, size, single)
 
 

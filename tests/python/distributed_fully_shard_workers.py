@@ -36,7 +36,7 @@ from rushlight.distributed.tensor.placement_types import _StridedShard
 from rushlight.utils.checkpoint import checkpoint
 
 from .distributed_fsdp_workers import adam, network, same, samples
-from .distributed_workers import expect
+from .distributed_workers import device_type, expect
 
 
 def in_turn(rank, cases):
@@ -335,7 +335,7 @@ def mixed(rank):
     sharded(model, ignored_params={kept})
     assert model.first.bias is kept and not isinstance(kept, DTensor)
     expect("meta", RuntimeError, model, samples(0)[0])
-    model.to_empty(device="cpu")
+    model.to_empty(device=device_type())
     with torch.no_grad():
         for p in model.parameters():
             p.fill_(0.25)
@@ -440,7 +440,7 @@ def overlapped(rank):
 def hybrid(rank):
     """Two groups of two share the parts; their gradients are added up, too, or later."""
     size = dist.get_world_size()
-    grid = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    grid = dist.init_device_mesh(device_type(), (2, 2), mesh_dim_names=("replicate", "shard"))
     single = network()
     steps(single, adam(single), 0, 1)
     model = sharded(network(), mesh=grid)
@@ -459,13 +459,13 @@ def hybrid(rank):
         model(x).sum().backward()
     for p, q in zip(model.parameters(), want.parameters(), strict=True):
         torch.testing.assert_close(p.grad.full_tensor(), q.grad.full_tensor())
-    unnamed = dist.init_device_mesh("cpu", (2, 2))
+    unnamed = dist.init_device_mesh(device_type(), (2, 2))
     expect("mesh_dim_names", AssertionError, fully_shard, nn.Linear(2, 2), mesh=unnamed)
 
 
 def flattened(rank):
     """Dimensions of a mesh taken together, alone and beside others."""
-    grid = dist.init_device_mesh("cpu", (2, 1, 2), mesh_dim_names=("dp", "cp", "tp"))
+    grid = dist.init_device_mesh(device_type(), (2, 1, 2), mesh_dim_names=("dp", "cp", "tp"))
     both = grid["dp", "cp"]._flatten("dp_cp")
     assert both is grid["dp_cp"] is grid["dp", "cp"]._flatten("dp_cp")
     assert both.mesh.tolist() == [rank % 2, 2 + rank % 2] and both.mesh_dim_names == ("dp_cp",)
@@ -546,7 +546,9 @@ def states(rank, folder):
     assert isinstance(pieces["first.weight"], DTensor)
     assert isinstance(optim_pieces["state"]["first.weight"]["exp_avg"], DTensor)
 
-    grid = dist.init_device_mesh("cpu", (size // 2, 2), mesh_dim_names=("replicate", "shard"))
+    grid = dist.init_device_mesh(
+        device_type(), (size // 2, 2), mesh_dim_names=("replicate", "shard")
+    )
     for settings in ({"mesh": grid}, {"shard_placement_fn": lambda p: Shard(p.ndim - 1)}):
         other = sharded(network(), **settings)
         others = adam(other)
@@ -574,7 +576,7 @@ def states(rank, folder):
 
 def with_tensor_parallelism(rank, folder):
     """Blocks cut by two processes, and once more by two groups of them."""
-    grid = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    grid = dist.init_device_mesh(device_type(), (2, 2), mesh_dim_names=("dp", "tp"))
     single = network(width=6)
     steps(single, adam(single), 0, 1, width=6)
     plan = {

@@ -1,6 +1,6 @@
 """What the tests of the engine nccl run: `python -m tests.python.distributed_nccl_program CASE RANKS`.
 
-`rushlight` is the package with the device of tests/fake_gpu there.
+A case is a function here, or MODULE.FUNCTION of other tests' workers and its arguments. `rushlight` is the package with the device of tests/fake_gpu there.
 """
 
 import importlib
@@ -206,6 +206,8 @@ if __name__ == "__main__":
     case, ranks = sys.argv[1], int(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder:
         # By its module's name, so that the processes find it.
-        module = importlib.import_module("tests.python.distributed_nccl_program")
-        workers.run(getattr(module, case), ranks, folder, backend="nccl")
+        name, _, case = case.rpartition(".")
+        module = importlib.import_module(f"tests.python.{name or 'distributed_nccl_program'}")
+        arguments = [eval(text) for text in sys.argv[3:]]
+        workers.run(getattr(module, case), ranks, folder, *arguments, backend="nccl")
     print("all is done", flush=True)

@@ -36,7 +36,7 @@ from rushlight.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from .distributed_workers import expect
+from .distributed_workers import device_type, expect
 
 F = nn.functional
 
@@ -44,7 +44,7 @@ F = nn.functional
 def mesh_of(dims=1):
     """All processes in a row, or in two rows."""
     size = dist.get_world_size()
-    return init_device_mesh("cpu", (size,) if dims == 1 else (2, size // 2))
+    return init_device_mesh(device_type(), (size,) if dims == 1 else (2, size // 2))
 
 
 def placed(mesh, ndim):

@@ -61,8 +61,13 @@ def numbers(rank, count, dtype):
     return here(torch.randint(0, 5, (count,), generator=g, device="cpu").to(dtype))
 
 
+def device_type():
+    """The type of device of this process's tensors."""
+    return torch.get_default_device().type
+
+
 def here(t):
-    """Where this process's tensors lie."""
+    """A tensor where this process's tensors lie."""
     return t.to(torch.get_default_device())
 
 

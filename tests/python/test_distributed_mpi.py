@@ -58,6 +58,14 @@ def test_a_process_alone():
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
+def test_other_launchers_do_not_bring_mpi(monkeypatch):
+    assert dist.is_mpi_available()
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert not dist.is_mpi_available() and not dist.is_backend_available("mpi")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    assert dist.is_mpi_available()
+
+
 def test_without_a_library(monkeypatch):
     program = (
         "from rushlight import distributed as dist\n"

@@ -12,6 +12,7 @@ import pytest
 
 import rushlight
 from rushlight import distributed as dist
+from rushlight.distributed import _kinds
 from tests.cuda_on_host.build import package
 
 ROOT = Path(__file__).parents[2]
@@ -36,9 +37,10 @@ def environment():
     }
 
 
-def start(environment, case, ranks):
+def start(environment, case, ranks, *args):
+    program = [sys.executable, "-m", "tests.python.distributed_nccl_program"]
     return subprocess.run(
-        [sys.executable, "-m", "tests.python.distributed_nccl_program", case, str(ranks)],
+        [*program, case, str(ranks), *map(repr, args)],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -62,6 +64,31 @@ def start(environment, case, ranks):
 )
 def test_processes(environment, case, ranks):
     ended = start(environment, case, ranks)
+    assert ended.returncode == 0 and "all is done" in ended.stdout, ended.stdout + ended.stderr
+
+
+# What the tests of gloo do with models and distributed tensors.
+@on_the_fake_device
+@pytest.mark.parametrize(
+    "case, ranks, args",
+    [
+        ("ddp_workers.hooks", 2, ()),
+        ("ddp_workers.normalised", 2, ()),
+        ("ddp_workers.uneven", 3, ()),
+        ("ddp_workers.grid", 4, ()),
+        ("fsdp_workers.mixed", 2, ()),
+        ("fsdp_workers.hybrid", 4, ()),
+        ("fully_shard_workers.in_turn", 2, ("overlapped gradients mixed optimizers",)),
+        ("tensor_workers.ops", 2, (1,)),
+        ("tensor_workers.moves", 4, (2,)),
+        ("tensor_workers.parallel", 2, (True,)),
+        ("checkpoint_workers.safe", 2, ("FOLDER",)),
+        ("checkpoint_workers.together", 2, ("FOLDER",)),
+    ],
+)
+def test_models(environment, case, ranks, args, tmp_path):
+    args = [str(tmp_path / "kept") if arg == "FOLDER" else arg for arg in args]
+    ended = start(environment, f"distributed_{case}", ranks, *args)
     assert ended.returncode == 0 and "all is done" in ended.stdout, ended.stdout + ended.stderr
 
 
@@ -94,7 +121,7 @@ needs_nccl = pytest.mark.skipif(
 
 def real_library():
     types = rushlight._C._load_distributed()
-    return types._engine_library("nccl", dist._kinds._nccl_folders())
+    return types._engine_library("nccl", _kinds._nccl_folders())
 
 
 @needs_nccl

@@ -52,6 +52,7 @@ from rushlight.cuda.memory import (
     reset_peak_memory_stats,
 )
 from rushlight.cuda.random import (
+    default_generators,
     get_rng_state,
     get_rng_state_all,
     initial_seed,
@@ -89,6 +90,7 @@ __all__ = [
     "can_device_access_peer",
     "current_device",
     "current_stream",
+    "default_generators",
     "default_stream",
     "device",
     "device_count",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from rushlight import _C
 from rushlight.cuda import devices
 
 __all__ = [
+    "default_generators",
     "get_rng_state",
     "get_rng_state_all",
     "initial_seed",
@@ -21,6 +25,21 @@ __all__ = [
 def generator_of(device: _C.device | str | int = "cuda"):
     """The default generator of a GPU."""
     return _C._device_generator(f"cuda:{devices.index_of(device)}")
+
+
+class _Generators(Sequence):
+    """The default generators of the GPUs, by their numbers."""
+
+    def __len__(self):
+        return devices.device_count()
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, int):
+            return [self[i] for i in range(len(self))[index]]
+        return generator_of(range(len(self))[index])
+
+
+default_generators = _Generators()
 
 
 def manual_seed(seed: int):

@@ -232,26 +232,32 @@ def _nccl_folders() -> list[str]:
     return [os.path.join(folder, "nvidia", "nccl", "lib") for folder in sys.path]
 
 
-def _finds_library(engine: str, folders: list[str]) -> bool:
+@functools.cache
+def _finds_library(engine: str) -> bool:
+    folders = {"mpi": _mpi_folders, "nccl": _nccl_folders}[engine]()
     types = _C._load_distributed()
     return bool(types._plugin_path(engine) and types._engine_library(engine, folders))
 
 
-@functools.cache
+# Some of which each of MPI's launchers sets.
+_OF_MPIRUN = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALNRANKS")
+
+
 def is_mpi_available() -> bool:
-    """Whether processes can communicate through MPI: a library of Open MPI or MPICH is there."""
-    return _finds_library("mpi", _mpi_folders())
+    """Whether processes can communicate through MPI: a library of Open MPI or MPICH is there, and
+    no other launcher (torchrun) has started this process as one of several."""
+    others = "WORLD_SIZE" in os.environ and not any(name in os.environ for name in _OF_MPIRUN)
+    return not others and _finds_library("mpi")
 
 
-@functools.cache
 def is_nccl_available() -> bool:
     """Whether processes can communicate through NCCL: its library is there."""
-    return _finds_library("nccl", _nccl_folders())
+    return _finds_library("nccl")
 
 
 def mpi_place() -> tuple[int, int]:
     """(Rank, number of processes) as mpirun started them; initialises MPI."""
-    is_mpi_available()  # looks for the library
+    _finds_library("mpi")
     rank, size = _C._load_distributed()._launcher_enter("mpi")
     return rank, size
 

@@ -202,7 +202,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         if not found:
             raise FileNotFoundError(f"{self.path} has no safetensors files")
         meta = StorageMeta(load_id=self.load_id)
-        return Metadata(state_dict_metadata=found, storage_data=storage, storage_meta=meta)  # type: ignore[arg-type]
+        return Metadata(state_dict_metadata=found, storage_data=storage, storage_meta=meta)
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
         """Read a plan, file by file."""
@@ -247,7 +247,7 @@ def _make_file(input_dir, output_dir, name, fqns) -> None:
     for fqn, parts in pieces.items():
         if not parts:
             raise ValueError(f"no file of {input_dir} has {fqn}")
-        out = whole[fqn] = rushlight.empty(sizes[fqn], dtype=parts[0][1].dtype)
+        out = whole[fqn] = parts[0][1].new_empty(sizes[fqn])
         for offsets, piece in parts:
             place = out
             for dim, (begin, length) in enumerate(zip(offsets, piece.shape, strict=True)):

@@ -460,7 +460,9 @@ def fully_shard(
     _check_reshard(reshard_after_forward, settings.group.size())
     state.reshards = None if reshard_after_forward is None else bool(reshard_after_forward)
     state.modules = tops
-    state.units = _make_units(_own_modules(tops), settings, shard_placement_fn, ignored_params)
+    own = _own_modules(tops)
+    _move(own.values(), mesh.device_type, ignored_params)
+    state.units = _make_units(own, settings, shard_placement_fn, ignored_params)
     for top in tops:
         top.register_forward_pre_hook(
             lambda _module, args, kwargs: state.before(args, kwargs), prepend=True, with_kwargs=True
@@ -470,6 +472,16 @@ def fully_shard(
         top.register_load_state_dict_pre_hook(lambda *_: state.reshard())
         top.__class__ = _class_of(type(top))
     return module
+
+
+def _move(modules, device_type: str, ignored) -> None:
+    """Take parameters and buffers to where those of the mesh lie; meta ones stay."""
+    left_out = {id(p) for p in ignored or ()}
+    for module in modules:
+        for t in (*module._parameters.values(), *module._buffers.values()):
+            if t is None or id(t) in left_out or t.device.type in ("meta", device_type):
+                continue
+            t.data = t.data.to(device_type)
 
 
 def _make_units(modules, settings, place, ignored) -> list[ParamUnit]:

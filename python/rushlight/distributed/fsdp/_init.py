@@ -162,8 +162,9 @@ def _in_full_precision(module):
     module.register_forward_hook(after)
 
 
-def materialize(module, params, param_init_fn, device_id, left_out):
-    """Give tensors without memory theirs, and bring all to a device."""
+def materialize(module, params, param_init_fn, device_id, left_out, default):
+    """Give tensors without memory theirs, at `device_id` or else at `default`, and bring all to
+    the former."""
     device = None
     if device_id is not None:
         device = rushlight.device(device_id)
@@ -177,7 +178,7 @@ def materialize(module, params, param_init_fn, device_id, left_out):
             if param_init_fn is not None:
                 param_init_fn(m)
                 continue
-            m.to_empty(device=device or rushlight.device("cpu"), recurse=False)
+            m.to_empty(device=device or default, recurse=False)
             if not hasattr(m, "reset_parameters"):
                 raise RuntimeError(
                     f"{type(m).__name__} has tensors without memory and no reset_parameters: give "

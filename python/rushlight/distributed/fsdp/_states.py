@@ -146,7 +146,11 @@ def chunk(unit, value):
 
 def whole(value):
     """The whole of what an entry of a state may be."""
-    return value.full_tensor() if hasattr(value, "full_tensor") else value
+    if not hasattr(value, "full_tensor"):
+        return value
+    if hasattr(value, "device_mesh"):  # a piece may lie on the CPU, where no engine may serve
+        value = value.to(value.device_mesh.device_type)
+    return value.full_tensor()
 
 
 def loading(unit, states, prefix):

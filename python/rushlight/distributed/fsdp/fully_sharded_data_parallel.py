@@ -124,7 +124,8 @@ class FullyShardedDataParallel(nn.Module):
             )
         left_out = self._ignored_params, self._ignored_modules
         params = _init.own_parameters(module, *left_out)
-        _init.materialize(module, params, param_init_fn, device_id, self._ignored_modules)
+        default = self.process_group._note_device
+        _init.materialize(module, params, param_init_fn, device_id, self._ignored_modules, default)
         if sync_module_states:
             params = _init.own_parameters(module, *left_out)
             _init.sync(module, params, self.process_group, self._inter_node_pg)

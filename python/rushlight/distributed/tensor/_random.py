@@ -14,18 +14,26 @@ __all__ = ["drawing", "manual_seed", "nothing"]
 _synchronized: weakref.WeakSet = weakref.WeakSet()
 
 
+def _generator_of(mesh):
+    """The default generator of the device of this process's pieces."""
+    if mesh.device_type == "cuda":
+        return rushlight.cuda.default_generators[rushlight.cuda.current_device()]
+    return rushlight.default_generator
+
+
 def _synchronize(mesh):
     """All processes of the mesh take the state of the first one's generator, once a mesh."""
     if mesh in _synchronized:
         return
     _synchronized.add(mesh)
-    state = rushlight.get_rng_state()
+    generator = _generator_of(mesh)
+    state = generator.get_state().to(mesh.device_type)
     for i in range(mesh.ndim):
         if mesh.size(i) > 1:
             group = mesh.get_group(i)
             first = rushlight.distributed.get_global_rank(group, 0)
             _collectives.broadcast(state, first, group=group)
-    rushlight.set_rng_state(state)
+    generator.set_state(state.cpu())
 
 
 @contextlib.contextmanager
@@ -44,13 +52,14 @@ def drawing(mesh, placements):
     for i, placement in enumerate(placements):
         if isinstance(placement, Shard):
             piece = piece * mesh.size(i) + coordinate[i]
-    seed = int(rushlight.randint(0, 2**62, ()))
-    state = rushlight.get_rng_state()
-    rushlight.default_generator.manual_seed(seed + piece)
+    generator = _generator_of(mesh)
+    seed = int(rushlight.randint(0, 2**62, (), generator=generator, device=mesh.device_type))
+    state = generator.get_state()
+    generator.manual_seed(seed + piece)
     try:
         yield
     finally:
-        rushlight.set_rng_state(state)
+        generator.set_state(state)
 
 
 def nothing():
