@@ -141,7 +141,7 @@ def rule_of(call):
         return by_place if call.written or name.startswith("_foreach_") else None
     if call.func.is_view or name in ("view", "_unsafe_view", "reshape"):
         return _view
-    if _kinds.is_elementwise(call.func._opname) or name in ("copy", "_to_copy"):
+    if _kinds.is_elementwise(call.func._opname) or name in ("copy", "_to_copy", "fill", "zero"):
         return _elementwise
     if _kinds.is_reduction(name) and len(call.tensors) == 1:
         return _reduction
