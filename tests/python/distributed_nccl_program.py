@@ -97,6 +97,14 @@ def streams(rank):
     assert len(manager.works) == 1
     manager.wait()
     assert [t[0].item() for t in ts] == [float(size * i) for i in range(4)]
+    if dist.is_gloo_available():  # tensors of GPUs through memory
+        slow = dist.new_group(backend="gloo")
+        t = torch.ones(3) * rank
+        dist.all_reduce(t, group=slow)
+        parts = [torch.empty(3) for _ in range(size)]
+        dist.all_gather(parts, t + rank, group=slow)
+        assert [p[0].item() for p in parts] == [1.0 + r for r in range(size)]
+        assert parts[0].is_cuda and t.tolist() == [1.0] * 3
     dist.barrier(device_ids=[rank])
     assert dist.get_backend() == "nccl" and dist.is_nccl_available()
     both = dist.new_group(backend="cpu:gloo,cuda:nccl") if dist.is_gloo_available() else None

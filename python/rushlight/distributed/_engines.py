@@ -26,10 +26,11 @@ __all__ = ["ProcessGroupGloo", "ProcessGroupMPI", "ProcessGroupNCCL"]
 _types: Any = _C._load_distributed()
 
 
-def _shown(name, inputs=0):
-    """A method whose works profilers show; `inputs`: which argument is read."""
+def _collective(name, inputs=0):
+    """`_staged`, and a method whose works profilers show; `inputs`: which argument is read."""
 
     def decorate(method):
+        @_staged
         @functools.wraps(method)
         def call(self, *args, **kwargs):
             profiler = sys.modules.get("rushlight.profiler.profiler")
@@ -48,6 +49,61 @@ def _shown(name, inputs=0):
         return call
 
     return decorate
+
+
+class _Staged(Work):
+    """Something under way on copies in memory, which go back to a GPU when it has ended."""
+
+    def __init__(self, work, outputs, copies):
+        super().__init__(work._handle, outputs, work)
+        self._copies = copies
+
+    def wait(self, timeout=None):
+        super().wait(timeout)
+        while self._copies:
+            to, copy = self._copies.pop()
+            to.detach().copy_(copy)
+        return True
+
+    def _fill(self, future):
+        Work(self._handle).get_future().add_done_callback(lambda _: self._give(future))
+
+    def _give(self, future):
+        error = self.exception()
+        if error is not None:
+            future.set_exception(error)
+        else:
+            self.wait()
+            future.set_result(self._outputs)
+
+
+def _through_memory(collective, args, kwargs):
+    """A collective on copies in memory, which go back to where the first argument lies."""
+    copies = {}
+
+    def copied(value):
+        if isinstance(value, rushlight.Tensor):
+            if id(value) not in copies:
+                copies[id(value)] = value, value.detach().cpu()
+            return copies[id(value)][1]
+        return [copied(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+    work = collective(*map(copied, args), **kwargs)
+    written = [copies[id(t)] for t in _tensors(args[0]) if t.is_cuda]
+    outputs = args[0] if isinstance(args[0], list) else [args[0]]
+    return _Staged(work, outputs, written)
+
+
+def _staged(method):
+    """A method that takes tensors of GPUs through memory where the engine is one of the CPU."""
+
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        if self._device == "cpu" and any(t.is_cuda for t in _tensors(args)):
+            return _through_memory(functools.partial(method, self), args, kwargs)
+        return method(self, *args, **kwargs)
+
+    return call
 
 
 class _EngineGroup(ProcessGroup):
@@ -135,7 +191,7 @@ class _EngineGroup(ProcessGroup):
     def _op(self, op):
         return op.value, op.factor
 
-    @_shown("broadcast")
+    @_collective("broadcast")
     def broadcast(self, tensors, opts=None, root=None, timeout=None):
         """Every rank's tensors become the root's."""
         tensors = _as_list(tensors)
@@ -172,7 +228,7 @@ class _EngineGroup(ProcessGroup):
             else:
                 raise ValueError(f"ReduceOp.{op.name} takes one tensor of each process")
 
-    @_shown("all_reduce")
+    @_collective("all_reduce")
     def allreduce(self, tensors, opts=None, op=None, timeout=None):
         """Every rank's tensor becomes the reduction of all."""
         tensors = _as_list(tensors)
@@ -194,7 +250,7 @@ class _EngineGroup(ProcessGroup):
                 t.detach().copy_(tensors[0].detach())
         return self._work(handle, tensors)
 
-    @_shown("all_reduce")
+    @_collective("all_reduce")
     def allreduce_coalesced(self, tensors, opts=None):
         """`allreduce` of several tensors at once, each for itself."""
         tensors = _as_list(tensors)
@@ -212,7 +268,7 @@ class _EngineGroup(ProcessGroup):
             self._engine.all_reduce([t.detach() for t in tensors], *self._op(op), time), tensors
         )
 
-    @_shown("reduce")
+    @_collective("reduce")
     def reduce(self, tensors, opts=None, root=None, op=None):
         """The root's tensor becomes the reduction of all."""
         tensors = _as_list(tensors)
@@ -228,7 +284,7 @@ class _EngineGroup(ProcessGroup):
             self._engine.reduce(tensors[0].detach(), to, *self._op(op), time), tensors
         )
 
-    @_shown("all_gather", 1)
+    @_collective("all_gather", 1)
     def allgather(self, outputs, inputs, opts=None, timeout=None):
         """outputs[0][i] becomes rank i's input."""
         if isinstance(inputs, rushlight.Tensor):
@@ -265,7 +321,7 @@ class _EngineGroup(ProcessGroup):
                 to.detach().copy_(source.detach())
         return Work(None, [list(part) for part in outputs])
 
-    @_shown("all_gather", 1)
+    @_collective("all_gather", 1)
     def allgather_coalesced(self, outputs, inputs, opts=None):
         """outputs[i][j] becomes rank i's input j."""
         if not inputs:
@@ -287,7 +343,7 @@ class _EngineGroup(ProcessGroup):
             handle = self._engine.all_gather(out, own.detach(), time)
         return self._work(handle, [list(part) for part in outputs])
 
-    @_shown("all_gather", 1)
+    @_collective("all_gather", 1)
     def _allgather_base(self, output, input, opts=None):
         """`output` becomes the inputs of all, one after the other."""
         if output.numel() != input.numel() * self._size:
@@ -309,12 +365,13 @@ class _EngineGroup(ProcessGroup):
             output.detach().copy_(flat)
         return self._work(handle, [output])
 
+    @_staged
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         """`_allgather_base` of several tensors."""
         works = [self._allgather_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)]
         return self._work(works[-1]._handle, list(outputs))
 
-    @_shown("gather", 1)
+    @_collective("gather", 1)
     def gather(self, outputs, inputs, opts=None, root=None, timeout=None):
         """At the root, outputs[0][i] becomes rank i's input."""
         if isinstance(inputs, rushlight.Tensor):
@@ -339,7 +396,7 @@ class _EngineGroup(ProcessGroup):
         handle = self._engine.gather([t.detach() for t in out], inputs[0].detach(), to, time)
         return self._work(handle, out)
 
-    @_shown("scatter", 1)
+    @_collective("scatter", 1)
     def scatter(self, outputs, inputs, opts=None, root=None, timeout=None):
         """Rank i's output becomes inputs[0][i] of the root."""
         if isinstance(outputs, rushlight.Tensor):
@@ -366,7 +423,7 @@ class _EngineGroup(ProcessGroup):
         )
         return self._work(handle, list(outputs))
 
-    @_shown("reduce_scatter", 1)
+    @_collective("reduce_scatter", 1)
     def reduce_scatter(self, outputs, inputs, opts=None, op=None):
         """Rank i's output becomes the reduction of all inputs[0][i]."""
         if isinstance(outputs, rushlight.Tensor):
@@ -383,6 +440,7 @@ class _EngineGroup(ProcessGroup):
             )
         return self._work(handle, list(outputs))
 
+    @_staged
     def _reduce_scatter_base(self, output, input, opts=None):
         """`output` becomes this rank's part of the reduction of all inputs."""
         if input.numel() != output.numel() * self._size:
@@ -397,13 +455,14 @@ class _EngineGroup(ProcessGroup):
         work = self.reduce_scatter([output], [parts], opts)
         return self._work(work._handle, [output], flat)
 
+    @_staged
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
         """`_reduce_scatter_base` of several tensors."""
         pairs = zip(outputs, inputs, strict=True)
         works = [self._reduce_scatter_base(o, i, opts) for o, i in pairs]
         return self._work(works[-1]._handle, list(outputs))
 
-    @_shown("all_to_all", 1)
+    @_collective("all_to_all", 1)
     def alltoall(self, outputs, inputs, opts=None):
         """outputs[i] becomes the tensor that rank i has for this one."""
         self._sequence += 1
@@ -415,6 +474,7 @@ class _EngineGroup(ProcessGroup):
         )
         return self._work(handle, list(outputs))
 
+    @_staged
     def alltoall_base(self, output, input, output_sizes, input_sizes, opts=None):
         """`alltoall` of rows of two tensors."""
 
@@ -451,13 +511,13 @@ class _EngineGroup(ProcessGroup):
         if not 0 <= tag < 2**31:
             self._wrong("send or recv", f"Tag must be nonnegative, not {tag}")
 
-    @_shown("send")
+    @_collective("send")
     def send(self, tensors, dst, tag=0):
         """A message to a rank."""
         self._check_peer(tensors, tag)
         return self._work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
 
-    @_shown("recv")
+    @_collective("recv")
     def recv(self, tensors, src, tag=0):
         """A message from a rank."""
         self._check_peer(tensors, tag)
@@ -465,7 +525,7 @@ class _EngineGroup(ProcessGroup):
             self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors
         )
 
-    @_shown("recvAnySource")
+    @_collective("recvAnySource")
     def recv_anysource(self, tensors, tag=0):
         """A message from any rank."""
         self._check_peer(tensors, tag)
