@@ -70,9 +70,7 @@ const Generator& cpu_generator() {
 void GeneratorImpl::set_seed(uint64_t value) {
   seed = value;
   offset = 0;
-  if (device.is_cpu()) {
-    seed_engine(engine, value);
-  }
+  seed_engine(engine, value);
   next_normal = 0;
   has_next_normal = false;
   next_float_normal = 0;

@@ -18,7 +18,9 @@ class RL_API GeneratorImpl {
   void set_seed(uint64_t seed);  // forgets cached numbers too
 
   std::mutex mutex;
-  const Device device;  // the CPU draws from `engine`, other devices count in `offset`
+  // The CPU's kernels draw from `engine`, those of other devices count in `offset`; devices of
+  // host memory may have the CPU's.
+  const Device device;
   Mt19937 engine;
   uint64_t seed;
   uint64_t offset;  // how many 32-bit numbers each of Philox's streams has given: a multiple of 4
