@@ -5,7 +5,8 @@
 
 Each process has a link of its own to a bridge, and `tc tbf` limits what it sends. Both packages run
 in turns over the same links; a row has the medians of `--rounds` runs and, for all_reduce, what the
-links allow: 2 (n - 1) / n of the bytes at their rate.
+links allow: 2 (n - 1) / n of the bytes at their rate. With `--mpi` rushlight runs on MPI, too
+(MPICH by UCX, all of it over the links).
 
 what        allreduce: 4 B to 64 MB; ddp: a step of ResNet-18 on 8 pictures; fsdp: one of an encoder
             whose layers `fully_shard` spreads; start: from the first process's start to the end of
@@ -62,46 +63,46 @@ def clear(count):
     sh("ip link del rlbridge", check=False)
 
 
-def run(module, what, ranks, inside, paths, port, pixels):
+def run(module, backend, what, ranks, inside, paths, port, pixels):
     """What rank 0 of so many processes prints, and the seconds from the first start to the end."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths)}
     if inside[0]:
-        environment["GLOO_SOCKET_IFNAME"] = "eth0"
-    address = f"{NET}.1" if inside[0] else "127.0.0.1"
+        environment["GLOO_SOCKET_IFNAME"] = environment["UCX_NET_DEVICES"] = "eth0"
+        environment.update(MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self", UCX_RNDV_THRESH="inf")
+    address = environment["MASTER_ADDR"] = f"{NET}.1" if inside[0] else "127.0.0.1"
+
+    def worker(rank):
+        words = json.dumps([module, backend, what, rank, ranks, address, port, pixels])
+        return [*inside[rank], sys.executable, __file__, "--worker", words]
+
+    commands = [worker(r) for r in range(ranks)]
+    if backend == "mpi":  # each process becomes the worker of its rank
+        choose = f"import os; c = {commands}[int(os.environ['PMI_RANK'])]; os.execvp(c[0], c)"
+        mpirun = str(Path(sys.executable).parent / "mpirun")
+        commands = [[mpirun, "-n", str(ranks), sys.executable, "-c", choose]]
     begin = time.perf_counter()
     processes = [
-        subprocess.Popen(
-            [
-                *inside[r],
-                sys.executable,
-                __file__,
-                "--worker",
-                json.dumps([module, what, r, ranks, address, port, pixels]),
-            ],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        for r in range(ranks)
+        subprocess.Popen(c, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for c in commands
     ]
-    outputs = [p.communicate(timeout=600) for p in processes]
+    outputs = [p.communicate(timeout=300) for p in processes]
     spent = time.perf_counter() - begin
     for p, (_, error) in zip(processes, outputs, strict=True):
         if p.returncode:
-            raise SystemExit(f"{module}: a process failed: {error.decode()[-2000:]}")
+            raise SystemExit(f"{module}, {backend}: a process failed: {error.decode()[-2000:]}")
     return json.loads(outputs[0][0]), spent
 
 
 # ---- in the processes ----
 
 
-def work(module, what, rank, ranks, address, port, pixels):
+def work(module, backend, what, rank, ranks, address, port, pixels):
     """One process; rank 0 prints seconds by row."""
     torch = __import__(module)
     dist = __import__(f"{module}.distributed").distributed
     torch.set_num_threads(1)
     dist.init_process_group(
-        "gloo", init_method=f"tcp://{address}:{port}", rank=rank, world_size=ranks
+        backend, init_method=f"tcp://{address}:{port}", rank=rank, world_size=ranks
     )
     rows = {
         "allreduce": lambda: all_reduces(torch, dist),
@@ -228,31 +229,36 @@ def main():
     )
     parser.add_argument("--pixels", type=int, default=64, help="of a side of ddp's pictures")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mpi", action="store_true", help="with rushlight on MPI as well")
     parser.add_argument("--torch", default="build/parity", help="the folder that PyTorch lies in")
     arguments = parser.parse_args()
     root = Path(__file__).resolve().parent.parent
     folders = {"rushlight": root / "python", "torch": Path(arguments.torch).resolve()}
-    found = {module: [] for module in folders}
+    sides = {"rushlight": ("rushlight", "gloo"), "PyTorch": ("torch", "gloo")}
+    if arguments.mpi:
+        sides["rushlight on MPI"] = ("rushlight", "mpi")
+    found = {side: [] for side in sides}
+    port = 29700
     with namespaces(arguments.ranks, arguments.gigabits) as inside:
-        for number in range(arguments.rounds):
-            for module, folder in folders.items():
-                port = 29700 + 2 * number + (module == "torch")
+        for _ in range(arguments.rounds):
+            for side, (module, backend) in sides.items():
+                port += 1
                 rows, spent = run(
                     module,
+                    backend,
                     arguments.what,
                     arguments.ranks,
                     inside,
-                    [str(folder)],
+                    [str(folders[module])],
                     port,
                     arguments.pixels,
                 )
-                found[module].append(rows if arguments.what != "start" else {"start": spent})
+                found[side].append(rows if arguments.what != "start" else {"start": spent})
     print(f"{arguments.ranks} processes, {arguments.gigabits:g} Gbit/s, milliseconds")
     for row in found["rushlight"][0]:
-        ours, theirs = (
-            statistics.median(r[row] for r in found[m]) * 1e3 for m in ("rushlight", "torch")
-        )
-        line = f"{row:>28}  rushlight {ours:9.2f}  PyTorch {theirs:9.2f}  ratio {ours / theirs:.2f}"
+        times = {side: statistics.median(r[row] for r in found[side]) * 1e3 for side in sides}
+        line = f"{row:>28}" + "".join(f"  {side} {ms:9.2f}" for side, ms in times.items())
+        line += f"  ratio {times['rushlight'] / times['PyTorch']:.2f}"
         if arguments.what == "allreduce" and arguments.gigabits:
             n = arguments.ranks
             line += f"  limit {2 * (n - 1) / n * int(row) * 8 / arguments.gigabits / 1e6:9.2f}"
