@@ -109,7 +109,7 @@ def ops_header(ops: list[Op]) -> str:
 def methods(ops: list[Op]) -> Iterator[tuple[str, str, Op, str]]:
     """(result, name, op whose arguments are the method's, arguments of the call) of every method."""
     for op in ops:
-        for form in op.forms if "method" in op.variants and op.cpp_method else []:
+        for form in op.forms if "method" in op.variants else []:
             receiver = op.args[op.receiver].name
             for taking, passed in with_numbers(op, {receiver}) if form != "out" else []:
                 call = call_arguments(op, **{receiver: "*this"}, **passed)

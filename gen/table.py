@@ -146,7 +146,6 @@ class Op:
     parts: bool = False  # a kernel whose op is a composite to Python below autograd: parts::symbol
     traced: str = ""  # what a trace above autograd is shown in its place: an expression, or "body" of a composite
     tags: tuple[str, ...] = ()  # words of gen/tags.py that its kind does not say
-    cpp_method: bool = True  # False: its method is Python's alone
     view_kind: str = "Normal"
     node: str | int | dict[str, int | str] | None = None
     node_index: int = 0  # how many ops of its name stand before it

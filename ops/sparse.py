@@ -3,11 +3,7 @@
 What other ops do with sparse tensors stands in their entries (`sparse=`).
 """
 
-from functools import partial
-
-from gen import table
-
-composite = partial(table.composite, cpp_method=False)
+from gen.table import composite
 
 _both = "function method"
 _hidden = dict(variants="function", own=True)
@@ -21,10 +17,10 @@ composite("coalesce(Tensor(a) self) -> Tensor(a)", variants="method",
 # ---- making them ----
 
 composite("_sparse_coo_tensor(Tensor indices, Tensor values, int[]? size=None, "
-          "bool is_coalesced=False, bool check=True) -> Tensor", **_hidden,
+          "bool is_coalesced=False) -> Tensor", **_hidden,
           doc="A COO tensor; without a size the smallest one that holds the indices.")
 composite("_sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor "
-          "values, int[]? size, Layout layout, bool check=True) -> Tensor", **_hidden,
+          "values, int[]? size, Layout layout) -> Tensor", **_hidden,
           doc="A compressed tensor; without a size the smallest one that holds the indices.")
 composite("_check_sparse_coo(Tensor indices, Tensor values, int[] size, bool is_coalesced=False) "
           "-> Tensor", **_hidden, doc="Raises where these are no COO tensor.")

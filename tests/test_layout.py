@@ -115,6 +115,7 @@ def test_includes_point_one_way():
 
 # Beside src/cuda and the generator's files of formulas, these spell the device's name, since users write it.
 SPELL_THE_DEVICE = {
+    "include/ATen/autocast_mode.h",
     "include/rushlight/compat.h",
     "include/rushlight/device.h",
     "include/rushlight/dispatch_key.h",

@@ -37,4 +37,8 @@ inline bool applies(const OpFunction& function) {
 // Calls the function on arguments as its rule wants them, without autocast inside.
 RL_API std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);
 
+// What rules do with an argument: floats of up to 32 bits of this kind of device in another dtype,
+// weights from the cache; anything else as it is.
+RL_API Tensor cached_cast(ScalarType to, const Tensor& t, DeviceType device);
+
 }  // namespace rushlight::autocast

@@ -38,10 +38,50 @@ inline const char* toString(ScalarType t) { return enum_name(t); }
 inline bool is_grad_enabled() { return tls.grad_mode; }
 inline ScalarType get_default_dtype_as_scalartype() { return get_default_dtype(); }
 
-template <class T, size_t N>
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
-template <class T, size_t N>
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
 using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = int64_t>
+using GenericPackedTensorAccessor = PackedTensorAccessor<T, N, Index>;
+
+// What Tensor::type() gives: the dtype and the device, in one value.
+class DeprecatedTypeProperties {
+ public:
+  DeprecatedTypeProperties(ScalarType dtype, Device device, Layout layout)
+      : dtype_(dtype), device_(device), layout_(layout) {}
+  ScalarType scalarType() const { return dtype_; }
+  ScalarType typeMeta() const { return dtype_; }
+  operator ScalarType() const { return dtype_; }
+  DeviceType device_type() const { return device_.type(); }
+  Layout layout() const { return layout_; }
+  bool is_cuda() const { return device_.is_cuda(); }
+  bool is_sparse() const { return layout_ == kSparse; }
+  // "CPUFloatType", "CUDALongType".
+  std::string toString() const {
+    return str(device_.is_cuda()   ? "CUDA"
+               : device_.is_meta() ? "Meta"
+                                   : "CPU",
+               enum_name(dtype_), "Type");
+  }
+  TensorOptions options(int16_t index = -1) const {
+    const auto at = index >= 0 ? static_cast<int8_t>(index) : device_.index();
+    return TensorOptions(dtype_).device(Device(device_.type(), at)).layout(layout_);
+  }
+  friend bool operator==(const DeprecatedTypeProperties& a, const DeprecatedTypeProperties& b) {
+    return a.dtype_ == b.dtype_ && a.device_.type() == b.device_.type() && a.layout_ == b.layout_;
+  }
+  friend bool operator!=(const DeprecatedTypeProperties& a, const DeprecatedTypeProperties& b) {
+    return !(a == b);
+  }
+
+ private:
+  ScalarType dtype_;
+  Device device_;
+  Layout layout_;
+};
+inline DeprecatedTypeProperties Tensor::type() const { return {dtype(), device(), layout()}; }
 
 // The current device of its kind for a scope.
 class DeviceGuard {
@@ -78,17 +118,32 @@ struct OpMathType<complex<Half>> {
 template <class T>
 using opmath_type = typename OpMathType<T>::type;
 
-// Floats of 16 bits and less compute in float and are rounded when they are assigned.
-#define RL_ASSIGNED(op)                                              \
-  template <class T, std::enable_if_t<is_small_float_v<T>, int> = 0> \
-  T& operator op## = (T & a, float b) {                              \
-    return a = static_cast<T>(static_cast<float>(a) op b);           \
+// Floats of 16 bits and less compute in float; among themselves and with integers the result is
+// rounded to their kind, with wider floats when it is assigned.
+#define RL_SMALL_FLOATS(op)                                                          \
+  template <class T, std::enable_if_t<is_small_float_v<T>, int> = 0>                 \
+  T operator op(T a, T b) {                                                          \
+    return static_cast<T>(static_cast<float>(a) op static_cast<float>(b));           \
+  }                                                                                  \
+  template <class T, class N,                                                        \
+            std::enable_if_t<is_small_float_v<T> && std::is_integral_v<N>, int> = 0> \
+  T operator op(T a, N b) {                                                          \
+    return static_cast<T>(static_cast<float>(a) op static_cast<float>(b));           \
+  }                                                                                  \
+  template <class T, class N,                                                        \
+            std::enable_if_t<is_small_float_v<T> && std::is_integral_v<N>, int> = 0> \
+  T operator op(N a, T b) {                                                          \
+    return static_cast<T>(static_cast<float>(a) op static_cast<float>(b));           \
+  }                                                                                  \
+  template <class T, std::enable_if_t<is_small_float_v<T>, int> = 0>                 \
+  T& operator op## = (T & a, float b) {                                              \
+    return a = static_cast<T>(static_cast<float>(a) op b);                           \
   }
-RL_ASSIGNED(+)
-RL_ASSIGNED(-)
-RL_ASSIGNED(*)
-RL_ASSIGNED(/)
-#undef RL_ASSIGNED
+RL_SMALL_FLOATS(+)
+RL_SMALL_FLOATS(-)
+RL_SMALL_FLOATS(*)
+RL_SMALL_FLOATS(/)
+#undef RL_SMALL_FLOATS
 
 namespace internal {
 inline constexpr int64_t GRAIN_SIZE = 32768;  // of parallel_for, where an element is a few steps
@@ -148,6 +203,7 @@ inline void manual_seed_all(uint64_t seed) { manual_seed_devices(seed); }
     ::rushlight::warn_once(rl_warned, ::rushlight::str(__VA_ARGS__)); \
   } while (false)
 #define TORCH_API RL_API
+#define C10_LOG_API_USAGE_ONCE(name) static_cast<void>(0)  // nobody is told of calls
 #define C10_UNUSED [[maybe_unused]]
 #define C10_LIKELY(x) RL_LIKELY(x)
 #define C10_UNLIKELY(x) RL_UNLIKELY(x)

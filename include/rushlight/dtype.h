@@ -253,7 +253,9 @@ inline constexpr ScalarType kUInt8 = ScalarType::Byte, kInt8 = ScalarType::Char,
                             kComplexHalf = ScalarType::ComplexHalf, kUInt16 = ScalarType::UInt16,
                             kUInt32 = ScalarType::UInt32, kUInt64 = ScalarType::UInt64,
                             kByte = kUInt8, kChar = kInt8, kShort = kInt16, kInt = kInt32,
-                            kLong = kInt64, kHalf = kFloat16, kFloat = kFloat32, kDouble = kFloat64;
+                            kLong = kInt64, kHalf = kFloat16, kFloat = kFloat32, kDouble = kFloat64,
+                            kU8 = kUInt8, kI8 = kInt8, kI16 = kInt16, kI32 = kInt32, kI64 = kInt64,
+                            kF16 = kFloat16, kF32 = kFloat32, kF64 = kFloat64;
 
 // What sums, formulas and comparisons compute in: float for the smaller floats, int64 for unsigned
 // integers of 16 to 64 bits (whose low bits are right; order they have not), T otherwise.

@@ -72,6 +72,10 @@ Tensor tensor_of(const T* values, IntArrayRef sizes, const TensorOptions& option
 RL_API Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
                         const TensorOptions& options = {});
 RL_API Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options = {});
+// A tensor on the first `size` elements of a file, which is mapped. Shared, writes go to the file,
+// which is made or made longer where it is too short. RuntimeError where it cannot be.
+RL_API Tensor from_file(std::string_view filename, std::optional<bool> shared = {},
+                        std::optional<int64_t> size = 0, const TensorOptions& options = {});
 namespace detail {
 RL_API Tensor from_owned_blob(void* data, IntArrayRef sizes, IntArrayRef strides,
                               StorageImpl::Deleter deleter, void* context,
@@ -93,6 +97,44 @@ template <class F, std::enable_if_t<std::is_invocable_v<F&, void*>, int> = 0>
 Tensor from_blob(void* data, IntArrayRef sizes, F deleter, const TensorOptions& options = {}) {
   return from_blob(data, sizes, detail::contiguous_strides_of(sizes), std::move(deleter), options);
 }
+
+// torch::complex(real, imag). The class of complex numbers has the name, so the op is what it makes
+// of tensors.
+template <>
+struct complex<Tensor> : Tensor {
+  complex(const Tensor& real, const Tensor& imag) : Tensor(_complex(real, imag)) {}
+};
+
+// Sparse tensors. COO: a column of `indices` for each of `values`, equal places are added up. CSR
+// and BSR: where each row begins, and the columns; CSC and BSC the other way round. Without sizes
+// those that hold the indices. RuntimeError where they do not belong together.
+RL_API Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size,
+                                const TensorOptions& options = {},
+                                std::optional<bool> is_coalesced = {});
+RL_API Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values,
+                                const TensorOptions& options = {},
+                                std::optional<bool> is_coalesced = {});
+RL_API Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& options);
+// The layout is that of the options.
+RL_API Tensor sparse_compressed_tensor(const Tensor& compressed_indices,
+                                       const Tensor& plain_indices, const Tensor& values,
+                                       OptionalIntArrayRef size, const TensorOptions& options);
+#define RL_COMPRESSED_TENSOR(name, layout_of_it)                                                  \
+  inline Tensor name(const Tensor& compressed_indices, const Tensor& plain_indices,               \
+                     const Tensor& values, IntArrayRef size, const TensorOptions& options = {}) { \
+    return sparse_compressed_tensor(compressed_indices, plain_indices, values, size,              \
+                                    options.layout(layout_of_it));                                \
+  }                                                                                               \
+  inline Tensor name(const Tensor& compressed_indices, const Tensor& plain_indices,               \
+                     const Tensor& values, const TensorOptions& options = {}) {                   \
+    return sparse_compressed_tensor(compressed_indices, plain_indices, values, {},                \
+                                    options.layout(layout_of_it));                                \
+  }
+RL_COMPRESSED_TENSOR(sparse_csr_tensor, kSparseCsr)
+RL_COMPRESSED_TENSOR(sparse_csc_tensor, kSparseCsc)
+RL_COMPRESSED_TENSOR(sparse_bsr_tensor, kSparseBsr)
+RL_COMPRESSED_TENSOR(sparse_bsc_tensor, kSparseBsc)
+#undef RL_COMPRESSED_TENSOR
 
 // As Python prints it, in short.
 RL_API std::ostream& operator<<(std::ostream& out, const Tensor& t);

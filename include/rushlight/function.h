@@ -88,7 +88,7 @@ struct Function {
     std::vector<uint32_t> tensors_of_argument;
     (collect(inputs, tensors_of_argument, args), ...);
     const auto node = Ref<FunctionNode>::steal(
-        new FunctionNode(&descriptor, &T::backward, std::move(tensors_of_argument), inputs));
+        new FunctionNode(&descriptor, &backward_of, std::move(tensors_of_argument), inputs));
     using Output = decltype(T::forward(node->context(), std::forward<Args>(args)...));
     Output outputs;
     {
@@ -103,6 +103,10 @@ struct Function {
   }
 
  private:
+  // T::backward takes a list or refers to one.
+  static variable_list backward_of(AutogradContext* context, variable_list grads) {
+    return T::backward(context, std::move(grads));
+  }
   template <class A>
   static void collect(variable_list& inputs, std::vector<uint32_t>& counts, const A& argument) {
     if constexpr (std::is_convertible_v<const A&, const Tensor&>) {

@@ -407,6 +407,12 @@ struct TypeOf<std::vector<T>> {
     }
   }
 };
+template <>
+struct TypeOf<SymInt> : TypeOf<int64_t> {};
+template <>
+struct TypeOf<SymIntArrayRef> : TypeOf<std::vector<int64_t>> {
+  static IValue box(SymIntArrayRef v) { return Value(DimVector(IntArrayRef(v))); }
+};
 template <class T>
 struct TypeOf<ArrayRef<T>> : TypeOf<std::vector<T>> {
   static IValue box(ArrayRef<T> v) { return TypeOf<std::vector<T>>::box(v.vec()); }

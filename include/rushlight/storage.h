@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include <rushlight/device.h>
 #include <rushlight/ref.h>
@@ -46,6 +47,10 @@ class RL_API StorageImpl : public RefCounted {
   std::atomic<uint32_t> birth_;
 };
 using Storage = Ref<StorageImpl>;
+
+// A file as memory, all of it where nbytes is 0. Shared, writes go to the file, which is made or
+// made longer where it is too short; else they stay with the memory. RuntimeError.
+RL_API Storage map_file(const std::string& path, bool shared, int64_t nbytes);
 
 // The number of a transform that begins: storages made from now on are born within it.
 RL_API uint32_t next_transform();

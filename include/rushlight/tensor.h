@@ -16,6 +16,7 @@
 #include <rushlight/ref.h>
 #include <rushlight/scalar.h>
 #include <rushlight/storage.h>
+#include <rushlight/sym_int.h>
 
 struct _object;  // PyObject
 
@@ -26,6 +27,7 @@ class TensorImpl;
 class Node;
 struct AutogradMeta;
 struct SpecialTensor;
+class DeprecatedTypeProperties;  // compat.h
 using TensorList = ArrayRef<Tensor>;
 
 // How often a tensor was written. Inline in its tensor, or in its root's where it is a view, until
@@ -240,6 +242,15 @@ template <class T, size_t N>
 class TensorAccessor;
 template <class T, size_t N, class Index>
 class PackedTensorAccessor;
+// How accessors hold their address: in the same way, whatever is asked for.
+template <class T>
+struct DefaultPtrTraits {
+  using PtrType = T*;
+};
+template <class T>
+struct RestrictPtrTraits {
+  using PtrType = T* __restrict;
+};
 namespace indexing {
 class TensorIndex;  // indexing.h
 }
@@ -287,9 +298,40 @@ class RL_API Tensor {
   int64_t storage_offset() const { return held().storage_offset(); }
   const Storage& storage() const { return held().storage(); }
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  bool is_non_overlapping_and_dense() const { return held().is_non_overlapping_and_dense(); }
+  // The format whose order the strides follow, contiguous where they follow none; `exactly`: that
+  // the tensor is contiguous in.
+  MemoryFormat suggest_memory_format(bool exactly = false) const;
+  bool is_alias_of(const Tensor& other) const { return storage() == other.storage(); }
+  bool is_set_to(const Tensor& other) const {  // the same window on the same storage
+    return is_alias_of(other) && storage_offset() == other.storage_offset() &&
+           sizes() == other.sizes() && strides() == other.strides();
+  }
+  bool is_pinned() const;
+  SymIntArrayRef sym_sizes() const { return sizes(); }
+  SymIntArrayRef sym_strides() const { return strides(); }
+  SymInt sym_size(int64_t d) const { return size(d); }
+  SymInt sym_stride(int64_t d) const { return stride(d); }
+  SymInt sym_numel() const { return numel(); }
+  SymInt sym_storage_offset() const { return storage_offset(); }
+  DeprecatedTypeProperties type() const;  // compat.h
   bool is_cpu() const { return device().is_cpu(); }
   bool is_cuda() const { return device().is_cuda(); }
   bool is_meta() const { return device().is_meta(); }
+  bool is_sparse() const { return layout() == kSparse; }
+  bool is_sparse_csr() const { return layout() == kSparseCsr; }
+  // Of the kinds that follow there are no tensors here.
+  bool is_quantized() const { return false; }
+  bool is_mkldnn() const { return false; }
+  bool is_hip() const { return false; }
+  bool is_xpu() const { return false; }
+  bool is_xla() const { return false; }
+  bool is_mps() const { return false; }
+  bool is_hpu() const { return false; }
+  bool is_mtia() const { return false; }
+  bool is_vulkan() const { return false; }
+  bool is_lazy() const { return false; }
+  bool is_privateuseone() const { return false; }
   bool is_floating_point() const { return is_floating(dtype()); }
   bool is_complex() const { return rushlight::is_complex(dtype()); }
   bool is_signed() const { return dtype_info(dtype()).is_signed; }
@@ -324,10 +366,17 @@ class RL_API Tensor {
   template <class T, size_t N>
   TensorAccessor<T, N> accessor() const;
   // The same, holding sizes and strides itself.
-  template <class T, size_t N>
-  PackedTensorAccessor<T, N, int32_t> packed_accessor32() const;
-  template <class T, size_t N>
-  PackedTensorAccessor<T, N, int64_t> packed_accessor64() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor<T, N, int32_t> packed_accessor32() const {
+    return generic_packed_accessor<T, N, Traits, int32_t>();
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+  PackedTensorAccessor<T, N, int64_t> packed_accessor64() const {
+    return generic_packed_accessor<T, N, Traits, int64_t>();
+  }
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = int64_t>
+  PackedTensorAccessor<T, N, Index> generic_packed_accessor() const;
   // The addressed part: index({Slice(1, None), "...", 3, mask}), by <rushlight/indexing.h>.
   Tensor index(std::initializer_list<indexing::TensorIndex> at) const;
   Tensor index(ArrayRef<indexing::TensorIndex> at) const;
@@ -347,6 +396,12 @@ class RL_API Tensor {
     return to(Device(device), non_blocking, copy);
   }
   Tensor toType(ScalarType type) const { return to(type); }
+  // Transposed views: of all dimensions, and of the last two (mT, mH) or of a matrix alone; H is
+  // conjugate.
+  Tensor numpy_T() const;
+  Tensor matrix_H() const;
+  Tensor mT() const;
+  Tensor mH() const;
   Tensor cpu() const { return to(kCPU); }
   Tensor cuda() const { return to(kCUDA); }
   void print() const;  // to the standard output
@@ -448,14 +503,10 @@ class PackedTensorAccessor {
   int64_t sizes_[N];
   int64_t strides_[N];
 };
-template <class T, size_t N>
-PackedTensorAccessor<T, N, int64_t> Tensor::packed_accessor64() const {
-  const auto plain = accessor<T, N>();
-  return {plain.data(), plain.sizes().data(), plain.strides().data()};
-}
-template <class T, size_t N>
-PackedTensorAccessor<T, N, int32_t> Tensor::packed_accessor32() const {
-  RL_CHECK(numel() <= INT32_MAX, "packed_accessor32: numel needs to be smaller than 2^31");
+template <class T, size_t N, template <class> class Traits, class Index>
+PackedTensorAccessor<T, N, Index> Tensor::generic_packed_accessor() const {
+  RL_CHECK(sizeof(Index) > 4 || numel() <= INT32_MAX,
+           "packed_accessor32: numel needs to be smaller than 2^31");
   const auto plain = accessor<T, N>();
   return {plain.data(), plain.sizes().data(), plain.strides().data()};
 }

@@ -1,6 +1,12 @@
 // Storage on a device's allocator, borrowed memory, and meta storage that has a size only.
 #include <rushlight/storage.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstring>
 #include <new>
 
@@ -97,6 +103,38 @@ void StorageImpl::resize(size_t nbytes) {
   std::swap(nbytes_, fresh->nbytes_);
   std::swap(deleter_, fresh->deleter_);
   std::swap(context_, fresh->context_);
+}
+
+Storage map_file(const std::string& path, bool shared, int64_t nbytes) {
+  RL_CHECK(nbytes >= 0, "Storage size must not be negative, but got ", nbytes);
+  const int fd = open(path.c_str(), (shared ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0666);
+  RL_CHECK(fd >= 0, "unable to open file <", path, ">: ", std::strerror(errno));
+  struct stat status{};
+  void* data = nullptr;
+  const char* failed = fstat(fd, &status) != 0 ? "unable to read the size of" : nullptr;
+  if (failed == nullptr && nbytes == 0) {
+    nbytes = status.st_size;
+  }
+  if (failed == nullptr && status.st_size < nbytes) {
+    failed = !shared                      ? "too few bytes for the storage are in"
+             : ftruncate(fd, nbytes) != 0 ? "unable to lengthen"
+                                          : nullptr;
+  }
+  if (failed == nullptr && nbytes != 0) {
+    data = mmap(nullptr, static_cast<size_t>(nbytes), PROT_READ | PROT_WRITE,
+                shared ? MAP_SHARED : MAP_PRIVATE, fd, 0);
+    failed = data == MAP_FAILED ? "unable to mmap" : nullptr;
+  }
+  const int code = errno;
+  close(fd);
+  RL_CHECK(failed == nullptr, failed, " file <", path, "> of ",
+           static_cast<int64_t>(status.st_size), " bytes for ", nbytes, ": ", std::strerror(code));
+  const auto unmap = [](void* address, size_t bytes, void*) {
+    if (bytes != 0) {
+      munmap(address, bytes);
+    }
+  };
+  return StorageImpl::borrow(data, static_cast<size_t>(nbytes), kCPU, unmap, nullptr);
 }
 
 }  // namespace rushlight

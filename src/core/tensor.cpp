@@ -276,6 +276,36 @@ bool lies_in_order(const Tensor& t, IntArrayRef order) {
 
 }  // namespace
 
+MemoryFormat Tensor::suggest_memory_format(bool exactly) const {
+  const TensorImpl& t = held();
+  // From the channels outwards over the pixels to the images, each step at least as long as what
+  // the one before spans.
+  const auto follows = [&](std::initializer_list<size_t> order) {
+    int64_t least = 0;
+    for (const size_t d : order) {
+      if (t.strides()[d] < least || t.sizes()[d] == 0 || t.strides()[d] == 0) {
+        return false;
+      }
+      // Plain strides of images of one channel look like this, too.
+      if (d == 0 && least == t.strides()[1]) {
+        return false;
+      }
+      least = t.strides()[d] * std::max<int64_t>(t.sizes()[d], 1);
+    }
+    return true;
+  };
+  const bool plain = layout() == kStrided;
+  if (plain && t.dim() == 4 && follows({1, 3, 2, 0}) && (!exactly || t.is_channels_last())) {
+    return MemoryFormat::ChannelsLast;
+  }
+  if (plain && t.dim() == 5 && follows({1, 4, 3, 2, 0}) && (!exactly || t.is_channels_last_3d())) {
+    return MemoryFormat::ChannelsLast3d;
+  }
+  return MemoryFormat::Contiguous;
+}
+
+bool Tensor::is_pinned() const { return rushlight::is_pinned(*this); }
+
 bool Tensor::is_contiguous(MemoryFormat format) const {
   switch (format) {
     case MemoryFormat::ChannelsLast:

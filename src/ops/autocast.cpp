@@ -83,6 +83,10 @@ class Only {
 
 }  // namespace
 
+Tensor cached_cast(ScalarType to, const Tensor& t, DeviceType device) {
+  return is_cast(t, device) && t.dtype() != to ? cast(t, to) : t;
+}
+
 bool is_available(DeviceType device) {
   return device != kMeta && static_cast<int>(device) < num_device_types;
 }

@@ -113,6 +113,22 @@ Tensor from_blob(void* data, IntArrayRef sizes, const TensorOptions& options) {
   return from_blob(data, sizes, contiguous_strides(sizes), options);
 }
 
+Tensor from_file(std::string_view filename, std::optional<bool> shared, std::optional<int64_t> size,
+                 const TensorOptions& options) {
+  RL_CHECK(options.layout() == kStrided && options.device().is_cpu(),
+           "from_file(): a file can be mapped to plain tensors on the CPU only");
+  const int64_t count = size.value_or(0);
+  RL_CHECK(count >= 0, "from_file(): expected a size that is not negative, but got ", count);
+  int64_t bytes = 0;
+  RL_CHECK(!__builtin_mul_overflow(count, itemsize(options.dtype()), &bytes),
+           "from_file(): ", count, " elements overflow");
+  auto impl = TensorImpl::make(map_file(std::string(filename), shared.value_or(false), bytes),
+                               options.dtype(), kCPU);
+  impl->set_sizes_contiguous({count});
+  const Tensor t(std::move(impl));
+  return options.requires_grad() ? t.requires_grad_() : t;
+}
+
 namespace {
 
 void print(std::string& text, const Tensor& t, int64_t depth) {

@@ -144,6 +144,35 @@ Tensor& Tensor::operator=(const Scalar& value) && {
   return *this;
 }
 
+Tensor Tensor::numpy_T() const {
+  DimVector dims(static_cast<size_t>(dim()));
+  for (int64_t i = 0; i < dim(); i++) {
+    dims[static_cast<size_t>(i)] = dim() - 1 - i;
+  }
+  return permute(dims);
+}
+
+namespace {
+Tensor matrix_transpose(const Tensor& t, const char* name) {
+  RL_CHECK(t.dim() >= 2 || t.dim() == 0, "tensor.", name,
+           " is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
+  return t.dim() == 0 ? t : t.transpose(-2, -1);
+}
+}  // namespace
+
+Tensor Tensor::mT() const { return matrix_transpose(*this, "mT"); }
+
+Tensor Tensor::mH() const {
+  const Tensor swapped = matrix_transpose(*this, "mH");
+  return is_complex() ? adjoint() : swapped;
+}
+
+Tensor Tensor::matrix_H() const {
+  RL_CHECK(dim() == 2 || dim() == 0, "tensor.H is only supported on matrices (2-D tensors). Got ",
+           dim(), "-D tensor.");
+  return mH();
+}
+
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy,
                   std::optional<MemoryFormat> format) const {
   return to(options.device_opt(), options.dtype_opt(), non_blocking, copy, format);

@@ -86,14 +86,6 @@ PyObject* names(const Tensor& t) {
   }
   return out.release();
 }
-// All dimensions reversed.
-Tensor reversed(const Tensor& t) {
-  DimVector dims(static_cast<size_t>(t.dim()));
-  for (int64_t i = 0; i < t.dim(); i++) {
-    dims[static_cast<size_t>(i)] = t.dim() - 1 - i;
-  }
-  return rushlight::permute(t, dims);
-}
 PyObject* transposed(const Tensor& t) {
   if (t.dim() != 2 && t.dim() != 0) {
     static bool warned = false;
@@ -103,23 +95,11 @@ PyObject* transposed(const Tensor& t) {
         "deprecated. Consider `x.mT` to transpose batches of matrices or "
         "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
   }
-  return wrap(reversed(t));
+  return wrap(t.numpy_T());
 }
-Tensor matrix_transpose(const Tensor& t, const char* name) {
-  RL_CHECK(t.dim() >= 2 || t.dim() == 0, "tensor.", name,
-           " is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
-  return t.dim() == 0 ? t : rushlight::transpose(t, -2, -1);
-}
-PyObject* matrix_transposed(const Tensor& t) { return wrap(matrix_transpose(t, "mT")); }
-PyObject* adjoint_of_matrices(const Tensor& t) {
-  const Tensor swapped = matrix_transpose(t, "mH");
-  return wrap(swapped.is_complex() ? rushlight::adjoint(t) : swapped);
-}
-PyObject* adjoint_of_matrix(const Tensor& t) {
-  RL_CHECK(t.dim() == 2 || t.dim() == 0,
-           "tensor.H is only supported on matrices (2-D tensors). Got ", t.dim(), "-D tensor.");
-  return adjoint_of_matrices(t);
-}
+PyObject* matrix_transposed(const Tensor& t) { return wrap(t.mT()); }
+PyObject* adjoint_of_matrices(const Tensor& t) { return wrap(t.mH()); }
+PyObject* adjoint_of_matrix(const Tensor& t) { return wrap(t.matrix_H()); }
 
 // ---- writing ----
 

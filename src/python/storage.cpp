@@ -231,8 +231,7 @@ PyObject* subscript(PyObject* self, PyObject* key) {
   });
 }
 
-// from_file(filename, shared=False, nbytes=0): a file as memory. Shared, writes go to the file,
-// which is made or made longer where it is too short.
+// from_file(filename, shared=False, nbytes=0): a file as memory.
 PyObject* from_file(PyObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static const char* const names[] = {"filename", "shared", "nbytes", nullptr};
@@ -244,38 +243,8 @@ PyObject* from_file(PyObject* cls, PyObject* args, PyObject* kwargs) {
       throw PythonError();
     }
     const Object held = Object::check(filename);
-    const char* const path = PyBytes_AS_STRING(filename);
-    RL_CHECK(n >= 0, "Storage size must not be negative, but got ", static_cast<int64_t>(n));
-    const int fd = open(path, (shared != 0 ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0666);
-    RL_CHECK(fd >= 0, "unable to open file <", path, ">: ", std::strerror(errno));
-    struct stat status{};
-    void* data = nullptr;
-    const char* failed = fstat(fd, &status) != 0 ? "unable to read the size of" : nullptr;
-    if (failed == nullptr && n == 0) {
-      n = static_cast<Py_ssize_t>(status.st_size);
-    }
-    if (failed == nullptr && status.st_size < n) {
-      failed = shared == 0             ? "too few bytes for the storage are in"
-               : ftruncate(fd, n) != 0 ? "unable to lengthen"
-                                       : nullptr;
-    }
-    if (failed == nullptr && n != 0) {
-      data = mmap(nullptr, static_cast<size_t>(n), PROT_READ | PROT_WRITE,
-                  shared != 0 ? MAP_SHARED : MAP_PRIVATE, fd, 0);
-      failed = data == MAP_FAILED ? "unable to mmap" : nullptr;
-    }
-    const int code = errno;
-    close(fd);
-    RL_CHECK(failed == nullptr, failed, " file <", path, "> of ",
-             static_cast<int64_t>(status.st_size), " bytes for ", static_cast<int64_t>(n), ": ",
-             std::strerror(code));
-    const auto unmap = [](void* address, size_t bytes, void*) {
-      if (bytes != 0) {
-        munmap(address, bytes);
-      }
-    };
     return make(reinterpret_cast<PyTypeObject*>(cls),
-                StorageImpl::borrow(data, static_cast<size_t>(n), kCPU, unmap, nullptr));
+                map_file(PyBytes_AS_STRING(filename), shared != 0, n));
   });
 }
 

@@ -32,13 +32,15 @@ PROGRAMS = HERE / "programs"
 
 # The projects of modules that are called otherwise.
 PROJECTS = {
+    "PIL": "pillow",
     "ignite": "pytorch-ignite",
     "pyro": "pyro-ppl",
     "sklearn": "scikit-learn",
     "whisper": "openai-whisper",
 }
-# Not installed, since they would bring PyTorch; torchvision goes beside PyTorch alone.
-ABSENT = ("torch", "torchvision")
+# Not installed, with the versions that pip is told of: PyTorch's are in its own search path.
+ABSENT = {"torch": "2.13.0", "torchvision": "0.28.0"}
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|\binf\b|\bnan\b)", re.IGNORECASE)
 
 
@@ -99,12 +101,13 @@ def cases() -> list[Case]:
 # ---- the environment ----
 
 
-def _placeholder(folder: Path) -> Path:
-    """A wheel of nothing that is called torch, for pip: what depends on it counts as satisfied."""
-    path = folder / "torch-2.13.0-py3-none-any.whl"
-    info = "torch-2.13.0.dist-info/"
+def _placeholder(folder: Path, name: str, version: str) -> Path:
+    """A wheel of nothing under a name, for pip: what depends on it counts as satisfied."""
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    info = f"{name}-{version}.dist-info/"
     with zipfile.ZipFile(path, "w") as wheel:
-        wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        wheel.writestr(info + "METADATA", metadata)
         tags = "Wheel-Version: 1.0\nGenerator: none\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         wheel.writestr(info + "WHEEL", tags)
         wheel.writestr(info + "RECORD", "".join(f"{info}{n},,\n" for n in ("METADATA", "WHEEL")))
@@ -119,7 +122,12 @@ def install(folder: Path, modules: list[str]) -> None:
         subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--no-deps", str(_placeholder(folder))], check=True, env=environment)
+    nothing = [str(_placeholder(folder, *named)) for named in ABSENT.items()]
+    subprocess.run([*pip, "--no-deps", *nothing], check=True, env=environment)
+    # What wants others than these does not get them.
+    fixed = folder / "constraints.txt"
+    fixed.write_text("".join(f"{name}=={version}\n" for name, version in ABSENT.items()))
+    pip += ["--constraint", str(fixed)]
     for module in modules:
         if module not in ABSENT and not _has(folder, module):
             project = PROJECTS.get(module, module)
@@ -197,7 +205,7 @@ def run(case: Case, folder: Path, torch: str | None, options: argparse.Namespace
 
 def difference(ours: str, theirs: str) -> str:
     """The first line in which two outputs differ by more than rounding, or nothing."""
-    mine, other = ours.splitlines(), theirs.splitlines()
+    mine, other = (ADDRESS.sub("", text).splitlines() for text in (ours, theirs))
     for a, b in zip(mine, other, strict=False):
         numbers = [
             [float(n) for n in NUMBER.findall(line)] for line in (a, b)

@@ -1,4 +1,7 @@
 // Tensors as libtorch programs use them: indices, options, accessors, memory of others, dispatch.
+#include <unistd.h>
+
+#include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
 #include "check.h"
@@ -105,6 +108,115 @@ RL_TEST(checks) {
                    }(),
                    0));
   CHECK_THROWS(c10::Error, "Expected 1 > 2 to be true", ([] { TORCH_CHECK(1 > 2); }(), 0));
+}
+
+RL_TEST(sparse_tensors) {
+  const torch::Tensor at = torch::tensor({{0, 1, 1}, {2, 0, 0}});
+  const torch::Tensor values = torch::tensor({1.0F, 2.0F, 3.0F});
+  const torch::Tensor coo = torch::sparse_coo_tensor(at, values, {2, 3});
+  CHECK(coo.is_sparse() && !coo.is_sparse_csr() && coo.layout() == torch::kSparse);
+  CHECK(torch::equal(coo.to_dense(), torch::tensor({{0.0F, 0.0F, 1.0F}, {5.0F, 0.0F, 0.0F}})));
+  CHECK((torch::sparse_coo_tensor(at, values).sizes() == torch::IntArrayRef{2, 3}));
+  const auto wide = torch::dtype(torch::kDouble).requires_grad(true);
+  const torch::Tensor leaf = torch::sparse_coo_tensor(at, values, {2, 3}, wide);
+  CHECK(leaf.dtype() == torch::kDouble && leaf.requires_grad() && leaf.is_leaf());
+  CHECK(torch::sparse_coo_tensor({2, 3}, torch::kHalf)._nnz() == 0);
+  CHECK_THROWS(c10::Error, "size is inconsistent", torch::sparse_coo_tensor(at, values, {2, 2}));
+  CHECK_THROWS(c10::Error, "expected the layout",
+               torch::sparse_coo_tensor(at, values, torch::layout(torch::kStrided)));
+  const torch::Tensor csr = torch::sparse_csr_tensor(
+      torch::tensor({0, 1, 2}), torch::tensor({2, 0}), values.slice(0, 1), {2, 3});
+  CHECK(csr.is_sparse_csr() && csr.to_dense().sum().item<float>() == 5);
+  const torch::Tensor csc =
+      torch::sparse_csc_tensor(torch::tensor({0, 1, 2}), torch::tensor({1, 0}), values.slice(0, 1));
+  CHECK(csc.layout() == torch::kSparseCsc && csc.size(0) == 2);
+}
+
+RL_TEST(transposed_views) {
+  const torch::Tensor x = torch::arange(24).reshape({2, 3, 4});
+  CHECK((x.mT().sizes() == torch::IntArrayRef{2, 4, 3}));
+  CHECK((x.numpy_T().sizes() == torch::IntArrayRef{4, 3, 2}));
+  const torch::Tensor z = torch::complex(torch::ones({2, 3}), torch::ones({2, 3}));
+  CHECK(torch::imag(z.mH()).sum().item<float>() == -6);
+  CHECK(torch::imag(z.matrix_H()).sum().item<float>() == -6);
+  CHECK_THROWS(c10::Error, "only supported on matrices", x.matrix_H());
+  CHECK_THROWS(c10::Error, "Got 1-D tensor", torch::ones({2}).mT());
+}
+
+RL_TEST(what_extensions_ask) {
+  const torch::Tensor x = torch::ones({2, 3, 4, 5});
+  CHECK(x.suggest_memory_format() == torch::MemoryFormat::Contiguous);
+  const torch::Tensor pixels = x.contiguous(torch::MemoryFormat::ChannelsLast);
+  CHECK(pixels.suggest_memory_format() == torch::MemoryFormat::ChannelsLast);
+  CHECK(pixels.slice(3, 0, 4).suggest_memory_format() == torch::MemoryFormat::ChannelsLast);
+  CHECK(pixels.slice(3, 0, 4).suggest_memory_format(true) == torch::MemoryFormat::Contiguous);
+  // Of one channel: plain strides are both.
+  CHECK(torch::ones({2, 1, 4, 5}).suggest_memory_format() == torch::MemoryFormat::Contiguous);
+  CHECK(torch::ones({2, 3, 1, 1}).suggest_memory_format() == torch::MemoryFormat::Contiguous);
+  CHECK(torch::ones({2, 3, 4, 5, 6})
+            .contiguous(torch::MemoryFormat::ChannelsLast3d)
+            .suggest_memory_format() == torch::MemoryFormat::ChannelsLast3d);
+  CHECK(x.is_alias_of(x.select(0, 1)) && !x.is_alias_of(x.clone()));
+  CHECK(x.is_set_to(x.view_as(x)) && !x.is_set_to(x.select(0, 1)));
+  CHECK(!x.is_pinned() && !x.is_quantized() && !x.is_mkldnn() && !x.is_xpu());
+  CHECK(x.type().scalarType() == torch::kFloat && !x.type().is_cuda());
+  CHECK(x.type() == torch::zeros({1}).type() && x.type() != torch::zeros({1}, torch::kLong).type());
+  CHECK(x.type().toString() == "CPUFloatType");
+  CHECK(AT_DISPATCH_FLOATING_TYPES(x.type(), "width", [&] { return sizeof(scalar_t); }) == 4);
+  const auto packed =
+      x.select(0, 0).select(0, 0).packed_accessor64<float, 2, torch::RestrictPtrTraits>();
+  CHECK(packed[3][4] == 1);
+  CHECK(torch::zeros({1}, x.type().options()).dtype() == torch::kFloat);
+}
+
+RL_TEST(sizes_that_may_be_symbols_elsewhere) {
+  const torch::Tensor x = torch::ones({2, 3});
+  const c10::SymIntArrayRef sizes = x.sym_sizes();
+  CHECK(sizes.size() == 2 && sizes[1] == 3 && sizes[0].expect_int() == 2);
+  CHECK((torch::zeros(C10_AS_INTARRAYREF_SLOW(sizes)).sizes() == torch::IntArrayRef{2, 3}));
+  CHECK(x.sym_size(-1) == 3 && x.sym_numel() == 6 &&
+        x.sym_stride(0).guard_int(__FILE__, __LINE__) == 3);
+}
+
+RL_TEST(small_floats_among_themselves) {
+  const c10::Half a = 1.0F;
+  const c10::BFloat16 b = 3.0F;
+  CHECK((std::is_same_v<decltype(a + a), c10::Half>));
+  CHECK((std::is_same_v<decltype(b / b), c10::BFloat16>));
+  CHECK((std::is_same_v<decltype(a * 2), c10::Half>));
+  CHECK((std::is_same_v<decltype(a * 2.0F), float>));
+  CHECK((std::is_same_v<decltype(a * 2.0), double>));
+  CHECK(static_cast<float>(c10::Half(1.0F) / c10::Half(3.0F)) ==
+        static_cast<float>(c10::Half(1.0F / 3.0F)));
+}
+
+RL_TEST(files_as_tensors) {
+  const std::string path = "/tmp/rushlight_mapped_" + std::to_string(getpid());
+  const torch::Tensor written = torch::from_file(path, true, 4, torch::kI32);
+  written.fill_(7);
+  CHECK(torch::equal(torch::from_file(path, false, 3, torch::kInt32),
+                     torch::full({3}, 7, torch::kInt32)));
+  CHECK(torch::from_file(path, {}, 16, torch::kU8)[4].item<int>() == 7);
+  CHECK_THROWS(c10::Error, "too few bytes", torch::from_file(path, false, 5, torch::kF32));
+  CHECK_THROWS(c10::Error, "not negative", torch::from_file(path, false, -1));
+  CHECK_THROWS(c10::Error, "CPU only", torch::from_file(path, false, 1, torch::kMeta));
+  std::remove(path.c_str());
+  CHECK_THROWS(c10::Error, "unable to open file", torch::from_file(path, false, 1));
+}
+
+RL_TEST(casts_of_autocast) {
+  const torch::Tensor w = torch::ones({2, 2}, torch::requires_grad());
+  const auto cast = [&](const torch::Tensor& t) {
+    return at::autocast::cached_cast(torch::kBFloat16, t, torch::kCPU);
+  };
+  CHECK(cast(w).dtype() == torch::kBFloat16);
+  CHECK(cast(torch::ones({2}, torch::kInt)).dtype() == torch::kInt);
+  CHECK(cast(torch::ones({2}, torch::kDouble)).dtype() == torch::kDouble);
+  CHECK(at::autocast::cached_cast(torch::kHalf, w).dtype() == torch::kFloat);  // it is not on a GPU
+  at::autocast::increment_nesting();
+  CHECK(cast(w).is_same(cast(w)));
+  at::autocast::decrement_nesting();
+  at::autocast::clear_cache();
 }
 
 }  // namespace

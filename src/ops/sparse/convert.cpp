@@ -1,4 +1,6 @@
 // Constructors, accessors, and conversions between layouts.
+#include <rushlight/factories.h>
+
 #include "ops/sparse/sparse.h"
 
 namespace rushlight {
@@ -284,7 +286,7 @@ Tensor _check_sparse_compressed(const Tensor& compressed_indices, const Tensor& 
 }
 
 Tensor _sparse_coo_tensor(const Tensor& indices, const Tensor& values, OptionalIntArrayRef size,
-                          bool is_coalesced, bool check) {
+                          bool is_coalesced) {
   DimVector sizes;
   if (size.has_value()) {
     sizes = DimVector(*size);
@@ -309,14 +311,12 @@ Tensor _sparse_coo_tensor(const Tensor& indices, const Tensor& values, OptionalI
              IntArrayRef(sizes));
   }
   // Always: what comes after relies on it.
-  (void)check;
   sparse::check_coo(indices, values, sizes, is_coalesced);
   return sparse::make_coo(indices, values, sizes, is_coalesced);
 }
 
 Tensor _sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices,
-                                 const Tensor& values, OptionalIntArrayRef size, Layout layout,
-                                 bool) {
+                                 const Tensor& values, OptionalIntArrayRef size, Layout layout) {
   RL_CHECK(sparse::is_compressed(layout), "expected compressed sparse tensor layout but got ",
            printed(layout));
   DimVector sizes;
@@ -344,6 +344,54 @@ Tensor _sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor&
   sparse::check_compressed(layout, compressed_indices, plain_indices, values, sizes);
   return sparse::make(layout, compressed_indices, plain_indices, values, sizes, true);
 }
+
+}  // namespace composite
+
+namespace {
+Tensor finished(const Tensor& made, const TensorOptions& options) {
+  return options.requires_grad() ? made.detach().requires_grad_() : made;
+}
+void expect_layout(const char* name, const TensorOptions& options, Layout layout) {
+  RL_CHECK(options.layout_opt().value_or(layout) == layout, name, ": expected the layout ",
+           printed(layout), ", but got ", printed(options.layout()));
+}
+}  // namespace
+
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRef size,
+                         const TensorOptions& options, std::optional<bool> is_coalesced) {
+  expect_layout("sparse_coo_tensor", options, kSparse);
+  const Tensor held = values.to(options.device_opt(), options.dtype_opt());
+  return finished(_sparse_coo_tensor(indices.to(held.device()), held, OptionalIntArrayRef(size),
+                                     is_coalesced.value_or(false)),
+                  options);
+}
+Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const TensorOptions& options,
+                         std::optional<bool> is_coalesced) {
+  expect_layout("sparse_coo_tensor", options, kSparse);
+  const Tensor held = values.to(options.device_opt(), options.dtype_opt());
+  return finished(
+      _sparse_coo_tensor(indices.to(held.device()), held, {}, is_coalesced.value_or(false)),
+      options);
+}
+Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& options) {
+  expect_layout("sparse_coo_tensor", options, kSparse);
+  const auto dims = static_cast<int64_t>(size.size());
+  const TensorOptions plain = TensorOptions(options.dtype()).device(options.device());
+  return finished(_sparse_coo_tensor(empty({dims, 0}, plain.dtype(kInt64)), empty({0}, plain),
+                                     OptionalIntArrayRef(size), true),
+                  options);
+}
+Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices,
+                                const Tensor& values, OptionalIntArrayRef size,
+                                const TensorOptions& options) {
+  const Tensor held = values.to(options.device_opt(), options.dtype_opt());
+  return finished(
+      _sparse_compressed_tensor(compressed_indices.to(held.device()),
+                                plain_indices.to(held.device()), held, size, options.layout()),
+      options);
+}
+
+namespace composite {
 
 Tensor values(const Tensor& self) {
   RL_CHECK(is_sparse(self), "values expected sparse tensor layout but got Strided");

@@ -1,0 +1,26 @@
+// Autocast by libtorch's names.
+#pragma once
+
+#include <rushlight/autocast.h>
+#include <torch/torch.h>
+
+namespace rushlight::autocast {
+
+inline Tensor cached_cast(ScalarType to, const Tensor& t) { return cached_cast(to, t, kCUDA); }
+inline std::optional<Tensor> cached_cast(ScalarType to, const std::optional<Tensor>& t,
+                                         DeviceType device = kCUDA) {
+  return t ? std::optional(cached_cast(to, *t, device)) : std::nullopt;
+}
+inline std::vector<Tensor> cached_cast(ScalarType to, TensorList list, DeviceType device = kCUDA) {
+  std::vector<Tensor> out;
+  for (const Tensor& t : list) {
+    out.push_back(cached_cast(to, t, device));
+  }
+  return out;
+}
+inline ScalarType get_autocast_dtype(DeviceType device) { return get_dtype(device); }
+inline ScalarType get_lower_precision_fp_from_device_type(DeviceType device) {
+  return get_dtype(device);
+}
+
+}  // namespace rushlight::autocast
