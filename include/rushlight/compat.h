@@ -38,14 +38,6 @@ inline const char* toString(ScalarType t) { return enum_name(t); }
 inline bool is_grad_enabled() { return tls.grad_mode; }
 inline ScalarType get_default_dtype_as_scalartype() { return get_default_dtype(); }
 
-template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-using PackedTensorAccessor32 = PackedTensorAccessor<T, N, int32_t>;
-template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-using PackedTensorAccessor64 = PackedTensorAccessor<T, N, int64_t>;
-template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
-          class Index = int64_t>
-using GenericPackedTensorAccessor = PackedTensorAccessor<T, N, Index>;
-
 // What Tensor::type() gives: the dtype and the device, in one value.
 class DeprecatedTypeProperties {
  public:
@@ -82,6 +74,11 @@ class DeprecatedTypeProperties {
   Layout layout_;
 };
 inline DeprecatedTypeProperties Tensor::type() const { return {dtype(), device(), layout()}; }
+
+namespace autograd {
+// For code that writes into the memory of a tensor: who saved it for backward is to know.
+inline void increment_version(const Tensor& t) { t.impl()->bump_version(); }
+}  // namespace autograd
 
 // The current device of its kind for a scope.
 class DeviceGuard {

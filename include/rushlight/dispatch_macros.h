@@ -25,6 +25,8 @@ RL_FOR_EACH_DTYPE(RL_CPP_TYPE)
 template <ScalarType t>
 using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<t>::type;
 }  // namespace impl
+template <class T>
+struct CppTypeToScalarType : std::integral_constant<ScalarType, dtype_of_v<T>> {};
 
 }  // namespace rushlight
 

@@ -238,11 +238,7 @@ class RL_API TensorOptions {
   bool requires_grad_ = false;
 };
 
-template <class T, size_t N>
-class TensorAccessor;
-template <class T, size_t N, class Index>
-class PackedTensorAccessor;
-// How accessors hold their address: in the same way, whatever is asked for.
+// How accessors hold their address.
 template <class T>
 struct DefaultPtrTraits {
   using PtrType = T*;
@@ -251,6 +247,19 @@ template <class T>
 struct RestrictPtrTraits {
   using PtrType = T* __restrict;
 };
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = int64_t>
+class TensorAccessor;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = int64_t>
+class GenericPackedTensorAccessor;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor32 = GenericPackedTensorAccessor<T, N, Traits, int32_t>;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
+using PackedTensorAccessor64 = GenericPackedTensorAccessor<T, N, Traits, int64_t>;
+template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+          class Index = int64_t>
+using PackedTensorAccessor = GenericPackedTensorAccessor<T, N, Traits, Index>;
 namespace indexing {
 class TensorIndex;  // indexing.h
 }
@@ -367,16 +376,21 @@ class RL_API Tensor {
   TensorAccessor<T, N> accessor() const;
   // The same, holding sizes and strides itself.
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-  PackedTensorAccessor<T, N, int32_t> packed_accessor32() const {
+  PackedTensorAccessor32<T, N, Traits> packed_accessor32() const {
     return generic_packed_accessor<T, N, Traits, int32_t>();
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits>
-  PackedTensorAccessor<T, N, int64_t> packed_accessor64() const {
+  PackedTensorAccessor64<T, N, Traits> packed_accessor64() const {
     return generic_packed_accessor<T, N, Traits, int64_t>();
   }
   template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
             class Index = int64_t>
-  PackedTensorAccessor<T, N, Index> generic_packed_accessor() const;
+  GenericPackedTensorAccessor<T, N, Traits, Index> generic_packed_accessor() const;
+  template <class T, size_t N, template <class> class Traits = DefaultPtrTraits,
+            class Index = int64_t>
+  GenericPackedTensorAccessor<T, N, Traits, Index> packed_accessor() const {
+    return generic_packed_accessor<T, N, Traits, Index>();
+  }
   // The addressed part: index({Slice(1, None), "...", 3, mask}), by <rushlight/indexing.h>.
   Tensor index(std::initializer_list<indexing::TensorIndex> at) const;
   Tensor index(ArrayRef<indexing::TensorIndex> at) const;
@@ -452,28 +466,30 @@ class RL_API Tensor {
 RL_API Tensor make_number(const Scalar& value, Device device = kCPU);
 
 // Plain indexing of a tensor's elements from C++.
-template <class T, size_t N>
+template <class T, size_t N, template <class> class Traits, class Index>
 class TensorAccessor {
  public:
-  TensorAccessor(T* data, const int64_t* sizes, const int64_t* strides)
+  using PtrType = typename Traits<T>::PtrType;
+  TensorAccessor(PtrType data, const Index* sizes, const Index* strides)
       : data_(data), sizes_(sizes), strides_(strides) {}
-  int64_t size(int64_t d) const { return sizes_[d]; }
-  int64_t stride(int64_t d) const { return strides_[d]; }
-  IntArrayRef sizes() const { return {sizes_, N}; }
-  IntArrayRef strides() const { return {strides_, N}; }
-  T* data() const { return data_; }
-  decltype(auto) operator[](int64_t i) const {
+  Index size(Index d) const { return sizes_[d]; }
+  Index stride(Index d) const { return strides_[d]; }
+  ArrayRef<Index> sizes() const { return {sizes_, N}; }
+  ArrayRef<Index> strides() const { return {strides_, N}; }
+  PtrType data() const { return data_; }
+  decltype(auto) operator[](Index i) const {
     if constexpr (N == 1) {
       return static_cast<T&>(data_[i * strides_[0]]);
     } else {
-      return TensorAccessor<T, N - 1>(data_ + i * strides_[0], sizes_ + 1, strides_ + 1);
+      return TensorAccessor<T, N - 1, Traits, Index>(data_ + i * strides_[0], sizes_ + 1,
+                                                     strides_ + 1);
     }
   }
 
  private:
-  T* data_;
-  const int64_t* sizes_;
-  const int64_t* strides_;
+  PtrType data_;
+  const Index* sizes_;
+  const Index* strides_;
 };
 template <class T, size_t N>
 TensorAccessor<T, N> Tensor::accessor() const {
@@ -482,29 +498,31 @@ TensorAccessor<T, N> Tensor::accessor() const {
   return {data_ptr<T>(), sizes().data(), strides().data()};
 }
 
-template <class T, size_t N, class Index>
-class PackedTensorAccessor {
+template <class T, size_t N, template <class> class Traits, class Index>
+class GenericPackedTensorAccessor {
  public:
-  PackedTensorAccessor(T* data, const int64_t* sizes, const int64_t* strides) : data_(data) {
+  using PtrType = typename Traits<T>::PtrType;
+  template <class Size>
+  GenericPackedTensorAccessor(PtrType data, const Size* sizes, const Size* strides) : data_(data) {
     for (size_t i = 0; i < N; i++) {
-      sizes_[i] = sizes[i];
-      strides_[i] = strides[i];
+      sizes_[i] = static_cast<Index>(sizes[i]);
+      strides_[i] = static_cast<Index>(strides[i]);
     }
   }
-  Index size(int64_t d) const { return static_cast<Index>(sizes_[d]); }
-  Index stride(int64_t d) const { return static_cast<Index>(strides_[d]); }
-  T* data() const { return data_; }
+  Index size(Index d) const { return sizes_[d]; }
+  Index stride(Index d) const { return strides_[d]; }
+  PtrType data() const { return data_; }
   decltype(auto) operator[](Index i) const {
-    return TensorAccessor<T, N>(data_, sizes_, strides_)[i];
+    return TensorAccessor<T, N, Traits, Index>(data_, sizes_, strides_)[i];
   }
 
  private:
-  T* data_;
-  int64_t sizes_[N];
-  int64_t strides_[N];
+  PtrType data_;
+  Index sizes_[N];
+  Index strides_[N];
 };
 template <class T, size_t N, template <class> class Traits, class Index>
-PackedTensorAccessor<T, N, Index> Tensor::generic_packed_accessor() const {
+GenericPackedTensorAccessor<T, N, Traits, Index> Tensor::generic_packed_accessor() const {
   RL_CHECK(sizeof(Index) > 4 || numel() <= INT32_MAX,
            "packed_accessor32: numel needs to be smaller than 2^31");
   const auto plain = accessor<T, N>();

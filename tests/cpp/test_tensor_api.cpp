@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/VariableTypeUtils.h>
 #include <torch/torch.h>
 
 #include "check.h"
@@ -166,6 +167,13 @@ RL_TEST(what_extensions_ask) {
   const auto packed =
       x.select(0, 0).select(0, 0).packed_accessor64<float, 2, torch::RestrictPtrTraits>();
   CHECK(packed[3][4] == 1);
+  const torch::PackedTensorAccessor<float, 4, torch::RestrictPtrTraits, size_t> all =
+      x.packed_accessor<float, 4, torch::RestrictPtrTraits, size_t>();
+  CHECK(all.size(3) == 5 && all[1][2][3][4] == 1);
+  CHECK(c10::CppTypeToScalarType<int64_t>::value == torch::kLong);
+  const auto before = x._version();
+  torch::autograd::increment_version(x);
+  CHECK(x._version() == before + 1);
   CHECK(torch::zeros({1}, x.type().options()).dtype() == torch::kFloat);
 }
 
