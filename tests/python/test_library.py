@@ -18,6 +18,7 @@ from rushlight.library import Library, _scoped_library, custom_op, opcheck
         "f.two(Tensor(a!) x, int[2] size=1, *, float? eps=1e-05, str mode='a, b') -> Tensor(a!)",
         "f(Tensor[] xs, ScalarType? dtype=None, bool b=True) -> (Tensor y, Tensor[] z)",
         "f() -> ()",
+        "f((str, str, str)[] kinds, Dict(str, Tensor[]) x) -> (Dict(str, Tensor), (int, Tensor)?)",
     ],
 )
 def test_schemas_are_read(text):
@@ -33,6 +34,9 @@ def test_what_a_schema_says():
     assert x.alias_info.is_write and n.default_value == [1, 1]
     assert eps.kwarg_only and isinstance(eps.default_value, float)
     assert s.returns[0].alias_info.before_set == {"alias::a"} and s.returns[1].alias_info is None
+    s = schema.parse("f((str, int)[] pairs, Dict(str, Tensor)? x=None) -> Tensor", "t")
+    assert [str(a.type) for a in s.arguments] == ["(str, int)[]", "Dict(str, Tensor)?"]
+    assert s.arguments[1].alias_info is None and s.arguments[1].default_value is None
 
 
 @pytest.mark.parametrize(
@@ -43,6 +47,10 @@ def test_what_a_schema_says():
         ("f(int64_t x) -> Tensor", "Use `SymInt` or `int`"),
         ("f(double x) -> Tensor", "Use `float`"),
         ("f(Tensor) -> Tensor", "needs a name"),
+        ("f(Dict(str) x) -> Tensor", "expected 2 types"),
+        ("f(Dict x) -> Tensor", "unknown type specifier"),
+        ("f(() x) -> Tensor", "types in"),
+        ("f((int, thing) x) -> Tensor", "unknown type specifier"),
         ("f(Tensor x", "not closed"),
         ("f(Tensor x)", "expected '->'"),
         ("f", "expected a schema"),

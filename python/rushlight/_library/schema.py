@@ -35,9 +35,9 @@ _TYPES = frozenset(
         "Any",
         "t",
         "QScheme",
-        "Dict",
     ]
 )
+_GENERIC = {"Dict": 2, "Future": 1}  # how many types stand in brackets behind them
 # What people write for a type, and what it is called.
 _MEANT = {
     "int64_t": "Use `SymInt` or `int`",
@@ -55,9 +55,9 @@ _ENUMS = {
 }
 
 _NAME = re.compile(r"\s*(?:(?P<space>\w+)::)?(?P<name>\w+)(?:\.(?P<overload>\w+))?\s*\(")
-_TYPE = re.compile(
-    r"\s*(?P<base>[\w.]+)\s*(?:\((?P<alias>[^)]*)\))?\s*(?P<marks>(?:\?|\[\s*\d*\s*\])*)"
-)
+_BASE = re.compile(r"[\w.]+")
+_ALIAS = re.compile(r"\s*\((?P<alias>[^)]*)\)")
+_MARKS = re.compile(r"\s*((?:\?|\[\s*\d*\s*\]|\s)*)")
 
 
 class Name(NamedTuple):
@@ -111,20 +111,30 @@ def _split(text):
 
 def _type(text, whole):
     """The type at the front of a text, its alias, and the rest."""
-    found = _TYPE.match(text)
-    if found is None:
+    text, info = text.strip(), None
+    found = _BASE.match(text)
+    base = found.group() if found else ""
+    rest = text[len(base) :].lstrip()
+    if (base in _GENERIC or not base) and rest.startswith("("):
+        end = _closing(rest, 1, whole)
+        inner = [_type(part, whole)[0] for part in _split(rest[1:end])]
+        if len(inner) != _GENERIC.get(base, len(inner)) or not inner:
+            raise _wrong(whole, f"expected {_GENERIC.get(base, 1)} types in '{text}'")
+        kind, rest = f"{base}({', '.join(inner)})", rest[end + 1 :]
+    elif not base:
         raise _wrong(whole, f"expected a type, but found '{text}'")
-    base = found["base"]
-    if base not in _TYPES and not base.startswith("__torch__.torch.classes."):
+    elif base not in _TYPES and not base.startswith("__torch__.torch.classes."):
         hint = f" {_MEANT[base]}." if base in _MEANT else ""
         raise _wrong(whole, f"unknown type specifier '{base}'.{hint}")
-    kind = base + re.sub(r"\s", "", found["marks"])
-    info = None
-    if found["alias"] is not None:
-        before = found["alias"].partition("->")[0].strip()
-        names = {f"alias::{n.strip()}" for n in before.rstrip("!").split("|") if n.strip()}
-        info = AliasInfo(frozenset(names), before.endswith("!"))
-    return kind, info, text[found.end() :].strip()
+    else:
+        kind = base
+        alias = _ALIAS.match(rest)
+        if alias is not None:
+            before = alias["alias"].partition("->")[0].strip()
+            names = {f"alias::{n.strip()}" for n in before.rstrip("!").split("|") if n.strip()}
+            info, rest = AliasInfo(frozenset(names), before.endswith("!")), rest[alias.end() :]
+    marks = _MARKS.match(rest)
+    return kind + re.sub(r"\s", "", marks.group()), info, rest[marks.end() :].strip()
 
 
 def _value(text, kind, whole):
