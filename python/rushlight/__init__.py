@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 import os as _os
+import sys as _sys
 from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,9 @@ from rushlight import _C
 from rushlight._lazy import lazy
 from rushlight._tensor import Tensor
 from rushlight.functional import *
+from rushlight.torch_version import TorchVersion as _TorchVersion
 
-__version__ = _C._version
+__version__ = _TorchVersion(_C._version)
 
 # What is public in the extension (types, dtypes, settings), then every function of the op table.
 globals().update(
@@ -97,6 +99,7 @@ if TYPE_CHECKING:
         special,
         storage,
         testing,
+        torch_version,
         types,
         utils,
         version,
@@ -123,9 +126,11 @@ if TYPE_CHECKING:
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
         get_float32_matmul_precision,
+        get_num_interop_threads,
         is_deterministic_algorithms_warn_only_enabled,
         set_deterministic_debug_mode,
         set_float32_matmul_precision,
+        set_num_interop_threads,
         use_deterministic_algorithms,
     )
     from rushlight._sym import (
@@ -202,7 +207,7 @@ else:
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
         "library linalg masked monitor mps mtia multiprocessing nested nn onnx optim overrides "
         "profiler quantization quasirandom random safetensors serialization signal sparse special "
-        "storage testing types utils version xpu",
+        "storage testing torch_version types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
             "_tags": "Tag",
@@ -218,8 +223,9 @@ else:
             "_python_ops": "ops",
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
-                "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
-                "set_deterministic_debug_mode set_float32_matmul_precision "
+                "get_float32_matmul_precision get_num_interop_threads "
+                "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode "
+                "set_float32_matmul_precision set_num_interop_threads "
                 "use_deterministic_algorithms"
             ),
             "_sym": (
@@ -307,6 +313,22 @@ def _python_name(name):
 
 
 setattr(_C, "__getattr__", _python_name)  # noqa: B010
+
+
+def _result_type(name):
+    """A named result's type before an op has given one."""
+    from rushlight._python_ops import ops
+
+    packet = getattr(ops.aten, name, None)
+    for overload in packet.overloads() if packet is not None else ():
+        fields = [r.name for r in getattr(packet, overload)._schema.returns]
+        if len(fields) > 1 and "" not in fields:
+            return _C._result_type(name, tuple(fields))
+    raise AttributeError(f"module 'rushlight.return_types' has no attribute {name!r}")
+
+
+setattr(_C.return_types, "__getattr__", _result_type)  # noqa: B010
+_sys.modules["rushlight.return_types"] = _C.return_types
 
 
 if _os.environ.get("RUSHLIGHT_VERBOSE", "0") not in ("", "0"):

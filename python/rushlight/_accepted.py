@@ -408,6 +408,24 @@ ROWS = (
         "float32 is multiplied in float32; the setting can be read again",
     ),
     Row(
+        "nn.parallel.comm.*",
+        "buffer_size streams",
+        NO_EFFECT,
+        "tensors travel one by one, on the current streams",
+    ),
+    Row(
+        "optim._functional.*",
+        "has_complex",
+        NO_EFFECT,
+        "tensors say themselves whether they are complex",
+    ),
+    Row(
+        "_settings.set_num_interop_threads",
+        "",
+        NO_EFFECT,
+        "ops run one after the other; the setting can be read again",
+    ),
+    Row(
         "_settings.use_deterministic_algorithms _settings.set_deterministic_debug_mode",
         "",
         NO_EFFECT,

@@ -14,6 +14,7 @@ from typing import Any
 
 from rushlight import _C, Tensor, _tensor, _utils, storage
 from rushlight._parameter import Parameter
+from rushlight.torch_version import TorchVersion
 
 _safe_globals: dict[str, Any] = {}
 
@@ -109,6 +110,7 @@ _NAMES = {
     "builtins.bytearray": bytearray,
     "_codecs.encode": _make_bytes,
     "torch.Size": _C.Size,
+    "torch.torch_version.TorchVersion": TorchVersion,
     "torch.device": _C.device,
     "torch.Tensor": Tensor,
     "torch.nn.parameter.Parameter": Parameter,
@@ -140,6 +142,7 @@ _CALLS = {
         (_make_bytes, _make_bytes),
         (_C.Size, _make_size),
         (_C.device, _C.device),
+        (TorchVersion, TorchVersion),
         (get_layout, get_layout),
         *((f, f) for name, f in _NAMES.items() if name.startswith("torch._utils.")),
     )

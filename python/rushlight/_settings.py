@@ -7,21 +7,25 @@ is no other way to compute them. float32 products are computed in float32.
 
 from __future__ import annotations
 
+import os
 import warnings
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
+    "get_num_interop_threads",
     "is_deterministic_algorithms_warn_only_enabled",
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
+    "set_num_interop_threads",
     "use_deterministic_algorithms",
 ]
 
 _deterministic = False
 _warn_only = False
 _precision = "highest"
+_interop_threads = 0  # not asked
 _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
@@ -88,3 +92,23 @@ def set_float32_matmul_precision(precision):
 def get_float32_matmul_precision():
     """What was last set."""
     return _precision
+
+
+def get_num_interop_threads():
+    """What was last asked for, at first the number of processors."""
+    return _interop_threads or os.cpu_count() or 1
+
+
+def set_num_interop_threads(num: int):
+    """Note how many ops should run side by side; here they run one after the other.
+
+    Raises:
+        TypeError: if it is no integer.
+        RuntimeError: if it is below 1.
+    """
+    global _interop_threads
+    if not isinstance(num, int) or isinstance(num, bool):
+        raise TypeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
+    if num < 1:
+        raise RuntimeError(f"expected positive number of threads, got {num}")
+    _interop_threads = num

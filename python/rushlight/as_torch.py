@@ -28,6 +28,7 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight._nested import NESTED
+from rushlight.torch_version import TorchVersion
 
 VERSION = "2.8.0+rushlight"
 
@@ -194,7 +195,8 @@ def install():
             _mirror(module, name)
     module: Any = rushlight
     module.torch = rushlight  # as the package there imports itself
-    rushlight.__version__ = rushlight.version.__version__ = VERSION
+    rushlight.__version__ = TorchVersion(VERSION)
+    rushlight.version.__version__ = VERSION
 
 
 def for_children():

@@ -415,3 +415,23 @@ def _dtype_to_storage_type_map():
 def _storage_type_to_dtype_map():
     """The dtypes by the names of their storages."""
     return {name: kind.dtype for name, kind in NAMES.items()}
+
+
+def _load_from_bytes(b: bytes) -> Any:
+    """What a pickle holds that PyTorch wrote of a tensor without `save`: a file in bytes.
+
+    Whoever reads a pickle runs what is in it; these bytes are no different.
+    """
+    import io
+
+    from rushlight.serialization import load
+
+    return load(io.BytesIO(b), weights_only=False)
+
+
+def _get_dtype_from_pickle_storage_type(pickle_storage_type: str) -> _C.dtype:
+    """The dtype by the name of a storage in files, "torch.FloatStorage"."""
+    name = pickle_storage_type.rpartition(".")[2]
+    if name not in NAMES:
+        raise KeyError(f'pickle storage type "{pickle_storage_type}" is not recognized')
+    return NAMES[name].dtype

@@ -15,9 +15,14 @@
 #include <thread>
 #endif
 
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
 #include <rushlight/error.h>
 
 #include "core/cuts.h"
+#include "core/denormals.h"
 
 namespace rushlight {
 namespace {
@@ -44,6 +49,22 @@ struct Watch {
 };
 Watch watch;
 
+// How small numbers are treated is a setting of each thread: flush to zero, denormals are zero.
+#if defined(__x86_64__)
+constexpr unsigned flushing_bits = 0x8040;
+unsigned flushing() { return _mm_getcsr() & flushing_bits; }
+void set_flushing(unsigned bits) {
+  const unsigned now = _mm_getcsr();
+  if ((now & flushing_bits) != bits) {
+    _mm_setcsr((now & ~flushing_bits) | bits);
+  }
+}
+#else
+constexpr unsigned flushing_bits = 0;
+unsigned flushing() { return 0; }
+void set_flushing(unsigned) {}
+#endif
+
 struct InsideScope {
   const bool before = inside;
   InsideScope() { inside = true; }
@@ -67,6 +88,7 @@ struct Work {
   ChunkFunction f;
   const void* context;
   int64_t num_shares;
+  unsigned flushing;  // the caller's
   Share shares[max_shares]{};
   std::atomic<int64_t> failed_chunk{INT64_MAX};
   std::mutex mutex{};
@@ -89,6 +111,7 @@ struct Work {
   // not depend on timing.
   void take_chunks(int64_t thread) noexcept {
     InsideScope scope;
+    set_flushing(flushing);
     for (int64_t k = 0; k < num_shares; k++) {
       Share& share = shares[(thread + k) % num_shares];
       while (true) {
@@ -144,6 +167,11 @@ void set_num_threads(int n) {
   omp_set_num_threads(forked.load(std::memory_order_relaxed) ? 1 : n);
 }
 
+bool set_flush_denormal(bool on) {
+  set_flushing(on ? flushing_bits : 0);
+  return flushing_bits != 0;
+}
+
 bool in_parallel_region() { return inside || omp_in_parallel() != 0; }
 
 void watch_cuts() {
@@ -177,7 +205,8 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
     }
     return;
   }
-  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares)};
+  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares),
+            flushing()};
   work.cut();
   run_team(work, static_cast<int>(threads));
   if (work.error) {

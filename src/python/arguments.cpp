@@ -189,15 +189,17 @@ void set_item(PyObject* tuple, Py_ssize_t i, PyObject* item) {
   PyTuple_SET_ITEM(tuple, i, check(item));
 }
 
-PyTypeObject* named_result(PyTypeObject*& cache, const char* name,
-                           std::initializer_list<const char*> fields) {
-  if (cache != nullptr) {
-    return cache;
+namespace {
+
+PyTypeObject* make_result_type(const char* name, const std::vector<std::string>& fields) {
+  if (PyObject* made = PyDict_GetItemString(PyModule_GetDict(return_types), name)) {
+    return reinterpret_cast<PyTypeObject*>(made);
   }
-  // The descriptions live as long as the types: for ever.
+  // Names and descriptions live as long as the types: for ever.
+  auto* names = new std::vector<std::string>(fields);
   auto* descriptions = new std::vector<PyStructSequence_Field>;
-  for (const char* field : fields) {
-    descriptions->push_back({field, nullptr});
+  for (const std::string& field : *names) {
+    descriptions->push_back({field.c_str(), nullptr});
   }
   descriptions->push_back({nullptr, nullptr});
   auto* full_name = new std::string(str("rushlight.return_types.", name));
@@ -210,12 +212,43 @@ PyTypeObject* named_result(PyTypeObject*& cache, const char* name,
   type->tp_repr = named_repr;
   PyType_Modified(type);
   add(return_types, name, reinterpret_cast<PyObject*>(type));
-  return cache = type;
+  return type;
+}
+
+// _result_type(name, fields): for who asks for a type before the op has run.
+PyObject* result_type_of(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char* name = nullptr;
+    PyObject* fields = nullptr;
+    if (!PyArg_ParseTuple(args, "sO!:_result_type", &name, &PyTuple_Type, &fields)) {
+      throw PythonError();
+    }
+    std::vector<std::string> names;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); i++) {
+      RL_CHECK_TYPE(PyUnicode_Check(PyTuple_GET_ITEM(fields, i)),
+                    "_result_type(): the fields must be str");
+      names.emplace_back(text_view(PyTuple_GET_ITEM(fields, i)));
+    }
+    return Py_NewRef(reinterpret_cast<PyObject*>(make_result_type(name, names)));
+  });
+}
+
+PyMethodDef result_functions[] = {{"_result_type", result_type_of, METH_VARARGS, nullptr}, {}};
+
+}  // namespace
+
+PyTypeObject* named_result(PyTypeObject*& cache, const char* name,
+                           std::initializer_list<const char*> fields) {
+  if (cache == nullptr) {
+    cache = make_result_type(name, std::vector<std::string>(fields.begin(), fields.end()));
+  }
+  return cache;
 }
 
 void init_results(PyObject* module) {
   return_types = check(PyModule_New("rushlight.return_types"));
   add(module, "return_types", return_types);
+  check(PyModule_AddFunctions(module, result_functions));
 }
 
 }  // namespace rushlight::python

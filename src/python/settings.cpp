@@ -6,6 +6,7 @@
 
 #include "core/iterator.h"
 #include "core/cuts.h"
+#include "core/denormals.h"
 #include "core/parallel.h"
 #include "cpu/conv.h"
 #include "cpu/isa_level.h"
@@ -121,6 +122,16 @@ PyObject* warn_once_for(PyObject*, PyObject* message) {
 }
 PyObject* warns_always(PyObject*, PyObject*) { return PyBool_FromLong(is_warn_always()); }
 
+PyObject* change_flush_denormal(PyObject*, PyObject* on) {
+  return guarded([&] {
+    if (!PyBool_Check(on)) {
+      raise(PyExc_TypeError,
+            str("set_flush_denormal(): argument 'mode' must be bool, not ", type_name(on)));
+    }
+    return PyBool_FromLong(set_flush_denormal(on == Py_True));
+  });
+}
+
 #define ROW(name, doc) RL_FAST_ROW(#name, name##_function, doc)
 PyMethodDef functions[] = {
     ROW(promote_types, "The dtype that two dtypes are promoted to."),
@@ -135,6 +146,9 @@ PyMethodDef functions[] = {
      "Changes the dtype of new floating-point tensors."},
     {"get_num_threads", num_threads, METH_NOARGS, "How many threads an op may use."},
     {"set_num_threads", change_num_threads, METH_O, "Changes how many threads an op may use."},
+    {"set_flush_denormal", change_flush_denormal, METH_O,
+     "Whether numbers too small to be normal count as zero, on this thread and on those that "
+     "compute for it. Gives False where the processor cannot do that."},
     {"_force_convolution", force_convolution_way, METH_O,
      "For tests: convolutions go this way alone; an empty name ends that."},
     {"_watch_cuts", begin_watching_cuts, METH_NOARGS,

@@ -3,6 +3,7 @@
 import collections
 import inspect
 import io
+import math
 
 import pytest
 
@@ -217,3 +218,112 @@ def test_placements_of_spread_tensors():
     strided = _StridedShard(1, split_factor=2)
     assert isinstance(strided, Shard) and strided == _StridedShard(1, split_factor=2)
     assert strided != _StridedShard(1, split_factor=3) and strided.is_shard(1)
+
+
+def test_parts_of_attention():
+    from rushlight.nn.functional import (
+        _canonical_mask,
+        _in_projection,
+        _in_projection_packed,
+        _mha_shape_check,
+        _none_or_dtype,
+        has_torch_function_variadic,
+    )
+    from rushlight.nn.modules.activation import NonDynamicallyQuantizableLinear
+    from rushlight.nn.modules.conv import _pair, _single, _triple
+    from rushlight.nn.modules.transformer import (
+        _detect_is_causal_mask,
+        _get_clones,
+        _get_seq_len,
+    )
+
+    x, w = torch.randn(2, 3, 4), torch.randn(12, 4)
+    q, k, v = _in_projection_packed(x, x + 1, x + 2, w)
+    for one, other in zip((q, k, v), _in_projection(x, x + 1, x + 2, *w.chunk(3)), strict=True):
+        assert torch.equal(one, other) and one.shape == (2, 3, 4)
+    with pytest.raises(AssertionError, match="query weights"):
+        _in_projection(x, x, x, w, w[:4], w[:4])
+    hidden = torch.tensor([True, False])
+    assert _canonical_mask(hidden, "a", None, "b", torch.float32).tolist() == [-math.inf, 0]
+    with pytest.warns(UserWarning, match="mismatched a and b"):
+        _canonical_mask(hidden, "a", torch.float32, "b", torch.float32)
+    assert _canonical_mask(None, "a", None, "b", torch.float32) is None
+    assert _mha_shape_check(x, x, x, None, None, 2) and not _mha_shape_check(
+        *x, x[0], None, None, 2
+    )
+    assert _none_or_dtype(None) is None and _none_or_dtype(x) is torch.float32
+    assert not has_torch_function_variadic(x, x)
+    assert isinstance(NonDynamicallyQuantizableLinear(1, 1), torch.nn.Linear)
+    assert (_single(1), _pair(1), _triple((1, 2, 3))) == ((1,), (1, 1), (1, 2, 3))
+    assert (
+        _get_seq_len(x, True) == 3 and _get_seq_len(x, False) == 2 and _get_seq_len(x[0], True) == 3
+    )
+    layer = torch.nn.Linear(1, 1)
+    assert [type(m) for m in _get_clones(layer, 2)] == [torch.nn.Linear] * 2
+    causal = torch.nn.Transformer.generate_square_subsequent_mask(3)
+    assert _detect_is_causal_mask(causal) and not _detect_is_causal_mask(causal.zero_())
+
+
+def test_versions_compare_as_versions():
+    import pickle
+
+    from rushlight.torch_version import TorchVersion
+
+    v = TorchVersion("2.13.0+cpu")
+    assert v > "2.9" and v >= (2, 13) and v < "2.14" and v != "2.13.0" and v > "2.13.0"
+    assert TorchVersion("2.13.0") == (2, 13) and TorchVersion("2.8.0rc1") < "2.8"
+    assert TorchVersion("2.8.0.dev1") < "2.8.0a0" and TorchVersion("2.8.post1") > "2.8"
+    assert isinstance(torch.__version__, TorchVersion) and torch.__version__ == str(
+        torch.__version__
+    )
+    assert pickle.loads(pickle.dumps(v)) == v and hash(v) == hash("2.13.0+cpu")
+    assert v != None and v != 3  # noqa: E711  # what it is compared with is the test
+    with pytest.raises(TypeError):
+        v > 3  # noqa: B015
+    stream = io.BytesIO()
+    torch.save({"version": v}, stream)
+    stream.seek(0)
+    assert type(torch.load(stream)["version"]) is TorchVersion
+
+
+def test_types_of_results_before_and_after_a_call():
+    import pickle
+    import subprocess
+    import sys
+
+    program = (
+        "import pickle, rushlight as torch; kind = torch.return_types.kthvalue; "
+        "r = torch.kthvalue(torch.arange(3), 1); assert type(r) is kind, type(r); "
+        "assert kind.n_fields == 2 and pickle.loads(pickle.dumps(r)).values == 0"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert isinstance(torch.topk(torch.ones(2), 1), torch.return_types.topk)
+    kinds = torch.return_types.max, torch.return_types.sort, torch.return_types.frexp
+    assert all(issubclass(kind, tuple) for kind in kinds)
+    with pytest.raises(AttributeError, match="no attribute 'add'"):
+        torch.return_types.add  # noqa: B018
+    assert pickle.loads(pickle.dumps(torch.max(torch.eye(2), 0))).indices.tolist() == [0, 1]
+
+
+def test_settings_of_threads():
+    before = torch.get_num_interop_threads()
+    assert before >= 1
+    torch.set_num_interop_threads(3)
+    assert torch.get_num_interop_threads() == 3
+    torch.set_num_interop_threads(before)
+    with pytest.raises(RuntimeError, match="positive number of threads"):
+        torch.set_num_interop_threads(0)
+    with pytest.raises(TypeError):
+        torch.set_num_interop_threads("2")
+
+
+def test_small_numbers_count_as_zero_on_all_threads():
+    tiny = torch.full((1 << 20,), 1e-40)
+    with pytest.raises(TypeError):
+        torch.set_flush_denormal(1)
+    assert torch.set_flush_denormal(True)
+    try:
+        assert not (tiny * 0.5).view(torch.int32).any()
+    finally:
+        torch.set_flush_denormal(False)
+    assert (tiny * 0.5).view(torch.int32).all()

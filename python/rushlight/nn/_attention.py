@@ -17,24 +17,29 @@ from ._arguments import _probability
 _INFINITY = float("inf")
 
 
-def _additive(mask, name, other, other_name, dtype):
+def _none_or_dtype(input):
+    """The dtype of a tensor, None without one."""
+    return None if input is None else input.dtype
+
+
+def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
     """A mask as numbers to be added: -inf where a boolean one is True."""
     if mask is None:
         return None
     if mask.dtype != rushlight.bool and not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    if other is not None and mask.dtype != other.dtype:
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
         warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for "
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
             "both instead.",
             stacklevel=3,
         )
     if mask.is_floating_point():
         return mask
-    return rushlight.zeros_like(mask, dtype=dtype).masked_fill_(mask, -_INFINITY)
+    return rushlight.zeros_like(mask, dtype=target_type).masked_fill_(mask, -_INFINITY)
 
 
-def _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads):
+def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     """True for a batch; AssertionError where the dimensions do not fit each other."""
     if query.dim() not in (2, 3):
         raise AssertionError(
@@ -66,6 +71,37 @@ def _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads):
                     f"Expected `attn_mask` shape to be {expected} but got {tuple(attn_mask.shape)}"
                 )
     return n == 3
+
+
+def _in_projection_packed(q, k, v, w, b=None):
+    """Query, key and value through the three parts of one weight (3 E, E)."""
+    return _linear((q, k, v), w.chunk(3), b)
+
+
+def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
+    """Query (..., E), key and value through a weight each, to the width of the query.
+
+    Raises:
+        AssertionError: if a weight is not (E, width of its input), or a bias not (E,).
+    """
+    width = q.size(-1)
+    projected = []
+    for name, x, weight, bias in (
+        ("query", q, w_q, b_q),
+        ("key", k, w_k, b_k),
+        ("value", v, w_v, b_v),
+    ):
+        if tuple(weight.shape) != (width, x.size(-1)):
+            raise AssertionError(
+                f"expecting {name} weights shape of {(width, x.size(-1))}, but got "
+                f"{tuple(weight.shape)}"
+            )
+        if bias is not None and tuple(bias.shape) != (width,):
+            raise AssertionError(
+                f"expecting {name} bias shape of {(width,)}, but got {tuple(bias.shape)}"
+            )
+        projected.append(ops.linear(x, weight, bias))
+    return tuple(projected)
 
 
 class Heads(NamedTuple):
@@ -194,7 +230,7 @@ def attend(
 
         return _attention.attend(layer, query, key, value, batch_first), None
     num_heads = layer.num_heads
-    batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
+    batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     batch_dim = 0 if batch_first else 1
     if not batched:
         same = key is query, value is key
@@ -212,7 +248,9 @@ def attend(
     head_dim = width // num_heads
     if head_dim * num_heads != width:
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    padding = _additive(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+    padding = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _none_or_dtype(attn_mask), "attn_mask", query.dtype
+    )
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
@@ -221,7 +259,7 @@ def attend(
     if is_causal and padding is None and not need_weights:
         mask = None  # the kernel knows it
     else:
-        mask = _additive(attn_mask, "attn_mask", None, "", query.dtype)
+        mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         is_causal = is_causal and padding is None and mask is None
 
     def append_key():

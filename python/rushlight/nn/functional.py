@@ -8,14 +8,27 @@ resampling in `_resample.py`.
 
 import types
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rushlight import _C
+from rushlight import _C, Tensor  # noqa: F401
 from rushlight._table import ops
 
 from . import grad  # noqa: F401  # PyTorch has it here, too
-from ._arguments import _probability
-from ._attention import multi_head_attention_forward  # noqa: F401
+from ._arguments import (  # noqa: F401
+    _list_with_default,
+    _pair,
+    _probability,
+    _single,
+    _triple,
+)
+from ._attention import (  # noqa: F401
+    _canonical_mask,
+    _in_projection,
+    _in_projection_packed,
+    _mha_shape_check,
+    _none_or_dtype,
+    multi_head_attention_forward,
+)
 from ._losses import (  # noqa: F401
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -71,9 +84,20 @@ from ._resample import (  # noqa: F401
     upsample_nearest,
 )
 
-if TYPE_CHECKING:
+_OF_OVERRIDES = (
+    "handle_torch_function",
+    "has_torch_function",
+    "has_torch_function_unary",
+    "has_torch_function_variadic",
+)
 
-    def __getattr__(name: str) -> Any: ...
+
+def __getattr__(name: str) -> Any:
+    if name in _OF_OVERRIDES:  # PyTorch has them here, too
+        from rushlight import overrides
+
+        return getattr(overrides, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 # Functions that are ops: the table says which.

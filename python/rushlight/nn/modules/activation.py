@@ -14,6 +14,7 @@ from ..parameter import new_parameter
 from ._stateless.activation import *  # noqa: F403
 from ._stateless.activation import __all__ as _generated
 from .attention import MultiheadAttention  # noqa: F401
+from .linear import NonDynamicallyQuantizableLinear  # noqa: F401  # PyTorch has it here, too
 from .module import Module
 
 if TYPE_CHECKING:

@@ -11,7 +11,13 @@ from .. import functional as F
 from .. import init
 from ..parameter import new_parameter
 from .module import Module
-from .utils import _ntuple, _reverse_repeat_tuple
+from .utils import (  # noqa: F401  # PyTorch has them here, too
+    _ntuple,
+    _pair,
+    _reverse_repeat_tuple,
+    _single,
+    _triple,
+)
 
 if TYPE_CHECKING:
     from rushlight.types import Device

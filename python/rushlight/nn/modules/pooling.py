@@ -8,7 +8,7 @@ from .. import functional as F
 from ._stateless.pooling import *  # noqa: F403
 from ._stateless.pooling import __all__ as _generated
 from .module import Module
-from .utils import _ntuple
+from .utils import _ntuple, _pair, _single, _triple  # noqa: F401  # PyTorch has them here, too
 
 __all__ = [
     *(name for name in _generated if not name.startswith("_")),

@@ -40,13 +40,17 @@ def _sequence_length(x, layer):
     """The length of a layer's input; None where that is neither a batch nor one sequence."""
     if x.is_nested:
         return None
-    batch_first = getattr(getattr(layer, "self_attn", None), "batch_first", False)
-    if x.dim() == 2:
-        return x.shape[0]
-    return x.shape[1 if batch_first else 0] if x.dim() == 3 else None
+    return _get_seq_len(x, getattr(getattr(layer, "self_attn", None), "batch_first", False))
 
 
-def _is_causal(mask, is_causal, size):
+def _get_seq_len(src, batch_first):
+    """The length of one sequence or of a batch of them; None where it is neither."""
+    if src.dim() == 2:
+        return src.shape[0]
+    return src.shape[1 if batch_first else 0] if src.dim() == 3 else None
+
+
+def _detect_is_causal_mask(mask, is_causal=None, size=None):
     """What the caller says, or else whether the mask is the causal one."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
@@ -65,8 +69,9 @@ def _get_activation_fn(activation):
     raise RuntimeError(f"activation should be relu/gelu, not {activation}")
 
 
-def _copies(module, n):
-    return ModuleList([copy.deepcopy(module) for _ in range(n)])
+def _get_clones(module, N):
+    """That many copies of a module."""
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
 
 
 class _Layer(Module):
@@ -193,7 +198,7 @@ class _Stack(Module):
 
     def __init__(self, layer, num_layers: int, norm) -> None:
         super().__init__()
-        self.layers = _copies(layer, num_layers)
+        self.layers = _get_clones(layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 
@@ -224,7 +229,7 @@ class TransformerEncoder(_Stack):
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """The encoded src. Without `is_causal` the mask is compared with the causal one."""
-        causal = _is_causal(mask, is_causal, _sequence_length(src, self.layers[0]))
+        causal = _detect_is_causal_mask(mask, is_causal, _sequence_length(src, self.layers[0]))
         return self._through(
             src, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
         )
@@ -248,7 +253,9 @@ class TransformerDecoder(_Stack):
         memory_is_causal: bool = False,
     ):
         """The decoded tgt. Without `tgt_is_causal` its mask is compared with the causal one."""
-        causal = _is_causal(tgt_mask, tgt_is_causal, _sequence_length(tgt, self.layers[0]))
+        causal = _detect_is_causal_mask(
+            tgt_mask, tgt_is_causal, _sequence_length(tgt, self.layers[0])
+        )
         return self._through(
             tgt,
             memory,
