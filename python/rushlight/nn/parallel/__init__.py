@@ -5,9 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushlight._lazy import lazy
-from rushlight.nn.parallel.data_parallel import DataParallel
+from rushlight.nn.parallel.data_parallel import DataParallel, data_parallel
+from rushlight.nn.parallel.parallel_apply import parallel_apply
+from rushlight.nn.parallel.replicate import replicate
+from rushlight.nn.parallel.scatter_gather import gather, scatter
 
-__all__ = ["DataParallel", "DistributedDataParallel"]
+__all__ = [
+    "DataParallel",
+    "DistributedDataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
 
 if TYPE_CHECKING:
     from rushlight.nn.parallel import distributed  # noqa: F401

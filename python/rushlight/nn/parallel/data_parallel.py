@@ -1,12 +1,51 @@
-"""`DataParallel`: a module over the GPUs of one machine; without a GPU, the module itself."""
+"""A batch split over devices of one machine: `data_parallel`, `DataParallel`."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import rushlight
 
 from ..modules.module import Module
+from .parallel_apply import parallel_apply
+from .replicate import replicate
+from .scatter_gather import gather, scatter_kwargs
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "data_parallel"]
+
+
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """What a module gives for a batch, a part of which each device computes.
+
+    Args:
+        module: the module.
+        inputs: its argument, or a tuple of them; tensors are cut.
+        device_ids: the devices; a number is a GPU. By default all GPUs; without any, the module is
+            just called.
+        output_device: where results are joined; the first of the devices by default.
+        dim: the dimension of batches.
+        module_kwargs: keyword arguments, cut as well.
+    """
+    inputs = inputs if isinstance(inputs, tuple) else (inputs,)
+    if device_ids is None:
+        device_ids = list(range(rushlight.cuda.device_count()))
+    if not device_ids:
+        return module(*inputs, **(module_kwargs or {}))
+    given, named = scatter_kwargs(inputs, module_kwargs, device_ids, dim)
+    if not given:
+        given, named = ((),), ({},)
+    used = device_ids[: len(given)]
+    if len(used) == 1:
+        return module(*given[0], **named[0])
+    results = parallel_apply(replicate(module, used), given, named, used)
+    return gather(results, device_ids[0] if output_device is None else output_device, dim)
 
 
 class DataParallel(Module):

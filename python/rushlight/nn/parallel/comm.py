@@ -1,0 +1,109 @@
+"""Tensors brought to several devices and together again. All of it is differentiable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight.nn.parallel.scatter_gather import _device
+
+__all__ = [
+    "broadcast",
+    "broadcast_coalesced",
+    "gather",
+    "reduce_add",
+    "reduce_add_coalesced",
+    "scatter",
+]
+
+
+def _one_of(name: str, devices: Any, out: Any) -> None:
+    if (devices is None) == (out is None):
+        raise RuntimeError(f"{name}(): exactly one of 'devices' and 'out' must be given")
+
+
+def broadcast(tensor: Tensor, devices=None, *, out: Sequence[Tensor] | None = None) -> Any:
+    """A tensor on each device; where it lies there, the tensor itself seen anew.
+
+    Args:
+        tensor: what is copied.
+        devices: where to; a number is a GPU.
+        out: written and returned instead.
+    """
+    _one_of("broadcast", devices, out)
+    if out is not None:
+        for other in out:
+            other.copy_(tensor)
+        return tuple(out)
+    return tuple(tensor.to(_device(d)).view_as(tensor) for d in devices)
+
+
+def broadcast_coalesced(tensors: Sequence[Tensor], devices, buffer_size: int = 10485760) -> Any:
+    """For each device a tuple of all tensors; they travel one by one, whatever `buffer_size`."""
+    copies = [broadcast(t, devices) for t in tensors]
+    return tuple(tuple(copy[i] for copy in copies) for i in range(len(devices)))
+
+
+def reduce_add(inputs: Sequence[Tensor], destination=None) -> Tensor:
+    """The sum of tensors of several devices, on one of them (the first's by default).
+
+    Raises:
+        ValueError: if the sizes differ.
+    """
+    to = inputs[0].device if destination is None else _device(destination)
+    for i, t in enumerate(inputs):
+        if t.size() != inputs[0].size():
+            raise ValueError(
+                f"input {i} has invalid size: got {tuple(t.size())}, but expected "
+                f"{tuple(inputs[0].size())}"
+            )
+    total = inputs[0].to(to)
+    for t in inputs[1:]:
+        total = total + t.to(to)
+    return total
+
+
+def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) -> Any:
+    """The sums of the first, second, … tensors of each device's list."""
+    return tuple(reduce_add(tensors, destination) for tensors in zip(*inputs, strict=True))
+
+
+def scatter(
+    tensor: Tensor, devices=None, chunk_sizes=None, dim: int = 0, streams=None, *, out=None
+) -> Any:
+    """A tensor cut along a dimension, a piece on each device.
+
+    Args:
+        tensor: what is cut.
+        devices: where the pieces go.
+        chunk_sizes: of the pieces; by default equal ones.
+        dim: which dimension.
+        streams: accepted; copies are queued on the current streams.
+        out: written and returned instead; their sizes say how it is cut.
+    """
+    _one_of("scatter", devices, out)
+    if out is not None:
+        pieces = tensor.split([other.size(dim) for other in out], dim)
+        for other, piece in zip(out, pieces, strict=True):
+            other.copy_(piece)
+        return tuple(out)
+    pieces = (
+        tensor.chunk(len(devices), dim)
+        if chunk_sizes is None
+        else tensor.split(list(chunk_sizes), dim)
+    )
+    return tuple(p.to(_device(d)) for p, d in zip(pieces, devices, strict=False))
+
+
+def gather(
+    tensors: Sequence[Tensor], dim: int = 0, destination=None, *, out: Tensor | None = None
+) -> Tensor:
+    """Tensors of several devices joined along a dimension, on one (the first's by default)."""
+    if out is not None:
+        if destination is not None:
+            raise RuntimeError("gather(): 'destination' must not be given with 'out'")
+        return rushlight.cat([t.to(out.device) for t in tensors], dim, out=out)
+    to = tensors[0].device if destination is None else _device(destination)
+    return rushlight.cat([t.to(to) for t in tensors], dim)
