@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
+from ._functional import adagrad  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _at,

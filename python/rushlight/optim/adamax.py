@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight import Tensor
 
+from ._functional import adamax  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,

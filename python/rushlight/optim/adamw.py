@@ -7,6 +7,7 @@ from typing import Any
 
 from rushlight import Tensor
 
+from ._functional import adamw  # noqa: F401  # PyTorch has it here, too
 from .adam import Adam
 
 __all__ = ["AdamW"]

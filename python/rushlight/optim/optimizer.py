@@ -19,7 +19,32 @@ import rushlight
 from rushlight import Tensor
 from rushlight._parameter import clear_grads
 from rushlight._table import ops
+from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from rushlight.utils.hooks import RemovableHandle
+
+from ._imported import (  # noqa: F401  # what packages import from here
+    Args,
+    DeviceDict,
+    DeviceDtypeDict,
+    Kwargs,
+    R,
+    StateDict,
+    T,
+    _capturable_doc,
+    _default_to_fused_or_foreach,
+    _device_dtype_check_for_fused,
+    _differentiable_doc,
+    _disable_dynamo_if_unsupported,
+    _foreach_doc,
+    _fused_doc,
+    _get_capturable_supported_devices,
+    _get_scalar_dtype,
+    _maximize_doc,
+    _params_doc,
+    _stack_if_compiling,
+    _to_scalar,
+    _view_as_real,
+)
 
 __all__ = [
     "Optimizer",
@@ -33,14 +58,14 @@ ParamsT = Iterable[Tensor] | Iterable[dict] | Iterable[tuple[str, Tensor]]
 _params_t = ParamsT
 
 
-class _Required:
+class _RequiredParameter:
     """The default of a setting that every group must give."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
 
 
-required = _Required()
+required = _RequiredParameter()
 
 _global_pre_hooks: OrderedDict = OrderedDict()
 _global_post_hooks: OrderedDict = OrderedDict()
@@ -116,6 +141,8 @@ class Optimizer:
         params: tensors, (name, tensor) pairs, or dicts with "params" and settings of that group.
         defaults: settings of the groups that do not give their own.
     """
+
+    _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
     # Settings that groups in older files lack, with what they were before they existed.
     _later_settings: ClassVar[dict[str, Any]] = {}

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
+from ._functional import radam  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,

@@ -8,6 +8,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
+from ._functional import rprop  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,

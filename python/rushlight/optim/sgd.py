@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
+from ._functional import sgd  # noqa: F401  # PyTorch has it here, too
 from .optimizer import Optimizer, _check_settings, _check_ways, _steps
 
 __all__ = ["SGD"]
