@@ -203,3 +203,21 @@ def test_headers_by_the_names_of_their_parts(tmp_path):
     assert module.muladd(x, x, 0.5).tolist() == [0.5, 1.5, 4.5, 9.5]
     assert module.largest(torch.tensor([1, 7, 3])).item() == 7
     assert module.largest(torch.tensor([False, True])).item() is True
+
+
+def test_what_build_scripts_ask():
+    from rushlight.utils import cpp_extension as ext
+
+    assert ext.CUDA_HOME is None and ext.ROCM_HOME is None and not ext.IS_HIP_EXTENSION
+    assert ext.IS_LINUX and not ext.IS_WINDOWS and ext.CLIB_PREFIX + "x" + ext.LIB_EXT == "libx.so"
+    assert ext.library_paths()[0] == ext.TORCH_LIB_PATH
+    compiler = ext.get_cxx_compiler()
+    good, version = ext.get_compiler_abi_compatibility_and_version(compiler)
+    assert good and version >= (10,) and ext.check_compiler_ok_for_platform(compiler)
+    assert ext.get_compiler_abi_compatibility_and_version("no-such-compiler") == (False, "0.0.0")
+    assert not ext.check_compiler_is_gcc("cat")
+    assert ext._is_cuda_file("a/b.cu") and not ext._is_cuda_file("b.cpp")
+    with pytest.raises(OSError, match="CUDA_HOME"):
+        ext._join_cuda_home("bin", "nvcc")
+    with pytest.raises(NotImplementedError, match="SYCL"):
+        ext.SyclExtension("x", ["x.sycl"])

@@ -18,15 +18,24 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rushlight.torch_version import TorchVersion
+
 __all__ = [
     "BuildExtension",
     "CUDAExtension",
     "CppExtension",
+    "SyclExtension",
+    "check_compiler_is_gcc",
+    "check_compiler_ok_for_platform",
+    "get_compiler_abi_compatibility_and_version",
+    "get_cxx_compiler",
     "get_default_build_root",
     "include_paths",
+    "is_ninja_available",
     "library_paths",
     "load",
     "load_inline",
+    "verify_ninja_availability",
 ]
 
 if TYPE_CHECKING:
@@ -55,12 +64,104 @@ def get_default_build_root() -> str:
     return os.path.join(cache, "torch_extensions")
 
 
-def _compiler():
+# ---- what build scripts ask: of the machine and its compilers ----
+
+IS_WINDOWS, IS_MACOS, IS_LINUX = False, False, True
+CLIB_PREFIX, CLIB_EXT, LIB_EXT, EXEC_EXT = "lib", ".so", ".so", ""
+SHARED_FLAG = "-shared"
+SUBPROCESS_DECODE_ARGS = ()
+MINIMUM_GCC_VERSION = (12, 0, 0)
+TORCH_LIB_PATH = str(_PACKAGE / "lib")
+
+# Nothing is built for GPUs yet, so scripts should leave these parts out.
+CUDA_HOME: str | None = None
+CUDNN_HOME: str | None = None
+ROCM_HOME: str | None = None
+HIP_HOME: str | None = None
+SYCL_HOME: str | None = None
+ROCM_VERSION: tuple[int, int] | None = None
+IS_HIP_EXTENSION = False
+COMMON_NVCC_FLAGS = [
+    "-D__CUDA_NO_HALF_OPERATORS__",
+    "-D__CUDA_NO_HALF_CONVERSIONS__",
+    "-D__CUDA_NO_BFLOAT16_CONVERSIONS__",
+    "-D__CUDA_NO_HALF2_OPERATORS__",
+    "--expt-relaxed-constexpr",
+]
+
+
+def get_cxx_compiler() -> str:
+    """The path of the C++ compiler: CXX, or the first of c++, g++ and clang++.
+
+    Raises:
+        RuntimeError: if there is none.
+    """
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         found = shutil.which(name) if name else None
         if found:
             return found
     raise RuntimeError("no C++ compiler: set CXX, or install g++")
+
+
+def _asked(compiler: str, flag: str) -> str:
+    """What a compiler answers; nothing where it does not run."""
+    try:
+        done = subprocess.run([compiler, flag], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def check_compiler_is_gcc(compiler: str) -> bool:
+    """Whether it is GCC: clang, too, defines __GNUC__, but does not say so of itself."""
+    about = _asked(compiler, "--version")
+    return "Free Software Foundation" in about and bool(_asked(compiler, "-dumpversion"))
+
+
+def check_compiler_ok_for_platform(compiler: str) -> bool:
+    """Whether it is GCC or clang."""
+    return check_compiler_is_gcc(compiler) or "clang" in _asked(compiler, "--version")
+
+
+def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, TorchVersion]:
+    """Whether its objects go with the library, and its version; "0.0.0" if it has none."""
+    version = TorchVersion(_asked(compiler, "-dumpfullversion") or _asked(compiler, "-dumpversion"))
+    if not version:
+        return False, TorchVersion("0.0.0")
+    if check_compiler_is_gcc(compiler):
+        return version >= MINIMUM_GCC_VERSION, version
+    return check_compiler_ok_for_platform(compiler), version
+
+
+def is_ninja_available() -> bool:
+    """Whether ninja runs; extensions are built without it."""
+    return bool(_asked("ninja", "--version"))
+
+
+def verify_ninja_availability() -> None:
+    """RuntimeError where ninja does not run."""
+    if not is_ninja_available():
+        raise RuntimeError("Ninja is required to load C++ extensions: pip install ninja")
+
+
+def _is_cuda_file(path: str) -> bool:
+    """Whether a source is CUDA's, by its name."""
+    return os.path.splitext(path)[1] in (".cu", ".cuh")
+
+
+def _find_cuda_home() -> str | None:
+    return CUDA_HOME
+
+
+def _join_cuda_home(*paths: str) -> str:
+    """A path below CUDA_HOME; OSError, which says that nothing is built for GPUs."""
+    raise OSError(
+        f"CUDA_HOME is not set, so there is no {os.path.join(*paths)}: extensions with CUDA "
+        "sources cannot be built yet"
+    )
+
+
+# ---- building ----
 
 
 def _refuse_cuda(*parts):
@@ -81,7 +182,7 @@ def _command(name, sources, library, cflags, ldflags, includes):
     python = sysconfig.get_path("include")
     lib = _PACKAGE / "lib"
     return [
-        _compiler(),
+        get_cxx_compiler(),
         _STANDARD,
         "-O2",
         "-fPIC",
@@ -258,6 +359,11 @@ def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> An
 def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
     """Refuses: CUDA sources cannot be built yet."""
     raise NotImplementedError("extensions with CUDA sources cannot be built yet")
+
+
+def SyclExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
+    """Refuses: SYCL sources cannot be built."""
+    raise NotImplementedError("extensions with SYCL sources cannot be built")
 
 
 def _build_extension_class():
