@@ -46,6 +46,7 @@ _SPARSE = " ".join(
 
 if TYPE_CHECKING:
     from rushlight import (
+        _VF,
         __config__,
         __future__,
         _custom_op,
@@ -106,6 +107,16 @@ if TYPE_CHECKING:
         xpu,
     )
     from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
+    from rushlight._built import (
+        has_cuda,
+        has_cudnn,
+        has_lapack,
+        has_mkl,
+        has_mkldnn,
+        has_mps,
+        has_openmp,
+        has_spectral,
+    )
     from rushlight._C import *
     from rushlight._checks import (
         _check,
@@ -201,7 +212,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "__config__ __future__ _custom_op _custom_ops _dynamo _inductor _library _prims "
+        "_VF __config__ __future__ _custom_op _custom_ops _dynamo _inductor _library _prims "
         "_prims_common _subclasses "
         "_tensor_str _utils _vmap_internals accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
@@ -210,6 +221,8 @@ else:
         "storage testing torch_version types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
+            "_built": "has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp "
+            "has_spectral",
             "_tags": "Tag",
             "_classes": "classes",
             "_checks": (

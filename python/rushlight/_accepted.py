@@ -420,6 +420,14 @@ ROWS = (
         "tensors say themselves whether they are complex",
     ),
     Row(
+        "_extension._setting",
+        "",
+        NO_EFFECT,
+        "what `_C._jit_set_*` and `_C._jit_override_*` are made by: nothing is compiled",
+    ),
+    Row("_extension._jit_can_fuse_on_cpu", "", FIXED, "nothing is compiled"),
+    Row("_extension._log_api_usage_once", "event", NO_EFFECT, "nothing is counted"),
+    Row(
         "_settings.set_num_interop_threads",
         "",
         NO_EFFECT,

@@ -26,6 +26,53 @@ __all__ = [
 ]
 
 _is_tracing = is_tracing
+_TensorBase = rushlight._C.TensorBase
+_VariableFunctions = rushlight._VF
+
+# ---- settings of PyTorch's compiler of scripts: kept, so that programs can put them back ----
+
+_kept: dict[str, Any] = {}
+
+
+def _setting(name: str, first: Any, gives_old: bool = True) -> Any:
+    """A function that keeps a value, and gives the one before."""
+
+    def change(value: Any, *more: Any) -> Any:
+        before = _kept.get(name, first)
+        _kept[name] = value
+        return before if gives_old else None
+
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = "Accepted: nothing is compiled."
+    return change
+
+
+_jit_set_profiling_executor = _setting("_jit_set_profiling_executor", True)
+_jit_set_profiling_mode = _setting("_jit_set_profiling_mode", True)
+_jit_set_bailout_depth = _setting("_jit_set_bailout_depth", 20)
+_jit_set_num_profiled_runs = _setting("_jit_set_num_profiled_runs", 1)
+_jit_set_fusion_strategy = _setting("_jit_set_fusion_strategy", [])
+_jit_set_autocast_mode = _setting("_jit_set_autocast_mode", True)
+_jit_set_nvfuser_enabled = _setting("_jit_set_nvfuser_enabled", False)
+_jit_set_llga_enabled = _setting("_jit_set_llga_enabled", False, gives_old=False)
+_jit_set_texpr_fuser_enabled = _setting("_jit_set_texpr_fuser_enabled", True, gives_old=False)
+_jit_override_can_fuse_on_cpu = _setting("_jit_override_can_fuse_on_cpu", False, gives_old=False)
+_jit_override_can_fuse_on_gpu = _setting("_jit_override_can_fuse_on_gpu", True, gives_old=False)
+_set_graph_executor_optimize = _setting("_set_graph_executor_optimize", True, gives_old=False)
+
+
+def _get_graph_executor_optimize() -> bool:
+    """What `_set_graph_executor_optimize` was told, at first True."""
+    return _kept.get("_set_graph_executor_optimize", True)
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """False: nothing is compiled."""
+    return False
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Tells nobody."""
 
 
 def _get_tracing_state() -> TracingState | None:

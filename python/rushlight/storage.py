@@ -424,9 +424,9 @@ def _load_from_bytes(b: bytes) -> Any:
     """
     import io
 
-    from rushlight.serialization import load
+    import rushlight
 
-    return load(io.BytesIO(b), weights_only=False)
+    return rushlight.load(io.BytesIO(b), weights_only=False)
 
 
 def _get_dtype_from_pickle_storage_type(pickle_storage_type: str) -> _C.dtype:

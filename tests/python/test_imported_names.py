@@ -327,3 +327,37 @@ def test_small_numbers_count_as_zero_on_all_threads():
     finally:
         torch.set_flush_denormal(False)
     assert (tiny * 0.5).view(torch.int32).all()
+
+
+def test_settings_of_the_compiler_of_scripts_are_kept():
+    assert torch._C._jit_set_profiling_mode(False) is True
+    assert torch._C._jit_set_profiling_mode(True) is False
+    assert torch._C._jit_override_can_fuse_on_cpu(True) is None
+    assert torch._C._get_graph_executor_optimize() is True
+    torch._C._set_graph_executor_optimize(False)
+    assert torch._C._get_graph_executor_optimize() is False
+    torch._C._set_graph_executor_optimize(True)
+    assert torch._C._log_api_usage_once("x") is None and not torch._C._jit_can_fuse_on_cpu()
+
+
+def test_what_the_build_has():
+    assert torch.has_openmp and torch.has_spectral and isinstance(torch.has_lapack, bool)
+    assert torch.has_mkl == torch.backends.mkl.is_available()
+    for name, value in (
+        ("has_cuda", torch.backends.cuda.is_built()),
+        ("has_mkldnn", torch.backends.mkldnn.is_available()),
+        ("has_mps", False),
+    ):
+        vars(torch).pop(name, None)  # names are looked up once
+        with pytest.warns(UserWarning, match=f"'{name}' is deprecated"):
+            assert getattr(torch, name) == value
+
+
+def test_functions_by_their_inner_modules():
+    from rushlight import _VF
+
+    x = torch.ones(2, 2)
+    assert torch.equal(_VF.add(x, x), x + x) and "lstm" in dir(_VF)
+    assert torch._C._VariableFunctions.add is torch.add and isinstance(x, torch._C._TensorBase)
+    with pytest.raises(AttributeError):
+        _VF.nothing  # noqa: B018

@@ -8,10 +8,16 @@ resampling in `_resample.py`.
 
 import types
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor  # noqa: F401
 from rushlight._table import ops
+from rushlight._torch_function import (  # noqa: F401  # PyTorch has them here, too
+    handle_torch_function,
+    has_torch_function,
+    has_torch_function_unary,
+    has_torch_function_variadic,
+)
 
 from . import grad  # noqa: F401  # PyTorch has it here, too
 from ._arguments import (  # noqa: F401
@@ -84,20 +90,9 @@ from ._resample import (  # noqa: F401
     upsample_nearest,
 )
 
-_OF_OVERRIDES = (
-    "handle_torch_function",
-    "has_torch_function",
-    "has_torch_function_unary",
-    "has_torch_function_variadic",
-)
+if TYPE_CHECKING:
 
-
-def __getattr__(name: str) -> Any:
-    if name in _OF_OVERRIDES:  # PyTorch has them here, too
-        from rushlight import overrides
-
-        return getattr(overrides, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any: ...
 
 
 # Functions that are ops: the table says which.
