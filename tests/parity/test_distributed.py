@@ -1,4 +1,4 @@
-"""Distributed tensors, tensor parallelism and `fully_shard`: four processes of each library."""
+"""Processes of each library: distributed tensors, tensor parallelism, `fully_shard`, hooks."""
 
 import json
 import os
@@ -19,27 +19,27 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-PROGRAM = Path(__file__).parent / "programs" / "distributed.py"
-RANKS = 4
+PROGRAMS = Path(__file__).parent / "programs"
 
 
-def started(library, folder):
+def started(library, program, ranks, folder):
     folder.mkdir()
+    path = PROGRAMS / f"{program}.py"
     alias = [] if library == "torch" else ["-m", "rushlight", "run"]
     return [
         subprocess.Popen(
-            [sys.executable, "-W", "ignore", *alias, str(PROGRAM), str(rank), str(RANKS), folder],
+            [sys.executable, "-W", "ignore", *alias, str(path), str(rank), str(ranks), folder],
             env={**os.environ, "OMP_NUM_THREADS": "1"},
             stderr=subprocess.PIPE,
             text=True,
         )
-        for rank in range(RANKS)
+        for rank in range(ranks)
     ]
 
 
-def results(library, folder):
+def results(library, program, ranks, folder):
     """What each process has found."""
-    processes = started(library, folder)
+    processes = started(library, program, ranks, folder)
     try:
         for process in processes:
             _, errors = process.communicate(timeout=250)
@@ -47,7 +47,7 @@ def results(library, folder):
     finally:
         for process in processes:
             process.kill()
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(RANKS)]
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(ranks)]
 
 
 def differences(got, want, tolerance, path=()):
@@ -67,9 +67,12 @@ def differences(got, want, tolerance, path=()):
         yield path, got, want
 
 
-def test_equals_pytorch(tmp_path):
-    want = results("torch", tmp_path / "torch")
-    got = results("rushlight", tmp_path / "rushlight")
-    for rank in range(RANKS):
-        found = list(differences(got[rank], want[rank], 2e-5))
+@pytest.mark.parametrize(
+    "program, ranks, tolerance", [("distributed", 4, 2e-5), ("ddp_hooks", 2, 1e-7)]
+)
+def test_equals_pytorch(program, ranks, tolerance, tmp_path):
+    want = results("torch", program, ranks, tmp_path / "torch")
+    got = results("rushlight", program, ranks, tmp_path / "rushlight")
+    for rank in range(ranks):
+        found = list(differences(got[rank], want[rank], tolerance))
         assert not found, (rank, found[:10])

@@ -648,3 +648,162 @@ def hooks_by_name(rank):
         model(x).sum().backward()
         want = 2.0 * (rank + 1) if kind is DDPCommHookType.NOOP else 3.0
         torch.testing.assert_close(model.module.weight.grad, torch.full((1, 3), want))
+
+
+def overlapped(rank):
+    """Steps of ZeroRedundancyOptimizer in backward equal those of an optimiser after it."""
+    from rushlight.distributed.algorithms.ddp_comm_hooks import ddp_zero_hook
+    from rushlight.distributed.optim import ZeroRedundancyOptimizer
+
+    size = dist.get_world_size()
+
+    def loss(model, step):
+        x, y = (t.chunk(size)[rank] for t in samples(step))
+        return nn.functional.mse_loss(model(x), y)
+
+    for hook, settings, shard, kind, options in (
+        (ddp_zero_hook.hook_with_zero_step, {}, False, torch.optim.Adam, {"lr": 0.01}),
+        (
+            ddp_zero_hook.hook_with_zero_step,
+            {"static_graph": True},
+            True,
+            torch.optim.SGD,
+            {"lr": 0.1, "momentum": 0.9},
+        ),
+        (
+            ddp_zero_hook.hook_with_zero_step_interleaved,
+            {"gradient_as_bucket_view": True},
+            False,
+            torch.optim.AdamW,
+            {"lr": 0.01},
+        ),
+        (
+            ddp_zero_hook.hook_with_zero_step_interleaved,
+            {"find_unused_parameters": True},
+            True,
+            torch.optim.RMSprop,
+            {"lr": 0.01},
+        ),
+    ):
+        plain = DDP(network(), bucket_cap_mb=0.002, **settings)
+        want = kind(plain.parameters(), **options)
+        model = DDP(network(), bucket_cap_mb=0.002, **settings)
+        zero = ZeroRedundancyOptimizer(model.parameters(), kind, overlap_with_ddp=True, **options)
+        model.register_comm_hook(None, hook(default_hooks.allreduce_hook, model, zero, shard))
+        expect("fully initialized", RuntimeError, zero.consolidate_state_dict)
+        for step in range(6):
+            if step == 5:
+                want.param_groups[0]["lr"] = zero.param_groups[0]["lr"] = 0.003
+            for each in (plain, model):
+                each.zero_grad()
+                loss(each, step).backward()
+            if step >= (3 if "static_graph" in settings else 2):
+                want.step()
+            assert zero.step() is None
+            assert step < 2 or len(model.reducer.buckets) > 1
+            for a, b in zip(plain.parameters(), model.parameters(), strict=True):
+                torch.testing.assert_close(a, b)
+                torch.testing.assert_close(a.grad, b.grad)
+            assert same_everywhere(model.parameters())
+        mine = sum(p.numel() for p in zero.optim.param_groups[0]["params"])
+        assert 0 < mine < sum(p.numel() for p in model.parameters())
+        zero.consolidate_state_dict(to=1)
+        if rank == 1:
+            kept = zero.state_dict()
+            assert list(kept["state"]) == list(want.state_dict()["state"])
+            for state, other in zip(
+                kept["state"].values(), want.state_dict()["state"].values(), strict=True
+            ):
+                assert list(state) == list(other)
+                for name, value in state.items():
+                    torch.testing.assert_close(value, other[name])
+            zero.load_state_dict(kept)
+    parameters = list(network().parameters())
+    expect("single parameter group", RuntimeError, zero.add_param_group, {"params": parameters})
+    other = ZeroRedundancyOptimizer(parameters, torch.optim.SGD, lr=0.1)
+    expect(
+        "overlap_with_ddp=True", ValueError, ddp_zero_hook.hook_with_zero_step, None, model, other
+    )
+    expect("iterable", TypeError, ZeroRedundancyOptimizer, parameters[0], torch.optim.SGD)
+    expect("iterable", TypeError, ZeroRedundancyOptimizer, [1], torch.optim.SGD)
+    expect("empty", ValueError, ZeroRedundancyOptimizer, [], torch.optim.SGD)
+    mixed = [parameters[0], parameters[1].double()]
+    expect("same dense type", ValueError, ZeroRedundancyOptimizer, mixed, torch.optim.SGD)
+    view = ZeroRedundancyOptimizer(
+        parameters, torch.optim.SGD, parameters_as_bucket_view=True, lr=0.1
+    )
+    assert len({p.untyped_storage().data_ptr() for p in parameters}) == size
+    plain = network()
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
+    for p, q in zip(parameters, plain.parameters(), strict=True):
+        p.grad, q.grad = torch.ones_like(p), torch.ones_like(q)
+    view.step()
+    optimizer.step()
+    for p, q in zip(parameters, plain.parameters(), strict=True):
+        assert torch.equal(p, q)
+
+
+def in_backward(rank):
+    """Optimisers that step in backward, with gradients of all processes, and delayed reductions."""
+    from rushlight.distributed.algorithms.ddp_comm_hooks.optimizer_overlap_hooks import (
+        _hook_then_optimizer,
+        _OptimizerHookState,
+    )
+    from rushlight.distributed.optim import (
+        _apply_optimizer_in_backward,
+        _get_in_backward_optimizers,
+        as_functional_optim,
+    )
+
+    size = dist.get_world_size()
+    want = train(DDP(network()), rank, size)
+
+    def equal(got):
+        for a, b in zip(got, want, strict=True):
+            torch.testing.assert_close(a, b)
+
+    settings = {"lr": 0.1, "momentum": 0.9}
+    for view in (False, True):
+        net = network()
+        _apply_optimizer_in_backward(torch.optim.SGD, net.parameters(), settings)
+        assert len(_get_in_backward_optimizers(net)) == len(list(net.parameters()))
+        model = DDP(net, bucket_cap_mb=0.002, gradient_as_bucket_view=view)
+        for step in range(4):
+            x, y = (t.chunk(size)[rank] for t in samples(step))
+            nn.functional.mse_loss(model(x), y).backward()
+            assert all(p.grad is None for p in net.parameters())
+        equal(net.parameters())
+
+    model = DDP(network(), bucket_cap_mb=0.002)
+    functional = as_functional_optim(torch.optim.SGD, **settings)
+    state = _OptimizerHookState(functional, model.parameters())
+    model.register_comm_hook(None, _hook_then_optimizer(default_hooks.allreduce_hook, state))
+    for step in range(4):
+        x, y = (t.chunk(size)[rank] for t in samples(step))
+        model.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+    equal(model.parameters())
+    expect("step_param", ValueError, _OptimizerHookState, torch.optim.SGD([torch.ones(1)]))
+    expect("functional counterpart", ValueError, as_functional_optim, torch.optim.ASGD)
+
+    def first_without_bias():
+        net = network()
+        net[0].bias = None
+        return net
+
+    want = train(DDP(first_without_bias()), rank, size)
+    for delayed in (("2.weight", "4.bias"), tuple(dict(first_without_bias().named_parameters()))):
+        net = first_without_bias()
+        if rank == 1:
+            net[4].bias.data.zero_()  # rank 0's counts
+        named = [(name, p) for name, p in net.named_parameters() if name in delayed]
+        last = net[0].weight
+        model = DDP(net, delay_all_reduce_named_params=named, param_to_hook_all_reduce=last)
+        equal(train(model, rank, size))
+    expect("same time", ValueError, lambda: DDP(network(), param_to_hook_all_reduce=last))
+
+    model = DDP(network(), bucket_cap_mb_list=[0.0001, 0.002, 0.01])
+    want = train(DDP(network()), rank, size)
+    equal(train(model, rank, size))
+    sizes = [4 * bucket.flat.numel() for bucket in model.reducer.buckets]
+    assert len(sizes) == 3 and sum(sizes) == 4 * 1563, sizes

@@ -28,6 +28,8 @@ pytestmark = [
         "mixed",
         "replicated",
         "hooks_by_name",
+        "overlapped",
+        "in_backward",
     ],
 )
 def test_two_processes(case, tmp_path):

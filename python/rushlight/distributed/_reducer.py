@@ -58,23 +58,72 @@ class GradBucket:
         return self._last
 
 
-def bucket_assignment(parameters, first_bytes, bytes_limit):
-    """Lists of indices: neighbours of one dtype and device, up to a size."""
+def bucket_assignment(parameters, limits):
+    """Lists of indices: neighbours of one dtype and device, up to as many bytes as `limits` says.
+
+    The first bucket of a kind has the first limit, and all beyond the last one have that.
+    """
     buckets: list[list[int]] = []
     filling: dict[Any, tuple[list[int], int]] = {}
-    limits: dict[Any, int] = {}
+    full: dict[Any, int] = {}  # buckets of a kind
     for i, p in enumerate(parameters):
         key = (p.dtype, p.device)
         indices, size = filling.get(key, ([], 0))
         indices.append(i)
         size += p.numel() * p.element_size()
-        if size >= limits.get(key, first_bytes):
+        if size >= limits[min(full.get(key, 0), len(limits) - 1)]:
             buckets.append(indices)
-            limits[key] = bytes_limit
+            full[key] = full.get(key, 0) + 1
             filling.pop(key, None)
         else:
             filling[key] = (indices, size)
     return buckets + [indices for indices, _ in filling.values()]
+
+
+def step_in_backward(parameter) -> None:
+    """A step of the optimisers that a parameter has of its own, after which its gradient goes."""
+    for optimizer in parameter._in_backward_optimizers:
+        optimizer.step()
+    parameter.grad = None
+
+
+class DelayedReducer:
+    """Gradients that become one over the processes when another parameter's gradient is ready.
+
+    Args:
+        parameters: theirs; who has none then gets zeros.
+        trigger: the other parameter.
+        process_group: the processes.
+        syncs: a function that says whether this backward reduces at all.
+    """
+
+    def __init__(self, parameters, trigger, process_group, syncs):
+        self.parameters = list(parameters)
+        self.pg = process_group
+        self.syncs = syncs
+        self.handle = trigger.register_post_accumulate_grad_hook(self._begin)
+
+    @rushlight.no_grad()
+    def _begin(self, _trigger):
+        if not self.syncs():
+            return
+        for p in self.parameters:
+            p.grad = rushlight.zeros_like(p) if p.grad is None else p.grad
+        flat = rushlight.cat([p.grad.reshape(-1) for p in self.parameters])
+        work = self.pg.allreduce([flat], AllreduceOptions())
+
+        @rushlight.no_grad()
+        def end():
+            work.wait()
+            pieces = flat.div_(self.pg.size()).split([p.numel() for p in self.parameters])
+            for p, piece in zip(self.parameters, pieces, strict=True):
+                p.grad.copy_(piece.view_as(p))
+
+        rushlight.autograd.Variable._execution_engine.queue_callback(end)
+
+    def remove(self):
+        """Take the hook away."""
+        self.handle.remove()
 
 
 class _Bucket:
@@ -102,7 +151,7 @@ class Reducer:
         parameters,
         names,
         process_group,
-        bytes_limit,
+        limits,
         find_unused=False,
         as_view=False,
         static=False,
@@ -110,7 +159,7 @@ class Reducer:
         self.parameters = list(parameters)
         self.names = names
         self.pg = process_group
-        self.bytes_limit = bytes_limit
+        self.limits = limits
         self.find_unused = find_unused
         self.as_view = as_view
         self.static = static
@@ -125,19 +174,17 @@ class Reducer:
         self.fires = [0] * len(self.parameters)  # of static graphs: how often a hook runs
         self.never: set[int] = set()  # of static graphs: who gets no gradient
         self._where: dict[int, tuple[_Bucket, int]] = {}
-        order = list(reversed(range(len(self.parameters))))
-        self._make_buckets(order)
+        # Whole buckets of the last parameters come first. A static graph shows a better order soon.
+        first = [float("inf")] if static and not find_unused else limits
+        groups = bucket_assignment(self.parameters, first)
+        self._make_buckets(sorted(groups, key=min, reverse=True))
         self.handles = [
             p.register_post_accumulate_grad_hook(self._hook_of(i))
             for i, p in enumerate(self.parameters)
         ]
 
-    def _make_buckets(self, order):
-        ordered = [self.parameters[i] for i in order]
-        first = min(FIRST_BUCKET_BYTES, self.bytes_limit)
-        groups = bucket_assignment(ordered, first, self.bytes_limit)
-        groups.sort(key=min)
-        self.buckets = [_Bucket([order[i] for i in group], self.parameters) for group in groups]
+    def _make_buckets(self, groups):
+        self.buckets = [_Bucket(group, self.parameters) for group in groups]
         self._where = {
             index: (bucket, place)
             for bucket in self.buckets
@@ -158,7 +205,9 @@ class Reducer:
         order = rushlight.tensor(self.order, device=self.pg._note_device)
         self.pg.broadcast([order], root=0).wait()
         kept = [p.grad for p in self.parameters] if self.as_view else None
-        self._make_buckets(order.tolist())
+        order = order.tolist()
+        groups = bucket_assignment([self.parameters[i] for i in order], self.limits)
+        self._make_buckets([[order[i] for i in group] for group in sorted(groups, key=min)])
         if kept is not None:  # gradients that lie in the old buckets go on by themselves
             for p, grad in zip(self.parameters, kept, strict=True):
                 p.grad = grad
@@ -344,6 +393,8 @@ class Reducer:
                 p.grad = view.to_sparse(p.grad.sparse_dim())
             else:
                 p.grad.copy_(view)
+            if hasattr(p, "_in_backward_optimizers"):
+                step_in_backward(p)
 
     def rebuild_as_shadow(self):
         """Take the order of the others' buckets, where they rebuild now."""

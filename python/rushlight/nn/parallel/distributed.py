@@ -9,7 +9,12 @@ from typing import Any
 import rushlight
 from rushlight import distributed as dist
 from rushlight.distributed import _world
-from rushlight.distributed._reducer import GradBucket, Reducer
+from rushlight.distributed._reducer import (
+    FIRST_BUCKET_BYTES,
+    DelayedReducer,
+    GradBucket,
+    Reducer,
+)
 from rushlight.distributed.algorithms import Join, Joinable, JoinHook
 from rushlight.distributed.utils import (
     _sync_module_states,
@@ -58,7 +63,7 @@ class _DDPJoinHook(JoinHook):
             ddp.broadcast_bucket_size,
             common,
             ddp.parameters_to_ignore,
-            ddp.broadcast_buffers,
+            ddp.forward_sync_buffers,
         )
 
 
@@ -76,7 +81,7 @@ class DistributedDataParallel(Module, Joinable):
         device_ids=None,
         output_device=None,
         dim=0,
-        broadcast_buffers=True,
+        broadcast_buffers=None,
         init_sync=True,
         process_group=None,
         bucket_cap_mb=None,
@@ -84,45 +89,62 @@ class DistributedDataParallel(Module, Joinable):
         check_reduction=False,
         gradient_as_bucket_view=False,
         static_graph=False,
-        delay_all_reduce_named_params=None,
+        delay_all_reduce_named_params: Any = None,
         param_to_hook_all_reduce=None,
         mixed_precision=None,
         device_mesh=None,
         skip_all_reduce_unused_params=False,
+        bucket_cap_mb_list=None,
+        batched_grad_copy=False,
+        forward_sync_buffers=None,
     ):
         super().__init__()
         Joinable.__init__(self)
+        if (delay_all_reduce_named_params is None) != (param_to_hook_all_reduce is None):
+            raise ValueError(
+                "delay_all_reduce_named_params and param_to_hook_all_reduce need to be set at the "
+                "same time."
+            )
         if device_mesh is not None:
             if process_group is not None:
                 raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+            if device_mesh.ndim != 1:
+                raise RuntimeError(f"Only 1D device mesh is supported, but got {device_mesh}.")
             process_group = device_mesh.get_group(mesh_dim=0)
         self.process_group = _world._group(process_group)
         self.device_mesh = device_mesh
         self.module = module
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        delayed = list(delay_all_reduce_named_params or ())
+        self.parameters_to_ignore.update(name for name, _ in delayed)
         named = [
             (name, p)
             for name, p in module.named_parameters()
             if p.requires_grad and name not in self.parameters_to_ignore
         ]
-        if not named:
+        if not named and not delayed:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameters "
                 "that require a gradient."
             )
         if device_ids is not None and len(device_ids) > 1:
             raise ValueError("device_ids can only be None or contain a single element.")
-        if device_ids and named[0][1].device.type == "cpu":
+        first = (named or delayed)[0][1]
+        if device_ids and first.device.type == "cpu":
             raise ValueError(
                 "DistributedDataParallel device_ids and output_device arguments only work with "
                 "single-device GPU modules, but the parameters are on the CPU."
             )
         self.dim = dim
-        self.device = named[0][1].device
+        self.device = first.device
         self.device_type = self.device.type
         self.device_ids = None
         self.output_device = output_device
-        self.broadcast_buffers = broadcast_buffers
+        if broadcast_buffers is None:
+            broadcast_buffers = True
+        self.forward_sync_buffers = broadcast_buffers
+        if forward_sync_buffers is not None:
+            self.forward_sync_buffers, broadcast_buffers = forward_sync_buffers, True
         self.find_unused_parameters = find_unused_parameters
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
@@ -130,9 +152,20 @@ class DistributedDataParallel(Module, Joinable):
         self.require_backward_grad_sync = True
         self.require_forward_param_sync = True
         self.broadcast_bucket_size = 250 * _MEGABYTE
-        self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * _MEGABYTE)
-        if delay_all_reduce_named_params or param_to_hook_all_reduce:
-            raise NotImplementedError("rushlight has no delay_all_reduce_named_params yet")
+        sizes = bucket_cap_mb_list or [25 if bucket_cap_mb is None else bucket_cap_mb]
+        self._bucket_limits = [int(size * _MEGABYTE) for size in sizes]
+        self.bucket_bytes_cap = max(self._bucket_limits)
+        if bucket_cap_mb is None and not bucket_cap_mb_list:
+            self._bucket_limits.insert(0, FIRST_BUCKET_BYTES)
+        if delayed:
+            parameters = [p for _, p in delayed]
+            _sync_params_and_buffers(self.process_group, parameters, self.broadcast_bucket_size, 0)
+            self._delayed = DelayedReducer(
+                parameters,
+                param_to_hook_all_reduce,
+                self.process_group,
+                lambda: self.require_backward_grad_sync,
+            )
         if init_sync:
             _verify_param_shape_across_processes(self.process_group, [p for _, p in named])
             _sync_module_states(
@@ -162,17 +195,29 @@ class DistributedDataParallel(Module, Joinable):
             self._module_parameters,
             [name for name, _ in named],
             self.process_group,
-            self.bucket_bytes_cap,
+            self._bucket_limits,
             self.find_unused_parameters,
             self.gradient_as_bucket_view,
             self.static_graph,
         )
+        for p in self._module_parameters:  # their optimisers step once gradients are reduced
+            for handle in getattr(p, "_in_backward_handles", ()):
+                handle.remove()
         mixed = self.mixed_precision
         if mixed is not None:
             self.reducer.reduce_dtype = mixed.reduce_dtype or mixed.param_dtype
         self._buffers_to_share = [
             b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore
         ]
+
+    @property
+    def broadcast_buffers(self) -> bool:
+        """Whether forward begins with rank 0's buffers."""
+        return self.forward_sync_buffers
+
+    @broadcast_buffers.setter
+    def broadcast_buffers(self, value):
+        self.forward_sync_buffers = value
 
     def __getstate__(self):
         default = _world._get_default_group()
@@ -271,11 +316,11 @@ class DistributedDataParallel(Module, Joinable):
 
     def _shares_buffers(self) -> bool:
         return (
-            self.require_forward_param_sync and self.broadcast_buffers and self._buffers_to_share
+            self.require_forward_param_sync and self.forward_sync_buffers and self._buffers_to_share
         ) != []
 
     def _sync_buffers(self):
-        if not (self.require_forward_param_sync and self.broadcast_buffers):
+        if not (self.require_forward_param_sync and self.forward_sync_buffers):
             return
         self._buffers_to_share = [
             b for name, b in self.module.named_buffers() if name not in self.parameters_to_ignore
@@ -345,7 +390,7 @@ class DistributedDataParallel(Module, Joinable):
         """Take part in an iteration of the others with zeros."""
         self.reducer.rebuild_as_shadow()
         syncs = self._say_whether_backward_syncs(False)
-        if self.broadcast_buffers and self._buffers_to_share and self.require_forward_param_sync:
+        if self.forward_sync_buffers and self._buffers_to_share and self.require_forward_param_sync:
             source = self._common_rank(False)
             _sync_params_and_buffers(
                 self.process_group, self._buffers_to_share, self.broadcast_bucket_size, source
@@ -411,7 +456,7 @@ class DistributedDataParallel(Module, Joinable):
             "find_unused_parameters": int(self.find_unused_parameters),
             "gradient_as_bucket_view": int(self.gradient_as_bucket_view),
             "static_graph": int(self.static_graph),
-            "broadcast_buffers": int(self.broadcast_buffers),
+            "broadcast_buffers": int(self.forward_sync_buffers),
             "num_parameter_tensors": len(self._module_parameters),
             "num_buckets": len(buckets),
             "iteration": self.reducer.iterations,

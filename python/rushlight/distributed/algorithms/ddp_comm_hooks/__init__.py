@@ -11,6 +11,7 @@ from rushlight.distributed.algorithms.ddp_comm_hooks import (
     default_hooks,
     post_localSGD_hook,
     powerSGD_hook,
+    quantization_hooks,
 )
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "default_hooks",
     "post_localSGD_hook",
     "powerSGD_hook",
+    "quantization_hooks",
     "register_ddp_comm_hook",
 ]
 
@@ -38,6 +40,8 @@ class DDPCommHookType(Enum):
     ALLREDUCE = partial(_plain, default_hooks.allreduce_hook)
     FP16_COMPRESS = partial(_plain, default_hooks.fp16_compress_hook)
     BF16_COMPRESS = partial(_plain, default_hooks.bf16_compress_hook)
+    QUANTIZE_PER_TENSOR = partial(_plain, quantization_hooks.quantization_pertensor_hook)
+    QUANTIZE_PER_CHANNEL = partial(_plain, quantization_hooks.quantization_perchannel_hook)
     POWER_SGD = partial(_power, powerSGD_hook.powerSGD_hook, 1)
     POWER_SGD_RANK2 = partial(_power, powerSGD_hook.powerSGD_hook, 2)
     BATCHED_POWER_SGD = partial(_power, powerSGD_hook.batched_powerSGD_hook, 1)

@@ -1,0 +1,83 @@
+"""Optimisers whose gradients are arguments, as communication hooks have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import optim
+
+__all__ = ["as_functional_optim", "functional_optim_map", "register_functional_optim"]
+
+
+def step_with(optimizer, parameters, gradients) -> None:
+    """A step of an optimiser of one group on these parameters alone, with these gradients."""
+    (group,) = optimizer.param_groups
+    managed, kept = group["params"], [p.grad for p in parameters]
+    group["params"] = list(parameters)
+    try:
+        for p, gradient in zip(parameters, gradients, strict=True):
+            p.grad = gradient
+        optimizer.step()
+    finally:
+        group["params"] = managed
+        for p, gradient in zip(parameters, kept, strict=True):
+            p.grad = gradient
+
+
+class _Functional:
+    """An optimiser that is given the gradients, of all its parameters or of any one."""
+
+    kind: Any = None
+
+    def __init__(self, params, *args, _allow_empty_param_list=False, **kwargs):
+        if not params and not _allow_empty_param_list:
+            raise ValueError("optimizer got an empty parameter list")
+        self._optimizer = self.kind([{"params": list(params)}], *args, **kwargs)
+        (self.param_group,) = self._optimizer.param_groups
+        self.defaults = self._optimizer.defaults
+        self.state = self._optimizer.state
+
+    def step(self, gradients) -> None:
+        """A step; a parameter whose gradient is None stays as it is."""
+        params = self.param_group["params"]
+        if len(params) != len(gradients):
+            raise ValueError(
+                "the gradients passed in does not equal to the size of the parameters! Params "
+                f"length: {len(params)}. Gradients length: {len(gradients)}"
+            )
+        step_with(self._optimizer, params, gradients)
+
+    def step_param(self, param, grad) -> None:
+        """A step of one parameter, which may be new to the optimiser."""
+        step_with(self._optimizer, [param], [grad])
+
+
+def _functional(kind):
+    return type(f"_Functional{kind.__name__}", (_Functional,), {"kind": kind})
+
+
+functional_optim_map: dict[Any, Any] = {
+    kind: _functional(kind)
+    for kind in (
+        optim.Adagrad,
+        optim.Adam,
+        optim.AdamW,
+        optim.SGD,
+        optim.Adadelta,
+        optim.RMSprop,
+        optim.Rprop,
+        optim.Adamax,
+    )
+}
+
+
+def register_functional_optim(key, optim) -> None:
+    """Say which class does with given gradients what `key` does."""
+    functional_optim_map.setdefault(key, optim)
+
+
+def as_functional_optim(optim_cls: type, *args: Any, **kwargs: Any) -> Any:
+    """An optimiser of a class's settings, without parameters: `step_param` brings them."""
+    if optim_cls not in functional_optim_map:
+        raise ValueError(f"Optimizer {optim_cls} does not have a functional counterpart!")
+    return functional_optim_map[optim_cls]([], *args, **kwargs, _allow_empty_param_list=True)
