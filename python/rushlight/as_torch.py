@@ -158,6 +158,10 @@ class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
             # What is imported is a package, so that this finder tells what it has not.
             package = not asked or found.submodule_search_locations is not None
             return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=package)
+        # What somebody else has put under a name of PyTorch's lies where that package says.
+        beside = None if path is None else importlib.machinery.PathFinder.find_spec(name, path)
+        if beside is not None:
+            return beside
         # Those who ask get None; those who import are told what is missing.
         if not asked:
             raise ModuleNotFoundError(f"rushlight has no {name} yet", name=name)
