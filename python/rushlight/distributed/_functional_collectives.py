@@ -46,14 +46,13 @@ def _group_of(group):
     if hasattr(group, "get_group"):
         return group.get_group()
     if isinstance(group, str):
-        found = [pg for pg, name in _world._pg_names.items() if name == group]
-    elif isinstance(group, list):
-        found = [pg for pg, ranks in _world._pg_group_ranks.items() if list(ranks) == group]
-    else:
+        return _world._resolve_process_group(group)
+    if not isinstance(group, list):
         return _world._group(group)
-    if not found:
-        raise ValueError(f"there is no process group {group}: new_group makes one")
-    return found[0]
+    for pg, ranks in _world._pg_group_ranks.items():
+        if list(ranks) == group:
+            return pg
+    raise ValueError(f"there is no process group {group}: new_group makes one")
 
 
 def _op(name):

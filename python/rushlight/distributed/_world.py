@@ -12,7 +12,7 @@ import time
 import warnings
 from collections import Counter
 from datetime import timedelta
-from typing import Any
+from typing import Any, NewType
 
 import rushlight
 from rushlight import _C
@@ -25,6 +25,7 @@ from rushlight.distributed.rendezvous import rendezvous
 
 __all__ = [
     "GroupMember",
+    "GroupName",
     "destroy_process_group",
     "get_backend",
     "get_backend_config",
@@ -56,6 +57,9 @@ _pg_map: dict[Any, tuple[str, Any]] = {}
 _pg_names: dict[Any, str] = {}
 _pg_group_ranks: dict[Any, dict[int, int]] = {}
 _pg_configs: dict[Any, BackendConfig] = {}
+
+
+GroupName = NewType("GroupName", str)
 
 
 class _World:
@@ -391,6 +395,14 @@ def _has_lost(rank):
         if lost >= 0:
             return f", which has lost rank {next(r for r, n in numbers.items() if n == lost)}"
     return ""
+
+
+def _resolve_process_group(group_name):
+    """The group with a name."""
+    for pg, name in _pg_names.items():
+        if name == group_name:
+            return pg
+    raise ValueError(f"there is no process group {group_name}: new_group makes one")
 
 
 def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, logging_interval=None):

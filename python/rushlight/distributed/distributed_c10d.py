@@ -41,6 +41,7 @@ from rushlight.distributed._world import (
     _pg_map,
     _pg_names,
     _rank_not_in_group,
+    _resolve_process_group,
     _state,
     _store_based_barrier,
     _warn_not_in_group,
