@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 from typing import Any
 
+import rushlight
 from rushlight import _C, Tensor, _tensor, _utils, storage
 from rushlight._locations import location_tag, locator
 from rushlight._safe_load import find_public, get_layout
@@ -138,7 +140,12 @@ def unsafe_unpickler(pickle_module: Any, load_storage):
                 public = find_public(module, name)
                 if public is not None:
                     return public
-                module = "rushlight" + module[len("torch") :]
+                try:
+                    return super().find_class("rushlight" + module[len("torch") :], name)
+                except ModuleNotFoundError:
+                    if sys.modules.get("torch") is not rushlight:
+                        raise
+                    # Under the alias somebody else may have put it there.
             return super().find_class(module, name)
 
     return Unpickler

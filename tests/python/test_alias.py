@@ -118,13 +118,17 @@ def test_what_is_missing_is_named_as_the_program_does():
 def test_what_others_put_under_a_name_of_pytorchs_is_found(tmp_path):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "__init__.py").write_text("")
-    (tmp_path / "deep" / "est.py").write_text("value = 3\n")
+    (tmp_path / "deep" / "est.py").write_text("value = 3\nclass Kind: pass\n")
     under_alias(f"""
         import sys, types, torch
         sys.modules["torch.added"] = module = types.ModuleType("torch.added")
         module.__path__ = [{str(tmp_path)!r}]
         from torch.added.deep import est
         assert est.value == 3 and est.__name__ == "torch.added.deep.est"
+        import io
+        torch.save(est.Kind(), stream := io.BytesIO())
+        stream.seek(0)
+        assert isinstance(torch.load(stream, weights_only=False), est.Kind)
         try:
             import torch.added.other
         except ModuleNotFoundError as error:
