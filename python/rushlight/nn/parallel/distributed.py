@@ -115,7 +115,7 @@ class DistributedDataParallel(Module, Joinable):
         self.device_mesh = device_mesh
         self.module = module
         self.parameters_to_ignore = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
-        delayed = list(delay_all_reduce_named_params or ())
+        delayed: list[Any] = list(delay_all_reduce_named_params or ())
         self.parameters_to_ignore.update(name for name, _ in delayed)
         named = [
             (name, p)
