@@ -250,8 +250,8 @@ ROWS = (
         "nn.parallel.distributed.DistributedDataParallel.*",
         "check_reduction skip_all_reduce_unused_params batched_grad_copy",
         NO_EFFECT,
-        "what is reduced is always checked; unused parameters travel with their bucket, and gradients "
-        "are copied into it one by one",
+        "what is reduced is always checked; unused parameters travel with their bucket, and "
+        "gradients are copied into it one by one",
     ),
     Row(
         "distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.__init__",

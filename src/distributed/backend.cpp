@@ -17,6 +17,14 @@ Launcher::~Launcher() = default;
 
 WorkPtr Backend::end_group(Milliseconds /*timeout*/) { return nullptr; }
 
+namespace {
+thread_local bool at_once = false;
+}  // namespace
+
+AtOnce::AtOnce(bool on) : before_(std::exchange(at_once, on)) {}
+AtOnce::~AtOnce() { at_once = before_; }
+bool AtOnce::asked() { return at_once; }
+
 void Work::wait(std::optional<Milliseconds> timeout) {
   {
     std::unique_lock<std::mutex> lock(mutex_);

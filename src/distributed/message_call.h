@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <map>
 
@@ -64,12 +65,73 @@ class Failures {
   [[noreturn]] virtual void lost(int rank, const std::string& why) = 0;
 };
 
+// Where small messages of another rank go, if a channel's messages wait for their receivers: two
+// boxes that are open all the time, so that nothing has to be said before such a message.
+class Inbox {
+ public:
+  static constexpr size_t most = 4096;  // bytes of a message
+  struct Head {
+    uint64_t slot;
+  };
+
+  Inbox(Channel& channel, int from) : from_(from), memory_(new char[count * size]) {
+    for (size_t i = 0; i < count; i++) {
+      boxes_[i] = channel.message(memory_.get() + i * size, size);
+      open(i);
+    }
+  }
+  // The next message, which must be the one that goes to `slot`.
+  void take(uint64_t slot, void* to, size_t bytes, Milliseconds timeout) {
+    const uint64_t number = taken_++;
+    const size_t i = number % count;
+    RL_CHECK_AS(BackendError, boxes_[i] != nullptr, "the connection is closed");
+    boxes_[i]->wait_received(timeout);
+    const char* const box = memory_.get() + i * size;
+    Head head;
+    std::memcpy(&head, box, sizeof head);
+    RL_CHECK_AS(BackendError, head.slot == slot,
+                "it is in another collective, or in one of another length");
+    std::memcpy(to, box + sizeof head, bytes);
+    open(i);
+  }
+  // Its sender's part: what goes into the next box, and where that is.
+  static std::unique_ptr<char[]> packed(uint64_t slot, const void* from, size_t bytes) {
+    std::unique_ptr<char[]> out(new char[sizeof(Head) + bytes]);
+    const Head head{slot};
+    std::memcpy(out.get(), &head, sizeof head);
+    std::memcpy(out.get() + sizeof head, from, bytes);
+    return out;
+  }
+  uint64_t next_out() { return box_slot(sent_++); }
+
+ private:
+  static constexpr size_t count = 2;
+  static constexpr size_t size = sizeof(Head) + most;
+  void open(size_t i) {
+    try {
+      boxes_[i]->receive(from_, box_slot(opened_++));
+    } catch (const BackendError&) {
+      boxes_[i].reset();  // the rank is gone, as the next message will find
+    }
+  }
+
+  int from_;
+  std::unique_ptr<char[]> memory_;
+  std::unique_ptr<Message> boxes_[count];
+  uint64_t opened_ = 0;
+  uint64_t taken_ = 0;
+  uint64_t sent_ = 0;
+};
+
 // The messages of one collective.
 class Call {
  public:
-  Call(Channel& channel, Failures& failures, Kind kind, uint64_t number, Milliseconds timeout)
+  // `inboxes`: of each rank; none where messages do not wait for their receivers.
+  Call(Channel& channel, Failures& failures, std::vector<std::unique_ptr<Inbox>>& inboxes,
+       Kind kind, uint64_t number, Milliseconds timeout)
       : channel_(channel),
         failures_(failures),
+        inboxes_(inboxes),
         slots_(kind, number),
         deadline_(Clock::now() + timeout) {}
 
@@ -81,23 +143,40 @@ class Call {
     if (bytes == 0) {
       return;  // the receiver knows
     }
-    auto message = channel_.message(const_cast<void*>(from), size_of(bytes));
-    named(to, [&] { message->send(to, slots_.at(step_, size_of(bytes))); });
-    sends_.push_back({to, std::move(message)});
+    const uint64_t slot = slots_.at(step_, size_of(bytes));
+    Part part{.rank = to};
+    if (in_box(bytes)) {
+      part.packed = Inbox::packed(slot, from, size_of(bytes));
+      part.message = channel_.message(part.packed.get(), sizeof(Inbox::Head) + size_of(bytes));
+      named(to, [&] { part.message->send(to, inboxes_[size_of(to)]->next_out()); });
+    } else {
+      part.message = channel_.message(const_cast<void*>(from), size_of(bytes));
+      named(to, [&] { part.message->send(to, slot); });
+    }
+    sends_.push_back(std::move(part));
   }
   void receive(int from, void* to, int64_t bytes) {
     if (bytes == 0) {
       return;
     }
-    auto message = channel_.message(to, size_of(bytes));
-    named(from, [&] { message->receive(from, slots_.at(step_, size_of(bytes))); });
-    receives_.push_back({from, std::move(message)});
+    Part part{.rank = from, .slot = slots_.at(step_, size_of(bytes)), .to = to, .bytes = bytes};
+    if (!in_box(bytes)) {
+      part.message = channel_.message(to, size_of(bytes));
+      named(from, [&] { part.message->receive(from, part.slot); });
+    }
+    receives_.push_back(std::move(part));
   }
   // Until the first `count` of what is to be received is there.
   void wait_received(size_t count) {
     for (; count > 0; count--) {
       Part& part = receives_.front();
-      named(part.rank, [&] { part.message->wait_received(left()); });
+      named(part.rank, [&] {
+        if (part.message != nullptr) {
+          part.message->wait_received(left());
+        } else {
+          inboxes_[size_of(part.rank)]->take(part.slot, part.to, size_of(part.bytes), left());
+        }
+      });
       receives_.pop_front();
     }
   }
@@ -113,8 +192,13 @@ class Call {
  private:
   struct Part {
     int rank;
-    std::unique_ptr<Message> message;
+    uint64_t slot = 0;
+    void* to = nullptr;
+    int64_t bytes = 0;
+    std::unique_ptr<char[]> packed = {};    // what goes into a box
+    std::unique_ptr<Message> message = {};  // null for what comes out of one
   };
+  bool in_box(int64_t bytes) const { return !inboxes_.empty() && size_of(bytes) <= Inbox::most; }
   static size_t size_of(int64_t bytes) { return static_cast<size_t>(bytes); }
   Milliseconds left() const {
     return std::max(Milliseconds(1),
@@ -131,6 +215,7 @@ class Call {
 
   Channel& channel_;
   Failures& failures_;
+  std::vector<std::unique_ptr<Inbox>>& inboxes_;
   Slots slots_;
   uint64_t step_ = 0;
   Clock::time_point deadline_;

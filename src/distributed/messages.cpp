@@ -1,9 +1,9 @@
 // Collectives of messages between pairs of ranks, for engines that only pass those.
 //
-// One thread carries out what was asked for, in order. All ranks exchange directly: small tensors
-// go to everybody, who combines them; of large ones each rank gets, combines and hands out a part,
-// in pieces of which one travels while another is combined. Both ways combine in the order of
-// ranks.
+// One thread carries out what was asked for, in order; where nothing else waits, a caller that
+// waits does it itself. All ranks exchange directly: small tensors go to everybody, who combines
+// them; of large ones each rank gets, combines and hands out a part, in pieces of which one travels
+// while another is combined. Both ways combine in the order of ranks.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -62,6 +62,12 @@ class MessageBackend : public Backend, private Failures {
         process_(getpid()),
         notes_(static_cast<size_t>(size)) {
     for_others([this](int r) { notes_[static_cast<size_t>(r)].expect(*channel_, r); });
+    if (channel_->waits_for_receiver() && size > 1) {
+      inboxes_.resize(static_cast<size_t>(size));
+      for_others([this](int r) {
+        inboxes_[static_cast<size_t>(r)] = std::make_unique<Inbox>(*channel_, r);
+      });
+    }
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -74,6 +80,7 @@ class MessageBackend : public Backend, private Failures {
       thread_.detach();          // a fork has no threads,
       (void)channel_.release();  // and the connections are its parent's
       (void)new std::vector<Note>(std::move(notes_));
+      (void)new std::vector<std::unique_ptr<Inbox>>(std::move(inboxes_));
       return;
     }
     shutdown();
@@ -357,51 +364,75 @@ class MessageBackend : public Backend, private Failures {
 
   WorkPtr enqueue(const char* what, Kind kind, Milliseconds timeout,
                   std::function<void(Call&)> run) {
-    auto work = std::make_shared<Work>();
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      RL_CHECK_AS(BackendError, !stopping_ && thread_.joinable(), what,
-                  ": the process group was destroyed");
-      jobs_.push_back({what, kind, timeout, std::move(run), work});
+    Job job{what, kind, timeout, std::move(run), std::make_shared<Work>()};
+    WorkPtr work = job.work;
+    std::unique_lock<std::mutex> lock(mutex_);
+    RL_CHECK_AS(BackendError, !stopping_ && thread_.joinable(), what,
+                ": the process group was destroyed");
+    if (runner_ == std::this_thread::get_id()) {  // a callback of the one before
+      lock.unlock();
+      carry_out(job);
+    } else if (AtOnce::asked() && jobs_.empty() && runner_ == std::thread::id()) {
+      runner_ = std::this_thread::get_id();
+      lock.unlock();
+      carry_out(job);
+      lock.lock();
+      runner_ = std::thread::id();
+      if (stopping_ || !jobs_.empty()) {
+        lock.unlock();
+        wake_.notify_one();
+      }
+    } else {
+      jobs_.push_back(std::move(job));
+      lock.unlock();
+      wake_.notify_one();
     }
-    wake_.notify_one();
     return work;
   }
 
   void run() {
-    for (uint64_t number = 0;; number++) {
-      Job job;
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      wake_.wait(lock,
+                 [this] { return runner_ == std::thread::id() && (stopping_ || !jobs_.empty()); });
+      if (jobs_.empty()) {
+        return;
+      }
       {
-        std::unique_lock<std::mutex> lock(mutex_);
-        wake_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-        if (jobs_.empty()) {
-          return;
-        }
-        job = std::move(jobs_.front());
+        Job job = std::move(jobs_.front());
         jobs_.pop_front();
+        runner_ = std::this_thread::get_id();
+        lock.unlock();
+        carry_out(job);
       }
-      std::exception_ptr error;
-      try {
-        RL_CHECK_AS(BackendError, !aborted_, "the process group was aborted");
-        RL_CHECK_AS(BackendError, failure_.empty(), "an earlier collective failed: ", failure_);
-        Call call(*channel_, *this, job.kind, number, job.timeout);
-        job.run(call);
-      } catch (const std::exception& e) {
-        const std::string why = str("Rank ", rank(), ": ", job.what, " failed: ", e.what());
-        if (failure_.empty()) {
-          failure_ = e.what();
-          // What the others wait for will not come: they are told by the end of the connections.
-          if (lost_ >= 0) {
-            pass_on(lost_);
-          }
-          channel_->abort();
-          channel_->close();
-        }
-        error = std::make_exception_ptr(BackendError(why));
-      }
-      job.run = nullptr;  // gives the tensors back before anybody is told
-      job.work->finish(error);
+      lock.lock();
+      runner_ = std::thread::id();
     }
+  }
+
+  // By one thread at a time, which is `runner_`.
+  void carry_out(Job& job) {
+    std::exception_ptr error;
+    try {
+      RL_CHECK_AS(BackendError, !aborted_, "the process group was aborted");
+      RL_CHECK_AS(BackendError, failure_.empty(), "an earlier collective failed: ", failure_);
+      Call call(*channel_, *this, inboxes_, job.kind, number_++, job.timeout);
+      job.run(call);
+    } catch (const std::exception& e) {
+      const std::string why = str("Rank ", rank(), ": ", job.what, " failed: ", e.what());
+      if (failure_.empty()) {
+        failure_ = e.what();
+        // What the others wait for will not come: they are told by the end of the connections.
+        if (lost_ >= 0) {
+          pass_on(lost_);
+        }
+        channel_->abort();
+        channel_->close();
+      }
+      error = std::make_exception_ptr(BackendError(why));
+    }
+    job.run = nullptr;  // gives the tensors back before anybody is told
+    job.work->finish(error);
   }
 
   // A rank did not answer. Where that is because it has lost another one, it said so before.
@@ -440,7 +471,7 @@ class MessageBackend : public Backend, private Failures {
     }
   }
 
-  // Memory of this backend's thread, which keeps it.
+  // Memory that is kept.
   char* scratch_of(int64_t bytes) {
     if (bytes > scratch_bytes_) {
       scratch_ = std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes));
@@ -614,15 +645,18 @@ class MessageBackend : public Backend, private Failures {
   std::unique_ptr<Channel> channel_;
   int process_;
   std::vector<Note> notes_;  // of each rank
-  int32_t lost_ = -1;        // the rank for which this one has given up, of its thread
-  int32_t said_ = -1;        // the same, as the others were told
+  std::vector<std::unique_ptr<Inbox>> inboxes_;
+  int32_t lost_ = -1;  // the rank for which this one has given up, of its runner
+  int32_t said_ = -1;  // the same, as the others were told
   std::atomic<bool> passed_on_{false};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Job> jobs_;
+  std::thread::id runner_;  // who carries out a collective now
+  uint64_t number_ = 0;     // of the next one, as the runner's all below is
   bool stopping_ = false;
   std::atomic<bool> aborted_{false};
-  std::string failure_;  // of this backend's thread
+  std::string failure_;
   std::unique_ptr<char[]> scratch_;
   int64_t scratch_bytes_ = 0;
   std::thread thread_;

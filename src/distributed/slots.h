@@ -1,5 +1,5 @@
 // The numbers by which messages find their receivers: bit 63 stands for collectives, bit 62 for
-// notes, and what has neither is between two ranks.
+// notes, both for boxes, and what has neither is between two ranks.
 #pragma once
 
 #include <cstddef>
@@ -48,6 +48,11 @@ inline uint64_t pair_slot(uint32_t tag, size_t bytes) {
 
 inline bool is_pair_slot(uint64_t slot) { return slot >> 62 == 0; }
 inline uint32_t tag_of(uint64_t pair_slot) { return static_cast<uint32_t>(pair_slot >> 24); }
+
+// Of the box that a rank's small message with this number goes into.
+inline uint64_t box_slot(uint64_t number) {
+  return (uint64_t{3} << 62) | (number & 0xffffffffffff);
+}
 
 // Of what ranks say before they give up.
 constexpr uint64_t note_slot = uint64_t{1} << 62;

@@ -30,10 +30,11 @@ Tensors tensors_of(const Backend& b, const nb::sequence& list) {
   return out;
 }
 
-// An engine may wait, to connect processes.
+// An engine may wait: to connect processes, or because its caller would.
 template <class F>
-WorkPtr unlocked(const F& f) {
+WorkPtr unlocked(const F& f, bool at_once = false) {
   const nb::gil_scoped_release free;
+  const AtOnce until_the_end(at_once);
   return f();
 }
 
@@ -139,55 +140,59 @@ void init_process_group(nb::module_& m) {
       .def("begin_group", &Backend::begin_group)
       .def("end_group", &Backend::end_group, nb::call_guard<nb::gil_scoped_release>())
       .def("broadcast",
-           [](Backend& b, const nb::sequence& tensors, int root, Milliseconds timeout) {
+           [](Backend& b, const nb::sequence& tensors, int root, Milliseconds timeout,
+              bool at_once) {
              const Tensors list = tensors_of(b, tensors);
-             return unlocked([&] { return b.broadcast(list, root, timeout); });
+             return unlocked([&] { return b.broadcast(list, root, timeout); }, at_once);
            })
       .def("all_reduce",
            [](Backend& b, const nb::sequence& tensors, int kind, double factor,
-              Milliseconds timeout) {
+              Milliseconds timeout, bool at_once) {
              const Tensors list = tensors_of(b, tensors);
-             return unlocked([&] { return b.all_reduce(list, reduction(kind, factor), timeout); });
+             return unlocked([&] { return b.all_reduce(list, reduction(kind, factor), timeout); },
+                             at_once);
            })
       .def("reduce",
            [](Backend& b, nb::handle tensor, int root, int kind, double factor,
-              Milliseconds timeout) {
+              Milliseconds timeout, bool at_once) {
              const Tensor t = tensor_of(b, tensor);
-             return unlocked([&] { return b.reduce(t, root, reduction(kind, factor), timeout); });
+             return unlocked([&] { return b.reduce(t, root, reduction(kind, factor), timeout); },
+                             at_once);
            })
       .def("all_gather",
-           [](Backend& b, const nb::sequence& outputs, nb::handle input, Milliseconds timeout) {
+           [](Backend& b, const nb::sequence& outputs, nb::handle input, Milliseconds timeout,
+              bool at_once) {
              const Tensors out = tensors_of(b, outputs);
              const Tensor in = tensor_of(b, input);
              check_count(out, b, "all_gather");
              check_like(b, out, in, "all_gather");
-             return unlocked([&] { return b.all_gather(out, in, timeout); });
+             return unlocked([&] { return b.all_gather(out, in, timeout); }, at_once);
            })
       .def("gather",
            [](Backend& b, const nb::sequence& outputs, nb::handle input, int root,
-              Milliseconds timeout) {
+              Milliseconds timeout, bool at_once) {
              const Tensors out = tensors_of(b, outputs);
              const Tensor in = tensor_of(b, input);
              if (b.rank() == root) {
                check_count(out, b, "gather");
                check_like(b, out, in, "gather");
              }
-             return unlocked([&] { return b.gather(out, in, root, timeout); });
+             return unlocked([&] { return b.gather(out, in, root, timeout); }, at_once);
            })
       .def("scatter",
            [](Backend& b, nb::handle output, const nb::sequence& inputs, int root,
-              Milliseconds timeout) {
+              Milliseconds timeout, bool at_once) {
              const Tensor out = tensor_of(b, output);
              const Tensors in = tensors_of(b, inputs);
              if (b.rank() == root) {
                check_count(in, b, "scatter");
                check_like(b, in, out, "scatter");
              }
-             return unlocked([&] { return b.scatter(out, in, root, timeout); });
+             return unlocked([&] { return b.scatter(out, in, root, timeout); }, at_once);
            })
       .def("reduce_scatter",
            [](Backend& b, nb::handle output, const nb::sequence& inputs, int kind, double factor,
-              Milliseconds timeout) {
+              Milliseconds timeout, bool at_once) {
              const Tensor out = tensor_of(b, output);
              const Tensors in = tensors_of(b, inputs);
              check_count(in, b, "reduce_scatter");
@@ -198,18 +203,22 @@ void init_process_group(nb::module_& m) {
                               "reduce_scatter: invalid tensor type: ", t.dtype());
              }
              return unlocked(
-                 [&] { return b.reduce_scatter(out, in, reduction(kind, factor), timeout); });
+                 [&] { return b.reduce_scatter(out, in, reduction(kind, factor), timeout); },
+                 at_once);
            })
       .def("all_to_all",
            [](Backend& b, const nb::sequence& outputs, const nb::sequence& inputs,
-              Milliseconds timeout) {
+              Milliseconds timeout, bool at_once) {
              const Tensors out = tensors_of(b, outputs);
              const Tensors in = tensors_of(b, inputs);
              check_count(out, b, "all_to_all");
              check_count(in, b, "all_to_all");
-             return unlocked([&] { return b.all_to_all(out, in, timeout); });
+             return unlocked([&] { return b.all_to_all(out, in, timeout); }, at_once);
            })
-      .def("barrier", &Backend::barrier, nb::call_guard<nb::gil_scoped_release>())
+      .def("barrier",
+           [](Backend& b, Milliseconds timeout, bool at_once) {
+             return unlocked([&] { return b.barrier(timeout); }, at_once);
+           })
       .def("send",
            [](Backend& b, nb::handle tensor, int to, uint32_t tag, Milliseconds timeout) {
              const Tensor t = tensor_of(b, tensor);

@@ -277,6 +277,29 @@ def groups(rank):
     assert dist.get_backend_config() == "cpu:gloo,cuda:nccl"
 
 
+def wrong(rank):
+    """What is refused before anything is sent, with PyTorch's kinds of errors."""
+    t = torch.ones(4)
+    expect("ReduceOp", TypeError, dist.all_reduce, t, "sum")
+    expect("contiguous", ValueError, dist.all_to_all_single, t, torch.ones(4, 2)[:, 0])
+    expect("Unknown backend type foo", AssertionError, dist.new_group, [0, 1], backend="foo")
+    expect("group rank", ValueError, dist.broadcast, t)
+    expect("same as the rank", ValueError, dist.send, t, rank)
+    expect("different dtypes", ValueError, dist.all_gather, [t, t.double()], t)
+    expect("output tensor size", RuntimeError, dist.all_gather_into_tensor, t[:3], t)
+    parts = torch.empty(8)
+    dist.all_gather_single(parts, t + rank)
+    assert parts.tolist() == [1.0] * 4 + [2.0] * 4
+    dist.reduce_scatter_single(t, parts)
+    assert t.tolist() == [2.0 + 2 * rank] * 4
+    group = dist.new_group()
+    dist.barrier(group, timeout=timedelta(seconds=60))
+    if rank == 0:
+        soon = timedelta(milliseconds=200)
+        expect("rank 1", RuntimeError, dist.barrier, group, timeout=soon)
+    dist.barrier()
+
+
 def missing(rank):
     """The barrier names who did not come."""
     if rank == 0:
@@ -320,6 +343,65 @@ def mismatch(rank):
     """Different shapes never meet: the time runs out, nothing is overwritten."""
     slow = dist.new_group(timeout=timedelta(milliseconds=300))
     expect("failed", RuntimeError, dist.all_reduce, torch.ones(2 + rank), group=slow)
+
+
+def other_collective(rank):
+    """Small messages of another collective are noticed at once."""
+    group = dist.new_group()  # with a long timeout
+    t = torch.ones(3)
+    if rank == 0:
+        expect("failed", RuntimeError, dist.all_reduce, t, group=group)
+    else:
+        expect("failed", RuntimeError, dist.reduce_scatter, t[:1], [t[:1], t[:1]], group=group)
+    dist.barrier()
+
+
+def in_turns(rank):
+    """Collectives that wait and those that do not keep their order, whatever their lengths."""
+    size = dist.get_world_size()
+    g = torch.Generator().manual_seed(0)
+    works = []
+    for step in range(300):
+        n = int(2 ** (15 * torch.rand(1, generator=g)).item())
+        kind = int(torch.randint(0, 4, (1,), generator=g))
+        waits = bool(torch.randint(0, 3, (1,), generator=g))
+        t = torch.full((n,), float(rank + step), dtype=torch.float64)
+        if kind == 0:
+            got, want = t, sum(r + step for r in range(size))
+            work = dist.all_reduce(t, async_op=not waits)
+        elif kind == 1:
+            got, want = t, step + step % size
+            work = dist.broadcast(t, step % size, async_op=not waits)
+        elif kind == 2:
+            got = torch.empty(size * n, dtype=torch.float64)
+            want = torch.arange(size).double().add(step).repeat_interleave(n)
+            work = dist.all_gather_into_tensor(got, t, async_op=not waits)
+        else:
+            got, want = t[:0], 0
+            work = dist.barrier(async_op=not waits)
+        works.append((work, got, want))
+        if waits or len(works) > 5:
+            for work, got, want in works:
+                if work is not None:
+                    work.wait()
+                assert bool((got == want).all()), (step, kind, n)
+            works.clear()
+
+
+def in_callbacks(rank):
+    """What a callback of a collective asks of its group, and waits for, is done."""
+    size = dist.get_world_size()
+
+    def again(future):
+        (value,) = future.value()
+        dist.all_reduce(value)
+        dist.all_reduce(value, async_op=True).wait()
+        return value
+
+    for n in (1, 5000):
+        for _ in range(20):
+            work = dist.all_reduce(torch.ones(n), async_op=True)
+            assert work.get_future().then(again).wait()[0].item() == size**3
 
 
 def pending(rank):

@@ -27,6 +27,11 @@ def test_movements(ranks, tmp_path):
     workers.run(workers.movements, ranks, tmp_path)
 
 
+@pytest.mark.parametrize("case", ["in_turns", "in_callbacks"])
+def test_order(case, tmp_path):
+    workers.run(getattr(workers, case), 3, tmp_path)
+
+
 def test_messages(tmp_path):
     workers.run(workers.messages, 3, tmp_path)
 
@@ -46,7 +51,9 @@ def test_a_rank_that_ends(tmp_path):
     assert (tmp_path / "seen0").exists() and (tmp_path / "seen2").exists()
 
 
-@pytest.mark.parametrize("case", ["late", "mismatch", "pending", "checked"])
+@pytest.mark.parametrize(
+    "case", ["late", "wrong", "mismatch", "other_collective", "pending", "checked"]
+)
 def test_faults(case, tmp_path):
     workers.run(getattr(workers, case), 2, tmp_path)
 

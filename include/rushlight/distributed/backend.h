@@ -67,6 +67,9 @@ using WorkPtr = std::shared_ptr<Work>;
 // The processes of a group as one of them sees it. Each calls the same collectives in the same
 // order, and none blocks: what is written and read must be left alone until the work has ended.
 // Several tensors in one call go together.
+//
+// The thread that lets a collective be carried out may use it, too: in a callback of a work it has
+// ended before the call returns.
 class RL_API Backend {
  public:
   Backend(int rank, int size) : rank_(rank), size_(size) {}
@@ -117,6 +120,20 @@ class RL_API Backend {
   int size_;
 };
 
+// While it stands, this thread waits for what it asks for: a collective for which nothing else is
+// to be done first may be carried out by this thread itself.
+class RL_API AtOnce {
+ public:
+  explicit AtOnce(bool on);
+  ~AtOnce();
+  AtOnce(const AtOnce&) = delete;
+  AtOnce& operator=(const AtOnce&) = delete;
+  static bool asked();
+
+ private:
+  bool before_;
+};
+
 // A message on its way: memory that is sent from or received into, left alone until it has ended.
 class RL_API Message {
  public:
@@ -134,7 +151,10 @@ class RL_API Channel {
  public:
   virtual ~Channel();
   virtual const char* name() const = 0;
+  // Memory for a message to be sent from, or received into, where it may be shorter.
   virtual std::unique_ptr<Message> message(void* memory, size_t bytes) = 0;
+  // Whether what is sent waits for word that its receiver is ready for it.
+  virtual bool waits_for_receiver() const { return false; }
   virtual void abort() = 0;  // whoever waits is woken and told; from any thread
   virtual void close() = 0;
 };

@@ -24,6 +24,7 @@ __all__ = [
     "all_gather",
     "all_gather_coalesced",
     "all_gather_into_tensor",
+    "all_gather_single",
     "all_reduce",
     "all_reduce_coalesced",
     "all_to_all",
@@ -37,6 +38,7 @@ __all__ = [
     "recv",
     "reduce",
     "reduce_scatter",
+    "reduce_scatter_single",
     "reduce_scatter_tensor",
     "scatter",
     "send",
@@ -92,6 +94,17 @@ def supports_complex(reduceOp: ReduceOp) -> bool:
 def _check_complex(tensors, op, what):
     if any(t.is_complex() for t in tensors) and not supports_complex(op):
         raise ValueError(f"{what} does not support {op} on complex tensors")
+
+
+def _options(kind, async_op, **settings):
+    """Settings of a collective, which say, too, whether it is waited for at once."""
+    opts = kind()
+    opts.asyncOp = async_op or bool(_managers)
+    for name, value in settings.items():
+        if name == "reduceOp" and not isinstance(value, ReduceOp):
+            raise TypeError(f"expected a ReduceOp but got {value!r}")
+        setattr(opts, name, value)
+    return opts
 
 
 def _note(work):
@@ -244,17 +257,8 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     _check_tensor(tensor, "tensor")
     if source is None:
         return _warn_not_in_group("broadcast")
-    opts = _kinds.BroadcastOptions()
-    opts.rootRank = source
-    opts.asyncOp = async_op
+    opts = _options(_kinds.BroadcastOptions, async_op, rootRank=source)
     return _finish(group.broadcast([tensor], opts), async_op)
-
-
-def _reduce_options(kind, op, async_op):
-    opts = kind()
-    opts.reduceOp = op
-    opts.asyncOp = async_op
-    return opts
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
@@ -263,7 +267,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_reduce")
     _check_complex([tensor], op, "all_reduce")
-    opts = _reduce_options(_kinds.AllreduceOptions, op, async_op)
+    opts = _options(_kinds.AllreduceOptions, async_op, reduceOp=op)
     return _finish(_group(group).allreduce([_real(tensor)], opts), async_op)
 
 
@@ -276,7 +280,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_reduce_coalesced")
     _check_complex(tensors, op, "all_reduce")
-    opts = _reduce_options(_kinds.AllreduceCoalescedOptions, op, async_op)
+    opts = _options(_kinds.AllreduceCoalescedOptions, async_op, reduceOp=op)
     work = _group(group).allreduce_coalesced([_real(t) for t in tensors], opts)
     return _finish_coalesced(work, async_op)
 
@@ -289,8 +293,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     to = _peer(group, dst, group_dst)
     _check_tensor(tensor, "tensor")
     _check_complex([tensor], op, "reduce")
-    opts = _reduce_options(_kinds.ReduceOptions, op, async_op)
-    opts.rootRank = to
+    opts = _options(_kinds.ReduceOptions, async_op, reduceOp=op, rootRank=to)
     return _finish(group.reduce([_real(tensor)], opts), async_op)
 
 
@@ -301,7 +304,8 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     _check_same(tensor_list, tensor)
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather")
-    work = _group(group).allgather([[_real(t) for t in tensor_list]], [_real(tensor)])
+    opts = _options(_kinds.AllgatherOptions, async_op)
+    work = _group(group).allgather([[_real(t) for t in tensor_list]], [_real(tensor)], opts)
     return _finish(work, async_op)
 
 
@@ -311,8 +315,14 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     _check_tensor(output_tensor, "output_tensor")
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_into_tensor")
-    work = _group(group)._allgather_base(_real(output_tensor), _real(input_tensor))
+    opts = _options(_kinds.AllgatherOptions, async_op)
+    work = _group(group)._allgather_base(_real(output_tensor), _real(input_tensor), opts)
     return _finish(work, async_op)
+
+
+def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
+    """The same as `all_gather_into_tensor`."""
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
@@ -346,9 +356,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
         return _warn_not_in_group("gather")
     to = _peer(group, dst, group_dst, 0)
     _check_root_list(gather_list, to == group.rank(), "gather_list", "destination")
-    opts = _kinds.GatherOptions()
-    opts.rootRank = to
-    opts.asyncOp = async_op
+    opts = _options(_kinds.GatherOptions, async_op, rootRank=to)
     outputs = [[_real(t) for t in gather_list]] if gather_list else []
     return _finish(group.gather(outputs, [_real(tensor)], opts), async_op)
 
@@ -366,9 +374,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
         return _warn_not_in_group("scatter")
     source = _peer(group, src, group_src, 0)
     _check_root_list(scatter_list, source == group.rank(), "scatter_list", "source")
-    opts = _kinds.ScatterOptions()
-    opts.rootRank = source
-    opts.asyncOp = async_op
+    opts = _options(_kinds.ScatterOptions, async_op, rootRank=source)
     inputs = [[_real(t) for t in scatter_list]] if scatter_list else []
     return _finish(group.scatter([_real(tensor)], inputs, opts), async_op)
 
@@ -381,7 +387,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     if _rank_not_in_group(group):
         return _warn_not_in_group("reduce_scatter")
     _check_complex(input_list, op, "reduce_scatter")
-    opts = _reduce_options(_kinds.ReduceScatterOptions, op, async_op)
+    opts = _options(_kinds.ReduceScatterOptions, async_op, reduceOp=op)
     inputs = [[_real(t) for t in input_list]]
     return _finish(_group(group).reduce_scatter([_real(output)], inputs, opts), async_op)
 
@@ -393,9 +399,14 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     if _rank_not_in_group(group):
         return _warn_not_in_group("reduce_scatter_tensor")
     _check_complex([input], op, "reduce_scatter_tensor")
-    opts = _reduce_options(_kinds.ReduceScatterOptions, op, async_op)
+    opts = _options(_kinds.ReduceScatterOptions, async_op, reduceOp=op)
     work = _group(group)._reduce_scatter_base(_real(output), _real(input), opts)
     return _finish(work, async_op)
+
+
+def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
+    """The same as `reduce_scatter_tensor`."""
+    return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
 def all_to_all_single(
@@ -408,7 +419,11 @@ def all_to_all_single(
     _check_tensor(input, "input")
     _check_same(output, input)
     work = _group(group).alltoall_base(
-        _real(output), _real(input), output_split_sizes or [], input_split_sizes or []
+        _real(output),
+        _real(input),
+        output_split_sizes or [],
+        input_split_sizes or [],
+        _options(_kinds.AllToAllOptions, async_op),
     )
     return _finish(work, async_op)
 
@@ -421,20 +436,21 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
     _check_list(input_tensor_list, "input_tensor_list")
     _check_same(output_tensor_list, input_tensor_list)
     work = _group(group).alltoall(
-        [_real(t) for t in output_tensor_list], [_real(t) for t in input_tensor_list]
+        [_real(t) for t in output_tensor_list],
+        [_real(t) for t in input_tensor_list],
+        _options(_kinds.AllToAllOptions, async_op),
     )
     return _finish(work, async_op)
 
 
-def barrier(group=None, async_op=False, device_ids=None):
-    """Wait until all processes are here."""
+def barrier(group=None, async_op=False, device_ids=None, timeout=None):
+    """Wait until all processes are here, at most for `timeout`, the group's by default."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("barrier")
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
-    opts = _kinds.BarrierOptions()
-    opts.device_ids = device_ids or []
-    opts.asyncOp = async_op
+    opts = _options(_kinds.BarrierOptions, async_op, device_ids=device_ids or [])
+    opts.timeout = opts.timeout if timeout is None else timeout
     return _finish(_group(group).barrier(opts=opts), async_op)
 
 

@@ -26,6 +26,11 @@ __all__ = ["ProcessGroupGloo", "ProcessGroupMPI", "ProcessGroupNCCL"]
 _types: Any = _C._load_distributed()
 
 
+def _at_once(opts):
+    """Whether who asks for a collective waits for it: then no thread has to be woken for it."""
+    return opts is not None and not opts.asyncOp
+
+
 def _collective(name, inputs=0):
     """`_staged`, and a method whose works profilers show; `inputs`: which argument is read."""
 
@@ -205,7 +210,9 @@ class _EngineGroup(ProcessGroup):
             self._wrong("broadcast", f"invalid root tensor: {from_tensor}")
         self._check("broadcast", tensors)
         time = timeout or _timeout_of(opts, self._timeout)
-        handle = self._engine.broadcast([tensors[from_tensor].detach()], from_rank, time)
+        handle = self._engine.broadcast(
+            [tensors[from_tensor].detach()], from_rank, time, _at_once(opts)
+        )
         if len(tensors) > 1:
             handle.wait()
             for t in tensors:
@@ -243,7 +250,7 @@ class _EngineGroup(ProcessGroup):
             return Work(None, all_reduce(self, tensors, op, time))
         if len(tensors) > 1:
             self._reduce_own(tensors, op)
-        handle = self._engine.all_reduce([tensors[0].detach()], *self._op(op), time)
+        handle = self._engine.all_reduce([tensors[0].detach()], *self._op(op), time, _at_once(opts))
         if len(tensors) > 1:
             handle.wait()
             for t in tensors[1:]:
@@ -265,7 +272,10 @@ class _EngineGroup(ProcessGroup):
         self._sequence += 1
         time = _timeout_of(opts, self._timeout)
         return self._work(
-            self._engine.all_reduce([t.detach() for t in tensors], *self._op(op), time), tensors
+            self._engine.all_reduce(
+                [t.detach() for t in tensors], *self._op(op), time, _at_once(opts)
+            ),
+            tensors,
         )
 
     @_collective("reduce")
@@ -281,7 +291,8 @@ class _EngineGroup(ProcessGroup):
         self._check("reduce", tensors, to)
         time = _timeout_of(opts, self._timeout)
         return self._work(
-            self._engine.reduce(tensors[0].detach(), to, *self._op(op), time), tensors
+            self._engine.reduce(tensors[0].detach(), to, *self._op(op), time, _at_once(opts)),
+            tensors,
         )
 
     @_collective("all_gather", 1)
@@ -303,7 +314,7 @@ class _EngineGroup(ProcessGroup):
         self._check("allgather", [inputs[0], *outputs[0]], of_one_shape=not uneven)
         time = timeout or _timeout_of(opts, self._timeout)
         out = [t.detach() for t in outputs[0]]
-        handle = self._engine.all_gather(out, inputs[0].detach(), time)
+        handle = self._engine.all_gather(out, inputs[0].detach(), time, _at_once(opts))
         return self._work(handle, list(outputs[0]))
 
     def _allgather_several(self, outputs, inputs, opts):
@@ -315,7 +326,7 @@ class _EngineGroup(ProcessGroup):
         count = len(inputs)
         for i, own in enumerate(inputs):
             out = [t.detach() for t in outputs[0][i::count]]
-            self._engine.all_gather(out, own.detach(), time).wait()
+            self._engine.all_gather(out, own.detach(), time, True).wait()
         for part in outputs[1:]:
             for to, source in zip(part, outputs[0], strict=True):
                 to.detach().copy_(source.detach())
@@ -340,7 +351,7 @@ class _EngineGroup(ProcessGroup):
         handle = None
         for j, own in enumerate(inputs):
             out = [part[j].detach() for part in outputs]
-            handle = self._engine.all_gather(out, own.detach(), time)
+            handle = self._engine.all_gather(out, own.detach(), time, _at_once(opts))
         return self._work(handle, [list(part) for part in outputs])
 
     @_collective("all_gather", 1)
@@ -357,7 +368,7 @@ class _EngineGroup(ProcessGroup):
         time = _timeout_of(opts, self._timeout)
         flat = output.detach() if output.is_contiguous() else rushlight.empty_like(output.detach())
         parts = list(flat.reshape(-1).chunk(self._size)) if flat.numel() else [flat] * self._size
-        handle = self._engine.all_gather(parts, input.detach().reshape(-1), time)
+        handle = self._engine.all_gather(parts, input.detach().reshape(-1), time, _at_once(opts))
         if not output.is_contiguous():
             if handle is None:
                 self._wrong("_allgather_base", "the output must be contiguous in a group of calls")
@@ -393,7 +404,9 @@ class _EngineGroup(ProcessGroup):
         out = list(outputs[0]) if outputs else []
         self._check("gather", [inputs[0], *out])
         time = timeout or _timeout_of(opts, self._timeout)
-        handle = self._engine.gather([t.detach() for t in out], inputs[0].detach(), to, time)
+        handle = self._engine.gather(
+            [t.detach() for t in out], inputs[0].detach(), to, time, _at_once(opts)
+        )
         return self._work(handle, out)
 
     @_collective("scatter", 1)
@@ -419,7 +432,7 @@ class _EngineGroup(ProcessGroup):
         self._check("scatter", [outputs[0], *parts])
         time = timeout or _timeout_of(opts, self._timeout)
         handle = self._engine.scatter(
-            outputs[0].detach(), [t.detach() for t in parts], source, time
+            outputs[0].detach(), [t.detach() for t in parts], source, time, _at_once(opts)
         )
         return self._work(handle, list(outputs))
 
@@ -436,7 +449,7 @@ class _EngineGroup(ProcessGroup):
                 self._wrong("reduce_scatter", "requires one input of each rank")
             self._sequence += 1
             handle = self._engine.reduce_scatter(
-                output.detach(), [t.detach() for t in parts], *self._op(op), time
+                output.detach(), [t.detach() for t in parts], *self._op(op), time, _at_once(opts)
             )
         return self._work(handle, list(outputs))
 
@@ -470,7 +483,7 @@ class _EngineGroup(ProcessGroup):
         if len(outputs) != self._size or len(inputs) != self._size:
             self._wrong("alltoall", "requires one tensor of each rank")
         handle = self._engine.all_to_all(
-            [t.detach() for t in outputs], [t.detach() for t in inputs], time
+            [t.detach() for t in outputs], [t.detach() for t in inputs], time, _at_once(opts)
         )
         return self._work(handle, list(outputs))
 
@@ -481,7 +494,7 @@ class _EngineGroup(ProcessGroup):
         def rows(t, sizes, which):
             t = t.detach()
             if not t.is_contiguous():
-                self._wrong("alltoall_base", f"the {which} tensor must be contiguous")
+                raise ValueError(f"Tensors must be contiguous: the {which} is not")
             if not sizes:
                 if t.shape[0] % self._size != 0:
                     self._wrong(
@@ -503,7 +516,9 @@ class _EngineGroup(ProcessGroup):
     def barrier(self, opts=None):
         """Ends once all ranks have called it."""
         self._sequence += 1
-        return self._work(self._engine.barrier(_timeout_of(opts, self._timeout)), [])
+        return self._work(
+            self._engine.barrier(_timeout_of(opts, self._timeout), _at_once(opts)), []
+        )
 
     def _check_peer(self, tensors, tag):
         if len(tensors) != 1:

@@ -23,7 +23,7 @@ def all_reduce(pg, tensors, op, timeout: timedelta):
     size = pg.size()
     counts = rushlight.zeros(size, dtype=rushlight.int64, device=own.device)
     count = rushlight.tensor([indices.shape[1]], device=own.device)
-    pg._engine.all_gather(list(counts.chunk(size)), count, timeout).wait()
+    pg._engine.all_gather(list(counts.chunk(size)), count, timeout, True).wait()
     most = int(counts.max())
 
     def everybody(t, dim):
@@ -32,7 +32,7 @@ def all_reduce(pg, tensors, op, timeout: timedelta):
         padded = t.new_zeros(shape)
         padded.narrow(dim, 0, t.shape[dim]).copy_(t)
         parts = [rushlight.empty_like(padded) for _ in range(size)]
-        pg._engine.all_gather(parts, padded, timeout).wait()
+        pg._engine.all_gather(parts, padded, timeout, True).wait()
         return [p.narrow(dim, 0, n) for p, n in zip(parts, counts.tolist(), strict=True)]
 
     total = rushlight.sparse_coo_tensor(

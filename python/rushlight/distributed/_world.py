@@ -274,6 +274,8 @@ def _make_engine(name, store, rank, size, timeout, options, ranks):
         return ProcessGroupMPI(store, rank, size, timeout=timeout)
     if name == Backend.NCCL:
         return ProcessGroupNCCL(store, rank, size, timeout=timeout, options=options)
+    if not hasattr(Backend, name.upper()):
+        raise AssertionError(f"Unknown backend type {name}")
     raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
 
 

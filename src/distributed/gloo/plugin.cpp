@@ -137,6 +137,7 @@ class GlooChannel : public Channel {
   std::unique_ptr<Message> message(void* memory, size_t bytes) override {
     return std::make_unique<GlooMessage>(context_, waiters_, memory, bytes);
   }
+  bool waits_for_receiver() const override { return true; }
   void abort() override {
     const std::lock_guard<std::mutex> lock(waiters_->mutex);
     waiters_->aborted = true;
