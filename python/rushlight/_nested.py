@@ -10,7 +10,6 @@ NESTED = {
     "kinetics kitti lfw lsun moving_mnist omniglot oxford_iiit_pet pcam phototour places365 "
     "rendered_sst2 sbd sbu semeion stanford_cars stl10 sun397 svhn ucf101 usps voc widerface",
     "rushlight.vision.datasets.samplers": "clip_sampler",
-    "rushlight.vision.io": "image video",
     "rushlight.vision.models.quantization": "googlenet inception mobilenet mobilenetv2 mobilenetv3 "
     "resnet shufflenetv2 utils",
     "rushlight.vision.ops": "ciou_loss diou_loss drop_block focal_loss giou_loss ps_roi_align "

@@ -46,3 +46,11 @@ def test_a_crash_is_found(tmp_path):
     assert done.returncode == 1
     assert "the worker ended with -9" in done.stdout and "2 findings" in done.stdout
     assert "dtype = start(" in done.stdout
+
+
+@pytest.mark.timeout(620)
+def test_no_file_crashes():
+    pytest.importorskip("PIL")
+    command = [sys.executable, "-m", "tests.fuzz.files", "--files", "2000", "--seconds", "500"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]

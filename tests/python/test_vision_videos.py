@@ -1,6 +1,7 @@
 """Clips of videos: which frames they have, sets of videos in their layouts, and PyAV where it is installed."""
 
 import csv
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ def numbered(monkeypatch):
 
     def timestamps(path):
         count = Path(path).stat().st_size
-        return [10 * i for i in range(count)], 4.0
+        return [10 * i for i in range(count)], 4.0, Fraction(1, 40)
 
     def frames(path, start, end):
         values = torch.arange(start // 10, end // 10 + 1, dtype=torch.uint8)

@@ -1,5 +1,6 @@
 """Files of numbers by pixel: flow (.flo), floats (.pfm), PNG of 16 bits."""
 
+import io
 import struct
 import zlib
 from pathlib import Path
@@ -117,10 +118,9 @@ def read_grey(path: str | Path) -> np.ndarray:
 
 def picture(path: str | Path) -> np.ndarray:
     """The array of a picture; RuntimeError with its name where it is none."""
+    content = io.BytesIO(Path(path).read_bytes())  # Pillow believes lengths that a file claims
     try:
-        with Image.open(path) as image:
+        with Image.open(content) as image:
             return np.asarray(image)
-    except FileNotFoundError:
-        raise
-    except (OSError, SyntaxError, ValueError) as error:
+    except Exception as error:  # Pillow's decoders have many ways to say that it is damaged
         raise RuntimeError(f"{path} is damaged: {error}") from error

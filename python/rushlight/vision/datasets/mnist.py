@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import string
+import zlib
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -33,8 +34,11 @@ _DTYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 def read_sn3_pascalvincent_tensor(path: str | Path, strict: bool = True) -> Tensor:
     """The tensor of an idx file, also compressed; ValueError with its name where it is damaged."""
     opened = gzip.open if str(path).endswith(".gz") else open
-    with opened(path, "rb") as file:
-        content = file.read()
+    try:
+        with opened(path, "rb") as file:
+            content = file.read()
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _DTYPES or content[3] == 0:
         raise ValueError(f"{path} is no idx file: it begins with {content[:4]!r}")
     dims = content[3]

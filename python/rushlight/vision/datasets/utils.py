@@ -2,6 +2,7 @@
 
 import bz2
 import contextlib
+import errno
 import gzip
 import hashlib
 import lzma
@@ -11,6 +12,7 @@ import struct
 import sys
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -240,6 +242,10 @@ def _extract_zip(path: Path, folder: Path) -> None:
                     limits.copy(source, to)
 
 
+# What the standard library says of damaged archives, and the system of names in them.
+_DAMAGED = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, gzip.BadGzipFile, zlib.error)
+_DAMAGED += (EOFError, NotImplementedError, ValueError, struct.error)
+_BAD_NAMES = (errno.ENAMETOOLONG, errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.EINVAL)
 _COMPRESSED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _TARS = (".tar", ".tgz", ".tbz", ".tbz2", ".txz")
 
@@ -272,13 +278,11 @@ def extract_archive(
                 f"Unknown compression or archive type of {path}: "
                 f"{iterable_to_str([*_TARS, '.zip', *_COMPRESSED])} are known"
             )
-    except (
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        EOFError,
-        lzma.LZMAError,
-        gzip.BadGzipFile,
-    ) as error:
+    except _DAMAGED as error:
+        raise RuntimeError(f"{path} is damaged: {error}") from error
+    except OSError as error:
+        if error.errno is not None and error.errno not in _BAD_NAMES:  # no room, no file …
+            raise
         raise RuntimeError(f"{path} is damaged: {error}") from error
     if remove_finished:
         path.unlink()

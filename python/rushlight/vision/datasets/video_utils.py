@@ -3,8 +3,6 @@
 import bisect
 import math
 import warnings
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,77 +11,7 @@ import rushlight as torch
 from rushlight import Tensor
 from rushlight.utils.data import DataLoader, Dataset
 
-
-def _opened(path: str | Path) -> Any:
-    try:
-        import av  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise RuntimeError(
-            "PyAV is not installed, and is necessary to read videos: please run pip install av"
-        ) from None
-    try:
-        return av.open(str(path), metadata_errors="ignore")
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:  # what FFmpeg says of a file
-        raise RuntimeError(f"{path} is damaged or no video: {error}") from error
-
-
-def read_timestamps(path: str | Path) -> tuple[list[int], float]:
-    """When the frames of a video are shown, in its own units, and how many a second has."""
-    with _opened(path) as video:
-        if not video.streams.video:
-            return [], 0.0
-        stream = video.streams.video[0]
-        times = sorted(p.pts for p in video.demux(stream) if p.pts is not None)
-        return times, float(stream.average_rate or 0)
-
-
-def read_frames(path: str | Path, start: int, end: int) -> tuple[Tensor, Tensor, dict[str, Any]]:
-    """Frames (T, H, W, 3), uint8, shown from `start` to `end`; sound (channels, samples) of that
-    time; and the rates of both.
-    """
-    info: dict[str, Any] = {}
-    frames: list[np.ndarray] = []
-    with _opened(path) as video:
-        stream = video.streams.video[0]
-        info["video_fps"] = float(stream.average_rate or 0)
-        # A key frame before, and some more: decoders hold frames back.
-        video.seek(max(start - 1, 0), any_frame=False, backward=True, stream=stream)
-        for frame in video.decode(stream):
-            if frame.pts is None or frame.pts < start:
-                continue
-            if frame.pts > end:
-                break
-            frames.append(frame.to_ndarray(format="rgb24"))
-        unit = stream.time_base
-    pixels = np.stack(frames) if frames else np.zeros((0, 1, 1, 3), np.uint8)
-    sound, rate = _sound(path, start * unit, end * unit)
-    if rate:
-        info["audio_fps"] = rate
-    return torch.from_numpy(pixels), sound, info
-
-
-def _sound(path: str | Path, start: Fraction, end: Fraction) -> tuple[Tensor, int]:
-    """Samples between two times in seconds, and how many there are in a second."""
-    parts: list[np.ndarray] = []
-    with _opened(path) as video:
-        if not video.streams.audio:
-            return torch.zeros(0, 0), 0
-        stream = video.streams.audio[0]
-        rate = int(stream.rate)
-        video.seek(max(int(start / stream.time_base) - 1, 0), backward=True, stream=stream)
-        for frame in video.decode(stream):
-            at = frame.pts * frame.time_base
-            if at > end:
-                break
-            if at + Fraction(frame.samples, rate) > start:
-                values = frame.to_ndarray()
-                first = max(0, round((start - at) * rate))
-                last = min(frame.samples, max(0, math.ceil((end - at) * rate) + 1))
-                planes = values if frame.format.is_planar else values.reshape(frame.samples, -1).T
-                parts.append(planes[:, first:last].astype(np.float32))
-    return torch.from_numpy(np.concatenate(parts, 1)) if parts else torch.zeros(0, 0), rate
+from ..io.video import read_frames, read_timestamps
 
 
 def unfold(tensor: Tensor, size: int, step: int, dilation: int = 1) -> Tensor:
@@ -103,7 +31,7 @@ class _Timestamps(Dataset):
         return len(self.paths)
 
     def __getitem__(self, index: int) -> tuple[list[int], float]:
-        return read_timestamps(self.paths[index])
+        return read_timestamps(self.paths[index])[:2]
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -1,0 +1,311 @@
+"""Image files and bytes as tensors, by Pillow."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
+from typing import Any
+
+from PIL import Image, UnidentifiedImageError, features
+
+import rushlight
+from rushlight import Tensor
+
+from ..transforms import functional as F
+
+__all__ = [
+    "ImageReadMode",
+    "decode_avif",
+    "decode_gif",
+    "decode_heic",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "decode_webp",
+    "encode_jpeg",
+    "encode_png",
+    "read_file",
+    "read_image",
+    "write_file",
+    "write_jpeg",
+    "write_png",
+]
+
+
+class ImageReadMode(Enum):
+    """What channels an image gets: those of the file, grey, grey and alpha, RGB, RGB and alpha."""
+
+    UNCHANGED = 0
+    GRAY = 1
+    GRAY_ALPHA = 2
+    RGB = 3
+    RGB_ALPHA = 4
+    RGBA = RGB_ALPHA
+
+
+_MODES = {
+    ImageReadMode.GRAY: "L",
+    ImageReadMode.GRAY_ALPHA: "LA",
+    ImageReadMode.RGB: "RGB",
+    ImageReadMode.RGB_ALPHA: "RGBA",
+}
+
+
+def read_file(path: str | os.PathLike[str]) -> Tensor:
+    """The bytes of a file, (N), uint8."""
+    with open(path, "rb") as f:
+        return _tensor(f.read())
+
+
+def write_file(filename: str | os.PathLike[str], data: Tensor) -> None:
+    """Writes bytes, (N), uint8, to a file."""
+    with open(filename, "wb") as f:
+        f.write(_bytes(data))
+
+
+def _bytes(data: Any) -> bytes:
+    if not isinstance(data, Tensor) or data.dtype != rushlight.uint8 or data.dim() != 1:
+        raise RuntimeError("Expected a non empty 1-dimensional tensor of bytes (uint8)")
+    return data.cpu().numpy().tobytes()
+
+
+def _tensor(data: bytes) -> Tensor:
+    if not data:
+        return rushlight.empty(0, dtype=rushlight.uint8)
+    return rushlight.frombuffer(bytearray(data), dtype=rushlight.uint8)
+
+
+def _as_mode(mode: Any) -> ImageReadMode:
+    return ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
+
+
+# Those that decode_image knows. Others of Pillow's, which may start programs, are never tried.
+_FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "AVIF")
+
+
+def _guarded(read: Callable[[], Any]) -> Any:
+    """What `read` finds in a file: whatever a decoder of Pillow says of a damaged one is a
+    RuntimeError.
+    """
+    try:
+        return read()
+    except MemoryError:
+        raise
+    except Exception as e:
+        raise RuntimeError(f"the image file is damaged: {type(e).__name__}: {e}") from e
+
+
+def _open(data: Tensor, formats: tuple[str, ...]) -> Any:
+    raw = _bytes(data)
+    if not raw:
+        raise RuntimeError("Expected a non empty 1-dimensional tensor")
+
+    def read() -> Any:
+        try:
+            picture = Image.open(io.BytesIO(raw), formats=formats)
+        except UnidentifiedImageError:
+            return None
+        picture.load()
+        return picture
+
+    picture = _guarded(read)
+    if picture is None:
+        raise RuntimeError(
+            f"Unsupported image file: these bytes are no {' or '.join(formats)} file"
+        )
+    return picture
+
+
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_ORIENTATION = 0x0112  # of EXIF
+
+
+def _upright(picture: Any) -> Any:
+    """The picture turned as its EXIF data say, which count for nothing where they are damaged."""
+    try:
+        turn = _TURNS.get(picture.getexif().get(_ORIENTATION))
+    except Exception:  # Pillow's parser has many ways to say that they are damaged
+        turn = None
+    return picture if turn is None else picture.transpose(turn)
+
+
+def _pixels(picture: Any, mode: Any) -> Tensor:
+    wanted = _MODES.get(_as_mode(mode))
+    if wanted is not None and picture.mode != wanted:
+        picture = picture.convert(wanted)
+    elif picture.mode == "P":  # a palette is no channel
+        picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")
+    elif picture.mode == "1":
+        picture = picture.convert("L")
+    return F.pil_to_tensor(picture).contiguous()
+
+
+def _decode(data: Tensor, mode: Any, turn: bool, formats: tuple[str, ...]) -> Tensor:
+    picture = _open(data, formats)
+    if picture.format == "GIF":
+        return _frames(picture)
+    return _guarded(lambda: _pixels(_upright(picture) if turn else picture, mode))
+
+
+def _frames(picture: Any) -> Tensor:
+    count = _guarded(lambda: getattr(picture, "n_frames", 1))
+    most = 2 * (Image.MAX_IMAGE_PIXELS or float("inf"))
+    if count * picture.width * picture.height > most:  # as Pillow says of one that is so large
+        raise RuntimeError(f"{count} frames of {picture.width} x {picture.height} are too many")
+
+    def read() -> list[Tensor]:
+        frames = []
+        for i in range(count):
+            picture.seek(i)
+            frames.append(F.pil_to_tensor(picture.convert("RGB")))
+        return frames
+
+    frames = _guarded(read)
+    return frames[0].contiguous() if len(frames) == 1 else rushlight.stack(frames)
+
+
+def _each(function: Callable[[Tensor], Tensor], items: list[Tensor]) -> list[Tensor]:
+    """Of each item, on as many threads as ops take."""
+    with ThreadPoolExecutor(min(len(items), rushlight.get_num_threads())) as threads:
+        return list(threads.map(function, items))
+
+
+def decode_image(
+    input: Tensor | str | os.PathLike[str],
+    mode: Any = ImageReadMode.UNCHANGED,
+    apply_exif_orientation: bool = False,
+) -> Tensor:
+    """An image as a tensor of shape (C, H, W), bytes as a rule: JPEG, PNG, WebP and AVIF; of a GIF
+    what `decode_gif` gives.
+
+    Args:
+        input: the file's bytes, (N), uint8, or its path.
+        mode: an ImageReadMode or its name.
+        apply_exif_orientation: whether it is turned as the camera noted.
+
+    Raises:
+        RuntimeError: it is no image file, or a damaged one.
+    """
+    data = input if isinstance(input, Tensor) else read_file(input)
+    return _decode(data, mode, apply_exif_orientation, _FORMATS)
+
+
+def read_image(
+    path: str | os.PathLike[str],
+    mode: Any = ImageReadMode.UNCHANGED,
+    apply_exif_orientation: bool = False,
+) -> Tensor:
+    """`decode_image` of a file."""
+    return decode_image(read_file(path), mode, apply_exif_orientation)
+
+
+def decode_png(
+    input: Tensor, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False
+) -> Tensor:
+    """`decode_image` of the bytes of a PNG file."""
+    return _decode(input, mode, apply_exif_orientation, ("PNG",))
+
+
+def decode_jpeg(
+    input: Tensor | list[Tensor],
+    mode: Any = ImageReadMode.UNCHANGED,
+    device: Any = "cpu",
+    apply_exif_orientation: bool = False,
+) -> Any:
+    """`decode_image` of the bytes of a JPEG file, or of each in a list, on threads."""
+    several = isinstance(input, list)
+    items = input if several else [input]
+    if not items:
+        raise ValueError("Input list must contain at least one element")
+    if not all(isinstance(i, Tensor) for i in items):
+        raise ValueError("All elements of the input list must be tensors.")
+    if any(i.device.type != "cpu" for i in items):
+        raise ValueError("Input tensor must be a CPU tensor, and lists must have tensors on CPU.")
+
+    def decode(data: Tensor) -> Tensor:
+        return _decode(data, mode, apply_exif_orientation, ("JPEG",)).to(device)
+
+    return _each(decode, items) if several else decode(items[0])
+
+
+def decode_webp(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
+    """`decode_image` of the bytes of a WebP file."""
+    return _decode(input, mode, False, ("WEBP",))
+
+
+def decode_avif(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
+    """`decode_image` of the bytes of an AVIF file."""
+    if not features.check("avif"):
+        raise RuntimeError("this Pillow has no decoder of AVIF: please run pip install -U pillow")
+    return _decode(input, mode, False, ("AVIF",))
+
+
+def decode_heic(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
+    """`decode_image` of the bytes of a HEIC file, by pillow-heif where it is installed."""
+    try:
+        from pillow_heif import register_heif_opener  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise RuntimeError(
+            "pillow-heif is not installed, and is necessary to read HEIC files: please run "
+            "pip install pillow-heif"
+        ) from None
+    register_heif_opener()
+    return _decode(input, mode, False, ("HEIF",))
+
+
+def decode_gif(input: Tensor) -> Tensor:
+    """A GIF file as (3, H, W), or (frames, 3, H, W) where it has several."""
+    return _decode(input, ImageReadMode.RGB, False, ("GIF",))
+
+
+def _encode(input: Tensor, format: str, **settings: Any) -> Tensor:
+    if not isinstance(input, Tensor) or input.dtype != rushlight.uint8:
+        raise RuntimeError("Input tensor dtype should be uint8")
+    if input.dim() != 3 or input.size(0) not in (1, 3):
+        raise RuntimeError(
+            f"The number of channels should be 1 or 3, got a tensor of shape {tuple(input.shape)}"
+        )
+    out = io.BytesIO()
+    F.to_pil_image(input).save(out, format=format, **settings)
+    return _tensor(out.getvalue())
+
+
+def encode_png(input: Tensor, compression_level: int = 6) -> Tensor:
+    """The bytes of a PNG file of an image, (1 or 3, H, W), uint8; levels are 0 to 9."""
+    if not 0 <= compression_level <= 9:
+        raise RuntimeError("Compression level should be between 0 and 9")
+    return _encode(input, "PNG", compress_level=compression_level)
+
+
+def write_png(input: Tensor, filename: str | os.PathLike[str], compression_level: int = 6) -> None:
+    """`encode_png` to a file."""
+    write_file(filename, encode_png(input, compression_level))
+
+
+def encode_jpeg(input: Tensor | list[Tensor], quality: int = 75) -> Any:
+    """The bytes of a JPEG file of an image, (1 or 3, H, W), uint8, or of each in a list, on
+    threads; quality is 1 to 100.
+    """
+    if not 1 <= quality <= 100:
+        raise ValueError("Image quality should be a positive number between 1 and 100")
+    if not isinstance(input, list):
+        return _encode(input, "JPEG", quality=quality)
+    if not input:
+        raise ValueError("encode_jpeg requires at least one input tensor when a list is passed")
+    return _each(lambda image: _encode(image, "JPEG", quality=quality), input)
+
+
+def write_jpeg(input: Tensor, filename: str | os.PathLike[str], quality: int = 75) -> None:
+    """`encode_jpeg` to a file."""
+    write_file(filename, encode_jpeg(input, quality))
