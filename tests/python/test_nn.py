@@ -389,6 +389,11 @@ def test_initialisation():
         nn.init.normal(w)
 
 
+def test_trunc_normal_draws_nothing_on_meta():
+    w = torch.empty(3, 4, device="meta")
+    assert nn.init.trunc_normal_(w) is w and w.is_meta
+
+
 def test_gradient_clipping():
     p = nn.Parameter(torch.zeros(2))
     p.grad = torch.tensor([3.0, 4.0])

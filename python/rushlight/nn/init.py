@@ -80,6 +80,8 @@ def trunc_normal_(
     def below(x):
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
+    if tensor.is_meta:  # nothing can be drawn, nor refused
+        return tensor
     from_normal = below(b) - below(a) >= 0.3
     peak = min(max(mean, a), b)
     with rushlight.no_grad():
