@@ -86,18 +86,53 @@ class RelativePositionalMultiHeadAttention(nn.Module):
     def get_relative_positional_bias(self) -> Tensor:
         """(1, heads, L, L)."""
         table = self.relative_position_bias_table[self.relative_position_index.view(-1)]
-        return table.view(self.max_seq_len, self.max_seq_len, -1).permute(2, 0, 1).unsqueeze(0)
+        by_pair = table.view(self.max_seq_len, self.max_seq_len, -1)
+        return by_pair.permute(2, 0, 1).contiguous().unsqueeze(0)
 
     def forward(self, x: Tensor) -> Tensor:
-        every = (
-            self.to_qkv(x).unflatten(-1, (3, self.n_heads, self.head_dim)).permute(3, 0, 1, 4, 2, 5)
-        )
-        q, k, v = every[0], every[1], every[2]
-        scores = (
-            q.matmul((k * self.scale_factor).transpose(-2, -1))
-            + self.get_relative_positional_bias()
-        )
-        return self.merge(F.softmax(scores, dim=-1).matmul(v).transpose(2, 3).flatten(3))
+        batch, windows, places, channels = x.shape
+        split = batch, windows, places, self.n_heads, self.head_dim
+        q, k, v = torch.chunk(self.to_qkv(x), 3, dim=-1)
+        q = q.reshape(*split).permute(0, 1, 3, 2, 4)
+        k = k.reshape(*split).permute(0, 1, 3, 2, 4)
+        v = v.reshape(*split).permute(0, 1, 3, 2, 4)
+        scores = torch.einsum("bwhic,bwhjc->bwhij", q, k * self.scale_factor)
+        share = F.softmax(scores + self.get_relative_positional_bias(), dim=-1)
+        out = torch.einsum("bwhij,bwhjc->bwhic", share, v)
+        return self.merge(out.permute(0, 1, 3, 2, 4).reshape(batch, windows, places, channels))
+
+
+class WindowPartition(nn.Module):
+    """Maps (N, C, H, W) as windows (N, windows, places, C) of p rows and columns."""
+
+    def forward(self, x: Tensor, p: tuple[int, int]) -> Tensor:
+        batch, channels, height, width = x.shape
+        rows, columns = p
+        x = x.reshape(batch, channels, height // rows, rows, width // columns, columns)
+        x = x.permute(0, 2, 4, 3, 5, 1)
+        count = (height // rows) * (width // columns)
+        return x.reshape(batch, count, rows * columns, channels)
+
+
+class WindowDepartition(nn.Module):
+    """Undoes `WindowPartition`, for so many windows below and beside each other."""
+
+    def forward(self, x: Tensor, p: tuple[int, int], below: int, beside: int) -> Tensor:
+        batch, _, _, channels = x.shape
+        rows, columns = p
+        x = x.reshape(batch, below, beside, rows, columns, channels).permute(0, 5, 1, 3, 2, 4)
+        return x.reshape(batch, channels, below * rows, beside * columns)
+
+
+class SwapAxes(nn.Module):
+    """Two dimensions exchanged."""
+
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__()
+        self.a, self.b = a, b
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.swapaxes(x, self.a, self.b)
 
 
 class PartitionAttentionLayer(nn.Module):
@@ -122,11 +157,16 @@ class PartitionAttentionLayer(nn.Module):
         super().__init__()
         if partition_type not in ("grid", "window"):
             raise ValueError("partition_type must be either 'grid' or 'window'")
-        self.partition_size, self.grid_size, self.across = (
-            partition_size,
-            grid_size,
-            partition_type == "grid",
-        )
+        self.partition_size, self.grid_size = partition_size, grid_size
+        # Places of a window "across" the grid are as far apart as there are windows.
+        across = partition_type == "grid"
+        counts = grid_size[0] // partition_size, grid_size[1] // partition_size
+        square = partition_size, partition_size
+        self.p, self.g = (counts, square) if across else (square, counts)
+        self.partition_op = WindowPartition()
+        self.departition_op = WindowDepartition()
+        self.partition_swap = SwapAxes(-2, -3) if across else nn.Identity()
+        self.departition_swap = SwapAxes(-2, -3) if across else nn.Identity()
         self.attn_layer = nn.Sequential(
             norm_layer(in_channels),
             RelativePositionalMultiHeadAttention(in_channels, head_dim, partition_size**2),
@@ -149,22 +189,10 @@ class PartitionAttentionLayer(nn.Module):
             f"partition size "
             f"of {self.partition_size}",
         )
-        size = self.partition_size
-        rows, columns = (n // size for n in self.grid_size)
-        if self.across:  # places of a window are as far apart as there are windows
-            windows = (
-                x.unflatten(2, (size, rows)).unflatten(4, (size, columns)).permute(0, 3, 5, 2, 4, 1)
-            )
-        else:
-            windows = (
-                x.unflatten(2, (rows, size)).unflatten(4, (columns, size)).permute(0, 2, 4, 3, 5, 1)
-            )
-        y = windows.flatten(3, 4).flatten(1, 2)
+        y = self.partition_swap(self.partition_op(x, self.p))
         y = y + self.stochastic_dropout(self.attn_layer(y))
         y = y + self.stochastic_dropout(self.mlp_layer(y))
-        y = y.unflatten(2, (size, size)).unflatten(1, (rows, columns))
-        y = y.permute(0, 5, 3, 1, 4, 2) if self.across else y.permute(0, 5, 1, 3, 2, 4)
-        return y.flatten(4, 5).flatten(2, 3)
+        return self.departition_op(self.departition_swap(y), self.p, *self.g)
 
 
 class MaxVitLayer(nn.Module):

@@ -34,7 +34,9 @@ class MSBlockConfig:
 
 
 class Pool(nn.Module):
-    """Pools the places (N, 1 + T H W, C) behind the first, that of the class."""
+    """Pools the places (N, 1 + T H W, C), also of each head (N, heads, 1 + T H W, C), behind the
+    first, that of the class.
+    """
 
     def __init__(self, pool: Any, norm: nn.Module | None) -> None:
         super().__init__()
@@ -42,13 +44,16 @@ class Pool(nn.Module):
         self.norm_act = None if norm is None else nn.Sequential(norm)
 
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
-        places = self.pool(x[:, 1:].transpose(1, 2).unflatten(2, thw))
-        pooled = torch.cat((x[:, :1], places.flatten(2).transpose(1, 2)), 1)
+        x, dims = _unsqueeze(x, 4, 1)
+        first, x = torch.tensor_split(x, indices=(1,), dim=2)
+        x = x.transpose(2, 3)
+        batch, heads, channels = x.shape[:3]
+        x = self.pool(x.reshape((batch * heads, channels, *thw)).contiguous())
+        t, h, w = x.shape[2:]
+        x = torch.cat((first, x.reshape(batch, heads, channels, -1).transpose(2, 3)), dim=2)
         if self.norm_act is not None:
-            pooled = self.norm_act(pooled)
-        how = zip(thw, self.pool.kernel_size, self.pool.stride, self.pool.padding, strict=True)
-        t, h, w = ((n + 2 * padding - kernel) // stride + 1 for n, kernel, stride, padding in how)
-        return pooled, (t, h, w)
+            x = self.norm_act(x)
+        return _squeeze(x, 4, 1, dims), (t, h, w)
 
 
 def _resampled(table: Tensor, length: int) -> Tensor:
@@ -67,14 +72,55 @@ def _by_distance(table: Tensor, queries: int, keys: int) -> Tensor:
     return _resampled(table, 2 * max(queries, keys) - 1)[apart.long()]
 
 
-def _as_video(x: Tensor) -> Tensor:
-    """Images are videos of one frame."""
-    return x.unsqueeze(2) if x.dim() == 4 else x
+# What asks for sizes, which are not known while a graph is traced, is a node of it. Names of nodes
+# are torchvision's.
 
 
-# Both ask for sizes, which are not known while a graph is traced.
-fx.wrap("_by_distance")
-fx.wrap("_as_video")
+@fx.wrap
+def _unsqueeze(x: Tensor, target_dim: int, expand_dim: int) -> tuple[Tensor, int]:
+    """`x` with one dimension more where it has one less than target_dim, and how many it had."""
+    dims = x.dim()
+    return (x.unsqueeze(expand_dim) if dims == target_dim - 1 else x), dims
+
+
+@fx.wrap
+def _squeeze(x: Tensor, target_dim: int, expand_dim: int, tensor_dim: int) -> Tensor:
+    """Undoes `_unsqueeze`."""
+    return x.squeeze(expand_dim) if tensor_dim == target_dim - 1 else x
+
+
+@fx.wrap
+def _add_rel_pos(
+    attn: Tensor,
+    q: Tensor,
+    q_thw: Size,
+    k_thw: Size,
+    rel_pos_h: Tensor,
+    rel_pos_w: Tensor,
+    rel_pos_t: Tensor,
+) -> Tensor:
+    """Scores (N, heads, 1 + T H W, 1 + places) and what the distances of places add, where neither
+    is the class's.
+    """
+    t, h, w = (
+        _by_distance(table, queries, keys)
+        for table, queries, keys in zip(
+            (rel_pos_t, rel_pos_h, rel_pos_w), q_thw, k_thw, strict=True
+        )
+    )
+    x = q[:, :, 1:].unflatten(2, q_thw)
+    more = (
+        torch.einsum("nmthwc,tkc->nmthwk", x, t)[..., :, None, None]
+        + torch.einsum("nmthwc,hkc->nmthwk", x, h)[..., None, :, None]
+        + torch.einsum("nmthwc,wkc->nmthwk", x, w)[..., None, None, :]
+    )
+    return attn + F.pad(more.flatten(5).flatten(2, 4), (1, 0, 1, 0))
+
+
+@fx.wrap
+def _add_shortcut(x: Tensor, shortcut: Tensor, residual_with_cls_embed: bool) -> Tensor:
+    """`x` and the shortcut, that of the class only if it is wanted."""
+    return x + (shortcut if residual_with_cls_embed else F.pad(shortcut[:, :, 1:], (0, 0, 1, 0)))
 
 
 class MultiscaleAttention(nn.Module):
@@ -130,42 +176,25 @@ class MultiscaleAttention(nn.Module):
             for axis in "hwt":
                 nn.init.trunc_normal_(getattr(self, f"rel_pos_{axis}"), std=0.02)
 
-    def _of_distances(self, q: Tensor, q_size: Size, k_size: Size) -> Tensor:
-        """What is added to the scores (N, heads, T H W, places) of queries that are no class's."""
-        t, h, w = (
-            _by_distance(getattr(self, f"rel_pos_{axis}"), queries, keys)
-            for axis, queries, keys in zip("thw", q_size, k_size, strict=True)
-        )
-        x = q.unflatten(2, q_size)
-        scores = (
-            torch.einsum("nmthwc,tkc->nmthwk", x, t)[..., :, None, None]
-            + torch.einsum("nmthwc,hkc->nmthwk", x, h)[..., None, :, None]
-            + torch.einsum("nmthwc,wkc->nmthwk", x, w)[..., None, None, :]
-        )
-        return scores.flatten(5).flatten(2, 4)
-
-    def _pooled(self, pool: nn.Module | None, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
-        """Places of each head (N, heads, 1 + T H W, C), pooled."""
-        if pool is None:
-            return x, thw
-        pooled, size = pool(x.flatten(0, 1), thw)
-        return pooled.unflatten(0, (-1, self.num_heads)), size
-
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
-        heads = self.qkv(x).unflatten(2, (3, self.num_heads, self.head_dim))
-        q, k, v = heads.permute(2, 0, 3, 1, 4).unbind(0)
-        q, q_size = self._pooled(self.pool_q, q, thw)
-        k, k_size = self._pooled(self.pool_k, k, thw)
-        v, _ = self._pooled(self.pool_v, v, thw)
-        scores = (self.scaler * q) @ k.transpose(2, 3)
+        batch, places, _ = x.shape
+        heads = self.qkv(x).reshape(batch, places, 3, self.num_heads, self.head_dim)
+        q, k, v = heads.transpose(1, 3).unbind(dim=2)
+        q_size = k_size = thw
+        if self.pool_k is not None:
+            k, k_size = self.pool_k(k, thw)
+        if self.pool_v is not None:
+            v, _ = self.pool_v(v, thw)
+        if self.pool_q is not None:
+            q, q_size = self.pool_q(q, thw)
+        scores = torch.matmul(self.scaler * q, k.transpose(2, 3))
         if self.rel_pos_h is not None:
-            more = self._of_distances(q[:, :, 1:], q_size, k_size)
-            scores = scores + F.pad(more, (1, 0, 1, 0))
-        x = scores.softmax(dim=-1) @ v
+            tables = self.rel_pos_h, self.rel_pos_w, self.rel_pos_t
+            scores = _add_rel_pos(scores, q, q_size, k_size, *tables)
+        x = torch.matmul(scores.softmax(dim=-1), v)
         if self.residual_pool:
-            added = q if self.residual_with_cls_embed else F.pad(q[:, :, 1:], (0, 0, 1, 0))
-            x = x + added
-        return self.project(x.transpose(1, 2).flatten(2)), q_size
+            x = _add_shortcut(x, q, self.residual_with_cls_embed)
+        return self.project(x.transpose(1, 2).reshape(batch, -1, self.output_dim)), q_size
 
 
 class MultiscaleBlock(nn.Module):
@@ -245,12 +274,16 @@ class PositionalEncoding(nn.Module):
             self.register_parameter(name, place)
 
     def forward(self, x: Tensor) -> Tensor:
-        first = self.class_token.expand(x.shape[0], 1, -1)
-        x = torch.cat((first, x), 1)
-        if self.spatial_pos is not None:
-            places = (self.temporal_pos[:, None] + self.spatial_pos).flatten(0, 1)
-            x = x + torch.cat((self.class_pos[None], places))
-        return x
+        first = self.class_token.expand(x.size(0), -1).unsqueeze(1)
+        x = torch.cat((first, x), dim=1)
+        spatial, temporal, of_class = self.spatial_pos, self.temporal_pos, self.class_pos
+        if spatial is None or temporal is None or of_class is None:
+            return x
+        count, width = spatial.shape
+        places = torch.repeat_interleave(temporal, count, dim=0)
+        places.add_(spatial.unsqueeze(0).expand(self.temporal_size, -1, -1).reshape(-1, width))
+        places = torch.cat((of_class.unsqueeze(0), places), dim=0).unsqueeze(0)
+        return x.add_(places)
 
 
 class MViT(nn.Module):
@@ -316,7 +349,8 @@ class MViT(nn.Module):
                     nn.init.trunc_normal_(parameter, std=0.02)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.pos_encoding(self.conv_proj(_as_video(x)).flatten(2).transpose(1, 2))
+        x = _unsqueeze(x, 5, 2)[0]  # an image is a video of one frame
+        x = self.pos_encoding(self.conv_proj(x).flatten(2).transpose(1, 2))
         thw: Size = (self.pos_encoding.temporal_size, *self.pos_encoding.spatial_size)
         for block in self.blocks:
             x, thw = block(x, thw)

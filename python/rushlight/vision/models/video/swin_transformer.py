@@ -18,30 +18,60 @@ from ..swin_transformer import (
     stages_of_blocks,
 )
 
+# What asks for sizes, which are not known while a graph is traced, is a node of it. Names of nodes
+# are torchvision's.
 
-def attention_of_videos(
-    x: Tensor, table: Tensor, index: Tensor, window: list[int], *args: Any, **kwargs: Any
-) -> Tensor:
-    """`shifted_window_attention` in windows that are no larger than the video (N, T, H, W, C).
 
-    A smaller window takes the first rows of `index` (L, L), as the trained weights want it.
+@fx.wrap
+def _compute_pad_size_3d(size: tuple[int, ...], patch: tuple[int, ...]) -> tuple[int, ...]:
+    """What is missing in each dimension to multiples of a patch."""
+    return tuple(-n % p for n, p in zip(size, patch, strict=True))
+
+
+@fx.wrap
+def _get_window_and_shift_size(
+    shift: list[int], size: list[int], window: list[int]
+) -> tuple[list[int], list[int]]:
+    """Windows that are no larger than the video, and shifts: none along what one window covers."""
+    pairs = list(zip(window, size, strict=True))
+    shifts = [0 if n <= w else s for (w, n), s in zip(pairs, shift, strict=True)]
+    return [min(pair) for pair in pairs], shifts
+
+
+@fx.wrap
+def _get_relative_position_bias(table: Tensor, index: Tensor, window: list[int]) -> Tensor:
+    """(1, heads, L, L). A smaller window takes the first rows of `index` (L, L), as the trained
+    weights want it.
     """
-    window = [min(w, size) for w, size in zip(window, x.shape[1:-1], strict=True)]
     places = math.prod(window)
     bias = table[index[:places, :places].flatten()].view(places, places, -1)
-    kwargs["relative_position_bias"] = bias.permute(2, 0, 1).contiguous()[None]
-    return shifted_window_attention(x, *args, window_size=window, **kwargs)
+    return bias.permute(2, 0, 1).contiguous()[None]
 
 
-def filled(x: Tensor, patch: list[int]) -> Tensor:
-    """Videos (N, C, T, H, W) with zeros behind, up to multiples of a patch."""
-    missing = [-size % p for size, p in zip(x.shape[2:], patch, strict=True)]
-    return F.pad(x, [n for m in reversed(missing) for n in (0, m)])
-
-
-# Both ask for sizes, which are not known while a graph is traced.
-fx.wrap("attention_of_videos")
-fx.wrap("filled")
+@fx.wrap
+def shifted_window_attention_3d(
+    x: Tensor,
+    qkv_weight: Tensor,
+    proj_weight: Tensor,
+    relative_position_bias: Tensor,
+    window_size: list[int],
+    num_heads: int,
+    shift_size: list[int],
+    attention_dropout: float = 0.0,
+    dropout: float = 0.0,
+    qkv_bias: Tensor | None = None,
+    proj_bias: Tensor | None = None,
+    training: bool = True,
+) -> Tensor:
+    """`shifted_window_attention` of videos (N, T, H, W, C)."""
+    return shifted_window_attention(
+        x,
+        (qkv_weight, qkv_bias),
+        (proj_weight, proj_bias),
+        *(relative_position_bias, window_size, num_heads, shift_size),
+        *(attention_dropout, dropout),
+        training=training,
+    )
 
 
 class ShiftedWindowAttention3d(ShiftedWindowAttention):
@@ -53,17 +83,18 @@ class ShiftedWindowAttention3d(ShiftedWindowAttention):
         self.relative_position_index = self.relative_position_index.view(places, places)
 
     def forward(self, x: Tensor) -> Tensor:
-        return attention_of_videos(
-            x,
-            self.relative_position_bias_table,
-            self.relative_position_index,
-            self.window_size,
-            (self.qkv.weight, self.qkv.bias),
-            (self.proj.weight, self.proj.bias),
-            num_heads=self.num_heads,
-            shift_size=self.shift_size,
+        _, t, h, w, _ = x.shape
+        window, shift = _get_window_and_shift_size(self.shift_size, [t, h, w], self.window_size)
+        bias = _get_relative_position_bias(
+            self.relative_position_bias_table, self.relative_position_index, window
+        )
+        return shifted_window_attention_3d(
+            *(x, self.qkv.weight, self.proj.weight, bias, window, self.num_heads),
+            shift_size=shift,
             attention_dropout=self.attention_dropout,
             dropout=self.dropout,
+            qkv_bias=self.qkv.bias,
+            proj_bias=self.proj.bias,
             training=self.training,
         )
 
@@ -85,7 +116,10 @@ class PatchEmbed3d(nn.Module):
         self.norm = norm_layer(embed_dim) if norm_layer is not None else nn.Identity()
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.norm(self.proj(filled(x, self.patch_size)).permute(0, 2, 3, 4, 1))
+        _, _, t, h, w = x.size()
+        behind, below, right = _compute_pad_size_3d((t, h, w), tuple(self.patch_size))
+        x = F.pad(x, (0, right, 0, below, 0, behind))
+        return self.norm(self.proj(x).permute(0, 2, 3, 4, 1))
 
 
 class SwinTransformer3d(nn.Module):
