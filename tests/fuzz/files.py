@@ -17,6 +17,7 @@ import pickle
 import random
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -40,7 +41,8 @@ from tests.fuzz.__main__ import SHARED_BYTES, Shared, parts_of, report, watch
 
 BLOCK = 64  # files that follow from one seed of random numbers
 MEMORY = 4 << 30  # of the worker's address space: a picture of Pillow's largest size and its copies
-HANG = 60.0  # seconds
+HANG = 20.0  # seconds of the processor that one file may take; SIGPROF ends the worker then
+STUCK = 600.0  # seconds that it may take while nothing is computed
 NUMBERS = [
     0,
     1,
@@ -396,6 +398,7 @@ def work(options):
             shared.begin(number, done, ["a file"])
             for i, (name, data, rng) in enumerate(block(options.seed, number, seeds)):
                 shared.line(i, done)
+                signal.setitimer(signal.ITIMER_PROF, HANG)
                 _, _, read, allowed = TARGETS[name]
                 try:
                     read(data, Path(folder), rng)
@@ -410,6 +413,7 @@ def work(options):
                         report({"kind": kind, "index": number, "line": i, "program": trace})
                 done += 1
             number += 1
+    signal.setitimer(signal.ITIMER_PROF, 0)
     shared.begin(number, done, [])
 
 
@@ -475,7 +479,7 @@ def main():
                     stdout=log,
                     stderr=subprocess.STDOUT,
                 )
-                hangs = watch(process, shared, HANG)
+                hangs = watch(process, shared, STUCK) or process.returncode == -signal.SIGPROF
                 log.seek(0)
                 findings, rest = parts_of(log.read())
             for f in findings:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(__name__, "datasets io models ops transforms tv_tensors utils")
 
-_backend = "PIL"
+# The one package that loads images, and the one that decodes videos.
+_image_backend = "PIL"
+_video_backend = "pyav"
 
 
 def set_image_backend(backend: str) -> None:
@@ -28,10 +30,25 @@ def set_image_backend(backend: str) -> None:
     """
     if backend == "accimage":
         raise ValueError("accimage is not supported: images are loaded by Pillow")
-    if backend != "PIL":
+    if backend != _image_backend:
         raise ValueError(f"Invalid backend '{backend}'. Options are 'PIL' and 'accimage'")
 
 
 def get_image_backend() -> str:
     """The package that data sets load images with."""
-    return _backend
+    return _image_backend
+
+
+def set_video_backend(backend: str) -> None:
+    """Which package decodes videos: "pyav"; ValueError for others."""
+    if backend != _video_backend:
+        raise ValueError(f"Invalid video backend '{backend}'. The only one is 'pyav'")
+
+
+def get_video_backend() -> str:
+    """The package that decodes videos."""
+    return _video_backend
+
+
+def disable_beta_transforms_warning() -> None:
+    """Nothing: transforms.v2 warn of nothing that this could silence."""

@@ -37,15 +37,6 @@ from ._geometry import (
     RandomRotation,
     RandomVerticalFlip,
 )
-from ._inputs import (
-    check_type,
-    get_bounding_boxes,
-    get_keypoints,
-    has_all,
-    has_any,
-    query_chw,
-    query_size,
-)
 from ._meta import (
     ClampBoundingBoxes,
     ClampKeyPoints,
@@ -94,6 +85,15 @@ from ._sizes import (
 )
 from ._transform import (
     Transform,
+)
+from ._utils import (
+    check_type,
+    get_bounding_boxes,
+    get_keypoints,
+    has_all,
+    has_any,
+    query_chw,
+    query_size,
 )
 
 __all__ = [

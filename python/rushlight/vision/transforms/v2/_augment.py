@@ -28,8 +28,8 @@ from .._policies import (
     wide_space,
 )
 from . import functional as F
-from ._inputs import IMAGES, check_type, fill_for, fills_by_kind, sample_of
 from ._transform import Transform
+from ._utils import IMAGES, check_type, fill_for, fills_by_kind, sample_of
 
 
 class _Augment(Transform):

@@ -10,8 +10,8 @@ from rushlight.vision import transforms as v1
 from .._drawn import happens, uniform
 from .._random import factor_range
 from . import functional as F
-from ._inputs import query_chw
 from ._transform import Sometimes, Transform
+from ._utils import query_chw
 
 
 class Grayscale(Transform):

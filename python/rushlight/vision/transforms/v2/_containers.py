@@ -9,8 +9,8 @@ import rushlight
 from rushlight import nn
 from rushlight.vision import transforms as v1
 
-from ._inputs import sample_of
 from ._transform import Transform
+from ._utils import sample_of
 
 
 def _checked(transforms: Any, kinds: Any = Sequence) -> Any:

@@ -9,9 +9,9 @@ from rushlight.vision import transforms as v1
 from .. import _measures
 from .._drawn import angles, check_sequence
 from . import functional as F
-from ._inputs import fill_for, fills_by_kind, query_size
 from ._settings import numbers_of
 from ._transform import Sometimes, Transform
+from ._utils import fill_for, fills_by_kind, query_size
 
 
 class RandomHorizontalFlip(Sometimes):

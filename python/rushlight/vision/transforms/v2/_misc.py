@@ -17,9 +17,9 @@ from rushlight.vision.tv_tensors import Image, TVTensor, Video
 
 from .._drawn import size_of, uniform
 from . import functional as F
-from ._inputs import has_any
 from ._settings import numbers_of
 from ._transform import Transform
+from ._utils import has_any
 from .functional._registry import is_pure_tensor
 
 # ---- kinds ----

@@ -19,8 +19,8 @@ from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, T
 
 from .._drawn import check_sequence, integer, patch
 from . import functional as F
-from ._inputs import has_any, labels_getter_of, query_chw, query_size, sample_of
 from ._transform import Sometimes, Transform
+from ._utils import has_any, labels_getter_of, query_chw, query_size, sample_of
 from .functional._registry import is_pure_tensor
 
 

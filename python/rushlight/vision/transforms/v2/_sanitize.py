@@ -9,8 +9,8 @@ from rushlight.utils._pytree import tree_flatten, tree_unflatten
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import BoundingBoxes, KeyPoints, Mask, TVTensor
 
-from ._inputs import get_bounding_boxes, get_keypoints, labels_getter_of, sample_of
 from ._transform import Transform
+from ._utils import get_bounding_boxes, get_keypoints, labels_getter_of, sample_of
 from .functional._formats import valid_boxes, valid_points
 
 

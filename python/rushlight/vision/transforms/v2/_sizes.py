@@ -17,9 +17,9 @@ from rushlight.vision.tv_tensors import BoundingBoxes, BoundingBoxFormat, Image,
 from .. import _measures
 from .._drawn import check_sequence, integer, part, size_of
 from . import functional as F
-from ._inputs import fill_for, fills_by_kind, get_bounding_boxes, has_all, has_any, query_size
 from ._settings import check_padding
 from ._transform import Sometimes, Transform
+from ._utils import fill_for, fills_by_kind, get_bounding_boxes, has_all, has_any, query_size
 from .functional._registry import is_pure_tensor
 
 

@@ -13,7 +13,7 @@ from rushlight import Tensor, nn
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 from rushlight.vision.tv_tensors import Image, Video
 
-from ._inputs import check_type, has_any, sample_of
+from ._utils import check_type, has_any, sample_of
 from .functional._registry import find_kernel, is_pure_tensor
 
 
