@@ -15,6 +15,14 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
 from rushlight import _C
+from rushlight._assertions import (
+    _assert,
+    _assert_async,
+    _assert_scalar,
+    _assert_tensor_metadata,
+    _functional_assert_async,
+    _functional_assert_scalar,
+)
 from rushlight._lazy import lazy
 from rushlight._tensor import Tensor
 from rushlight.functional import *
@@ -284,21 +292,6 @@ def is_storage(obj):
     from rushlight.storage import TypedStorage
 
     return isinstance(obj, _C.UntypedStorage | TypedStorage)
-
-
-def _assert(condition, message):
-    """`assert` that stays with `python -O` and takes a tensor as the condition."""
-    if type(condition) is not Tensor and _C._has_torch_function(condition):
-        return _C._offer_torch_function(_assert, (condition,), (condition, message), {})
-    if not condition:  # of a tensor: whether its one element is
-        raise AssertionError(message)
-    return None
-
-
-def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):
-    """RuntimeError where the one element of a tensor is 0."""
-    if not input:
-        raise RuntimeError(assert_msg)
 
 
 def get_device_module(device=None):

@@ -79,6 +79,30 @@ def test_sizes_that_stand_for_numbers():
         torch.SymInt(3)
 
 
+def test_assertions_as_ops():
+    aten, t = torch.ops.aten, torch.ones(2, 3)
+    aten._assert_scalar(1, "")
+    with pytest.raises(RuntimeError, match="why"):
+        aten._assert_scalar.default(False, "why")
+    aten._assert_tensor_metadata(t, [2, 3], [3, 1], torch.float32, device=torch.device("cpu"))
+    for wrong in ({"size": [2, 2]}, {"dtype": torch.int8}, {"layout": torch.sparse_coo}):
+        with pytest.raises(RuntimeError, match="mismatch! Expected: .*, Got: "):
+            aten._assert_tensor_metadata.default(t, **wrong)
+    with pytest.raises(RuntimeError, match="empty"):
+        aten._assert_async.msg(torch.zeros(1), "empty")
+    assert aten._functional_assert_scalar(1, "", t) is not t
+    assert str(aten._assert_scalar.default._schema).endswith("(Scalar self, str assert_msg) -> ()")
+
+    def checked(x):
+        aten._assert_async.msg(x, "zero")
+        return x + 1
+
+    graph = torch.fx.symbolic_trace(checked)
+    graph.graph.eliminate_dead_code()
+    with pytest.raises(RuntimeError, match="zero"):
+        graph(torch.zeros(1))
+
+
 def test_small_names():
     from rushlight._utils import _import_dotted_name, _reorder_tensors_as, _take_tensors
     from rushlight.nn.modules.module import _IncompatibleKeys

@@ -35,7 +35,12 @@ _KINDS = (
 )
 
 # Functions that are kept although nobody uses their results.
-_side_effectful_functions: set[Callable[..., Any]] = {rushlight._assert, rushlight._assert_async}
+_side_effectful_functions: set[Callable[..., Any]] = {
+    rushlight._assert,
+    rushlight._assert_async,
+    rushlight._assert_scalar,
+    rushlight._assert_tensor_metadata,
+}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -421,7 +426,7 @@ class Node:
             if self.target in _side_effectful_functions or self.kwargs.get("inplace") is True:
                 return True
             schema = getattr(self.target, "_schema", None)
-            if schema is not None and getattr(schema, "is_mutable", False):
+            if schema is not None and (getattr(schema, "is_mutable", False) or not schema.returns):
                 return True
             if getattr(self.target, "__module__", None) == "_operator":
                 return self.target in (operator.setitem, operator.delitem)
