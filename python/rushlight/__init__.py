@@ -15,14 +15,6 @@ from math import e, inf, nan, pi
 from typing import TYPE_CHECKING
 
 from rushlight import _C
-from rushlight._assertions import (
-    _assert,
-    _assert_async,
-    _assert_scalar,
-    _assert_tensor_metadata,
-    _functional_assert_async,
-    _functional_assert_scalar,
-)
 from rushlight._lazy import lazy
 from rushlight._tensor import Tensor
 from rushlight.functional import *
@@ -140,7 +132,15 @@ if TYPE_CHECKING:
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
     from rushlight._legacy import set_default_tensor_type
-    from rushlight._python_ops import ops
+    from rushlight._python_ops import (
+        _assert_scalar,
+        _assert_tensor_metadata,
+        _convert_indices_from_coo_to_csr,
+        _convert_indices_from_csr_to_coo,
+        _functional_assert_async,
+        _functional_assert_scalar,
+        ops,
+    )
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
         get_deterministic_debug_mode,
@@ -241,7 +241,9 @@ else:
             "_nested_tensor_from_mask_left_aligned",
             "_info": "finfo iinfo",
             "_legacy": "set_default_tensor_type " + " ".join(f"{kind}Tensor" for kind in _KINDS),
-            "_python_ops": "ops",
+            "_python_ops": "ops _assert_scalar _assert_tensor_metadata _functional_assert_async "
+            "_functional_assert_scalar _convert_indices_from_coo_to_csr "
+            "_convert_indices_from_csr_to_coo",
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
                 "get_float32_matmul_precision get_num_interop_threads "
@@ -292,6 +294,21 @@ def is_storage(obj):
     from rushlight.storage import TypedStorage
 
     return isinstance(obj, _C.UntypedStorage | TypedStorage)
+
+
+def _assert(condition, message):
+    """`assert` that stays with `python -O` and takes a tensor as the condition."""
+    if type(condition) is not Tensor and _C._has_torch_function(condition):
+        return _C._offer_torch_function(_assert, (condition,), (condition, message), {})
+    if not condition:  # of a tensor: whether its one element is
+        raise AssertionError(message)
+    return None
+
+
+def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):
+    """RuntimeError where the one element of a tensor is 0."""
+    if not input:
+        raise RuntimeError(assert_msg)
 
 
 def get_device_module(device=None):

@@ -176,21 +176,7 @@ class OpOverload:
         return self
 
 
-class PythonOp(OpOverload):
-    """An op that is a function in Python."""
-
-    def __init__(self, packet, schema, run):
-        self._run, self._tags = run, []
-        self._describe(packet, schema)
-
-    def __call__(self, /, *args, **kwargs):
-        values = self._values(args, kwargs)
-        if _C._has_torch_function(*values):
-            return _C._offer_torch_function(self, tuple(values), args, kwargs)
-        return self._run(*values)
-
-
-class Question(PythonOp):
+class Question(OpOverload):
     """What a tensor says of itself, in the form of an op: `aten::sym_size`, `prim::device`.
 
     The class of a tensor is asked where `Tensor._make_wrapper_subclass` was told so.
@@ -200,10 +186,16 @@ class Question(PythonOp):
         arguments = (Argument("self", "Tensor"), *(Argument(n, kind) for n, kind in more))
         text = ", ".join(f"{a.type} {a.name}" for a in arguments)
         name = f"{packet._qualified_op_name}{'.' if overload else ''}{overload}"
+        self._read, self._tags = read, []
         returns = (Argument("", result),)
         schema = f"{name}({text}) -> {result}"
-        known = FunctionSchema(packet._qualified_op_name, overload, arguments, returns, schema)
-        super().__init__(packet, known, read)
+        self._describe(
+            packet,
+            FunctionSchema(packet._qualified_op_name, overload, arguments, returns, schema),
+        )
+
+    def __call__(self, /, *args, **kwargs):
+        return self._read(*self._values(args, kwargs))
 
 
 _DIM, _FORMAT = (("dim", "int"),), (("memory_format", "MemoryFormat"),)
@@ -307,16 +299,6 @@ def _overload(space, name, overload):
     return getattr(_packet(space, name), overload or "default")
 
 
-def _add_assertions(packet):
-    from rushlight import _assertions
-    from rushlight._library.schema import parse
-
-    for schema in map(parse, _assertions.SCHEMAS):
-        if schema.name == packet._qualified_op_name:
-            run = getattr(_assertions, packet.__name__)
-            packet._add(PythonOp(packet, schema, run))
-
-
 @cache
 def _packet(space, name):
     rows = [(index, o) for index, s, o in _C._op_overloads(name) if s == space]
@@ -324,8 +306,6 @@ def _packet(space, name):
     for known, overload, *what in _QUESTIONS:
         if known == packet._qualified_op_name:
             packet._add(Question(packet, overload, *what))
-    if space == "aten" and "assert" in name:
-        _add_assertions(packet)
     if not packet._rows:
         raise AttributeError(f"no op is named '{space}::{name}'")
     return packet

@@ -32,3 +32,84 @@ def _pin_memory(self, device=None):
 )
 def _sparse_addmm(self, mat1, mat2, beta=1, alpha=1):
     return rushlight.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+
+
+# ---- assertions ----
+
+
+@_op("_assert_async(Tensor self) -> ()")
+def _assert_async(self):
+    rushlight._assert_async(self)
+
+
+@_op("_assert_async.msg(Tensor self, str assert_msg) -> ()")
+def _assert_async_msg(self, assert_msg):
+    rushlight._assert_async(self, assert_msg)
+
+
+@_op("_assert_scalar(Scalar self, str assert_msg) -> ()")
+def _assert_scalar(self, assert_msg):
+    """RuntimeError where a number is 0."""
+    if not self:
+        raise RuntimeError(assert_msg or "Assertion is failed")
+
+
+@_op(
+    "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, "
+    "ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()"
+)
+def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None):
+    """RuntimeError where a tensor is not as is said; what is None is not asked."""
+    for name, expected, got in (
+        ("sizes", size, a.shape),
+        ("strides", stride, None if stride is None else a.stride()),
+        ("dtype", dtype, a.dtype),
+        ("device", device, a.device),
+        ("layout", layout, a.layout),
+    ):
+        if expected is None:
+            continue
+        if isinstance(got, tuple):
+            expected, got = list(expected), list(got)
+        if expected != got:
+            raise RuntimeError(f"Tensor {name} mismatch! Expected: {expected}, Got: {got}")
+
+
+@_op("_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor")
+def _functional_assert_async(self, assert_msg, dep_token):
+    """`_assert_async` that gives the token on, so that a graph keeps the order."""
+    rushlight._assert_async(self, assert_msg)
+    return dep_token.clone()
+
+
+@_op("_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor")
+def _functional_assert_scalar(self, assert_msg, dep_token):
+    """`_assert_scalar` that gives the token on, so that a graph keeps the order."""
+    _assert_scalar(self, assert_msg)
+    return dep_token.clone()
+
+
+# ---- indices of sparse matrices ----
+
+
+@_op("_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) -> Tensor")
+def _convert_indices_from_coo_to_csr(self, size, *, out_int32=False):
+    """Where each of `size` rows begins, from the sorted rows of all elements."""
+    edges = rushlight.arange(size + 1, dtype=self.dtype, device=self.device)
+    return rushlight.searchsorted(self, edges, out_int32=out_int32)
+
+
+@_op(
+    "_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, "
+    "bool out_int32=False, bool transpose=False) -> Tensor"
+)
+def _convert_indices_from_csr_to_coo(
+    crow_indices, col_indices, *, out_int32=False, transpose=False
+):
+    """Row and column of all elements (with `transpose` column and row), after those of batches."""
+    counts = crow_indices.diff(dim=-1)
+    places = rushlight.repeat_interleave(counts.flatten())
+    *batch, row = rushlight.unravel_index(places, counts.shape)
+    pair = (row, col_indices.flatten())
+    indices = rushlight.stack([*batch, *(reversed(pair) if transpose else pair)])
+    return indices.to(rushlight.int32 if out_int32 else rushlight.int64)

@@ -125,6 +125,7 @@ _NAMES = {
     "torch._utils._rebuild_nested_tensor": _utils._rebuild_nested_tensor,
     "torch._utils._rebuild_parameter": _utils._rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": _utils._rebuild_parameter_with_state,
+    "torch._utils._rebuild_wrapper_subclass": _utils._rebuild_wrapper_subclass,
     "torch._utils._rebuild_meta_tensor_no_storage": _utils._rebuild_meta_tensor_no_storage,
     "torch._tensor._rebuild_from_type_v2": _tensor._rebuild_from_type_v2,
     **{f"torch.{name}": kind for name, kind in storage.NAMES.items()},

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from rushlight import _C, storage
 from rushlight._parameter import _rebuild_parameter, _rebuild_parameter_with_state  # noqa: F401
 from rushlight._raised import ExceptionWrapper, KeyErrorMessage  # noqa: F401
+from rushlight._tensor import Tensor
 
 
 def _typed(item):
@@ -71,6 +72,22 @@ def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
     return _with_grad(tensor, requires_grad)
 
 
+def _rebuild_wrapper_subclass(
+    cls, dtype, size, stride, storage_offset, layout, device, requires_grad
+):
+    """A tensor of a class that holds others; what it holds comes with its state."""
+    return Tensor._make_wrapper_subclass(
+        cls,
+        _integers(size),
+        strides=_integers(stride),
+        storage_offset=storage_offset,
+        dtype=dtype,
+        layout=layout,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
 def _rebuild_generator(device, state):
     return _C.Generator(device).set_state(state)
 
@@ -112,6 +129,10 @@ def reduce_tensor(tensor):
         parts = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
         return _rebuild_meta_tensor_no_storage, parts
     storage = tensor.untyped_storage()
+    if not storage.nbytes() and tensor.numel() and type(tensor) is not Tensor:
+        place = (tuple(tensor.size()), tensor.stride(), tensor.storage_offset())
+        rest = (tensor.layout, tensor.device, tensor.requires_grad)
+        return _rebuild_wrapper_subclass, (type(tensor), tensor.dtype, *place, *rest)
     place = (tensor.storage_offset(), tuple(tensor.size()), tensor.stride())
     # Hooks are not saved; their place is part of the format.
     rest = (*place, tensor.requires_grad, OrderedDict())

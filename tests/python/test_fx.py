@@ -568,3 +568,46 @@ def test_arguments_by_signature():
         "input"
     ]
     assert call.next.normalized_arguments(layer) is None
+
+
+def test_a_tracer_that_patches_by_itself():
+    from rushlight.fx import _symbolic_trace as st
+
+    class Own(fx.Tracer):
+        def trace(self, root):
+            self.root, self.graph = root, fx.Graph()
+            self.submodule_paths = {module: name for name, module in root.named_modules()}
+            self.tensor_attrs = {root.table: "table"}
+            fn, args = self.create_args_for_root(type(root).forward, True)
+            cache = {}
+
+            def read(module, name):
+                return self.getattr(name, st._orig_module_getattr(module, name), cache)
+
+            def call(module, *args, **kwargs):
+                def forward(*args, **kwargs):
+                    return st._orig_module_call(module, *args, **kwargs)
+
+                return self.call_module(module, forward, args, kwargs)
+
+            with st._Patcher() as patcher:
+                patcher.patch_method(nn.Module, "__getattr__", read, deduplicate=False)
+                patcher.patch_method(nn.Module, "__call__", call, deduplicate=False)
+                st._patch_wrapped_functions(patcher)
+                st._autowrap_check(patcher, fn.__globals__, self._autowrap_function_ids)
+                self.create_node("output", "output", (self.create_arg(fn(*args)),), {})
+            return self.graph
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.table = nn.Linear(2, 2), torch.ones(2)
+
+        def forward(self, x):
+            return self.layer(x) + self.table
+
+    net = Net()
+    made = fx.GraphModule(net, Own().trace(net))
+    assert [node.target for node in made.graph.nodes][1:3] == ["layer", "table"]
+    x = torch.randn(3, 2)
+    assert torch.equal(made(x), net(x)) and nn.Module.__call__ is st._orig_module_call

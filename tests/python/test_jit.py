@@ -270,3 +270,17 @@ def test_what_is_recorded_keeps_its_gradients():
     _, out = jit._get_trace_graph(net, x)
     out.sum().backward()
     assert torch.equal(net.weight.grad, x.sum(0, keepdim=True))
+
+
+def test_what_programs_take_from_the_inside():
+    from rushlight import _jit_internal
+
+    assert _jit_internal.ignore is jit.ignore and not _jit_internal.is_scripting()
+
+    class List(nn.ModuleList):
+        @_jit_internal._copy_to_script_wrapper
+        def __len__(self):
+            return 7
+
+    with pytest.warns(UserWarning, match="runs as Python"):
+        assert len(jit.script(List())) == 7

@@ -212,3 +212,25 @@ def test_the_older_names():
         _custom_ops.custom_op("aten::old", "(Tensor x) -> Tensor")
     with pytest.raises(ValueError, match="functional"):
         _custom_ops.custom_op("library_tests::old", "(Tensor(a!) x) -> Tensor")
+
+
+def test_ops_of_ones_own_are_traced():
+    @torch.library.custom_op("test_traced::total", mutates_args=())
+    def total(xs: list[torch.Tensor], scale: float = 1.0) -> torch.Tensor:
+        return torch.stack(xs).sum(0) * scale
+
+    op = torch.ops.test_traced.total.default
+    made = torch.fx.symbolic_trace(lambda x, y: op([x, y], scale=2.0))
+    assert [node.target for node in made.graph.nodes if node.op == "call_function"] == [op]
+    assert made(torch.ones(2), torch.ones(2)).tolist() == [4, 4]
+
+    class Noted(torch.Tensor):
+        seen = ()
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.seen += (func,)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    op([torch.ones(1).as_subclass(Noted)])
+    assert op in Noted.seen

@@ -437,3 +437,40 @@ def test_other_names_fill_sparse_outputs(op):
     assert f(s, out=out) is out
     assert torch.equal(out.to_dense(), f(dense)) and torch.equal(f(s).to_dense(), f(dense))
     assert torch.equal(getattr(s.clone(), op + "_")().to_dense(), f(dense))
+
+
+@pytest.mark.parametrize(
+    "reduce, result, grad",
+    [
+        ("sum", [[11.0, -10.0], [0.0, 0.0], [9.0, 10.0]], [2.0, -6.0, 14.0, 32.0]),
+        ("mean", [[5.5, -5.0], [0.0, 0.0], [4.5, 5.0]], [1.0, -3.0, 7.0, 16.0]),
+        ("amax", [[10.0, 2.0], [0.0, 0.0], [12.0, 16.0]], [2.0, 0.0, 0.0, 32.0]),
+        ("min", [[1.0, -12.0], [0.0, 0.0], [-3.0, -6.0]], [0.0, -6.0, 14.0, 0.0]),
+    ],
+)
+def test_products_reduced(reduce, result, grad):
+    plain = torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [-3.0, 4.0, 0.0]])
+    matrix = plain.to_sparse_csr().requires_grad_()
+    dense = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, -6.0]])
+    out = torch.sparse.mm(matrix, dense, reduce)
+    assert out.tolist() == result
+    (out * torch.arange(6.0).view(3, 2)).sum().backward()
+    assert matrix.grad.values().tolist() == grad
+    with pytest.raises(NotImplementedError, match="CSR"):
+        torch.sparse.mm(plain, dense, "mean")
+    with pytest.raises(RuntimeError, match="reduce argument must be either"):
+        torch.sparse.mm(matrix, dense, "median")
+    with pytest.raises(RuntimeError, match=r"Expected a tensor of dimension 2 .* == 3 but got"):
+        torch.sparse.mm(matrix, dense[:2], reduce)
+
+
+def test_indices_converted():
+    crow = torch._convert_indices_from_coo_to_csr(torch.tensor([0, 0, 2]), 3)
+    assert crow.tolist() == [0, 2, 2, 3] and crow.dtype == torch.int64
+    column = torch.tensor([0, 2, 1])
+    back = torch.ops.aten._convert_indices_from_csr_to_coo.default
+    assert back(crow, column).tolist() == [[0, 0, 2], [0, 2, 1]]
+    turned = back(crow, column, transpose=True, out_int32=True)
+    assert turned.tolist() == [[0, 2, 1], [0, 0, 2]] and turned.dtype == torch.int32
+    batches = back(torch.tensor([[0, 2, 3], [0, 1, 3]]), torch.tensor([[0, 2, 1], [1, 0, 1]]))
+    assert batches.tolist() == [[0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1], [0, 2, 1, 1, 0, 1]]

@@ -1,5 +1,7 @@
 """Tensors that bring their own handling: wrapper subclasses, nested ones, fake tensors."""
 
+import pickle
+
 import pytest
 
 import rushlight as torch
@@ -476,3 +478,15 @@ def test_a_class_with_rules_for_whole_ops_gets_them():
     Wrapper.seen.clear()
     torch.nn.functional.linear(Whole(torch.ones(2, 4)), torch.ones(3, 4))
     assert ["linear" in str(name) for name in Wrapper.seen] == [True]
+
+
+def test_wrappers_are_saved(tmp_path):
+    wrapped = Wrapper(torch.tensor([[1.0, 2.0], [3.0, 4.0]]).requires_grad_())
+    torch.save({"w": wrapped}, tmp_path / "w.pt")
+    with pytest.raises(pickle.UnpicklingError, match="add_safe_globals"):
+        torch.load(tmp_path / "w.pt")
+    with torch.serialization.safe_globals([Wrapper]):
+        again = torch.load(tmp_path / "w.pt")["w"]
+    for got in (again, pickle.loads(pickle.dumps(wrapped))):
+        assert type(got) is Wrapper and got.requires_grad and got.stride() == (2, 1)
+        assert torch.equal(got.inner, wrapped.inner)

@@ -128,6 +128,11 @@ class CustomOverload(OpOverload):
         return values
 
     def __call__(self, /, *args, **kwargs):
+        relevant: list = []
+        for value in (*args, *kwargs.values()):
+            relevant.extend(value if isinstance(value, list | tuple) else (value,))
+        if _C._has_torch_function(*relevant):
+            return _C._offer_torch_function(self, tuple(relevant), args, kwargs)
         return self.call(self._bound(args, kwargs))
 
     def _given(self, values):

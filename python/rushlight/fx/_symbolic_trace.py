@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import builtins
 import collections
-import contextlib
 import functools
 import inspect
 import math
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 from rushlight import _C, Tensor, _assert, nn
+from rushlight._C import ScriptObject
 from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from rushlight.fx._compatibility import compatibility  # noqa: F401
 from rushlight.fx._lazy_graph_module import _make_graph_module
@@ -125,65 +126,88 @@ def _create_wrapped_method(cls: type, name: str) -> Callable[..., Any]:
     return wrapped
 
 
+# What subclasses of `Tracer` that trace in their own way call inside of their replacements.
+_orig_module_call: Callable[..., Any] = nn.Module.__call__
+_orig_module_getattr: Callable[..., Any] = nn.Module.__getattr__
+
+
 class _Patcher:
-    """Puts functions in the place of others, and those back at the end."""
+    """Puts functions in the place of others, and those back at the end of the `with`.
+
+    What was replaced with `deduplicate` is not replaced a second time with it.
+    """
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], Any]] = []
         self.visited: set[int] = set()
 
-    def afterwards(self, action: Callable[[], Any]) -> None:
-        """Does something once all that is patched from here on is as before."""
-        self._undo.append(action)
-
-    def item(self, space: dict[str, Any], name: str, value: Any) -> None:
-        if name in space:
-            self._undo.append(functools.partial(space.__setitem__, name, space[name]))
+    def patch(
+        self, frame_dict: dict[str, Any], name: str, new_fn: Any, deduplicate: bool = True
+    ) -> None:
+        """Replaces a function in the names of a module."""
+        if self._is_done(frame_dict.get(name), new_fn, deduplicate):
+            return
+        if name in frame_dict:
+            self._undo.append(functools.partial(frame_dict.__setitem__, name, frame_dict[name]))
         else:  # a function that is built in
-            self._undo.append(functools.partial(space.pop, name, None))
-        space[name] = value
+            self._undo.append(functools.partial(frame_dict.pop, name, None))
+        frame_dict[name] = new_fn
 
-    def method(self, cls: type, name: str, value: Any) -> None:
+    def patch_method(self, cls: type, name: str, new_fn: Any, deduplicate: bool = True) -> None:
+        """Replaces a method of a class."""
+        if self._is_done(getattr(cls, name), new_fn, deduplicate):
+            return
+        if name == "__getattr__":
+            self._undo.append(_restore_look_up)
         if name in vars(cls):
             self._undo.append(functools.partial(setattr, cls, name, vars(cls)[name]))
         else:
             self._undo.append(functools.partial(delattr, cls, name))
-        setattr(cls, name, value)
+        setattr(cls, name, new_fn)
 
-    def revert(self) -> None:
+    def visit_once(self, thing: Any) -> bool:
+        """Whether this is the first time that this object is seen."""
+        known = id(thing) in self.visited
+        self.visited.add(id(thing))
+        return not known
+
+    def revert_all_patches(self) -> None:
+        """Puts everything back."""
         while self._undo:
             self._undo.pop()()
-        self.visited.clear()
 
+    @staticmethod
+    def _is_done(old: Any, new: Any, deduplicate: bool) -> bool:
+        new.__fx_already_patched = deduplicate
+        return deduplicate and getattr(old, "__fx_already_patched", False)
 
-@contextlib.contextmanager
-def _patched() -> Iterator[_Patcher]:
-    global _tracing
-    patcher = _Patcher()
-    _tracing += 1
-    try:
-        yield patcher
-    finally:
-        patcher.revert()
+    def __enter__(self) -> _Patcher:
+        global _tracing
+        _tracing += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        global _tracing
         _tracing -= 1
+        self.revert_all_patches()
+        self.visited.clear()
 
 
 def _patch_wrapped_functions(patcher: _Patcher) -> None:
     for (_, name), space in _wrapped_fns_to_patch.copy().items():
         orig = space[name] if name in space else getattr(builtins, name)
-        patcher.item(space, name, _create_wrapped_func(orig))
+        patcher.patch(space, name, _create_wrapped_func(orig))
     for cls, name in _wrapped_methods_to_patch:
-        patcher.method(cls, name, _create_wrapped_method(cls, name))
+        patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
 
 
 def _autowrap_check(patcher: _Patcher, space: dict[str, Any], function_ids: set[int]) -> None:
     """Patches those functions of a module that are recorded whole."""
-    if id(space) in patcher.visited:
+    if not patcher.visit_once(space):
         return
-    patcher.visited.add(id(space))
     for name, value in list(space.items()):
         if not name.startswith("_") and callable(value) and id(value) in function_ids:
-            patcher.item(space, name, _create_wrapped_func(value))
+            patcher.patch(space, name, _create_wrapped_func(value))
 
 
 def _assert_is_none(value: Any, msg: str) -> None:
@@ -225,7 +249,7 @@ class Tracer(TracerBase):
         self.module_stack = collections.OrderedDict()
         self.num_calls: dict[str, int] = {}
         self.node_name_to_scope = {}
-        self.tensor_attrs: dict[Any, str] = {}
+        self.tensor_attrs: dict[Tensor | ScriptObject, str] = {}
 
     def create_arg(self, a: Any) -> Any:
         """From a value to an argument of a node; tensors become attributes that are read."""
@@ -234,14 +258,14 @@ class Tracer(TracerBase):
                 if a is parameter:
                     return self.create_node("get_attr", name, (), {})
             raise NameError("parameter is not a member of this module")
-        if isinstance(a, Tensor):
+        if isinstance(a, Tensor | ScriptObject):
             for name, buffer in self.root.named_buffers():
                 if a is buffer:
                     return self.create_node("get_attr", name, (), {})
-            name = self.tensor_attrs.get(id(a))
+            name = self.tensor_attrs.get(a)
             if name is None:
                 name = self.get_fresh_qualname("_tensor_constant")
-                self.tensor_attrs[id(a)] = name
+                self.tensor_attrs[a] = name
                 setattr(self.root, name, a)
             return self.create_node("get_attr", name, (), {})
         if isinstance(type(a), ProxyableClassMeta):
@@ -466,11 +490,11 @@ class Tracer(TracerBase):
         self.module_stack = collections.OrderedDict()
         self.num_calls = {}
         self.tensor_attrs = dict(_tensor_attributes(self.root, ""))
-        if not isinstance(fn, types.FunctionType):
+        if not isinstance(fn, FunctionType):
             raise AssertionError(f"a function is traced, not {type(fn)}")
         space = fn.__globals__
         fn, args = self.create_args_for_root(fn, isinstance(root, nn.Module), concrete_args)
-        with _patched() as patcher:
+        with _Patcher() as patcher:
             self._patch_modules(patcher)
             _patch_wrapped_functions(patcher)
             _autowrap_check(patcher, space, self._autowrap_function_ids)
@@ -510,9 +534,8 @@ class Tracer(TracerBase):
             finally:
                 busy = False
 
-        patcher.afterwards(_restore_look_up)
-        patcher.method(nn.Module, "__call__", module_call)
-        patcher.method(nn.Module, "__getattr__", module_read)
+        patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
+        patcher.patch_method(nn.Module, "__getattr__", module_read, deduplicate=False)
 
 
 def _restore_look_up() -> None:
@@ -528,11 +551,11 @@ def _restore_look_up() -> None:
 _LAYERS = ("rushlight.nn", "torch.nn")
 
 
-def _tensor_attributes(module: nn.Module, prefix: str) -> Iterator[tuple[int, str]]:
-    """The tensors that are plain attributes of modules, by identity."""
+def _tensor_attributes(module: nn.Module, prefix: str) -> Iterator[tuple[Any, str]]:
+    """The tensors and objects of classes in C++ that are plain attributes of modules."""
     for name, value in vars(module).items():
-        if isinstance(value, Tensor):
-            yield id(value), prefix + name
+        if isinstance(value, Tensor | ScriptObject):
+            yield value, prefix + name
     for name, child in module.named_children():
         yield from _tensor_attributes(child, f"{prefix}{name}.")
 
@@ -547,7 +570,7 @@ def _with_plain_arguments(fn: Any, count: int) -> Callable[..., Any]:
         co_kwonlyargcount=0,
         co_flags=code.co_flags & ~stars,
     )
-    made = types.FunctionType(plain, fn.__globals__, fn.__name__, None, fn.__closure__)
+    made = FunctionType(plain, fn.__globals__, fn.__name__, None, fn.__closure__)
     made.__annotations__ = dict(fn.__annotations__)
     return made
 

@@ -35,12 +35,7 @@ _KINDS = (
 )
 
 # Functions that are kept although nobody uses their results.
-_side_effectful_functions: set[Callable[..., Any]] = {
-    rushlight._assert,
-    rushlight._assert_async,
-    rushlight._assert_scalar,
-    rushlight._assert_tensor_metadata,
-}
+_side_effectful_functions: set[Callable[..., Any]] = {rushlight._assert, rushlight._assert_async}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:

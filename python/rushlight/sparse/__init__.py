@@ -22,8 +22,50 @@ __all__ = [
     "sum",
 ]
 
-mm = ops._sparse_mm
 sampled_addmm = ops.sparse_sampled_addmm
+
+
+_REDUCTIONS = {
+    "sum": "sum",
+    "mean": "mean",
+    "amax": "amax",
+    "max": "amax",
+    "amin": "amin",
+    "min": "amin",
+}
+
+
+def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
+    """sparse @ dense.
+
+    Args:
+        reduce: instead of adding the products of an element up, "mean", "amax" or "amin" of those
+            whose factor of `sparse`, a CSR matrix, is specified; 0 where there are none.
+    """
+    if reduce is None:
+        return ops._sparse_mm(sparse, dense)
+    if reduce not in _REDUCTIONS:
+        what = "sum, mean, amax or amin"
+        raise RuntimeError(f"reduce argument must be either {what}, got {reduce}")
+    if sparse.layout is not _C.sparse_csr:
+        raise NotImplementedError(f"products are reduced of a CSR matrix, not of {sparse.layout}")
+    if dense.layout is not _C.strided:
+        raise RuntimeError(f"Expected tensor to have Strided Layout, but got {dense.layout}")
+    if dense.dim() != 2 or dense.size(0) != sparse.size(1):
+        raise RuntimeError(
+            f"Expected a tensor of dimension 2 and tensor.size[0] == {sparse.size(1)} but got: "
+            f"dimension {dense.dim()} and tensor.size[0] = {dense.size(0)}"
+        )
+    if reduce == "sum":
+        return ops._sparse_mm(sparse, dense)
+    row, column = rushlight._convert_indices_from_csr_to_coo(
+        sparse.crow_indices(), sparse.col_indices()
+    )
+    products = sparse.values().unsqueeze(1) * dense[column]
+    empty = products.new_zeros(sparse.size(0), dense.size(1))
+    return empty.scatter_reduce(
+        0, row.unsqueeze(1).expand_as(products), products, _REDUCTIONS[reduce], include_self=False
+    )
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
