@@ -2,7 +2,8 @@
 
     ./dev compat                          installs what the programs need and runs them all
     ./dev compat --only 'timm|kornia'     those whose name fits
-    ./dev compat --page                   writes docs/compatibility.md
+    ./dev compat --suites 'timm|kornia'   the packages' own tests instead (suites.py)
+    ./dev compat --page                   writes docs/compatibility.md as well, of all that was run
 
 A program under `programs/` says in comments which packages or repositories it needs and, where it
 is several in one, its cases; what it prints is compared number by number with what it prints
@@ -23,8 +24,11 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from tests.compat import page, suites
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -114,8 +118,8 @@ def _placeholder(folder: Path, name: str, version: str) -> Path:
     return path
 
 
-def install(folder: Path, modules: list[str]) -> None:
-    """Makes an environment with the projects of some modules; what fails stays away."""
+def install(folder: Path, modules: list[str], needs: Iterable[str] = ()) -> None:
+    """Makes an environment with the projects of some modules and others; what fails stays away."""
     folder.mkdir(parents=True, exist_ok=True)
     python = folder / "venv" / "bin" / "python"
     if not python.exists():
@@ -128,12 +132,11 @@ def install(folder: Path, modules: list[str]) -> None:
     fixed = folder / "constraints.txt"
     fixed.write_text("".join(f"{name}=={version}\n" for name, version in ABSENT.items()))
     pip += ["--constraint", str(fixed)]
-    for module in modules:
-        if module not in ABSENT and not _has(folder, module):
-            project = PROJECTS.get(module, module)
-            done = subprocess.run([*pip, project], env=environment, capture_output=True, text=True)
-            if done.returncode:
-                print(f"not installed: {project}: {done.stderr.strip().splitlines()[-1:]}")
+    lacking = [m for m in modules if m not in ABSENT and not _has(folder, m)]
+    for project in [*(PROJECTS.get(module, module) for module in lacking), *needs]:
+        done = subprocess.run([*pip, project], env=environment, capture_output=True, text=True)
+        if done.returncode:
+            print(f"not installed: {project}: {done.stderr.strip().splitlines()[-1:]}")
 
 
 def clone(folder: Path, repositories: list[str]) -> None:
@@ -273,6 +276,8 @@ def main(arguments: list[str]) -> int:
     """Installs, runs, prints; 0 where nothing failed or differed."""
     parser = argparse.ArgumentParser(prog="./dev compat", description=__doc__)
     parser.add_argument("--only", default="", help="a pattern for the names of cases")
+    parser.add_argument("--suites", help="a pattern for packages whose own tests run instead")
+    parser.add_argument("--suite-seconds", type=float, default=1800.0, help="for one, twice")
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "compat")
     parser.add_argument("--repositories", type=Path, default=ROOT / "build" / "compat" / "git")
     parser.add_argument("--torch", help="a search path with PyTorch, to compare with")
@@ -284,6 +289,26 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--page", action="store_true", help="writes docs/compatibility.md")
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
+    run_all = _suites if options.suites is not None else _programs
+    good = run_all(folder, options)
+    if options.page:
+        page.write(ROOT / "docs" / "compatibility.md", cases(), folder, versions(folder), PROJECTS)
+    return int(not good)
+
+
+def _suites(folder: Path, options: argparse.Namespace) -> bool:
+    """Packages' own tests: whether nine of ten pass of each."""
+    wanted = [suite for suite in suites.SUITES if re.search(options.suites, suite.project)]
+    if not options.no_install:
+        needs = {"pytest", *(need for suite in wanted for need in suite.needs.split())}
+        install(folder, [suite.module for suite in wanted], sorted(needs))
+        clone(options.repositories, [suite.repository for suite in wanted])
+    told = [suites.run(suite, folder, options) for suite in wanted]
+    return all(t is None or t.same >= 0.9 * t.passed for t in told)
+
+
+def _programs(folder: Path, options: argparse.Namespace) -> bool:
+    """The programs: whether nothing failed or differed."""
     wanted = [case for case in cases() if re.search(options.only, case.name)]
     if not options.no_install:
         install(folder, sorted({package for case in wanted for package in case.packages}))
@@ -300,12 +325,8 @@ def main(arguments: list[str]) -> int:
     print(", ".join(f"{n} {verdict}" for verdict, n in sorted(count.items())))
     if options.json:
         options.json.write_text(json.dumps([r._asdict() for r in results], indent=1))
-    if options.page:
-        from tests.compat import page
-
-        told: dict[str, Any] = {result.name: result for result in results}
-        page.write(ROOT / "docs" / "compatibility.md", wanted, told, versions(folder), PROJECTS)
-    return int(bool(count.get("failed", 0) + count.get("different", 0)))
+    page.keep(folder, results)
+    return not (count.get("failed", 0) or count.get("different", 0))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,240 @@
+"""Packages' own tests, run with rushlight in PyTorch's place and beside PyTorch.
+
+    ./dev compat --suites '' --torch PATH        all of them
+    ./dev compat --suites 'einops|timm' ...      those whose name fits
+
+The package is what pip installed; of its repository (by git, or below --repositories) come the tests alone.
+What counts are tests that pass beside PyTorch in the same environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+
+
+class Suite(NamedTuple):
+    """The tests of a package."""
+
+    project: str  # pip's
+    module: str
+    repository: str  # GitHub's: owner/name
+    copied: str  # what is needed of it, as paths that lie in a folder of their own then
+    arguments: str  # for pytest, there
+    part: int = 1  # every n-th test
+    needs: str = ""  # what pip installs besides
+    variables: str = ""  # of the environment: NAME=VALUE
+
+
+SUITES = [
+    Suite(
+        "einops",
+        "einops",
+        "arogozhnikov/einops",
+        "einops/tests",
+        "tests",
+        variables="EINOPS_TEST_BACKENDS=numpy,torch",
+    ),
+    Suite(
+        "safetensors",
+        "safetensors",
+        "huggingface/safetensors",
+        "bindings/python/tests bindings/python/py_src",
+        "tests/test_pt_comparison.py tests/test_pt_model.py tests/test_simple.py"
+        " tests/test_multithreaded.py tests/test_threadable.py tests/test_handle.py",
+    ),
+    Suite(
+        "timm",
+        "timm",
+        "huggingface/pytorch-image-models",
+        "tests",
+        "tests",
+        part=24,
+        variables="GITHUB_ACTIONS=1",  # without the largest models
+    ),
+    Suite(
+        "torchmetrics",
+        "torchmetrics",
+        "Lightning-AI/torchmetrics",
+        "tests",
+        "tests/unittests",
+        part=100,
+        needs="pytest-doctestplus pytest-rerunfailures fire cachier cloudpickle scikit-learn",
+    ),
+    Suite(
+        "transformers",
+        "transformers",
+        "huggingface/transformers",
+        "src/transformers tests utils conftest.py pyproject.toml",
+        " ".join(
+            f"tests/models/{name}" for name in ("bert", "gpt2", "llama", "t5", "vit", "whisper")
+        ),
+        part=12,
+        needs="parameterized pytest-xdist httpx datasets",
+    ),
+    Suite("gpytorch", "gpytorch", "cornellius-gp/gpytorch", "test", "test", part=2),
+    Suite("pyro-ppl", "pyro", "pyro-ppl/pyro", "tests setup.cfg", "tests", part=40),
+    Suite(
+        "torchdiffeq",
+        "torchdiffeq",
+        "rtqichen/torchdiffeq",
+        "tests",
+        "tests/api_tests.py tests/event_tests.py tests/gradient_tests.py tests/norm_tests.py tests/odeint_tests.py",
+    ),
+    Suite(
+        "kornia", "kornia", "kornia/kornia", "tests testing conftest.py pyproject.toml", "tests", 60
+    ),
+    Suite("captum", "captum", "pytorch/captum", "tests", "tests", needs="parameterized", part=6),
+    Suite(
+        "pytorch-lightning",
+        "pytorch_lightning",
+        "Lightning-AI/pytorch-lightning",
+        "tests requirements",
+        "tests/tests_pytorch",
+        part=20,
+        needs="cloudpickle scikit-learn pandas psutil pytest-timeout pytest-rerunfailures",
+    ),
+    Suite(
+        "pytorch-ignite",
+        "ignite",
+        "pytorch/ignite",
+        "tests pyproject.toml",
+        "tests/ignite",
+        part=20,
+        needs="scikit-learn scikit-image tqdm dill filelock",
+    ),
+    Suite(
+        "skorch",
+        "skorch",
+        "skorch-dev/skorch",
+        "skorch/tests",
+        "tests",
+        needs="flaky pandas",
+        part=4,
+    ),
+    Suite(
+        "torch-geometric",
+        "torch_geometric",
+        "pyg-team/pytorch_geometric",
+        "test pyproject.toml",
+        "test",
+        part=12,
+    ),
+]
+
+
+class Told(NamedTuple):
+    """What came of a suite."""
+
+    project: str
+    tests: str  # the state of the repository
+    part: int
+    passed: int  # beside PyTorch, of those that were reached
+    same: int  # of them with rushlight
+    failing: list[tuple[str, str]]  # the others, with the last line of what they say
+
+
+def _run(
+    suite: Suite, folder: Path, place: Path, outcomes: Path, torch: str | None, options
+) -> None:
+    """Runs pytest until it ends by itself."""
+    command = [str(folder / "venv" / "bin" / "python"), "-m", "pytest", "-p", "outcomes"]
+    command += [] if torch else ["-p", "rushlight.as_torch"]
+    command += ["-q", "--no-header", "--continue-on-collection-errors", "-p", "no:cacheprovider"]
+    paths = [torch or options.package, str(HERE / "plugin")]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1")
+    environment.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg")
+    environment.update(COMPAT_OUTCOMES=str(outcomes), COMPAT_PART=str(suite.part))
+    environment.update(COMPAT_SECONDS="300")
+    for variable in suite.variables.split():
+        name, _, environment[name] = variable.partition("=")
+    deadline = time.monotonic() + options.suite_seconds
+    with outcomes.with_suffix(".log").open("w") as log:
+        while (left := deadline - time.monotonic()) > 0:
+            before = outcomes.stat().st_size if outcomes.exists() else 0
+            try:
+                done = subprocess.run(
+                    [*command, *suite.arguments.split()],
+                    cwd=place,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    timeout=left,
+                )
+            except subprocess.TimeoutExpired:
+                return
+            ended = 0 <= done.returncode <= 5
+            if ended or not outcomes.exists() or outcomes.stat().st_size == before:
+                return
+
+
+def _read(outcomes: Path) -> dict[str, dict]:
+    lines = outcomes.read_text().splitlines() if outcomes.exists() else []
+    return {line["test"]: line for line in map(json.loads, lines)}
+
+
+def _reason(text: str) -> str:
+    """The line that names the exception."""
+    raised = re.findall(r"^E   +(\S.*)$", text, re.MULTILINE) or text.strip().splitlines()
+    named = [line for line in raised if re.match(r"[\w.]*(Error|Exception|Warning|Failed)\b", line)]
+    return (named or raised or ["nothing was said"])[-1][:200]
+
+
+def run(suite: Suite, folder: Path, options: argparse.Namespace) -> Told | None:
+    """Runs one, prints and keeps what came of it; None where there is nothing of it."""
+    repository = options.repositories / suite.repository.partition("/")[2]
+    if not repository.exists():
+        print(f"{suite.project}: no repository")
+        return None
+    git = ["git", "-C", str(repository), "describe", "--tags", "--always"]
+    state = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    place = folder / "suites" / suite.project
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for name in suite.copied.split():
+        source = repository / name
+        if source.is_dir():
+            shutil.copytree(source, place / source.name)
+        else:
+            shutil.copy(source, place)
+    # What PyTorch says is kept; it is run on where it was cut short.
+    key = zlib.crc32(repr((state, suite, options.torch)).encode())
+    theirs = folder / "suites" / f"{suite.project}.{key:x}.torch"
+    ours = folder / "suites" / f"{suite.project}.rushlight"
+    ours.unlink(missing_ok=True)
+    _run(suite, folder, place, theirs, options.torch, options)
+    _run(suite, folder, place, ours, None, options)
+    with_torch, mine = _read(theirs), _read(ours)
+    broken = {test for test in mine if "::" not in test}  # files that do not import
+    passed = [
+        test
+        for test, line in with_torch.items()
+        if line["outcome"] == "passed" and (test in mine or test.partition("::")[0] in broken)
+    ]
+    said = [(test, mine.get(test) or mine[test.partition("::")[0]]) for test in passed]
+    failing = [(test, _reason(line["why"])) for test, line in said if line["outcome"] != "passed"]
+    same = len(passed) - len(failing)
+    told = Told(suite.project, state, suite.part, len(passed), same, failing)
+    (folder / "suites" / f"{suite.project}.json").write_text(json.dumps(told))
+    print(f"{told.project:20} {told.tests:28} {told.same} of {told.passed}", flush=True)
+    for reason, n in Counter(reason for _, reason in failing).most_common(12):
+        print(f"    {n:4} {reason}", flush=True)
+    return told
+
+
+def kept(folder: Path) -> list[Told]:
+    """What came of all that were run."""
+    files = sorted((folder / "suites").glob("*.json"))
+    return [Told(*json.loads(file.read_text())) for file in files]
