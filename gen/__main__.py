@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gen import declarations, kernels, modules, modules_cpp, python, rules, stubs, table, tangents, wrappers
+from gen import declarations, headers, kernels, modules, modules_cpp, python, rules, stubs, table, tangents, wrappers
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -47,7 +47,8 @@ def main() -> None:
     options = parser.parse_args()
     ops = table.load()
     if options.out is not None:
-        write(options.out, everything(ops) | stubs.generate(ops) | modules.generate() | modules_cpp.generate())
+        beside = stubs.generate(ops) | modules.generate() | modules_cpp.generate() | headers.generate()
+        write(options.out, everything(ops) | beside)
     elif len(options.command) == 2 and options.command[0] == "show":
         named = [op for op in ops if op.name == options.command[1]]
         if not named:

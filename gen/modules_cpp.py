@@ -78,6 +78,8 @@ class CppClass(Class):
             lines.append(f"  {name}({arguments}) : {commas(starts)} {{}}")
             if len(given) == 1 and self.number_in(given[0][0]):  # so that a number becomes options
                 lines.append(f"  {name}({self.takes_values()}) : {name}(std::optional({given[0][1]})) {{}}")
+            if all(d is not None for _, _, d in given) and any(n == "reduction" for _, n, _ in rows):
+                lines.append(f"  {name}(enumtype::Word reduction) : {name}() {{ reduction_ = reduction; }}")
         for kind, n, d in rows:
             held = d is not None and not any(s.startswith(n + "_(") for s in starts)
             lines.append(f"  TORCH_ARG({kind}, {n}){f' = {d}' if held else ''};")

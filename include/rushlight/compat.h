@@ -25,6 +25,7 @@ inline constexpr DeviceType kMETA = kMeta;
 inline TensorOptions dtype(ScalarType t) { return TensorOptions(t); }
 inline TensorOptions device(Device d) { return TensorOptions(d); }
 inline TensorOptions device(DeviceType d) { return TensorOptions(d); }
+inline TensorOptions device_index(int8_t index) { return TensorOptions(Device(kCUDA, index)); }
 inline TensorOptions layout(Layout l) { return TensorOptions(l); }
 inline TensorOptions requires_grad(bool v = true) { return TensorOptions().requires_grad(v); }
 inline ScalarType typeMetaToScalarType(ScalarType t) { return t; }
@@ -33,6 +34,12 @@ inline bool isIntegralType(ScalarType t, bool include_bool = false) {
   return is_integral(t) || (include_bool && t == kBool);
 }
 inline bool isComplexType(ScalarType t) { return is_complex(t); }
+inline bool isReducedFloatingType(ScalarType t) { return is_floating(t) && itemsize(t) < 4; }
+inline bool isFloat8Type(ScalarType t) { return is_floating(t) && itemsize(t) == 1; }
+inline bool isSignedType(ScalarType t) { return dtype_info(t).is_signed; }
+inline ScalarType toRealValueType(ScalarType t) { return is_complex(t) ? to_real(t) : t; }
+inline ScalarType toComplexType(ScalarType t) { return is_complex(t) ? t : to_complex(t); }
+inline ScalarType scalarTypeToTypeMeta(ScalarType t) { return t; }
 inline int64_t elementSize(ScalarType t) { return itemsize(t); }
 inline const char* toString(ScalarType t) { return enum_name(t); }
 inline bool is_grad_enabled() { return tls.grad_mode; }
@@ -169,6 +176,15 @@ inline void synchronize(int64_t index = -1) {
 inline void manual_seed(uint64_t seed) { manual_seed_devices(seed); }
 inline void manual_seed_all(uint64_t seed) { manual_seed_devices(seed); }
 }  // namespace cuda
+// Devices that there are none of.
+namespace mps {
+inline bool is_available() { return false; }
+inline size_t device_count() { return 0; }
+}  // namespace mps
+namespace xpu {
+inline bool is_available() { return false; }
+inline size_t device_count() { return 0; }
+}  // namespace xpu
 
 }  // namespace rushlight
 

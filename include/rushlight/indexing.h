@@ -1,7 +1,10 @@
 // Indices as Python writes them: x.index({Slice(1, None), "...", 3, mask}) is x[1:, ..., 3, mask].
 #pragma once
 
+#include <iosfwd>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include <rushlight/tensor.h>
 
@@ -11,19 +14,24 @@ inline constexpr std::nullopt_t None = std::nullopt;
 struct EllipsisIndexType {};
 inline constexpr EllipsisIndexType Ellipsis;
 
+// Where slices end that say nothing of it.
+inline constexpr int64_t INDEX_MIN = std::numeric_limits<int64_t>::min();
+inline constexpr int64_t INDEX_MAX = std::numeric_limits<int64_t>::max();
 class Slice {
  public:
   Slice(std::optional<int64_t> start = {}, std::optional<int64_t> stop = {},
         std::optional<int64_t> step = {})
-      : start_(start), stop_(stop), step_(step.value_or(1)) {}
-  std::optional<int64_t> start() const { return start_; }
-  std::optional<int64_t> stop() const { return stop_; }
+      : step_(step.value_or(1)),
+        start_(start.value_or(step_ < 0 ? INDEX_MAX : 0)),
+        stop_(stop.value_or(step_ < 0 ? INDEX_MIN : INDEX_MAX)) {}
+  int64_t start() const { return start_; }
+  int64_t stop() const { return stop_; }
   int64_t step() const { return step_; }
 
  private:
-  std::optional<int64_t> start_;
-  std::optional<int64_t> stop_;
   int64_t step_;
+  int64_t start_;
+  int64_t stop_;
 };
 
 class RL_API TensorIndex {
@@ -57,5 +65,9 @@ class RL_API TensorIndex {
   Slice slice_;
   Tensor tensor_;
 };
+
+RL_API std::ostream& operator<<(std::ostream& out, const Slice& slice);  // 1:5:2
+RL_API std::ostream& operator<<(std::ostream& out, const TensorIndex& index);
+RL_API std::ostream& operator<<(std::ostream& out, const std::vector<TensorIndex>& indices);
 
 }  // namespace rushlight::indexing

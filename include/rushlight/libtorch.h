@@ -103,6 +103,40 @@ inline Context& globalContext() {
 inline bool hasCUDA() { return globalContext().hasCUDA(); }
 class CPUGeneratorImpl;  // for make_generator<CPUGeneratorImpl>(seed) alone
 
+// Padding by its kind, of the last dimensions.
+#define RL_PADS(n)                                                          \
+  inline Tensor reflection_pad##n##d(const Tensor& self, IntArrayRef by) {  \
+    return pad(self, by, "reflect");                                        \
+  }                                                                         \
+  inline Tensor replication_pad##n##d(const Tensor& self, IntArrayRef by) { \
+    return pad(self, by, "replicate");                                      \
+  }
+RL_PADS(1)
+RL_PADS(2)
+RL_PADS(3)
+#undef RL_PADS
+inline int64_t size(const Tensor& self, int64_t dim) { return self.size(dim); }
+inline int64_t stride(const Tensor& self, int64_t dim) { return self.stride(dim); }
+inline int64_t numel(const Tensor& self) { return self.numel(); }
+
+// The sum and the product of a list of numbers.
+template <class List>
+int64_t sum_integers(const List& list) {
+  int64_t out = 0;
+  for (const auto item : list) {
+    out += item;
+  }
+  return out;
+}
+template <class List>
+int64_t multiply_integers(const List& list) {
+  int64_t out = 1;
+  for (const auto item : list) {
+    out *= item;
+  }
+  return out;
+}
+
 namespace native {
 using namespace ::rushlight;  // at::native::relu is the op
 }  // namespace native
@@ -142,6 +176,14 @@ class DetectAnomalyGuard {
 
 }  // namespace rushlight
 
+#define RL_CHECK_ORDER(a, op, b) \
+  RL_CHECK((a)op(b), "Check failed: " #a " " #op " " #b " (", a, " vs. ", b, "). ")
+#define TORCH_CHECK_EQ(a, b) RL_CHECK_ORDER(a, ==, b)
+#define TORCH_CHECK_NE(a, b) RL_CHECK_ORDER(a, !=, b)
+#define TORCH_CHECK_LE(a, b) RL_CHECK_ORDER(a, <=, b)
+#define TORCH_CHECK_LT(a, b) RL_CHECK_ORDER(a, <, b)
+#define TORCH_CHECK_GE(a, b) RL_CHECK_ORDER(a, >=, b)
+#define TORCH_CHECK_GT(a, b) RL_CHECK_ORDER(a, >, b)
 #define TORCH_CHECK_LINALG(condition, ...) TORCH_CHECK(condition, ##__VA_ARGS__)
 #define TORCH_INTERNAL_ASSERT_DEBUG_ONLY(...) static_cast<void>(0)
 #define C10_RESTRICT __restrict

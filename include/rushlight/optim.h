@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
 
 #include <rushlight/archive.h>
 #include <rushlight/nn/module.h>
@@ -27,6 +28,8 @@ class RL_API OptimizerOptions {
   virtual void inherit(const OptimizerOptions& defaults);
 
  protected:
+  // Whether an archive of both would say the same.
+  static bool same(const OptimizerOptions& a, const OptimizerOptions& b);
   void inherit(const OptimizerOptions& defaults, const OptimizerOptions& fresh);
 };
 template <class Derived>
@@ -44,6 +47,10 @@ class RL_API OptimizerCloneableOptions : public OptimizerOptions {
       }
     }
   }
+  friend bool operator==(const Derived& a, const Derived& b) {
+    return OptimizerOptions::same(a, b);
+  }
+  friend bool operator!=(const Derived& a, const Derived& b) { return !(a == b); }
 };
 
 // Parameters with options of their own; what those leave as it is, and without them all, is as the
@@ -68,11 +75,29 @@ class RL_API OptimizerParamGroup {
   std::unique_ptr<OptimizerOptions> options_;
 };
 
+// What an optimiser with a step of its own keeps of a parameter.
+class RL_API OptimizerParamState {
+ public:
+  OptimizerParamState() = default;
+  OptimizerParamState(const OptimizerParamState&) = default;
+  OptimizerParamState& operator=(const OptimizerParamState&) = default;
+  virtual ~OptimizerParamState();
+  virtual std::unique_ptr<OptimizerParamState> clone() const = 0;
+};
+template <class Derived>
+class OptimizerCloneableParamState : public OptimizerParamState {
+ public:
+  std::unique_ptr<OptimizerParamState> clone() const override {
+    return std::unique_ptr<OptimizerParamState>(new Derived(static_cast<const Derived&>(*this)));
+  }
+};
+
 class RL_API Optimizer {
  public:
   using LossClosure = std::function<Tensor()>;
   using State = std::vector<Tensor>;  // of one parameter, in the order of state_names()
   Optimizer(std::vector<OptimizerParamGroup> groups, std::unique_ptr<OptimizerOptions> defaults);
+  Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer();
@@ -86,8 +111,8 @@ class RL_API Optimizer {
   size_t size() const;
   OptimizerOptions& defaults() { return *defaults_; }
   const OptimizerOptions& defaults() const { return *defaults_; }
-  std::vector<OptimizerParamGroup>& param_groups() { return groups_; }
-  const std::vector<OptimizerParamGroup>& param_groups() const { return groups_; }
+  std::vector<OptimizerParamGroup>& param_groups() { return param_groups_; }
+  const std::vector<OptimizerParamGroup>& param_groups() const { return param_groups_; }
   virtual void save(serialize::OutputArchive& archive) const;
   virtual void load(serialize::InputArchive& archive);
 
@@ -103,10 +128,13 @@ class RL_API Optimizer {
   void save_groups(serialize::OutputArchive& archive) const;
   void load_groups(serialize::InputArchive& archive);
 
- private:
-  std::vector<OptimizerParamGroup> groups_;
+  std::vector<OptimizerParamGroup> param_groups_;
   std::unique_ptr<OptimizerOptions> defaults_;
-  std::shared_ptr<void> state_;  // of each parameter; only optim.cpp knows its type
+  // For those that take a step of their own: what they keep of each parameter, by its impl.
+  std::unordered_map<void*, std::unique_ptr<OptimizerParamState>> state_;
+
+ private:
+  std::shared_ptr<void> kept_;  // the State of each parameter; only optim.cpp knows its type
 };
 RL_API serialize::OutputArchive& operator<<(serialize::OutputArchive& archive,
                                             const Optimizer& optimizer);

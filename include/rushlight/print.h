@@ -27,6 +27,12 @@ std::ostream& operator<<(std::ostream& out, ArrayRef<T> list) {
   return out << ']';
 }
 
+// A handle as a pointer: its address.
+template <class T>
+std::ostream& operator<<(std::ostream& out, const Ref<T>& handle) {
+  return out << static_cast<const void*>(handle.get());
+}
+
 template <class T>
 struct Streamed {
   static std::string text(const T& value) {

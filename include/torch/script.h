@@ -1,4 +1,5 @@
-// Of libtorch's header for scripts what is there: ops of one's own.
+// Modules of TorchScript, by libtorch's name, and ops of one's own.
 #pragma once
 
+#include <rushlight/script.h>
 #include <torch/library.h>

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <numeric>
 #include <unordered_set>
 
 #include <rushlight/archive.h>

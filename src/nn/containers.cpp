@@ -74,9 +74,7 @@ void ModuleListImpl::pretty_print(std::ostream& stream) const { stream << "torch
 
 ModuleDictImpl::ModuleDictImpl(
     const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& list) {
-  for (const auto& [name, module] : list) {
-    insert(name, module);
-  }
+  update(list);
 }
 ModuleDictImpl::ModuleDictImpl(const Modules& modules) { update(modules); }
 std::vector<std::string> ModuleDictImpl::keys() const { return children_.keys(); }
@@ -89,6 +87,12 @@ void ModuleDictImpl::insert(const std::string& name, std::shared_ptr<Module> mod
     replace_module(name, std::move(module));
   } else {
     register_module(name, std::move(module));
+  }
+}
+void ModuleDictImpl::update(
+    const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& list) {
+  for (const auto& [name, module] : list) {
+    insert(name, module);
   }
 }
 void ModuleDictImpl::update(const Modules& modules) {
@@ -128,6 +132,11 @@ void ParameterListImpl::pretty_print(std::ostream& stream) const {
 ParameterDictImpl::ParameterDictImpl(const OrderedDict<std::string, Tensor>& tensors) {
   for (const auto& item : tensors) {
     insert(item.key(), item.value());
+  }
+}
+void ParameterDictImpl::update(const OrderedDict<std::string, Tensor>& tensors) {
+  for (const auto& item : tensors) {
+    parameters_[item.key()] = item.value();
   }
 }
 std::vector<std::string> ParameterDictImpl::keys() const { return parameters_.keys(); }

@@ -84,6 +84,9 @@ Tensor local_response_norm(const Tensor& input, const LocalResponseNormFuncOptio
   return rushlight::local_response_norm(input, o.size(), o.alpha(), o.beta(), o.k());
 }
 Tensor normalize(const Tensor& input, const NormalizeFuncOptions& o) {
+  if (o.out()) {
+    return div_out(*o.out(), input, input.norm(o.p(), {o.dim()}, true).clamp_min(o.eps()));
+  }
   return rushlight::normalize(input, o.p(), o.dim(), o.eps());
 }
 Tensor embedding(const Tensor& indices, const Tensor& weight, const EmbeddingFuncOptions& o) {

@@ -533,6 +533,21 @@ void EmbeddingBagImpl::reset() {
   options.padding_idx(place_of(options.padding_idx(), options.num_embeddings()));
   reset_embedding(*this, weight, options._weight());
 }
+EmbeddingBag EmbeddingBag::from_pretrained(const Tensor& embeddings,
+                                           const EmbeddingBagFromPretrainedOptions& o) {
+  RL_CHECK(embeddings.dim() == 2, "Embeddings parameter is expected to be 2-dimensional");
+  EmbeddingBag made(EmbeddingBagOptions(embeddings.size(0), embeddings.size(1))
+                        ._weight(embeddings)
+                        .max_norm(o.max_norm())
+                        .norm_type(o.norm_type())
+                        .scale_grad_by_freq(o.scale_grad_by_freq())
+                        .mode(o.mode())
+                        .sparse(o.sparse())
+                        .include_last_offset(o.include_last_offset())
+                        .padding_idx(o.padding_idx()));
+  made->weight.set_requires_grad(!o.freeze());
+  return made;
+}
 void EmbeddingBagImpl::reset_parameters() { start_embedding(*this); }
 Tensor EmbeddingBagImpl::forward(const Tensor& input, const Tensor& offsets,
                                  const Tensor& per_sample_weights) {

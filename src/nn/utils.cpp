@@ -70,6 +70,14 @@ void vector_to_parameters(const Tensor& vector, const std::vector<Tensor>& param
 
 namespace rnn {
 
+PackedSequence PackedSequence::to(const TensorOptions& options) const {
+  const Tensor data = data_.to(options);
+  const auto follows = [&](const Tensor& indices) {
+    return indices.defined() ? indices.to(data.device()) : indices;
+  };
+  return PackedSequence(data, batch_sizes_, follows(sorted_indices_), follows(unsorted_indices_));
+}
+
 PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first,
                                     bool enforce_sorted) {
   Tensor sorted;

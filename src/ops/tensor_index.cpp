@@ -4,8 +4,43 @@
 #include <rushlight/indexing.h>
 
 #include <cstdio>
+#include <ostream>
 
 namespace rushlight {
+
+namespace indexing {
+
+std::ostream& operator<<(std::ostream& out, const Slice& slice) {
+  return out << slice.start() << ':' << slice.stop() << ':' << slice.step();
+}
+
+std::ostream& operator<<(std::ostream& out, const TensorIndex& index) {
+  switch (index.kind()) {
+    case TensorIndex::Kind::None:
+      return out << "None";
+    case TensorIndex::Kind::Ellipsis:
+      return out << "...";
+    case TensorIndex::Kind::Integer:
+      return out << index.integer();
+    case TensorIndex::Kind::Boolean:
+      return out << (index.boolean() ? "true" : "false");
+    case TensorIndex::Kind::Slice:
+      return out << index.slice();
+    case TensorIndex::Kind::Tensor:
+      return out << index.tensor();
+  }
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const std::vector<TensorIndex>& indices) {
+  out << '(';
+  for (size_t i = 0; i < indices.size(); i++) {
+    out << (i == 0 ? "" : ", ") << indices[i];
+  }
+  return out << ')';
+}
+
+}  // namespace indexing
 
 using indexing::TensorIndex;
 using Kind = TensorIndex::Kind;
@@ -61,7 +96,7 @@ Addressed address(const Tensor& self, ArrayRef<TensorIndex> list) {
       case Kind::Slice: {
         const indexing::Slice& s = at.slice();
         RL_CHECK_VALUE(s.step() > 0, "step must be greater than zero");
-        if (s.start() || s.stop() || s.step() != 1) {
+        if (s.start() != 0 || s.stop() != indexing::INDEX_MAX || s.step() != 1) {
           out.view = out.view.slice(dim, s.start(), s.stop(), s.step());
         }
         dim++;

@@ -1,6 +1,7 @@
 // What all optimisers share: groups, state, archives; schedules.
 #include <rushlight/optim.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <sstream>
@@ -11,6 +12,7 @@
 namespace rushlight::optim {
 
 OptimizerOptions::~OptimizerOptions() = default;
+OptimizerParamState::~OptimizerParamState() = default;
 Optimizer::~Optimizer() = default;
 LRScheduler::~LRScheduler() = default;
 
@@ -21,38 +23,42 @@ States& states_of(const std::shared_ptr<void>& held) { return *static_cast<State
 
 Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
                      std::unique_ptr<OptimizerOptions> defaults)
-    : defaults_(std::move(defaults)), state_(std::make_shared<States>()) {
+    : defaults_(std::move(defaults)), kept_(std::make_shared<States>()) {
   for (const OptimizerParamGroup& group : groups) {
     add_param_group(group);
   }
 }
 
+Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)
+    : Optimizer(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(parameters))},
+                std::move(defaults)) {}
+
 void Optimizer::add_param_group(const OptimizerParamGroup& group) {
   for (const Tensor& p : group.params()) {
     RL_CHECK(p.is_leaf(), "can't optimize a non-leaf Tensor");
-    for (const OptimizerParamGroup& other : groups_) {
+    for (const OptimizerParamGroup& other : param_groups_) {
       for (const Tensor& known : other.params()) {
         RL_CHECK(!known.is_same(p), "some parameters appear in more than one parameter group");
       }
     }
   }
-  groups_.push_back(group);
-  if (!groups_.back().has_options()) {
-    groups_.back().set_options(defaults_->clone());
+  param_groups_.push_back(group);
+  if (!param_groups_.back().has_options()) {
+    param_groups_.back().set_options(defaults_->clone());
   } else {
-    groups_.back().options().inherit(*defaults_);
+    param_groups_.back().options().inherit(*defaults_);
   }
 }
 
 void Optimizer::add_parameters(const std::vector<Tensor>& parameters) {
-  RL_CHECK(!groups_.empty(), "there is no group to add parameters to");
-  auto& params = groups_[0].params();
+  RL_CHECK(!param_groups_.empty(), "there is no group to add parameters to");
+  auto& params = param_groups_[0].params();
   params.insert(params.end(), parameters.begin(), parameters.end());
 }
 
 std::vector<Tensor> Optimizer::parameters() const {
   std::vector<Tensor> out;
-  for (const OptimizerParamGroup& group : groups_) {
+  for (const OptimizerParamGroup& group : param_groups_) {
     out.insert(out.end(), group.params().begin(), group.params().end());
   }
   return out;
@@ -80,7 +86,7 @@ Tensor Optimizer::step(LossClosure closure) {
   }
   const NoGradGuard no_grad;
   const size_t names = state_names().size();
-  for (const OptimizerParamGroup& group : groups_) {
+  for (const OptimizerParamGroup& group : param_groups_) {
     std::vector<Tensor> params;
     std::vector<Tensor> grads;
     std::vector<State> states(names);
@@ -88,9 +94,9 @@ Tensor Optimizer::step(LossClosure closure) {
       if (!p.grad().defined()) {
         continue;
       }
-      auto found = states_of(state_).find(p.impl());
-      if (found == states_of(state_).end()) {
-        found = states_of(state_).emplace(p.impl(), new_state(p, group.options())).first;
+      auto found = states_of(kept_).find(p.impl());
+      if (found == states_of(kept_).end()) {
+        found = states_of(kept_).emplace(p.impl(), new_state(p, group.options())).first;
       }
       params.push_back(p);
       grads.push_back(p.grad());
@@ -103,7 +109,7 @@ Tensor Optimizer::step(LossClosure closure) {
     }
     step_group(group.options(), params, grads, states);
     for (size_t k = 0; k < params.size(); k++) {  // a step may have made what was not there
-      State& own = states_of(state_)[params[k].impl()];
+      State& own = states_of(kept_)[params[k].impl()];
       for (size_t i = 0; i < names; i++) {
         own[i] = states[i][k];
       }
@@ -126,6 +132,16 @@ void OptimizerOptions::serialize(serialize::InputArchive& archive) {
   IValue lr;
   archive.read("lr", lr);
   set_lr(lr.toDouble());
+}
+
+bool OptimizerOptions::same(const OptimizerOptions& a, const OptimizerOptions& b) {
+  serialize::OutputArchive first;
+  serialize::OutputArchive second;
+  a.serialize(first);
+  b.serialize(second);
+  return std::equal(
+      first.state().begin(), first.state().end(), second.state().begin(), second.state().end(),
+      [](const auto& x, const auto& y) { return x.first == y.first && x.second.equal(y.second); });
 }
 
 void OptimizerOptions::inherit(const OptimizerOptions&) {}
@@ -163,18 +179,18 @@ void OptimizerOptions::inherit(const OptimizerOptions& defaults, const Optimizer
 }
 
 void Optimizer::save_groups(serialize::OutputArchive& archive) const {
-  for (size_t g = 0; g < groups_.size(); g++) {
+  for (size_t g = 0; g < param_groups_.size(); g++) {
     serialize::OutputArchive own;
-    groups_[g].options().serialize(own);
+    param_groups_[g].options().serialize(own);
     archive.write(str("param_groups.", g), own);
   }
 }
 void Optimizer::load_groups(serialize::InputArchive& archive) {
-  for (size_t g = 0; g < groups_.size(); g++) {
+  for (size_t g = 0; g < param_groups_.size(); g++) {
     serialize::InputArchive own;
     RL_CHECK(archive.try_read(str("param_groups.", g), own),
              "loaded state dict has a different number of parameter groups");
-    groups_[g].options().serialize(own);
+    param_groups_[g].options().serialize(own);
   }
 }
 
@@ -183,8 +199,8 @@ void Optimizer::save(serialize::OutputArchive& archive) const {
   save_groups(archive);
   int64_t number = 0;
   for (const Tensor& p : parameters()) {
-    const auto found = states_of(state_).find(p.impl());
-    for (size_t i = 0; found != states_of(state_).end() && i < names.size(); i++) {
+    const auto found = states_of(kept_).find(p.impl());
+    for (size_t i = 0; found != states_of(kept_).end() && i < names.size(); i++) {
       if (found->second[i].defined()) {
         archive.write(str("state.", number, '.', names[i]), found->second[i]);
       }
@@ -196,7 +212,7 @@ void Optimizer::save(serialize::OutputArchive& archive) const {
 void Optimizer::load(serialize::InputArchive& archive) {
   const std::vector<std::string> names = state_names();
   load_groups(archive);
-  states_of(state_).clear();
+  states_of(kept_).clear();
   int64_t number = 0;
   for (const Tensor& p : parameters()) {
     State state(names.size());
@@ -205,7 +221,7 @@ void Optimizer::load(serialize::InputArchive& archive) {
       any |= archive.try_read(str("state.", number, '.', names[i]), state[i]);
     }
     if (any) {
-      states_of(state_)[p.impl()] = std::move(state);
+      states_of(kept_)[p.impl()] = std::move(state);
     }
     number++;
   }

@@ -176,6 +176,8 @@ class RL_API ModuleDictImpl : public Cloneable<ModuleDictImpl> {
     insert(name, std::static_pointer_cast<Module>(holder.ptr()));
   }
   void update(const Modules& modules);
+  void update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& list);
+  void update(const ModuleDictImpl& other) { update(other.children_); }
   std::shared_ptr<Module> operator[](const std::string& name) const { return children_[name]; }
   template <class M>
   M& at(const std::string& name) {
@@ -211,14 +213,21 @@ class RL_API ParameterListImpl : public Cloneable<ParameterListImpl> {
   }
   template <class Container>
   void extend(const Container& tensors) {
-    for (const Tensor& t : tensors) {
+    for (const auto& t : tensors) {
       append(t);
     }
+  }
+  void append(const OrderedDict<std::string, Tensor>::Item& item) { append(item.value()); }
+  ParameterListImpl& operator+=(const ParameterListImpl& other) {
+    extend(other.parameters(/*recurse=*/false));
+    return *this;
   }
   Tensor& at(size_t i) { return parameters_[i].value(); }
   Tensor& operator[](size_t i) { return at(i); }
   auto begin() { return parameters_.begin(); }
+  auto begin() const { return parameters_.begin(); }
   auto end() { return parameters_.end(); }
+  auto end() const { return parameters_.end(); }
   size_t size() const noexcept { return parameters_.size(); }
   bool is_empty() const noexcept { return size() == 0; }
 };
@@ -233,6 +242,8 @@ class RL_API ParameterDictImpl : public Cloneable<ParameterDictImpl> {
   Tensor& insert(const std::string& name, const Tensor& tensor) {
     return register_parameter(name, tensor, tensor.requires_grad());
   }
+  void update(const OrderedDict<std::string, Tensor>& tensors);
+  void update(const ParameterDictImpl& other) { update(other.parameters_); }
   Tensor& get(const std::string& name) { return parameters_[name]; }
   Tensor& operator[](const std::string& name) { return get(name); }
   bool contains(const std::string& name) const { return parameters_.contains(name); }

@@ -106,6 +106,7 @@ struct NormalizeFuncOptions {
   TORCH_ARG(double, p) = 2;
   TORCH_ARG(int64_t, dim) = 1;
   TORCH_ARG(double, eps) = 1e-12;
+  TORCH_ARG(std::optional<Tensor>, out);
 };
 RL_API Tensor normalize(const Tensor& input, const NormalizeFuncOptions& options = {});
 

@@ -383,7 +383,24 @@ class RL_API EmbeddingBagImpl : public Cloneable<EmbeddingBagImpl> {
                  const Tensor& per_sample_weights = {});
   Tensor weight;
 };
-RL_MODULE(EmbeddingBag);
+extern template class Cloneable<EmbeddingBagImpl>;
+struct EmbeddingBagFromPretrainedOptions {
+  TORCH_ARG(bool, freeze) = true;
+  TORCH_ARG(std::optional<double>, max_norm);
+  TORCH_ARG(double, norm_type) = 2;
+  TORCH_ARG(bool, scale_grad_by_freq) = false;
+  TORCH_ARG(Keyword, mode) = kMean;
+  TORCH_ARG(bool, sparse) = false;
+  TORCH_ARG(bool, include_last_offset) = false;
+  TORCH_ARG(std::optional<int64_t>, padding_idx);
+};
+class EmbeddingBag : public ModuleHolder<EmbeddingBagImpl> {
+ public:
+  using ModuleHolder<EmbeddingBagImpl>::ModuleHolder;
+  using Impl = EmbeddingBagImpl;
+  RL_API static EmbeddingBag from_pretrained(const Tensor& embeddings,
+                                             const EmbeddingBagFromPretrainedOptions& options = {});
+};
 
 struct UpsampleOptions {
   TORCH_ARG(std::optional<std::vector<int64_t>>, size);

@@ -31,6 +31,12 @@ class PackedSequence {
   const Tensor& batch_sizes() const { return batch_sizes_; }
   const Tensor& sorted_indices() const { return sorted_indices_; }
   const Tensor& unsorted_indices() const { return unsorted_indices_; }
+  // The numbers as the options say, the indices on the same device. Sizes of batches stay where
+  // they are.
+  RL_API PackedSequence to(const TensorOptions& options) const;
+  PackedSequence cpu() const { return to(kCPU); }
+  PackedSequence cuda() const { return to(kCUDA); }
+  bool is_cuda() const { return data_.is_cuda(); }
 
  private:
   Tensor data_;

@@ -1,4 +1,0 @@
-// Tensors and their ops, by libtorch's name.
-#pragma once
-
-#include <torch/torch.h>

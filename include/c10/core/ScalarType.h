@@ -1,4 +1,0 @@
-// Dtypes, by libtorch's name.
-#pragma once
-
-#include <torch/torch.h>

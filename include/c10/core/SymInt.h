@@ -1,4 +1,0 @@
-// Sizes that are never symbols here, by libtorch's name.
-#pragma once
-
-#include <torch/torch.h>

@@ -1,4 +1,0 @@
-// Checks and errors, by libtorch's name.
-#pragma once
-
-#include <torch/torch.h>

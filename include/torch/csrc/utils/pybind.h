@@ -1,4 +1,0 @@
-// Conversions of tensors for pybind11, by libtorch's name.
-#pragma once
-
-#include <torch/extension.h>

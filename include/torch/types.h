@@ -1,4 +1,0 @@
-// The names of tensors alone.
-#pragma once
-
-#include <torch/torch.h>
