@@ -40,6 +40,13 @@ def test_libraries_find_each_other_wherever_they_lie():
         paths = [value for kind, value in entries if kind in ("RUNPATH", "RPATH")]
         assert all(value.startswith("$ORIGIN") for value in paths), (name, paths)
         if {value for kind, value in entries if kind == "NEEDED"} & libraries.keys():
+            if not paths:  # of the system: the plug-in that loads it says where
+                assert not name.startswith("librushlight")
+                name = "librushlight_distributed_gloo.so"
+                command = ["readelf", "-d", libraries[name]]
+                text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                assert "(RPATH)" in text and "[$ORIGIN]" in text
+                continue
             assert paths == ["$ORIGIN" if path.parent.name == "lib" else "$ORIGIN/lib"]
 
 

@@ -474,3 +474,21 @@ def test_indices_converted():
     assert turned.tolist() == [[0, 2, 1], [0, 0, 2]] and turned.dtype == torch.int32
     batches = back(torch.tensor([[0, 2, 3], [0, 1, 3]]), torch.tensor([[0, 2, 1], [1, 0, 1]]))
     assert batches.tolist() == [[0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1], [0, 2, 1, 1, 0, 1]]
+
+
+def test_types_by_name():
+    indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
+    made = torch.sparse.FloatTensor(indices, values, torch.Size([2, 3]))
+    assert made.to_dense().tolist() == [[0, 1, 0], [2, 0, 0]]
+    assert torch.sparse.FloatTensor(indices, values).shape == (2, 2)
+    assert torch.sparse.LongTensor(2, 3).dtype is torch.int64
+    assert (
+        torch.sparse.DoubleTensor(torch.Size([4])).shape == (4,)
+        and not torch.sparse.HalfTensor()._nnz()
+    )
+    assert torch.sparse.FloatTensor(indices, values.double()).dtype is torch.float64
+    assert isinstance(made, torch.sparse.FloatTensor) and not isinstance(
+        made, torch.sparse.LongTensor
+    )
+    assert not isinstance(values, torch.sparse.FloatTensor)
+    assert repr(torch.sparse.FloatTensor) == "<class 'torch.sparse.FloatTensor'>"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, Tensor
+from rushlight._lazy import lazy
 from rushlight._table import ops
 
 from ._make import check_sparse_tensor_invariants
@@ -21,6 +22,16 @@ __all__ = [
     "spdiags",
     "sum",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        "",
+        {
+            "_types": "BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor "
+            "IntTensor LongTensor ShortTensor"
+        },
+    )
 
 sampled_addmm = ops.sparse_sampled_addmm
 

@@ -1,0 +1,47 @@
+"""Sparse types by name, as older programs make tensors: `sparse.FloatTensor(indices, values)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import _C, _KINDS, Tensor
+from rushlight.sparse._make import sparse_coo_tensor
+
+__all__ = ["TYPES"]
+
+
+class _SparseType(type):
+    """The class of `sparse.FloatTensor` and its like: calling one makes a COO tensor."""
+
+    dtype: _C.dtype
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        """Of indices (dims, n), values and perhaps a size; of a size alone, without entries.
+
+        Values keep their dtype, as with PyTorch.
+        """
+        if args and isinstance(args[0], Tensor):
+            return sparse_coo_tensor(*args, **kwargs)
+        size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+        return sparse_coo_tensor(size, dtype=cls.dtype, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return (
+            isinstance(instance, Tensor)
+            and instance.layout is _C.sparse_coo
+            and instance.dtype is cls.dtype
+            and instance.device.type == "cpu"
+        )
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.sparse.{cls.__name__}'>"
+
+
+TYPES = {
+    f"{kind}Tensor": _SparseType(
+        f"{kind}Tensor", (), {"dtype": dtype, "__module__": "rushlight.sparse"}
+    )
+    for kind, dtype in _KINDS.items()
+    if not kind.startswith(("Bool", "Complex"))
+}
+globals().update(TYPES)
