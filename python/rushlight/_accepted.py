@@ -211,8 +211,9 @@ ROWS = (
     Row(
         "fx._symbolic_trace.Tracer.is_leaf_module fx._symbolic_trace.Tracer.getattr "
         "fx.interpreter.Interpreter.output fx.interpreter.Transformer.placeholder "
-        "fx.passes.infra.pass_base.PassBase.*",
-        "module_qualified_name attr target kwargs graph_module",
+        "fx.passes.infra.pass_base.PassBase.* fx.passes.infra.pass_manager.PassManager.check "
+        "fx.passes.operator_support.OperatorSupportBase.is_node_supported",
+        "module_qualified_name attr target kwargs graph_module module submodules node",
         EFFECT,
         "subclasses use them",
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from rushlight import _C
@@ -26,9 +25,5 @@ def __getattr__(name: str) -> Any:
         from rushlight import backends
 
         library, function = _ELSEWHERE[name].split(".")
-        warnings.warn(
-            f"'{name}' is deprecated, please use 'torch.backends.{_ELSEWHERE[name]}()'",
-            stacklevel=4,
-        )
         return getattr(getattr(backends, library), function)()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,248 +1,322 @@
-"""What is done with graphs: patterns, pieces, shapes, passes, fusing, graphs of ops."""
+"""Passes over graphs: what is found, cut, folded, renamed, and still computes the same."""
+
+import operator
+import pdb
 
 import pytest
 
 import rushlight as torch
-import rushlight.nn.functional as F
 from rushlight import fx, nn
-from rushlight.fx import subgraph_rewriter
-from rushlight.fx.experimental import optimization, symbolic_shapes
-from rushlight.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
-from rushlight.fx.passes.infra.pass_base import PassBase, PassResult
-from rushlight.fx.passes.infra.pass_manager import PassManager
+from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from rushlight.fx.experimental import const_fold, debug
+from rushlight.fx.experimental.normalize import NormalizeArgs, NormalizeOperators
+from rushlight.fx.experimental.schema_type_annotation import AnnotateTypesWithSchema
+from rushlight.fx.operator_schemas import (
+    check_for_mutable_operation,
+    create_type_hint,
+    type_matches,
+)
+from rushlight.fx.passes import graph_manipulation, operator_support, pass_manager, tools_common
+from rushlight.fx.passes.annotate_getitem_nodes import annotate_getitem_nodes
+from rushlight.fx.passes.dialect.common.cse_pass import CSEPass, get_CSE_banned_ops
+from rushlight.fx.passes.fake_tensor_prop import FakeTensorProp
+from rushlight.fx.passes.infra import pass_manager as infra
+from rushlight.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from rushlight.fx.passes.infra.pass_base import PassResult
 from rushlight.fx.passes.shape_prop import ShapeProp
-from rushlight.fx.passes.split_module import split_module
-from tests.python.fx_modules import make
+from rushlight.fx.passes.split_utils import split_by_tags
+from rushlight.fx.passes.utils import compare_graphs
+from rushlight.fx.passes.utils.fuser_utils import (
+    fuse_as_graphmodule,
+    fuse_by_partitions,
+    validate_partition,
+)
 
-CASES = make(torch)
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4)
+        self.scale = nn.Parameter(torch.randn(4))
+
+    def forward(self, x):
+        y = torch.relu(self.first(x)) * (self.scale + 1)
+        z = self.second(y).tanh()
+        return z + y, z
 
 
-def traced(function):
-    return fx.symbolic_trace(function)
+def traced():
+    return fx.symbolic_trace(Network())
 
 
-def test_patterns_are_replaced():
-    def f(x, w):
-        a = torch.cat([x, w]).sum()
-        b = torch.cat([w, x]).sum()
-        return a + b + torch.max(x)
+def same(module, other, *args):
+    expected, got = module(*args), other(*args)
+    if isinstance(expected, torch.Tensor):
+        return torch.equal(expected, got)
+    return all(torch.equal(a, b) for a, b in zip(expected, got, strict=True))
 
-    gm = traced(f)
-    x, w = torch.randn(3), torch.randn(3)
-    expected = f(x, w)
-    found = fx.replace_pattern(
-        gm, lambda a, b: torch.cat([a, b]).sum(), lambda a, b: a.sum() + b.sum()
+
+x = torch.randn(3, 4)
+
+
+def test_constants_are_computed_once():
+    folded = const_fold.split_const_subgraphs(traced())
+    assert same(traced(), folded, x) and folded.has_folding_been_run
+    targets = [n.target for n in folded.graph.nodes if n.op == "get_attr"]
+    assert targets == ["_FX_CONST_FOLDED_ATTRS"] and folded.const_subgraph_module is not None
+    assert torch.equal(folded._FX_CONST_FOLDED_ATTRS, Network().scale + 1)
+    with pytest.raises(AssertionError):
+        folded.run_folding()
+    kept = const_fold.split_const_subgraphs(
+        traced(), skip_folding_node_fn=lambda node: node.target is operator.add
     )
-    assert len(found) == 2 and "cat" not in gm.code
-    torch.testing.assert_close(gm(x, w), expected)
-    names = {pattern.name: node.name for pattern, node in found[0].nodes_map.items()}
-    assert names["a"] == "x" and found[0].anchor.name == "sum_1"
-    gm.graph.lint()
+    assert kept.const_subgraph_module is None and same(traced(), kept, x)
 
-
-def test_matches_do_not_overlap_and_follow_each_other():
-    gm = traced(lambda x: torch.neg(torch.neg(torch.neg(torch.neg(x)))))
-    assert len(fx.replace_pattern(gm, lambda x: torch.neg(torch.neg(x)), lambda x: x * 1)) == 2
-    assert gm.code.count("* 1") == 2 and gm(torch.ones(1)).item() == 1
-
-
-def test_values_that_others_use_stay():
-    def f(x):
-        y = torch.relu(x)
-        return torch.neg(y) + y
-
-    gm = traced(f)
-    assert not fx.replace_pattern(gm, lambda x: torch.neg(torch.relu(x)), lambda x: x)
-    assert len(fx.replace_pattern(gm, torch_relu, lambda x: x.clamp(min=0))) == 1
-    assert gm(torch.tensor([-1.0, 2.0])).tolist() == [0, 0]
-
-
-def torch_relu(x):
-    return torch.relu(x)
-
-
-def test_several_outputs():
-    def f(x):
-        a, b = torch.sin(x), torch.cos(x)
-        return a * b
-
-    gm = traced(f)
-    found = fx.replace_pattern(
-        gm, lambda x: (torch.sin(x), torch.cos(x)), lambda x: (torch.cos(x), torch.sin(x))
-    )
-    x = torch.randn(3)
-    assert len(found) == 1 and torch.equal(gm(x), f(x))
-    with pytest.raises(AssertionError, match="as many outputs"):
-        fx.replace_pattern(gm, lambda x: torch.sin(x), lambda x: (x, x))
-    with pytest.raises(AssertionError, match="inputs"):
-        fx.replace_pattern(gm, lambda x: torch.sin(x), lambda x, y: x)
-    with pytest.raises(ValueError, match="computes something"):
-        fx.replace_pattern(gm, lambda x: x, lambda x: x)
-
-
-def test_modules_come_with_a_replacement():
-    class Other(nn.Module):
+    class Several(nn.Module):
         def __init__(self):
             super().__init__()
-            self.new = nn.Linear(2, 2)
+            self._FX_CONST_FOLDED_ATTRS = nn.Parameter(torch.ones(2))
 
         def forward(self, x):
-            return self.new(x)
+            a = self._FX_CONST_FOLDED_ATTRS + 1
+            return x * a - (a * 3)
 
-    other = Other()
-    gm = traced(lambda x: torch.relu(x) + 1)
-    fx.replace_pattern(gm, torch_relu, traced(other))
-    x = torch.ones(2)
-    assert torch.equal(gm(x), other.new(x) + 1) and gm.new is other.new
+    several = const_fold.split_const_subgraphs(Several())
+    assert several(torch.ones(2)).tolist() == [-4, -4]
+    names = {n.target for n in several.graph.nodes if n.op == "get_attr"}
+    assert len(names) == 2 and "_FX_CONST_FOLDED_ATTRS" not in names
 
 
-def test_filters_and_literals():
-    gm = traced(lambda x: F.dropout(x, 0.3) + F.dropout(x, 0.5))
-    assert not fx.replace_pattern(gm, lambda x: F.dropout(x, 0.1), lambda x: x)
-    done = subgraph_rewriter.replace_pattern_with_filters(
-        gm,
-        lambda x: F.dropout(x, 0.1),
-        lambda x: x * 2,
-        [lambda match, graph, pattern: match.returning_nodes[0].kwargs["p"] == 0.5],
-        ignore_literals=True,
+def test_repetitions_become_one():
+    def f(x):
+        a, b = torch.sin(x), torch.sin(x)
+        return a + b + torch.rand_like(x) * 0 + torch.rand_like(x) * 0
+
+    module = fx.symbolic_trace(f)
+    result = CSEPass()(module)
+    assert result.modified and torch.equal(result.graph_module(x), 2 * torch.sin(x))
+    targets = [n.target for n in result.graph_module.graph.nodes]
+    assert targets.count(torch.sin) == 1 and targets.count(torch.rand_like) == 2
+    assert not CSEPass()(result.graph_module).modified
+    banned = get_CSE_banned_ops()
+    assert torch.ops.aten.add_ in banned and torch.ops.aten.rand_like in banned
+    assert torch.ops.aten.sum not in banned and torch.ops.aten.sum.default not in banned
+    assert not CSEPass(banned_ops={torch.ops.aten.sin})(module).modified
+
+
+def test_parts_become_modules():
+    module = traced()
+    inner = [n for n in module.graph.nodes if n.name in ("relu", "mul", "add")]
+    order = {n.name: n for n in inner}
+    made, inputs, outputs = fuse_as_graphmodule(
+        module, [order["relu"], order["add"], order["mul"]], "Part"
     )
-    assert len(done) == 1 and [n.name for n in done[0].replacements] == ["mul"]
-    made = []
+    assert [n.name for n in inputs] == ["first", "scale"] and [n.name for n in outputs] == ["mul"]
+    assert torch.equal(made(x, Network().scale), torch.relu(x) * (Network().scale + 1))
+    fused = fuse_by_partitions(module, [dict.fromkeys(inner)])
+    assert same(Network(), fused, x) and type(fused.fused_0).__name__ == "fused_0"
+    # A way out of the nodes and back in.
+    whole = traced()
+    ends = [n for n in whole.graph.nodes if n.name in ("first", "mul")]
+    assert not validate_partition(ends)
+    with pytest.raises(AssertionError, match="cycles"):
+        fuse_as_graphmodule(whole, ends, "Part")
 
-    def make_one(match, graph, pattern):
-        made.append(match)
-        return traced(lambda x: x - 1).graph
 
-    subgraph_rewriter.replace_pattern_with_filters(
-        gm, lambda x: F.dropout(x, 0.3), replacement_callback=make_one
+def test_what_a_backend_supports():
+    support = operator_support.OperatorSupport(
+        {"torch.relu": None, "_operator.mul": None, "_operator.add": None}
     )
-    assert len(made) == 1 and gm(torch.ones(1)).item() == 2
-    with pytest.raises(AssertionError, match="replacement or a callback"):
-        subgraph_rewriter.replace_pattern_with_filters(gm, lambda x: x * 2)
+    module = traced()
+    ShapeProp(module).propagate(x)
+    parts = CapabilityBasedPartitioner(module, support).propose_partitions()
+    assert (
+        sorted(n.name for n in parts[0].nodes) == ["add", "add_1", "mul", "relu"] or len(parts) == 1
+    )
+    fused = CapabilityBasedPartitioner(module, support).partition_and_fuse()
+    assert same(Network(), fused, x) and hasattr(fused, "fused_0")
+    names = {
+        tools_common.get_node_target(dict(traced().named_modules()), n)
+        for n in traced().graph.nodes
+        if n.op.startswith("call")
+    }
+    assert {"torch.relu", "_operator.mul", "tanh"} <= names
+    assert any(name.endswith("linear.Linear") for name in names)
+    none = operator_support.OpSupports.decline_if_input_dtype(torch.float32)
+    both = operator_support.chain(support, none)
+    either = operator_support.any_chain(support, none)
+    node = next(n for n in module.graph.nodes if n.op == "call_module")
+    modules = dict(module.named_modules())
+    assert not both.is_node_supported(modules, node)
+    named = operator_support.OpSupports.decline_if_node_in_names({node.name})
+    assert not named.is_node_supported({}, node)
+    assert not either.is_node_supported(modules, node)  # a layer, of floats
+    typed = operator_support.OperatorSupport({"torch.relu": ([[torch.float64]], {})})
+    again = fx.symbolic_trace(Network())
+    ShapeProp(again).propagate(x)
+    relu = next(n for n in again.graph.nodes if n.target is torch.relu)
+    assert not typed.is_node_supported({}, relu)
+    with pytest.raises(AssertionError, match="Expect op types"):
+        tools_common.get_node_target({}, next(iter(again.graph.nodes)))
 
 
-@pytest.mark.parametrize("name", ["convolutional", "attention", "shared"])
-def test_pieces_compute_the_same(name):
-    model, inputs = CASES[name]
-    gm, numbers, names = traced(model), iter(range(100)), {}
-    pieces = split_module(gm, model, lambda node: next(numbers) // 3, names)
-    torch.testing.assert_close(pieces(*inputs), model(*inputs), rtol=0, atol=0)
-    assert all(child.graph.lint() is None for child in pieces.children())
-    assert len(list(pieces.children())) > 2
-    if name == "convolutional":
-        assert names["submod_0.stem"] == "stem" and "blocks.0.conv" in names.values()
+def test_a_module_is_cut_by_tags():
+    module = traced()
+    for node in module.graph.nodes:
+        node.tag = "late" if node.name in ("second", "tanh", "add_1") else "early"
+    cut, names = split_by_tags(module, ["early", "late"], return_fqn_mapping=True)
+    assert same(Network(), cut, x)
+    assert [name for name, _ in cut.named_children()] == ["early", "late"]
+    assert names["early.first"] == "first" and names["late.second"] == "second"
+    with pytest.raises(RuntimeError, match="is before"):
+        split_by_tags(module, ["late", "early"])
 
 
-def test_pieces_cannot_need_each_other():
-    gm = traced(lambda x: torch.sin(torch.cos(torch.sin(x))))
-    with pytest.raises(RuntimeError, match="cycle exists between partitions"):
-        split_module(gm, gm, lambda node: int(node.target is torch.cos))
-    with pytest.raises(RuntimeError, match="cycle exists"):
-        split_module(gm, gm, lambda n: int(n.target is torch.cos), keep_original_order=True)
-    kept = split_module(gm, gm, lambda n: 0, keep_original_order=True, keep_original_node_name=True)
-    assert "sin_1" in kept.submod_0.code
+def test_orders_and_comparisons():
+    module, other = traced(), traced()
+    assert compare_graphs(module.graph, other.graph)
+    nodes = list(module.graph.nodes)
+    # Behind what uses it: the graph is put in order again.
+    module.graph.output_node().append(nodes[1])
+    for sort in (tools_common.legalize_graph, tools_common.stable_topological_sort):
+        sort(module)
+        module.graph.lint()
+        assert same(Network(), module, x)
+    assert not compare_graphs(module.graph, fx.symbolic_trace(nn.ReLU()).graph)
 
 
-def test_shapes_are_noted():
-    model, inputs = CASES["convolutional"]
-    gm = traced(model)
-    out = ShapeProp(gm).propagate(*inputs)
-    meta = {node.name: node.meta for node in gm.graph.nodes}
-    assert out.shape == meta["output"]["tensor_meta"].shape == (2, 5)
-    stem = meta["stem"]["tensor_meta"]
-    assert stem.shape == (2, 4, 6, 6) and stem.dtype == torch.float32 and stem.requires_grad
-    assert stem.memory_format is torch.contiguous_format and meta["stem"]["type"] is torch.Tensor
-    several = traced(lambda x: x.split(1))
-    ShapeProp(several).propagate(torch.ones(2))
-    node = several.graph.find_nodes(op="call_method", target="split")[0]
-    assert [known.shape for known in node.meta["tensor_meta"]] == [(1,), (1,)]
-    line = gm.graph.output_node().prev.format_node(include_tensor_metadata=True)
-    assert "torch.float32[2, 5]" in line
+def test_sizes_and_targets():
+    module = traced()
+    with pytest.raises(RuntimeError, match="no tensor metadata"):
+        graph_manipulation.get_tensor_meta(next(iter(module.graph.nodes)))
+    graph_manipulation.get_size_of_all_nodes(module, [x])
+    sizes = {n.name: n.size_bytes for n in module.graph.nodes if n.op != "output"}
+    assert sizes["x"] == (48, 48) and sizes["first"] == (48, 48 + 80)
+    graph_manipulation.replace_target_nodes_with(
+        module, "call_function", torch.relu, "call_function", torch.abs
+    )
+    assert [n.target for n in module.graph.nodes].count(torch.abs) == 1
 
 
-class Halve(PassBase):
-    """Replaces one addition by a subtraction."""
+def test_arguments_by_name_and_operators():
+    def f(x, y):
+        return torch.add(torch.sub(x, y), y).clamp(0) + torch.add(x, y, alpha=2)
 
-    def requires(self, graph_module):
-        graph_module.graph.lint()
+    module = fx.symbolic_trace(f)
+    named = NormalizeArgs(module).transform()
+    y = torch.randn(3, 4)
+    assert same(module, named, x, y)
+    calls = [n for n in named.graph.nodes if n.target in (torch.add, torch.sub)]
+    assert calls and all(not n.args and n.kwargs["input"] is not None for n in calls)
+    operators = NormalizeOperators(module).transform()
+    targets = [n.target for n in operators.graph.nodes if n.op == "call_function"]
+    assert targets.count(operator.sub) == 1 and targets.count(torch.add) == 1
+    assert same(module, operators, x, y)
+    layers = NormalizeArgs(traced()).transform()
+    assert same(Network(), layers, x)
+    assert next(n for n in layers.graph.nodes if n.op == "call_module").kwargs.keys() == {"input"}
 
-    def call(self, graph_module):
-        import operator
 
-        nodes = graph_module.graph.find_nodes(op="call_function", target=operator.add)
-        if nodes:
-            nodes[0].target = operator.sub
-            graph_module.recompile()
-        return PassResult(graph_module, bool(nodes))
+def test_types_of_nodes():
+    annotated = AnnotateTypesWithSchema(traced()).transform()
+    kinds = {n.name: n.type for n in annotated.graph.nodes}
+    assert kinds["relu"] is torch.Tensor and kinds["scale"] is nn.Parameter
+
+    graph = fx.Graph()
+    pair = graph.placeholder("pair", type_expr=tuple[int, torch.Tensor])
+    first = graph.call_function(operator.getitem, (pair, 0))
+    second = graph.call_function(operator.getitem, (pair, 1))
+    many = graph.placeholder("many", type_expr=list[float])
+    third = graph.call_function(operator.getitem, (many, 5))
+    annotate_getitem_nodes(graph)
+    assert (first.type, second.type, third.type) == (int, torch.Tensor, float)
+
+    assert create_type_hint([int, int]) == list[int] and create_type_hint(3) == 3
+    assert type_matches(list[int], int) and type_matches(int | float, float)
+    assert not type_matches(int, float) and not type_matches(list[torch.Tensor], list[int])
+    with pytest.raises(RuntimeError, match="mutable operation"):
+        check_for_mutable_operation(torch.relu_, (x,), {})
+    check_for_mutable_operation(torch.relu, (x,), {})
+    check_for_mutable_operation(len, ((),), {})
 
 
-def test_passes_follow_each_other():
-    gm = traced(lambda x: x + 1 + 2)
-    manager = PassManager([Halve()], steps=5, run_checks_after_each_pass=True)
-    result = manager(gm)
-    assert result.modified and result.graph_module(torch.zeros(1)).item() == -3
-    manager.add_pass(lambda module: None)
-    assert not manager(gm).modified
+def test_values_without_memory():
+    module = fx.symbolic_trace(lambda a, n: (a @ a.mT).relu() * n)
+    result = FakeTensorProp(module).propagate(x, 3)
+    assert result.shape == (3, 3)
+    values = {n.name: n.meta["val"] for n in module.graph.nodes if "val" in n.meta}
+    assert values["relu"].shape == (3, 3) and values["n"] == 3
+    assert all(isinstance(v, FakeTensor | int) for v in values.values())
+    with FakeTensorMode() as mode:
+        fake = mode.from_tensor(x)
+    given = FakeTensorProp(module, mode).propagate_dont_convert_inputs(fake, 2)
+    assert given.fake_mode is mode
 
-    def fail(module):
-        raise RuntimeError("checked")
+
+def test_passes_in_order():
+    def add_to_mul(gm):
+        for node in gm.graph.nodes:
+            if node.target is operator.add:
+                node.target = operator.mul
+        gm.recompile()
+
+    wrapped = infra.pass_result_wrapper(add_to_mul)
+    module = fx.symbolic_trace(lambda a: a + a)
+    result = infra.PassManager([wrapped])(module)
+    assert isinstance(result, PassResult) and result.graph_module(torch.tensor(3.0)) == 9
+
+    def one(gm):
+        return PassResult(gm, False)
+
+    def two(gm):
+        return PassResult(gm, False)
+
+    constraint = infra.this_before_that_pass_constraint(two, one)
+    manager = infra.PassManager([one, two], [constraint])
+    with pytest.raises(RuntimeError, match="constraint violated"):
+        manager.validate_constraints()
+    manager.solve_constraints()
+    assert manager.passes == [two, one]
+    back = infra.this_before_that_pass_constraint(one, two)
+    with pytest.raises(RuntimeError, match="Circular dependency"):
+        infra.PassManager([one, two], [constraint, back]).solve_constraints()
+    with pytest.raises(TypeError, match="one variable"):
+        manager.add_checks(lambda a, b: None)
+    with pytest.raises(RuntimeError, match="add_to_mul.*one"):
+        infra.PassManager([one, add_to_mul])(module)
+
+    def fail(gm):
+        raise ValueError("checked")
 
     manager.add_checks(fail)
-    with pytest.raises(RuntimeError, match="checked"):
-        manager(gm)
-    manager.suppress_check_failures = True
-    manager(gm)
+    with pytest.raises(ValueError, match="checked"):
+        manager(module)
+
+    simple = pass_manager.PassManager([pass_manager.loop_pass(lambda v: v + 1, n_iter=3)])
+    simple.add_pass(pass_manager.log_hook(lambda v: v * 2))
+    assert simple(1) == 8
+    simple.add_constraint(pass_manager.these_before_those_pass_constraint(len, abs))
+    assert simple(0) == 6
+    assert pass_manager.loop_pass(lambda v: v + 1, predicate=lambda v: v < 9)(0) == 9
+    assert pass_manager.inplace_wrapper(lambda v: v.append(1))([]) == [1]
 
 
-def test_batch_norms_join_convolutions():
-    model, inputs = CASES["convolutional"]
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.running_mean.normal_()
-            module.running_var.uniform_(0.5, 2)
-    fused = optimization.fuse(model)
-    assert not any(isinstance(m, nn.BatchNorm2d) for m in fused.modules())
-    torch.testing.assert_close(fused(*inputs), model(*inputs), rtol=1e-4, atol=1e-5)
-    encoder, inputs = CASES["encoder"]
-    plain = optimization.remove_dropout(encoder)
-    assert "2" not in dict(plain.named_children())
-    torch.testing.assert_close(plain(*inputs), encoder(*inputs), rtol=0, atol=0)
+def test_a_debugger_is_set(monkeypatch):
+    stops = []
+    monkeypatch.setattr(pdb, "set_trace", lambda: stops.append(1))
+    module = debug.set_trace(traced())
+    assert same(Network(), module, x) and stops == [1]
 
 
-def test_graphs_of_ops():
-    def loss(x, w):
-        y = (x @ w["w"]).relu().sum()
-        return torch.autograd.grad(y, w["w"])[0]
-
-    x, w = torch.randn(4, 3), torch.randn(3, 2, requires_grad=True)
-    gm = make_fx(loss)(x, {"w": w})
-    targets = [str(node.target) for node in gm.graph.nodes if node.op == "call_function"]
-    assert "aten.mm.default" in targets and "aten.threshold_backward.default" in targets
-    x, w = torch.randn(4, 3), torch.randn(3, 2, requires_grad=True)
-    assert torch.equal(gm(x, w), loss(x, {"w": w}))
-    assert get_proxy_mode() is None
-    factor = torch.full((2,), 3.0)
-
-    def inplace(x):
-        assert get_proxy_mode() is not None
-        a, b = x.add_(1).split(2)
-        return a * factor, b
-
-    gm = make_fx(inplace)(torch.ones(4, 2))
-    a, b = gm(torch.zeros(4, 2))
-    assert a.tolist() == [[3, 3]] * 2 and b.tolist() == [[1, 1]] * 2
-    table = {torch.ops.aten.relu.default: lambda x: x.clamp(min=0)}
-    gm = make_fx(torch.relu, decomposition_table=table)(torch.ones(2))
-    assert "relu.default" not in gm.code and gm(torch.tensor([-1.0, 1.0])).tolist() == [0, 1]
-    with pytest.raises(NotImplementedError, match="symbolic"):
-        make_fx(torch.relu, tracing_mode="symbolic")
-
-
-def test_sizes_are_numbers():
-    s = symbolic_shapes
-    assert s.guard_or_false(True) and not s.guard_or_true(False) and s.statically_known_true(2 > 1)
-    assert s.free_symbols([1, (2, 3)]) == set() and not s.has_free_symbols(torch.ones(1))
-    assert not s.is_symbolic(3) and s.is_concrete_int(3) and s.is_concrete_bool(True)
-    assert s.hint_int(3) == 3 and s.hint_int(None, fallback=4) == 4
-    assert s.sym_eq([1, (2,)], [1, (2,)]) and not s.sym_eq([1], [1, 2])
-    assert issubclass(s.GuardOnDataDependentSymNode, RuntimeError)
+def test_pictures():
+    drawer = pytest.importorskip("rushlight.fx.passes.graph_drawer")
+    if not drawer.HAS_PYDOT:
+        with pytest.raises(RuntimeError, match="pydot"):
+            drawer.FxGraphDrawer(traced(), "network")
+        return
+    module = traced()
+    ShapeProp(module).propagate(x)
+    text = drawer.FxGraphDrawer(module, "network").get_dot_graph().to_string()
+    assert "op_code=call_module" in text and "first.weight" in text and "torch.float32" in text

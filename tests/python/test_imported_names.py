@@ -343,14 +343,8 @@ def test_settings_of_the_compiler_of_scripts_are_kept():
 def test_what_the_build_has():
     assert torch.has_openmp and torch.has_spectral and isinstance(torch.has_lapack, bool)
     assert torch.has_mkl == torch.backends.mkl.is_available()
-    for name, value in (
-        ("has_cuda", torch.backends.cuda.is_built()),
-        ("has_mkldnn", torch.backends.mkldnn.is_available()),
-        ("has_mps", False),
-    ):
-        vars(torch).pop(name, None)  # names are looked up once
-        with pytest.warns(UserWarning, match=f"'{name}' is deprecated"):
-            assert getattr(torch, name) == value
+    assert torch.has_cuda == torch.backends.cuda.is_built() and torch.has_mps is False
+    assert torch.has_mkldnn == torch.backends.mkldnn.is_available() and torch.has_cudnn is False
 
 
 def test_functions_by_their_inner_modules():

@@ -5,16 +5,19 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import rushlight
 from rushlight import nn
 
 __all__ = [
     "ArgsKwargsPair",
+    "check_for_mutable_operation",
+    "create_type_hint",
     "get_signature_for_torch_op",
     "normalize_function",
     "normalize_module",
+    "type_matches",
 ]
 
 
@@ -23,6 +26,10 @@ class ArgsKwargsPair(NamedTuple):
 
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+
+
+# Functions of these have names that ops have, too.
+_PYTHONS = ("_operator", "builtins", "math")
 
 
 def _signature_of_schema(schema: Any) -> inspect.Signature:
@@ -46,6 +53,8 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
         schemas = [op._schema]
     else:
         name = getattr(op, "__name__", "")
+        if getattr(op, "__module__", None) in _PYTHONS:
+            name = ""
         packet = getattr(rushlight.ops.aten, name, None) if name else None
         if packet is not None:
             overloads = [getattr(packet, overload) for overload in packet.overloads()]
@@ -54,6 +63,61 @@ def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = Fa
         return (None, None) if return_schemas else None
     signatures = [_signature_of_schema(schema) for schema in schemas]
     return (signatures, schemas) if return_schemas else signatures
+
+
+def _is_op(target: Any) -> bool:
+    """Whether it is an overload, or a packet of them."""
+    return hasattr(target, "_schema") or hasattr(target, "overloads")
+
+
+def check_for_mutable_operation(
+    target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """RuntimeError where a call of an op with these arguments writes into one of them."""
+    if not isinstance(target, types.BuiltinFunctionType) and not _is_op(target):
+        return
+    signatures, schemas = get_signature_for_torch_op(target, return_schemas=True)
+    for signature, schema in zip(signatures or (), schemas or (), strict=True):
+        if _bound(signature, args, kwargs, False) is None:
+            continue
+        if schema.is_mutable:
+            raise RuntimeError(
+                f"Tried to trace mutable operation {schema}. FX only supports functional code"
+            )
+        return
+
+
+def create_type_hint(x: Any) -> Any:
+    """A type for a list or tuple of types: of its items, if one covers all; else `x`."""
+    if not isinstance(x, list | tuple):
+        return x
+    made: Any = list if isinstance(x, list) else tuple
+    if not all(isinstance(item, type) for item in x):
+        return x
+    common: Any = next((t for t in x if all(issubclass(item, t) for item in x)), Any)
+    return made[common] if made is list else made[common, ...]
+
+
+def type_matches(signature_type: Any, argument_type: Any) -> bool:
+    """Whether an argument of one type can be given where another is asked for.
+
+    A single number stands for a list of them, and a dtype for an int.
+    """
+    origin, parts = get_origin(signature_type), get_args(signature_type)
+    if signature_type is argument_type:
+        return True
+    if origin in (Union, types.UnionType):
+        return any(type_matches(part, argument_type) for part in parts)
+    if origin is list:
+        if get_origin(argument_type) in (list, tuple):
+            inner = [part for part in get_args(argument_type) if part is not Ellipsis]
+            return all(type_matches(parts[0], part) for part in inner)
+        return parts == (int,) and argument_type is int
+    if signature_type is int and argument_type is rushlight.dtype:
+        return True
+    if isinstance(signature_type, type) and isinstance(argument_type, type):
+        return issubclass(argument_type, signature_type)
+    return False
 
 
 def _bound(
@@ -67,8 +131,12 @@ def _bound(
     bound.apply_defaults()
     if not by_keyword:
         return ArgsKwargsPair(bound.args, bound.kwargs)
-    stars = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    if any(parameter.kind in stars for parameter in signature.parameters.values()):
+    unnamed = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.VAR_POSITIONAL,
+        inspect.Parameter.VAR_KEYWORD,
+    )
+    if any(parameter.kind in unnamed for parameter in signature.parameters.values()):
         return None
     return ArgsKwargsPair((), dict(bound.arguments))
 
@@ -93,7 +161,7 @@ def normalize_function(
     """
     kwargs = {} if kwargs is None else kwargs
     signatures = None
-    if isinstance(target, types.BuiltinFunctionType) or hasattr(target, "_schema"):
+    if isinstance(target, types.BuiltinFunctionType) or _is_op(target):
         signatures = get_signature_for_torch_op(target)
     if signatures is None:
         try:

@@ -8,9 +8,17 @@ from rushlight._lazy import lazy
 
 if TYPE_CHECKING:
     from rushlight.fx.experimental import (  # noqa: F401
+        const_fold,
+        debug,
+        normalize,
         optimization,
         proxy_tensor,
+        schema_type_annotation,
         symbolic_shapes,
     )
 else:
-    __getattr__, __dir__ = lazy(__name__, "optimization proxy_tensor symbolic_shapes")
+    __getattr__, __dir__ = lazy(
+        __name__,
+        "const_fold debug normalize optimization proxy_tensor schema_type_annotation "
+        "symbolic_shapes",
+    )

@@ -41,12 +41,13 @@ def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
 
 
 def _fused(weight, bias, mean, var, eps, scale, shift, shape):
+    bias_dtype = weight.dtype if bias is None else bias.dtype
     bias = rushlight.zeros_like(mean) if bias is None else bias
     scale = rushlight.ones_like(mean) if scale is None else scale
     shift = rushlight.zeros_like(mean) if shift is None else shift
     factor = scale * rushlight.rsqrt(var + eps)
     new_weight = (weight * factor.reshape(shape)).to(weight.dtype)
-    new_bias = ((bias - mean) * factor + shift).to(bias.dtype)
+    new_bias = ((bias - mean) * factor + shift).to(bias_dtype)
     return Parameter(new_weight, weight.requires_grad), Parameter(new_bias, bias.requires_grad)
 
 

@@ -2,30 +2,103 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
+from rushlight import nn
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.passes.infra.pass_base import PassResult
 
-__all__ = ["PassManager"]
+__all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
+
+_Pass = Callable[..., Any]
+_Constraint = Callable[[_Pass, _Pass], bool]
+
+
+def _name_of(one: _Pass) -> str:
+    return getattr(one, "__name__", None) or type(one).__name__
+
+
+def pass_result_wrapper(fn: _Pass) -> _Pass:
+    """A pass that gives a PassResult from one that changes its module and gives nothing."""
+
+    @functools.wraps(fn, updated=())
+    def wrapped(gm: GraphModule) -> PassResult:
+        result = fn(gm)
+        return result if isinstance(result, PassResult) else PassResult(gm, True)
+
+    if not inspect.isfunction(fn):
+        wrapped.__name__ = _name_of(fn)
+    return wrapped
+
+
+def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
+    """That `this` comes before `that`: false of the two the other way round."""
+
+    def holds(a: _Pass, b: _Pass) -> bool:
+        return not (a == that and b == this)
+
+    return holds
+
+
+def _validate_pass_schedule_constraint(constraint: _Constraint, passes: list[_Pass]) -> None:
+    """RuntimeError where an order breaks a constraint."""
+    for i, a in enumerate(passes):
+        for j, b in enumerate(passes[i + 1 :], i + 1):
+            if not constraint(a, b):
+                raise RuntimeError(
+                    "pass schedule constraint violated. Expected "
+                    f"{_name_of(b)} before {_name_of(a)}, but found them at {j} and {i}"
+                )
+
+
+def _topological_sort_passes(passes: list[_Pass], constraints: list[_Constraint]) -> list[_Pass]:
+    """An order of passes in which the constraints hold; as given where there are none.
+
+    Raises:
+        RuntimeError: if there is no such order.
+    """
+    if not constraints:
+        return passes
+    behind: dict[int, list[int]] = {i: [] for i in range(len(passes))}
+    waiting = dict.fromkeys(range(len(passes)), 0)
+    for i, a in enumerate(passes):
+        for j, b in enumerate(passes):
+            if i != j and not all(constraint(b, a) for constraint in constraints):
+                behind[i].append(j)
+                waiting[j] += 1
+    ready = [i for i, count in waiting.items() if count == 0]
+    order: list[int] = []
+    while ready:
+        i = ready.pop(0)
+        order.append(i)
+        for j in behind[i]:
+            waiting[j] -= 1
+            if waiting[j] == 0:
+                ready.append(j)
+    left = [passes[i] for i in range(len(passes)) if i not in order]
+    if left:
+        raise RuntimeError(f"Circular dependency detected within the following passes: {left}")
+    return [passes[i] for i in order]
 
 
 class PassManager:
     """Runs passes in order.
 
     Args:
-        passes: functions of a GraphModule that give a PassResult, or None.
-        constraints: accepted; the order is the list's.
+        passes: functions of a GraphModule that give a PassResult.
+        constraints: functions of two passes, false where the first must not come before the other.
         steps: how often at most; it ends when nothing was changed.
-        run_checks_after_each_pass: check the graph behind each.
-        suppress_check_failures: go on where a check fails.
+        run_checks_after_each_pass: run the check behind each, not only in the end.
+        suppress_check_failures: go on where the check fails.
     """
 
     def __init__(
         self,
-        passes: list[Callable[[GraphModule], Any]] | None = None,
-        constraints: list[Callable[..., bool]] | None = None,
+        passes: list[_Pass] | None = None,
+        constraints: list[_Constraint] | None = None,
         steps: int | None = None,
         run_checks_after_each_pass: bool = False,
         suppress_check_failures: bool = False,
@@ -35,33 +108,78 @@ class PassManager:
         self.steps = 1 if steps is None else steps
         self.run_checks_after_each_pass = run_checks_after_each_pass
         self.suppress_check_failures = suppress_check_failures
+        self._validated = False
 
-    def add_pass(self, _pass: Callable[[GraphModule], Any]) -> None:
+    def add_pass(self, _pass: _Pass) -> None:
         """Puts a pass at the end."""
         self.passes.append(_pass)
+        self._validated = False
 
-    def add_checks(self, check: Callable[[GraphModule], Any]) -> None:
-        """Sets what is checked."""
+    def add_constraint(self, constraint: _Constraint) -> None:
+        """One more constraint."""
+        self.constraints.append(constraint)
+        self._validated = False
+
+    def validate_constraints(self) -> None:
+        """RuntimeError where the order breaks a constraint."""
+        if not self._validated:
+            for constraint in self.constraints:
+                _validate_pass_schedule_constraint(constraint, self.passes)
+            self._validated = True
+
+    def solve_constraints(self) -> None:
+        """Orders the passes so that the constraints hold."""
+        self.passes = _topological_sort_passes(self.passes, self.constraints)
+        self._validated = True
+
+    def add_checks(self, check: Callable[[nn.Module], Any]) -> None:
+        """Sets what is checked.
+
+        Raises:
+            TypeError: if it does not take one argument.
+        """
+        if len(inspect.signature(check).parameters) != 1:
+            raise TypeError("PassManager check function should only take in one variable, a module")
         self.check = check  # type: ignore[method-assign]
 
-    def check(self, module: GraphModule) -> None:
-        """The graph is well formed."""
-        module.graph.lint()
+    def check(self, module: nn.Module) -> None:
+        """What is checked: nothing, unless `add_checks` was called."""
+
+    def _checked(self, module: nn.Module) -> None:
+        try:
+            self.check(module)
+        except Exception:
+            if not self.suppress_check_failures:
+                raise
 
     def __call__(self, module: GraphModule) -> PassResult:
+        if not self._validated:
+            self.solve_constraints()
+        self._checked(module)
         modified = False
         for _ in range(self.steps):
             changed = False
-            for one in self.passes:
-                result = one(module)
-                if isinstance(result, PassResult):
-                    module, changed = result.graph_module, changed or result.modified
+            for i, one in enumerate(self.passes):
+                try:
+                    result = one(module)
+                    if not isinstance(result, PassResult):
+                        raise TypeError(
+                            f"The result of the pass {_name_of(one)} should be type PassResult. "
+                            "pass_result_wrapper makes such a pass of it"
+                        )
+                except Exception as error:
+                    before = [_name_of(p) for p in self.passes[:i]]
+                    raise RuntimeError(
+                        f"An error occurred when running the '{_name_of(one)}' pass after the "
+                        f"following passes: {before}: {error}"
+                    ) from error
+                module, changed = result.graph_module, changed or result.modified
+                if isinstance(module, GraphModule):
+                    module.recompile()
                 if self.run_checks_after_each_pass:
-                    try:
-                        self.check(module)
-                    except RuntimeError:
-                        if not self.suppress_check_failures:
-                            raise
+                    self._checked(module)
+            if not self.run_checks_after_each_pass:
+                self._checked(module)
             modified = modified or changed
             if not changed:
                 break

@@ -1,0 +1,20 @@
+"""A debugger in the code of a graph."""
+
+from __future__ import annotations
+
+from rushlight.fx.graph_module import GraphModule
+
+__all__ = ["set_trace"]
+
+
+def set_trace(gm: GraphModule) -> GraphModule:
+    """Makes the module's `forward` begin with `pdb.set_trace()`."""
+
+    def stop(body: list[str]) -> list[str]:
+        return ["import pdb; pdb.set_trace()\n", *body]
+
+    gm.graph.on_generate_code(
+        lambda before: stop if before is None else (lambda body: stop(before(body)))
+    )
+    gm.recompile()
+    return gm

@@ -1,0 +1,90 @@
+"""Calls written in one way: arguments by name, operators for functions."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import rushlight
+from rushlight import Tensor
+from rushlight.fx.experimental.schema_type_annotation import AnnotateTypesWithSchema
+from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.interpreter import Transformer
+from rushlight.fx.node import Node
+from rushlight.fx.operator_schemas import normalize_function, normalize_module
+
+__all__ = ["NormalizeArgs", "NormalizeOperators"]
+
+
+class NormalizeArgs(Transformer):
+    """A copy of a module whose calls have the arguments of their signatures: `….transform()`.
+
+    Args:
+        module: the module.
+        normalize_to_only_use_kwargs: all by name; otherwise in order.
+    """
+
+    def __init__(self, module: GraphModule, normalize_to_only_use_kwargs: bool = True) -> None:
+        super().__init__(module)
+        self.normalize_to_only_use_kwargs = normalize_to_only_use_kwargs
+        self.node_map: dict[Any, Node] = {}
+
+    def run_node(self, n: Node) -> Any:
+        """The node again, with its arguments in order."""
+        result = super().run_node(n)
+        if n.op != "output":
+            self.node_map[result] = n
+            result.node.meta = n.meta.copy()
+            result.node.type = n.type
+        return result
+
+    def call_function(
+        self,
+        target: Any,
+        args: Any,
+        kwargs: Any,
+        arg_types: Any = None,
+        kwarg_types: Any = None,
+    ) -> Any:
+        """The call, with arguments as the signature has them, where one fits."""
+        found = normalize_function(
+            target, args, kwargs, arg_types, kwarg_types, self.normalize_to_only_use_kwargs
+        )
+        if found is not None:
+            args, kwargs = found
+        return super().call_function(target, args, kwargs)
+
+    def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """The call, with arguments as `forward` has them."""
+        found = normalize_module(
+            self.module, target, args, kwargs, self.normalize_to_only_use_kwargs
+        )
+        if found is not None:
+            args, kwargs = found
+        return super().call_module(target, args, kwargs)
+
+
+class NormalizeOperators(AnnotateTypesWithSchema):
+    """A copy of a module with operators of Python for functions that do the same."""
+
+    binary_magic_method_remap: dict[Any, Any] = {  # noqa: RUF012  # PyTorch's is a dict of the class
+        rushlight.add: operator.add,
+        rushlight.mul: operator.mul,
+        rushlight.sub: operator.sub,
+        rushlight.div: operator.truediv,
+        rushlight.floor_divide: operator.floordiv,
+        rushlight.remainder: operator.mod,
+        rushlight.eq: operator.eq,
+        rushlight.ne: operator.ne,
+        rushlight.lt: operator.lt,
+        rushlight.le: operator.le,
+        rushlight.gt: operator.gt,
+        rushlight.ge: operator.ge,
+    }
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """The call, or the operator of two arguments."""
+        instead = self.binary_magic_method_remap.get(target)
+        if instead is None or kwargs or len(args) != 2:
+            return super().call_function(target, args, kwargs)
+        return self.tracer.create_proxy("call_function", instead, args, {}, type_expr=Tensor)

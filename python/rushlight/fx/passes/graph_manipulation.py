@@ -1,0 +1,80 @@
+"""Targets of nodes replaced, and sizes of what nodes give."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from rushlight import Tensor
+from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.node import Node, map_arg
+from rushlight.fx.passes.shape_prop import ShapeProp, TensorMetadata
+
+__all__ = [
+    "get_size_of_all_nodes",
+    "get_size_of_node",
+    "get_tensor_meta",
+    "replace_target_nodes_with",
+    "size_bytes",
+]
+
+
+class size_bytes(NamedTuple):
+    """Bytes of what a node gives, and with its parameters and buffers."""
+
+    output_size: int
+    total_size: int
+
+
+def replace_target_nodes_with(
+    fx_module: GraphModule, old_op: str, old_target: Any, new_op: str, new_target: Any
+) -> None:
+    """Makes nodes of one op and target nodes of another, with the same arguments."""
+    for node in list(fx_module.graph.nodes):
+        if node.op == old_op and node.target == old_target:
+            with fx_module.graph.inserting_before(node):
+                new = fx_module.graph.create_node(
+                    new_op,
+                    new_target,
+                    map_arg(node.args, lambda used: used),
+                    dict(map_arg(node.kwargs, lambda used: used)),
+                    node.name,
+                )
+            node.replace_all_uses_with(new)
+            fx_module.graph.erase_node(node)
+    fx_module.recompile()
+
+
+def get_size_of_all_nodes(fx_module: GraphModule, args: list[Tensor] | None = None) -> None:
+    """Sets `size_bytes` of all nodes but the output; `args`: inputs to find out shapes with."""
+    if args is not None:
+        ShapeProp(fx_module).propagate(*args)
+    for node in fx_module.graph.nodes:
+        if node.op == "output":
+            break
+        node.size_bytes = get_size_of_node(fx_module, node)
+
+
+def get_tensor_meta(node: Node) -> TensorMetadata:
+    """What is known of the tensor that a node gives.
+
+    Raises:
+        RuntimeError: if nothing is: run `ShapeProp` first.
+    """
+    known = node.meta.get("tensor_meta")
+    if not known:
+        raise RuntimeError(
+            f"Node {node} has no tensor metadata associated with it! Check that shape propagation "
+            "has run."
+        )
+    return known
+
+
+def get_size_of_node(fx_module: GraphModule, node: Node) -> size_bytes:
+    """The bytes of what a node gives, and with the parameters and buffers of what it calls."""
+    total = 0
+    if node.op == "call_module":
+        module = fx_module.get_submodule(node.target)
+        total += sum(t.nbytes for t in (*module.parameters(), *module.buffers()))
+    meta = get_tensor_meta(node)
+    output = meta.dtype.itemsize * meta.shape.numel()
+    return size_bytes(output, total + output)

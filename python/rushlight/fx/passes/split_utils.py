@@ -1,0 +1,130 @@
+"""`split_by_tags`: a module cut by the tags of its nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from rushlight.fx.graph import Graph
+from rushlight.fx.graph_module import GraphModule, _assign_attr, _get_attr
+from rushlight.fx.node import Node, map_arg
+from rushlight.fx.passes.utils.common import HolderModule, lift_subgraph_as_module
+from rushlight.fx.proxy import Proxy
+
+__all__ = ["Component", "getattr_recursive", "setattr_recursive", "split_by_tags"]
+
+
+def getattr_recursive(obj: Any, name: str) -> Any:
+    """An attribute by a dotted name."""
+    return _get_attr(obj, name)
+
+
+def setattr_recursive(obj: Any, attr: str, value: Any) -> None:
+    """Sets an attribute by a dotted name."""
+    *way, field = attr.split(".")
+    setattr(_get_attr(obj, ".".join(way)) if way else obj, field, value)
+
+
+@dataclasses.dataclass
+class Component:
+    """A part of a module: its graph, and what it takes and gives of the whole's nodes."""
+
+    graph: Graph
+    order: int
+    name: str
+    input_placeholders: list[Node] = dataclasses.field(default_factory=list)
+    orig_inputs: list[Node] = dataclasses.field(default_factory=list)
+    orig_outputs: list[Node] = dataclasses.field(default_factory=list)
+    getattr_maps: dict[Node, Node] = dataclasses.field(default_factory=dict)
+    constructor_args: list[str] = dataclasses.field(default_factory=list)
+    gm: GraphModule | None = None
+
+
+def split_by_tags(
+    gm: GraphModule,
+    tags: list[str],
+    return_fqn_mapping: bool = False,
+    return_tuple: bool = False,
+    GraphModuleCls: type[GraphModule] = GraphModule,
+) -> Any:
+    """A module that calls one module for each tag.
+
+    Args:
+        gm: the module; each of its nodes that is called has an attribute `tag`.
+        tags: all tags, in the order in which the parts run.
+        return_fqn_mapping: give the names of the parts' attributes, with those in `gm`, too.
+        return_tuple: parts with one result give it in a tuple, too.
+        GraphModuleCls: the class of the module.
+
+    Raises:
+        RuntimeError: if a part uses what a later one gives.
+    """
+    parts = {tag: Component(Graph(), i, tag) for i, tag in enumerate(tags)}
+    part_of: dict[Node, Component] = {}
+    copies: dict[tuple[str, Node], Node] = {}  # by part
+    main = Graph()
+    values: dict[Node, Node] = {}
+    attributes = [node for node in gm.graph.nodes if node.op == "get_attr"]
+    for node in gm.graph.nodes:
+        if node.op == "placeholder":
+            values[node] = main.node_copy(node)
+        if node.op in ("placeholder", "get_attr", "output"):
+            continue
+        part = parts[node.tag]
+        part_of[node] = part
+
+        def copy_of(used: Node, part: Component = part) -> Node:
+            key = part.name, used
+            if key in copies:
+                return copies[key]
+            if used in attributes:
+                copies[key] = part.graph.node_copy(used)
+                part.getattr_maps[used] = copies[key]
+                return copies[key]
+            maker = part_of.get(used)
+            if maker is not None and maker.order > part.order:
+                raise RuntimeError(
+                    f"the tag {part.name!r} is before {maker.name!r} and uses its {used}"
+                )
+            copies[key] = part.graph.placeholder(used.name, type_expr=used.type)
+            copies[key].meta = used.meta.copy()
+            part.orig_inputs.append(used)
+            part.input_placeholders.append(copies[key])
+            if maker is not None and used not in maker.orig_outputs:
+                maker.orig_outputs.append(used)
+            return copies[key]
+
+        copies[part.name, node] = part.graph.node_copy(node, copy_of)
+    output = gm.graph.output_node()
+    for used in output.all_input_nodes:
+        maker = part_of.get(used)
+        if maker is not None and used not in maker.orig_outputs:
+            maker.orig_outputs.append(used)
+    root = HolderModule({})
+    names: dict[str, str] = {}
+    for part in parts.values():
+        # Placeholders come first, and were made where they were needed.
+        first: Any = next((n for n in part.graph.nodes if n.op != "placeholder"), None)
+        for node in part.input_placeholders:
+            first.prepend(node)
+        results = tuple(copies[part.name, node] for node in part.orig_outputs)
+        single = len(results) == 1 and not return_tuple
+        part.graph.output(results[0] if single else results)
+        part.gm, known = lift_subgraph_as_module(gm, part.graph, part.name)
+        names.update(known)
+        root.add_module(part.name, part.gm)
+        call = main.call_module(part.name, tuple(values[node] for node in part.orig_inputs))
+        if single:
+            values[part.orig_outputs[0]] = call
+            continue
+        for i, node in enumerate(part.orig_outputs):
+            values[node] = Proxy(call)[i].node  # type: ignore[index]
+    for node in attributes:
+        if output in node.users:
+            values[node] = main.node_copy(node)
+            _assign_attr(_get_attr(gm, node.target), root, node.target)
+            names[node.target] = node.target
+    main.output(map_arg(output.args[0], lambda node: values[node]))
+    main._codegen = gm.graph._codegen
+    split = GraphModuleCls(root, main)
+    return (split, names) if return_fqn_mapping else split

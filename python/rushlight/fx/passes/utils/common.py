@@ -1,0 +1,60 @@
+"""Graphs that use parts of a module, as modules; graphs compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rushlight import nn
+from rushlight.fx.graph import Graph
+from rushlight.fx.graph_module import GraphModule, _assign_attr, _get_attr
+from rushlight.fx.node import Node, map_arg
+
+__all__ = ["HolderModule", "compare_graphs", "lift_subgraph_as_module"]
+
+
+class HolderModule(nn.Module):
+    """Holds modules by name, for graphs that call them."""
+
+    def __init__(self, d: dict[str, Any]) -> None:
+        super().__init__()
+        for name, module in d.items():
+            self.add_module(name, module)
+
+
+def lift_subgraph_as_module(
+    gm: GraphModule, subgraph: Graph, comp_name: str = "", class_name: str = "GraphModule"
+) -> tuple[GraphModule, dict[str, str]]:
+    """A module of a graph that reads what `gm` has.
+
+    Args:
+        gm: where modules and attributes are.
+        subgraph: the graph.
+        comp_name: put before the new names in the returned dict.
+        class_name: the name that the module goes by.
+
+    Returns:
+        the module, and from its names, behind `comp_name`, to those in `gm`.
+    """
+    root = HolderModule({})
+    names = {}
+    for node in subgraph.nodes:
+        if node.op in ("call_module", "get_attr"):
+            _assign_attr(_get_attr(gm, node.target), root, node.target)
+            names[f"{comp_name}.{node.target}"] = node.target
+    return GraphModule(root, subgraph, class_name), names
+
+
+def compare_graphs(left: Graph, right: Graph) -> bool:
+    """Whether graphs do the same in the same order, whatever the names of nodes are."""
+    same: dict[Node, Node] = {}
+    nodes = list(left.nodes), list(right.nodes)
+    if len(nodes[0]) != len(nodes[1]):
+        return False
+    for ours, theirs in zip(*nodes, strict=True):
+        if ours.op != theirs.op or (ours.op != "placeholder" and ours.target != theirs.target):
+            return False
+        mapped = map_arg((ours.args, ours.kwargs), lambda node: same[node])
+        if tuple(mapped[0]) != tuple(theirs.args) or dict(mapped[1]) != dict(theirs.kwargs):
+            return False
+        same[ours] = theirs
+    return True

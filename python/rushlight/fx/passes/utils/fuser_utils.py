@@ -1,0 +1,177 @@
+"""Nodes of a graph put into modules that the graph calls instead."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from rushlight.fx.graph import Graph
+from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.node import Node
+from rushlight.fx.passes.tools_common import NodeList, stable_topological_sort
+from rushlight.fx.passes.utils.common import lift_subgraph_as_module
+
+__all__ = [
+    "erase_nodes",
+    "fuse_as_graphmodule",
+    "fuse_by_partitions",
+    "insert_subgm",
+    "topo_sort",
+    "validate_partition",
+]
+
+
+def topo_sort(nodes: NodeList) -> NodeList:
+    """Nodes behind those of them that they use.
+
+    Raises:
+        AssertionError: if some use each other.
+    """
+    waiting = dict.fromkeys(nodes)
+    done: dict[Node, None] = {}
+    while waiting:
+        ready = [n for n in waiting if all(u not in waiting for u in n.all_input_nodes)]
+        if not ready:
+            raise AssertionError("topological sorted nodes doesn't have same length as input nodes")
+        for node in ready:
+            del waiting[node]
+            done[node] = None
+    return list(done)
+
+
+def validate_partition(partition: NodeList) -> bool:
+    """Whether nodes can be one call: no way leads out of them and back in."""
+    inside = set(partition)
+    seen: set[Node] = set()
+    way = [u for node in partition for u in node.users if u not in inside]
+    while way:
+        node = way.pop()
+        if node in inside:
+            return False
+        if node not in seen:
+            seen.add(node)
+            way.extend(node.users)
+    return True
+
+
+def fuse_as_graphmodule(
+    gm: GraphModule,
+    nodes: NodeList,
+    module_name: str,
+    partition_lookup_table: dict[Node, Any] | None = None,
+    *,
+    always_return_tuple: bool = False,
+) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
+    """Nodes of a module as a module, with the nodes that it takes and the nodes that it gives.
+
+    Args:
+        gm: the module, which stays as it is.
+        nodes: its nodes, each behind those that it uses.
+        module_name: the name of the new module's class.
+        partition_lookup_table: the nodes again, as keys; made of `nodes` if not given.
+        always_return_tuple: a single result in a tuple, too.
+
+    Raises:
+        AssertionError: if a node is not of the module or is called by nobody, or a way leads out
+            of the nodes and back in.
+    """
+    for node in nodes:
+        if node.graph.owning_module is not gm:
+            raise AssertionError(
+                f"{node} doesn't belong to passed in graph module {gm._get_name()}"
+            )
+        if node.op == "placeholder" or node.op == "output":
+            raise AssertionError(f"{node} is an input or output, and not to be fused")
+    if not validate_partition(nodes):
+        raise AssertionError("Invalid partition, found dependency cycles")
+    inside = dict.fromkeys(nodes) if partition_lookup_table is None else partition_lookup_table
+    graph = Graph()
+    copies: dict[Node, Node] = {}
+    inputs: dict[Node, None] = {}
+
+    def copy_of(node: Node) -> Node:
+        if node in copies:
+            return copies[node]
+        inputs[node] = None
+        copies[node] = graph.placeholder(node.name, type_expr=node.type)
+        copies[node].meta = node.meta.copy()
+        return copies[node]
+
+    for node in nodes:
+        copies[node] = graph.node_copy(node, copy_of)
+    # Placeholders come first, and were made where they were needed.
+    first = next(node for node in graph.nodes if node.op != "placeholder")
+    for node in [n for n in graph.nodes if n.op == "placeholder"]:
+        first.prepend(node)
+    outputs = [node for node in nodes if any(user not in inside for user in node.users)]
+    results = tuple(copies[node] for node in outputs)
+    graph.output(results[0] if len(results) == 1 and not always_return_tuple else results)
+    graph.lint()
+    made, _ = lift_subgraph_as_module(gm, graph, "", module_name)
+    return made, tuple(inputs), tuple(outputs)
+
+
+def insert_subgm(
+    gm: GraphModule,
+    sub_gm: GraphModule,
+    orig_inputs: tuple[Node, ...],
+    orig_outputs: tuple[Node, ...],
+    insertion_point: Node | None = None,
+) -> GraphModule:
+    """Calls a module in the place of nodes that it computes; those stay, without users.
+
+    Args:
+        gm: the module, changed in place.
+        sub_gm: what is called.
+        orig_inputs: what it takes.
+        orig_outputs: what it stands for.
+        insertion_point: the call stands behind this node; by default behind the last output.
+    """
+    name = type(sub_gm).__name__
+    gm.add_submodule(name, sub_gm)
+    place = list(gm.graph.nodes)
+    behind = max(orig_outputs, key=place.index) if insertion_point is None else insertion_point
+    result = next(n for n in sub_gm.graph.nodes if n.op == "output").args[0]
+    with gm.graph.inserting_after(behind):
+        call = gm.graph.call_module(name, args=orig_inputs)
+    if isinstance(result, Node):
+        orig_outputs[0].replace_all_uses_with(call, propagate_meta=True)
+        return gm
+    with gm.graph.inserting_after(call):
+        for i, old in reversed(list(enumerate(orig_outputs))):
+            item = gm.graph.call_function(operator.getitem, (call, i))
+            old.replace_all_uses_with(item, propagate_meta=True)
+    call.meta["val"] = tuple(node.meta.get("val") for node in orig_outputs)
+    return gm
+
+
+def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
+    """Removes nodes that nobody uses any more, the last first."""
+    for node in reversed(nodes):
+        gm.graph.erase_node(node)
+
+
+def fuse_by_partitions(
+    gm: GraphModule,
+    partitions: list[dict[Node, Any]],
+    prefix: str = "fused_",
+    always_return_tuple: bool = False,
+) -> GraphModule:
+    """Puts each set of nodes into a module `fused_0`, `fused_1`, … that is called instead.
+
+    Args:
+        gm: the module, changed in place.
+        partitions: the nodes, as keys.
+        prefix: what the modules' names begin with.
+        always_return_tuple: single results in tuples, too.
+    """
+    for i, partition in enumerate(partitions):
+        nodes = topo_sort(list(partition))
+        made, inputs, outputs = fuse_as_graphmodule(
+            gm, nodes, f"{prefix}{i}", partition, always_return_tuple=always_return_tuple
+        )
+        insert_subgm(gm, made, inputs, outputs, nodes[-1])
+        erase_nodes(gm, nodes)
+    stable_topological_sort(gm)
+    gm.graph.lint()
+    return gm
