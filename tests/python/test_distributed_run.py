@@ -182,3 +182,30 @@ def test_options():
     ):
         with pytest.raises(ValueError, match=re.escape(why)):
             run.config_from_args(run.parse_args(wrong))
+
+
+def test_signals_and_virtual_ranks(tmp_path):
+    program = """
+    import os, signal, sys, time
+    rank = os.environ["RANK"]
+    seen = os.environ["LOCAL_RANK"], os.environ["CUDA_VISIBLE_DEVICES"]
+    def handler(number, frame):
+        with open(f"signal{rank}", "w") as file:
+            print(number, *seen, file=file)
+    signal.signal(signal.SIGUSR1, handler)  # and go on: the launcher makes an end of it
+    open(f"ready{rank}", "w").close()
+    time.sleep(60)
+    time.sleep(60)
+    """
+    options = ("--standalone", "--nproc-per-node=2", "--virtual-local-rank")
+    options += ("--signals-to-handle=SIGUSR1,SIGTERM", "--shutdown-timeout=1")
+    process = launch(tmp_path, program, *options, wait=False)
+    while not all((tmp_path / f"ready{rank}").exists() for rank in range(2)):
+        time.sleep(0.05)
+        assert process.poll() is None
+    process.send_signal(signal.SIGUSR1)
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGUSR1
+    for rank in range(2):
+        number, local, visible = (tmp_path / f"signal{rank}").read_text().split()
+        assert (int(number), local, int(visible)) == (signal.SIGUSR1, "0", rank)

@@ -26,7 +26,6 @@ __all__ = ["Agent", "Settings"]
 
 _types: Any = _C._load_distributed()
 PR_SET_PDEATHSIG = 1
-_END_SECONDS = 10  # between asking a process to end and making it
 
 
 @dataclass
@@ -51,6 +50,14 @@ class Settings:
     redirects: dict[int, int] = field(default_factory=dict)  # by local rank: 1 stdout, 2 stderr
     tee: dict[int, int] = field(default_factory=dict)
     shown: set[int] | None = None  # local ranks whose output is shown
+    signals: tuple[int, ...] = (
+        signal.SIGTERM,
+        signal.SIGINT,
+        signal.SIGHUP,
+        signal.SIGQUIT,
+    )  # handed on
+    end_seconds: float = 30.0  # between asking a process to end and making it
+    virtual_local_rank: bool = False  # each process sees one GPU, and is local rank 0 of it
     name: str = "program"
     label: str = "[${role_name}${local_rank}]:"
 
@@ -82,7 +89,7 @@ class Agent:
         """Until all processes have ended well; ChildFailedError where they have not."""
         before = {}
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            for number in self.settings.signals:
                 before[number] = signal.signal(number, self._ended_by_signal)
         try:
             store = self._store()
@@ -211,6 +218,10 @@ class Agent:
             "TORCHELASTIC_USE_AGENT_STORE": "True",
             "TORCHELASTIC_ERROR_FILE": self._error_file(attempt, local),
         }
+        if s.virtual_local_rank:
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+            values["CUDA_VISIBLE_DEVICES"] = visible[local] if visible != [""] else local
+            values["LOCAL_RANK"] = 0
         if s.processes > 1:
             values["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
         return {**os.environ, **{name: str(value) for name, value in values.items()}}
@@ -319,7 +330,7 @@ class Agent:
         alive = [p for p in self.processes if p.poll() is None]
         for p in alive:
             p.send_signal(number)
-        end = time.monotonic() + _END_SECONDS
+        end = time.monotonic() + self.settings.end_seconds
         for p in alive:
             try:
                 p.wait(max(end - time.monotonic(), 0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import uuid
 
@@ -64,6 +65,23 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("master-port", default=29500, type=int, help="a port of machine 0")
     option("local-addr", default=None, type=str, help="unused")
     option("logs-specs", default=None, type=str, help="unused")
+    option(
+        "signals-to-handle",
+        default="SIGTERM,SIGINT,SIGHUP,SIGQUIT",
+        type=str,
+        help="signals that end the processes: they get them first",
+    )
+    option(
+        "shutdown-timeout",
+        default=os.environ.get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "30"),
+        type=float,
+        help="seconds between asking a process to end and making it",
+    )
+    option(
+        "virtual-local-rank",
+        action="store_true",
+        help="each process sees its GPU alone, as number 0, and has the local rank 0",
+    )
     parser.add_argument("training_script", type=str, help="the program")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER, help="its arguments")
     return parser
@@ -128,6 +146,9 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
         log_dir=args.log_dir,
         redirects=DefaultLogsSpecs.streams(Std.from_str(str(args.redirects)), processes),
         tee=DefaultLogsSpecs.streams(Std.from_str(str(args.tee)), processes),
+        signals=tuple(signal.Signals[name] for name in args.signals_to_handle.split(",")),
+        end_seconds=float(args.shutdown_timeout),
+        virtual_local_rank=args.virtual_local_rank,
         name=args.training_script,
     )
     if (any(settings.redirects.values()) or any(settings.tee.values())) and not args.log_dir:
