@@ -86,3 +86,29 @@ def test_nothing_is_loaded_unasked():
         "assert 'gloo' not in open('/proc/self/maps').read()\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_breakpoint(tmp_path):
+    """One process stops, the other waits for it."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, rushlight as torch, rushlight.distributed as dist\n"
+        "rank = int(sys.argv[1])\n"
+        f"dist.init_process_group('gloo', 'file://{tmp_path}/store', rank=rank, world_size=2)\n"
+        "for step in range(2):\n"
+        "    value = 40 + step\n"
+        "    dist.breakpoint(rank=1, skip=1)\n"
+        "print('done', value)\n"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, program, str(rank)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    out, _ = processes[1].communicate("up\np 'value', value\nc\n", timeout=60)
+    other, _ = processes[0].communicate(timeout=60)
+    assert "('value', 41)" in out and "done 41" in out and other == "done 41\n"

@@ -22,7 +22,13 @@ from rushlight.distributed.distributed_c10d import (
     _Work,
 )
 
-__all__ = [*distributed_c10d.__all__, "DeviceMesh", "init_device_mesh", "is_available"]
+__all__ = [
+    *distributed_c10d.__all__,
+    "DeviceMesh",
+    "breakpoint",
+    "init_device_mesh",
+    "is_available",
+]
 
 if TYPE_CHECKING:
     from rushlight.distributed import (
@@ -44,13 +50,14 @@ if TYPE_CHECKING:
         tensor,
         utils,
     )
+    from rushlight.distributed._debugger import breakpoint
     from rushlight.distributed.device_mesh import DeviceMesh, init_device_mesh
 else:
     __getattr__, __dir__ = lazy(
         __name__,
         "_composable _functional_collectives _tensor algorithms checkpoint collective_utils "
         "constants device_mesh distributed_c10d elastic fsdp launch nn optim run tensor utils",
-        {"device_mesh": "DeviceMesh init_device_mesh"},
+        {"device_mesh": "DeviceMesh init_device_mesh", "_debugger": "breakpoint"},
     )
 
 
