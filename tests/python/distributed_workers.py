@@ -430,6 +430,10 @@ def checked(rank):
     dist.barrier(group)
     assert dist.collective_utils.all_gather(lambda: rank, pg=group) == [0, 1]
     assert dist.collective_utils.broadcast(lambda: rank, rank=1, pg=group) == 1
+    enforced, found = dist.collective_utils.all_gather_object_enforce_type, [None, None]
+    enforced(group, found, rank)
+    assert found == [0, 1]
+    expect("index 1", TypeError, enforced, group, found, "a" if rank else 1)
     expect(
         "Rank 1 failed",
         RuntimeError,

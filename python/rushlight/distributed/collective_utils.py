@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from rushlight.distributed import _objects
 
-__all__ = ["all_gather", "broadcast"]
+__all__ = ["all_gather", "all_gather_object_enforce_type", "broadcast"]
+
+
+def _same_type(one, other):
+    return type(one) is type(other)
+
+
+def all_gather_object_enforce_type(pg, object_list, obj, type_checker=_same_type) -> None:
+    """Fill a list with all processes' objects; TypeError where one is not like the first."""
+    _objects.all_gather_object(object_list, obj, group=pg)
+    for rank, other in enumerate(object_list):
+        if not type_checker(object_list[0], other):
+            raise TypeError(
+                f"Object type at index {rank} is {type(other)}, while first object type is "
+                f"{type(object_list[0])}"
+            )
 
 
 def _result(data_or_fn):
