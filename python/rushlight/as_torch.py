@@ -121,12 +121,15 @@ class _Watch(importlib.abc.MetaPathFinder):
 
 
 class _Distribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` tells of torch."""
+    """What `importlib.metadata` tells of torch and torchvision."""
+
+    def __init__(self, name: str, version: str) -> None:
+        self._is, self._version = name, version
 
     def read_text(self, filename):
         if filename != "METADATA":
             return None
-        return f"Metadata-Version: 2.1\nName: torch\nVersion: {VERSION}\n"
+        return f"Metadata-Version: 2.1\nName: {self._is}\nVersion: {self._version}\n"
 
     def locate_file(self, path):
         return Path(rushlight.__path__[0]).parent / path
@@ -183,7 +186,11 @@ class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
 
     def find_distributions(self, context=importlib.metadata.DistributionFinder.Context()):  # noqa: B008
         if context.name in (None, "torch"):
-            yield _Distribution()
+            yield _Distribution("torch", VERSION)
+        if context.name in (None, "torchvision"):
+            yield _Distribution(
+                "torchvision", importlib.import_module("rushlight.vision").__version__
+            )
 
 
 def install():

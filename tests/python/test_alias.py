@@ -54,6 +54,7 @@ def test_what_asks_for_torch_finds_it():
         assert importlib.util.find_spec("torch.no_such_module") is None
         assert torch.__version__ == torch.version.__version__ == "2.8.0+rushlight"
         assert importlib.metadata.version("torch") == torch.__version__
+        assert importlib.metadata.version("torchvision") == "0.28.0"
         assert importlib.metadata.distribution("torch").metadata["Name"] == "torch"
         assert importlib.metadata.version("pytest")
     """)

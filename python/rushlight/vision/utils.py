@@ -368,3 +368,7 @@ def flow_to_image(flow: Tensor) -> Tensor:
     colour = 1 - length[..., None] * (1 - colour)
     out = (255 * colour).floor().to(rushlight.uint8).permute(0, 3, 1, 2)
     return out[0] if flow.ndim == 3 else out
+
+
+def _log_api_usage_once(obj: Any) -> None:
+    """Nothing: calls are not counted. Copies of torchvision's models ask for it."""

@@ -1,12 +1,19 @@
 """What architectures share: rounded channels, initial weights, and the maps in the middle of a
-model.
+model; and what functions that make models in torchvision's manner use.
 """
 
+import functools
+import inspect
 import math
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 from rushlight import Tensor, nn
+
+from ._api import WeightsEnum
+from ._api import overwrite as _ovewrite_named_param  # noqa: F401  # torchvision's name
 
 
 def _make_divisible(v: float, divisor: int, min_value: int | None = None) -> int:
@@ -95,3 +102,52 @@ def bound_by_fan(weight: Tensor) -> None:
     """Uniform numbers within one over the root of the outputs."""
     reach = 1.0 / math.sqrt(weight.shape[0])
     nn.init.uniform_(weight, -reach, reach)
+
+
+def _ovewrite_value_param(param: str, actual: Any, expected: Any) -> Any:
+    """`expected`, unless the caller has said something else: ValueError."""
+    if actual is not None and actual != expected:
+        raise ValueError(
+            f"The parameter '{param}' expected value {expected} but got {actual} instead."
+        )
+    return expected
+
+
+def handle_legacy_interface(**weights: tuple[str, Any]) -> Callable[..., Any]:
+    """A decorator of functions that make models: takes what was said before there were
+    enumerations of weights.
+
+    By argument of the function: the name that it had (`pretrained`), and the weights that True
+    stands for, or a function of the arguments that gives them.
+    """
+
+    def outer(build: Callable[..., Any]) -> Callable[..., Any]:
+        names = list(inspect.signature(build).parameters)
+
+        @functools.wraps(build)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            if args:
+                warnings.warn(
+                    f"Arguments by position are deprecated for {build.__name__}; name them.",
+                    stacklevel=2,
+                )
+                kwargs.update(zip(names, args, strict=False))
+            for new, (old, default) in weights.items():
+                said = kwargs.get(new)
+                modern = said is None or isinstance(said, WeightsEnum | str)
+                if modern and (new in kwargs or old not in kwargs) and said != "legacy":
+                    continue
+                wanted = kwargs.pop(old, False) if modern else said
+                chosen = (default(kwargs) if callable(default) else default) if wanted else None
+                if wanted and not isinstance(chosen, WeightsEnum):
+                    raise ValueError(f"No weights available for model {build.__name__}")
+                warnings.warn(
+                    f"The parameter '{old}' is deprecated, please use '{new}={chosen}' instead.",
+                    stacklevel=2,
+                )
+                kwargs[new] = chosen
+            return build(**kwargs)
+
+        return inner
+
+    return outer

@@ -228,11 +228,11 @@ def fixed_size(kwargs: dict[str, Any]) -> None:
         warnings.warn("The size of the model is already fixed; it is ignored.", stacklevel=3)
 
 
-def freeze_norms(model: torch.nn.Module) -> None:
-    """Sets the epsilon of frozen normalisations to 0: the first weights were trained with it."""
+def overwrite_eps(model: torch.nn.Module, eps: float) -> None:
+    """Sets the epsilon of frozen normalisations: the first weights were trained with 0."""
     for module in model.modules():
         if isinstance(module, FrozenBatchNorm2d):
-            module.eps = 0.0
+            module.eps = eps
 
 
 def training_layers(trained: bool, wanted: int | None, most: int, usual: int) -> int:

@@ -35,6 +35,10 @@ class AnchorGenerator(nn.Module):
     def num_anchors_per_location(self) -> list[int]:
         return [len(s) * len(r) for s, r in zip(self.sizes, self.aspect_ratios, strict=True)]
 
+    def set_cell_anchors(self, dtype: torch.dtype, device: torch.device) -> None:
+        """Makes the boxes around (0, 0) ones of a dtype and a device."""
+        self.cell_anchors = [base.to(dtype=dtype, device=device) for base in self.cell_anchors]
+
     def grid_anchors(self, grid_sizes, strides) -> list[Tensor]:
         """Boxes of all places of each map, row after row."""
         if not len(grid_sizes) == len(strides) == len(self.cell_anchors):
@@ -61,9 +65,7 @@ class AnchorGenerator(nn.Module):
         grids = [each.shape[-2:] for each in feature_maps]
         size, like = image_list.tensors.shape[-2:], feature_maps[0]
         strides = [(size[0] // g[0], size[1] // g[1]) for g in grids]
-        self.cell_anchors = [
-            base.to(dtype=like.dtype, device=like.device) for base in self.cell_anchors
-        ]
+        self.set_cell_anchors(like.dtype, like.device)
         every = torch.cat(self.grid_anchors(grids, strides))
         return [every for _ in image_list.image_sizes]
 

@@ -1,6 +1,7 @@
 """Faster R-CNN (Ren 2015)."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import rushlight.nn.functional as F
@@ -163,7 +164,7 @@ def prepare(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None] | Non
     """`whole_weights`; norms of the first weights had no epsilon."""
     _utils.whole_weights(weights, kwargs)
     first = weights is not None and weights.name == "COCO_V1"
-    return _utils.freeze_norms if first else None
+    return partial(_utils.overwrite_eps, eps=0.0) if first else None
 
 
 def second_version(channels: int) -> dict[str, Any]:

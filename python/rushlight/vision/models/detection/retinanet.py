@@ -239,7 +239,7 @@ def _on_resnet(
 
 def _prepare(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None] | None:
     _utils.whole_weights(weights, kwargs)
-    return _utils.freeze_norms if weights is not None else None
+    return partial(_utils.overwrite_eps, eps=0.0) if weights is not None else None
 
 
 def _make(version: int) -> tuple[Any, Any]:

@@ -187,36 +187,63 @@ class RoIHeads(nn.Module):
     def has_keypoint(self) -> bool:
         return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
 
+    def add_gt_proposals(self, proposals: list[Tensor], gt_boxes: list[Tensor]) -> list[Tensor]:
+        """Proposals and the true boxes of each image."""
+        return [torch.cat(pair) for pair in zip(proposals, gt_boxes, strict=True)]
+
+    def assign_targets_to_proposals(
+        self, proposals: list[Tensor], gt_boxes: list[Tensor], gt_labels: list[Tensor]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """Numbers of the true boxes that proposals belong to, and classes: 0 for nothing, -1 for
+        what is undecided.
+        """
+        matched, labels = [], []
+        for own, boxes, classes in zip(proposals, gt_boxes, gt_labels, strict=True):
+            if boxes.numel() == 0:
+                number = torch.zeros(len(own), dtype=torch.int64, device=own.device)
+                label = torch.zeros_like(number)
+            else:
+                number = self.proposal_matcher(self.box_similarity(boxes, own))
+                label = classes.to(torch.int64)[number.clamp(min=0)]
+                label[number == self.proposal_matcher.BELOW_LOW_THRESHOLD] = 0
+                label[number == self.proposal_matcher.BETWEEN_THRESHOLDS] = -1
+            matched.append(number.clamp(min=0))
+            labels.append(label)
+        return matched, labels
+
+    def subsample(self, labels: list[Tensor]) -> list[Tensor]:
+        """Numbers of the proposals of each image that are learned from."""
+        masks = zip(*self.fg_bg_sampler(labels), strict=True)
+        return [(positive | negative).nonzero().squeeze(1) for positive, negative in masks]
+
+    def check_targets(self, targets: list[dict[str, Tensor]] | None) -> None:
+        """ValueError without targets, AssertionError unless each has what is learned."""
+        if targets is None:
+            raise ValueError("targets should not be None")
+        wanted = ["boxes", "labels", *(["masks"] if self.has_mask() else [])]
+        for name in wanted:
+            if not all(name in target for target in targets):
+                raise AssertionError(f"Every element of targets should have a {name} key")
+
     def select_training_samples(
         self, proposals: list[Tensor], targets: list[dict[str, Tensor]] | None
     ):
         """A sample of proposals and true boxes of each image, what they are, and where."""
-        if targets is None:
-            raise ValueError("targets should not be None")
-        everything = []
-        for own, target in zip(proposals, targets, strict=True):
-            everything.append(torch.cat((own, target["boxes"].to(own.dtype))))
-        matched, labels = [], []
-        for own, target in zip(everything, targets, strict=True):
-            if target["boxes"].numel() == 0:
-                number = torch.zeros(len(own), dtype=torch.int64, device=own.device)
-                matched.append(number)
-                labels.append(torch.zeros_like(number))
-                continue
-            number = self.proposal_matcher(self.box_similarity(target["boxes"], own))
-            label = target["labels"].to(torch.int64)[number.clamp(min=0)]
-            label[number == self.proposal_matcher.BELOW_LOW_THRESHOLD] = 0
-            label[number == self.proposal_matcher.BETWEEN_THRESHOLDS] = -1
-            matched.append(number.clamp(min=0))
-            labels.append(label)
-        masks = zip(*self.fg_bg_sampler(labels), strict=True)
-        kept = [(positive | negative).nonzero().squeeze(1) for positive, negative in masks]
-        samples = [own[i] for own, i in zip(everything, kept, strict=True)]
-        labels = [own[i] for own, i in zip(labels, kept, strict=True)]
-        matched = [own[i] for own, i in zip(matched, kept, strict=True)]
+        self.check_targets(targets)
+        assert targets is not None
+        dtype = proposals[0].dtype
+        gt_boxes = [target["boxes"].to(dtype) for target in targets]
+        everything = self.add_gt_proposals(proposals, gt_boxes)
+        matched, labels = self.assign_targets_to_proposals(
+            everything, gt_boxes, [target["labels"] for target in targets]
+        )
+        kept = self.subsample(labels)
+        samples, labels, matched = (
+            [own[i] for own, i in zip(values, kept, strict=True)]
+            for values in (everything, labels, matched)
+        )
         true = []
-        for target, number in zip(targets, matched, strict=True):
-            boxes = target["boxes"].to(samples[0].dtype)
+        for boxes, number in zip(gt_boxes, matched, strict=True):
             true.append((boxes if boxes.numel() else boxes.new_zeros((1, 4)))[number])
         return samples, matched, labels, self.box_coder.encode(true, samples)
 

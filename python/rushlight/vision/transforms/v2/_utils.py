@@ -1,0 +1,145 @@
+"""What a sample consists of: kinds, sizes, labels; and fills by kind."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from PIL.Image import Image as Picture
+
+from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
+
+from .functional._meta import get_dimensions, get_size
+from .functional._registry import is_pure_tensor
+
+# Images in a sample, and all that has a size.
+IMAGES = (is_pure_tensor, Image, Picture, Video)
+SIZED = (*IMAGES, Mask, BoundingBoxes, KeyPoints)
+
+
+def sample_of(inputs: Any) -> Any:
+    """What a transform was called with: the only input, or all of them as a tuple."""
+    return inputs if len(inputs) > 1 else inputs[0]
+
+
+def check_type(obj: Any, types_or_checks: tuple) -> bool:
+    """Whether it is of one of the types, or passes one of the checks."""
+    for check in types_or_checks:
+        if isinstance(obj, check) if isinstance(check, type) else check(obj):
+            return True
+    return False
+
+
+def has_any(flat_inputs: Sequence[Any], *types_or_checks: Any) -> bool:
+    """Whether one of the inputs passes one of the checks."""
+    return any(check_type(inpt, types_or_checks) for inpt in flat_inputs)
+
+
+def has_all(flat_inputs: Sequence[Any], *types_or_checks: Any) -> bool:
+    """Whether for each check there is an input that passes it."""
+    return all(has_any(flat_inputs, check) for check in types_or_checks)
+
+
+def _first(flat_inputs: Sequence[Any], kind: type, name: str) -> Any:
+    for inpt in flat_inputs:
+        if isinstance(inpt, kind):
+            return inpt
+    raise ValueError(f"No {name} were found in the sample")
+
+
+def get_bounding_boxes(flat_inputs: Sequence[Any]) -> BoundingBoxes:
+    """The first boxes; ValueError without any."""
+    return _first(flat_inputs, BoundingBoxes, "bounding boxes")
+
+
+def get_keypoints(flat_inputs: Sequence[Any]) -> KeyPoints:
+    """The first points; ValueError without any."""
+    return _first(flat_inputs, KeyPoints, "keypoints")
+
+
+def _one(sizes: set, what: str, axes: str) -> Any:
+    if not sizes:
+        raise TypeError(f"No {what} was found in the sample")
+    if len(sizes) > 1:
+        said = ", ".join(str(size) for size in sorted(sizes))
+        raise ValueError(f"Found multiple {axes} dimensions in the sample: {said}")
+    return sizes.pop()
+
+
+def query_chw(flat_inputs: Sequence[Any]) -> tuple[int, int, int]:
+    """Channels, height and width of the images and videos; ValueError unless all have the same,
+    TypeError without any.
+    """
+    sizes = {tuple(get_dimensions(inpt)) for inpt in flat_inputs if check_type(inpt, IMAGES)}
+    return _one(sizes, "image or video", "CxHxW")
+
+
+def query_size(flat_inputs: Sequence[Any]) -> tuple[int, int]:
+    """Height and width of all that has them; ValueError unless all have the same, TypeError without
+    any.
+    """
+    sizes = {tuple(get_size(inpt)) for inpt in flat_inputs if check_type(inpt, SIZED)}
+    return _one(sizes, "image, video, mask, bounding box of keypoint", "HxW")
+
+
+# ---- labels ----
+
+
+def _usual_labels(inputs: Any) -> Any:
+    """The second of several inputs if it is a tensor; else what it, or the only input, has under
+    "labels", or under a key that contains "label", in any case of letters.
+    """
+    if isinstance(inputs, tuple | list):
+        inputs = inputs[1]
+    if is_pure_tensor(inputs):
+        return inputs
+    if not isinstance(inputs, Mapping):
+        raise ValueError(
+            "When using the default labels_getter, the input passed to forward must be a "
+            "dictionary or a two-tuple whose second item is a dictionary or a tensor, but got "
+            f"{inputs} instead."
+        )
+    for matches in (lambda key: key == "labels", lambda key: "label" in key):
+        for key in inputs:
+            if matches(key.lower()):
+                return inputs[key]
+    raise ValueError(
+        "Could not infer where the labels are in the sample. Try passing a callable as the "
+        "labels_getter parameter? If there are no labels in the sample by design, pass "
+        "labels_getter=None."
+    )
+
+
+def labels_getter_of(setting: Any) -> Callable[[Any], Any]:
+    """The function that finds the labels; ValueError for settings other than "default", None and
+    functions.
+    """
+    if setting == "default":
+        return _usual_labels
+    if callable(setting):
+        return setting
+    if setting is None:
+        return lambda inputs: None
+    raise ValueError(
+        f"labels_getter should either be 'default', a callable, or None, but got {setting}."
+    )
+
+
+# ---- fills ----
+
+
+def fills_by_kind(fill: Any) -> dict[Any, Any]:
+    """A fill for each kind, and for "others"; TypeError for what is no fill."""
+    if isinstance(fill, dict):
+        return {kind: fills_by_kind(value)["others"] for kind, value in fill.items()}
+    if fill is not None and not isinstance(fill, numbers.Number | tuple | list):
+        raise TypeError(
+            "Got inappropriate fill arg, only Numbers, tuples, lists and dicts are allowed."
+        )
+    return {"others": [float(v) for v in fill] if isinstance(fill, tuple | list) else fill}
+
+
+def fill_for(fills: dict[Any, Any], inpt: Any) -> Any:
+    """The fill for an input, None where there is none for its kind."""
+    return fills.get(type(inpt), fills.get("others"))
