@@ -302,6 +302,8 @@ def _suites(folder: Path, options: argparse.Namespace) -> bool:
     if not options.no_install:
         needs = {"pytest", *(need for suite in wanted for need in suite.needs.split())}
         install(folder, [suite.module for suite in wanted], sorted(needs))
+        for suite in wanted:
+            suites.install_pinned(suite, folder)
         clone(options.repositories, [suite.repository for suite in wanted])
     told = [suites.run(suite, folder, options) for suite in wanted]
     return all(t is None or t.same >= 0.9 * t.passed for t in told)

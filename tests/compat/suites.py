@@ -34,6 +34,7 @@ class Suite(NamedTuple):
     arguments: str  # for pytest, there
     part: int = 1  # every n-th test
     needs: str = ""  # what pip installs besides
+    pinned: str = ""  # other versions than the environment's, in a folder of their own
     variables: str = ""  # of the environment: NAME=VALUE
 
 
@@ -82,6 +83,7 @@ SUITES = [
         ),
         part=12,
         needs="parameterized pytest-xdist httpx datasets",
+        pinned="huggingface_hub<2",
     ),
     Suite("gpytorch", "gpytorch", "cornellius-gp/gpytorch", "test", "test", part=2),
     Suite("pyro-ppl", "pyro", "pyro-ppl/pyro", "tests setup.cfg", "tests", part=40),
@@ -145,6 +147,14 @@ class Told(NamedTuple):
     failing: list[tuple[str, str]]  # the others, with the last line of what they say
 
 
+def install_pinned(suite: Suite, folder: Path) -> None:
+    """Puts a suite's own versions of other projects aside."""
+    place = folder / "pinned" / suite.project
+    if suite.pinned and not place.exists():
+        pip = [str(folder / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*pip, "--no-deps", "--target", str(place), *suite.pinned.split()])
+
+
 def _run(
     suite: Suite, folder: Path, place: Path, outcomes: Path, torch: str | None, options
 ) -> None:
@@ -152,9 +162,13 @@ def _run(
     command = [str(folder / "venv" / "bin" / "python"), "-m", "pytest", "-p", "outcomes"]
     command += [] if torch else ["-p", "rushlight.as_torch"]
     command += ["-q", "--no-header", "--continue-on-collection-errors", "-p", "no:cacheprovider"]
-    paths = [torch or options.package, str(HERE / "plugin")]
+    paths = [str(folder / "pinned" / suite.project)] if suite.pinned else []
+    paths += [torch or options.package, str(HERE / "plugin")]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1")
     environment.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg")
+    environment.update(
+        OMP_NUM_THREADS="1"
+    )  # threads that wait for each other are slow on a busy machine
     environment.update(COMPAT_OUTCOMES=str(outcomes), COMPAT_PART=str(suite.part))
     environment.update(COMPAT_SECONDS="300")
     for variable in suite.variables.split():
@@ -174,10 +188,18 @@ def _run(
                     timeout=left,
                 )
             except subprocess.TimeoutExpired:
+                _forget_the_unfinished(outcomes)
                 return
             ended = 0 <= done.returncode <= 5
             if ended or not outcomes.exists() or outcomes.stat().st_size == before:
                 return
+
+
+def _forget_the_unfinished(outcomes: Path) -> None:
+    """The last test did not die, its time was up."""
+    lines = outcomes.read_text().splitlines(keepends=True) if outcomes.exists() else []
+    if lines and json.loads(lines[-1])["outcome"] == "died":
+        outcomes.write_text("".join(lines[:-1]))
 
 
 def _read(outcomes: Path) -> dict[str, dict]:
@@ -192,14 +214,22 @@ def _reason(text: str) -> str:
     return (named or raised or ["nothing was said"])[-1][:200]
 
 
+def _outcomes(suite: Suite, folder: Path, options: argparse.Namespace) -> tuple[str, Path, Path]:
+    """The state of the repository, and the files of outcomes beside PyTorch and with rushlight."""
+    repository = options.repositories / suite.repository.partition("/")[2]
+    git = ["git", "-C", str(repository), "describe", "--tags", "--always"]
+    state = subprocess.run(git, capture_output=True, text=True).stdout.strip()
+    key = zlib.crc32(repr((state, suite, options.torch)).encode())
+    theirs = folder / "suites" / f"{suite.project}.{key:x}.torch"
+    return state, theirs, folder / "suites" / f"{suite.project}.rushlight"
+
+
 def run(suite: Suite, folder: Path, options: argparse.Namespace) -> Told | None:
     """Runs one, prints and keeps what came of it; None where there is nothing of it."""
     repository = options.repositories / suite.repository.partition("/")[2]
     if not repository.exists():
         print(f"{suite.project}: no repository")
         return None
-    git = ["git", "-C", str(repository), "describe", "--tags", "--always"]
-    state = subprocess.run(git, capture_output=True, text=True).stdout.strip()
     place = folder / "suites" / suite.project
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
@@ -209,13 +239,17 @@ def run(suite: Suite, folder: Path, options: argparse.Namespace) -> Told | None:
             shutil.copytree(source, place / source.name)
         else:
             shutil.copy(source, place)
-    # What PyTorch says is kept; it is run on where it was cut short.
-    key = zlib.crc32(repr((state, suite, options.torch)).encode())
-    theirs = folder / "suites" / f"{suite.project}.{key:x}.torch"
-    ours = folder / "suites" / f"{suite.project}.rushlight"
+    _, theirs, ours = _outcomes(suite, folder, options)
     ours.unlink(missing_ok=True)
+    # What PyTorch says is kept; it is run on where it was cut short.
     _run(suite, folder, place, theirs, options.torch, options)
     _run(suite, folder, place, ours, None, options)
+    return tell(suite, folder, options)
+
+
+def tell(suite: Suite, folder: Path, options: argparse.Namespace) -> Told:
+    """Compares the outcomes that are there."""
+    state, theirs, ours = _outcomes(suite, folder, options)
     with_torch, mine = _read(theirs), _read(ours)
     broken = {test for test in mine if "::" not in test}  # files that do not import
     passed = [

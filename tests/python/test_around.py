@@ -287,3 +287,18 @@ def test_help_of_a_hub_repository(tmp_path):
     finally:
         torch.hub.set_dir(before)
     assert text == "Makes one."
+
+
+def test_a_profiler_is_ended_from_outside():
+    from rushlight import autograd
+
+    profile = torch.profiler.profile()
+    assert not autograd._profiler_enabled()
+    profile.start()
+    assert autograd._profiler_enabled()
+    torch.ones(2).add(1)
+    assert autograd._disable_profiler().count("aten::add") == 1
+    assert not autograd._profiler_enabled()
+    profile.stop()
+    with pytest.warns(UserWarning, match="no active profiling session"):
+        assert len(autograd._disable_profiler()) == 0

@@ -47,6 +47,24 @@ def is_multithreading_enabled():
     return False
 
 
+def _profiler_enabled():
+    """Whether this thread's ops are being recorded by a profiler."""
+    from rushlight.profiler import profiler
+
+    return bool(profiler._recording())
+
+
+def _disable_profiler():
+    """Ends the recording that began last, and gives its events."""
+    from rushlight.profiler import profiler
+
+    running = profiler._recording()
+    if not running:
+        warnings.warn("disableProfiler called but no active profiling session found", stacklevel=2)
+        return profiler.EventList([])
+    return running[-1]._end()
+
+
 def _is_checkpoint_valid():
     """Whether the running backward goes to all leaves, as a reentrant checkpoint needs."""
     return _C._reaches_all_leaves()

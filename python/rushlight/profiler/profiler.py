@@ -174,6 +174,8 @@ class _Recorder:
         _C._profile_start(shapes, memory)
 
     def _end(self):
+        if self not in _recording():  # `autograd._disable_profiler` has ended it
+            return EventList([], profile_memory=self._memory)
         ops = _C._profile_stop()
         _recording().remove(self)
         thread = threading.get_ident()
