@@ -3,7 +3,7 @@
     ./dev compat                          installs what the programs need and runs them all
     ./dev compat --only 'timm|kornia'     those whose name fits
     ./dev compat --suites 'timm|kornia'   the packages' own tests instead (suites.py)
-    ./dev compat --page                   writes docs/compatibility.md as well, of all that was run
+    ./dev compat --page                   writes docs/compatibility.md as well: its part about programs, or suites
 
 A program under `programs/` says in comments which packages or repositories it needs and, where it
 is several in one, its cases; what it prints is compared number by number with what it prints
@@ -33,6 +33,7 @@ from tests.compat import page, suites
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAMS = HERE / "programs"
+PAGE = ROOT / "docs" / "compatibility.md"
 
 # The projects of modules that are called otherwise.
 PROJECTS = {
@@ -290,10 +291,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     folder = options.folder.resolve()
     run_all = _suites if options.suites is not None else _programs
-    good = run_all(folder, options)
-    if options.page:
-        page.write(ROOT / "docs" / "compatibility.md", cases(), folder, versions(folder), PROJECTS)
-    return int(not good)
+    return int(not run_all(folder, options))
 
 
 def _suites(folder: Path, options: argparse.Namespace) -> bool:
@@ -306,6 +304,8 @@ def _suites(folder: Path, options: argparse.Namespace) -> bool:
             suites.install_pinned(suite, folder)
         clone(options.repositories, [suite.repository for suite in wanted])
     told = [suites.run(suite, folder, options) for suite in wanted]
+    if options.page:
+        page.write_suites(PAGE, suites.kept(folder), versions(folder))
     return all(t is None or t.same >= 0.9 * t.passed for t in told)
 
 
@@ -327,7 +327,9 @@ def _programs(folder: Path, options: argparse.Namespace) -> bool:
     print(", ".join(f"{n} {verdict}" for verdict, n in sorted(count.items())))
     if options.json:
         options.json.write_text(json.dumps([r._asdict() for r in results], indent=1))
-    page.keep(folder, results)
+    if options.page:
+        by_name = {result.name: result for result in results}
+        page.write_programs(PAGE, wanted, by_name, versions(folder), PROJECTS)
     return not (count.get("failed", 0) or count.get("different", 0))
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from tests.compat import suites
@@ -28,31 +26,22 @@ The time is that of the whole process, imports included, as a part of PyTorch's.
 
 """
 
-SUITES = """
-## Packages' own tests
+SUITES = "\n## Packages' own tests\n"
 
-Run with rushlight by `./dev compat --suites '' --torch PATH --page` (`pytest -p rushlight.as_torch`): the tests of the package's repository, on the package that pip
-installed. Counted are the tests that pass beside PyTorch in the same environment; `1 in n` is said where not all were run but every n-th, by a hash of its name.
+SUITES_HEAD = """
+The tests of packages' repositories, on the packages that pip installed, run with rushlight (`pytest -p rushlight.as_torch`) and beside PyTorch in the same environment;
+written by `./dev compat --suites '' --torch PATH --page`. Counted are the tests that pass beside PyTorch. Of large suites every n-th test was taken, by a hash of its
+name, and what was not reached within the time is not counted.
 
 | package | tests of | selection | pass beside PyTorch | of them pass here | |
 |---|---|---|---|---|---|
 """
 
 
-def keep(folder: Path, results: list[Any]) -> None:
-    """Keeps results of programs, so that a page can be made of several runs."""
-    (folder / "results").mkdir(exist_ok=True)
-    for result in results:
-        name = re.sub(r"\W", "-", result.name)
-        (folder / "results" / f"{name}.json").write_text(json.dumps(result._asdict()))
-
-
-def write(path: Path, cases: list[Any], folder: Path, versions: dict, projects: dict):
-    """The page: a table of packages, what does not run, and packages' own tests."""
-    files = (folder / "results").glob("*.json")
-    told = [SimpleNamespace(**json.loads(file.read_text())) for file in files]
-    results = {result.name: result for result in told}
-    cases = [case for case in cases if case.name in results]
+def write_programs(
+    path: Path, cases: list[Any], results: dict[str, Any], versions: dict, projects: dict
+):
+    """The part about programs: a table of packages, then what does not run."""
     rows: dict[tuple[str, str], list] = {}
     for case in cases:
         names = [projects.get(p, p).lower().replace("_", "-") for p in case.packages]
@@ -76,22 +65,26 @@ def write(path: Path, cases: list[Any], folder: Path, versions: dict, projects: 
         if result.verdict in ("failed", "different"):
             why = re.sub(r"\s+", " ", result.reason).replace("|", "/")[:160]
             text += f"| {case.name} | {why} |\n"
-    path.write_text(text + _suites(folder, versions))
+    path.write_text(text + SUITES + path.read_text().partition(SUITES)[2])
 
 
-def _suites(folder: Path, versions: dict) -> str:
-    told = suites.kept(folder)
-    part = {suite.project: suite for suite in suites.SUITES}
-    text = SUITES
+def write_suites(path: Path, told: list[suites.Told], versions: dict) -> None:
+    """The part about packages' own tests."""
+    of = {suite.project: suite for suite in suites.SUITES}
+    text = path.read_text().partition(SUITES)[0] + SUITES + SUITES_HEAD
     for t in told:
-        chosen = part[t.project].arguments.replace("tests/", "").replace(" ", ", ")
+        suite = of[t.project]
+        chosen = suite.arguments.replace("tests/", "").replace(" ", ", ")
         chosen += f", 1 in {t.part}" if t.part > 1 else ""
         share = f"{100 * t.same / t.passed:.1f} %" if t.passed else ""
-        package = f"{t.project} {versions.get(t.project, '')}"
-        text += f"| {package} | {t.tests} | {chosen} | {t.passed} | {t.same} | {share} |\n"
+        version = versions.get(t.project, "")
+        if suite.module in [Path(name).name for name in suite.copied.split()]:
+            version = "of the repository"
+        cells = (f"{t.project} {version}", t.tests, chosen, t.passed, t.same, share)
+        text += f"| {' | '.join(map(str, cells))} |\n"
     text += "\nWhat the others say:\n\n| package | tests | error |\n|---|---|---|\n"
     for t in told:
         for why, n in Counter(why for _, why in t.failing).most_common():
             why = re.sub(r"\s+", " ", why).replace("|", "/")[:140]
             text += f"| {t.project} | {n} | {why} |\n"
-    return text
+    path.write_text(text)
