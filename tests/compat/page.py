@@ -29,11 +29,11 @@ The time is that of the whole process, imports included, as a part of PyTorch's.
 SUITES = "\n## Packages' own tests\n"
 
 SUITES_HEAD = """
-The tests of packages' repositories, on the packages that pip installed, run with rushlight (`pytest -p rushlight.as_torch`) and beside PyTorch in the same environment;
-written by `./dev compat --suites '' --torch PATH --page`. Counted are the tests that pass beside PyTorch. Of large suites every n-th test was taken, by a hash of its
-name, and what was not reached within the time is not counted.
+The tests of packages' repositories, on the packages that pip installed, run with rushlight (`pytest -p rushlight.as_torch`) by `./dev compat --suites '' --torch PATH
+--page`. What failed was run beside PyTorch in the same environment (without a network, and without packages that tests compare with), and counts where it passes
+there. Of large suites every n-th test was taken, by a hash of its name.
 
-| package | tests of | selection | pass beside PyTorch | of them pass here | |
+| package | tests of | selection | pass | pass beside PyTorch alone | share |
 |---|---|---|---|---|---|
 """
 
@@ -76,13 +76,13 @@ def write_suites(path: Path, told: list[suites.Told], versions: dict) -> None:
         suite = of[t.project]
         chosen = suite.arguments.replace("tests/", "").replace(" ", ", ")
         chosen += f", 1 in {t.part}" if t.part > 1 else ""
-        share = f"{100 * t.same / t.passed:.1f} %" if t.passed else ""
+        share = f"{100 * t.passed / t.counted:.1f} %" if t.counted else ""
         version = versions.get(t.project, "")
         if suite.module in [Path(name).name for name in suite.copied.split()]:
             version = "of the repository"
-        cells = (f"{t.project} {version}", t.tests, chosen, t.passed, t.same, share)
+        cells = (f"{t.project} {version}", t.tests, chosen, t.passed, len(t.failing), share)
         text += f"| {' | '.join(map(str, cells))} |\n"
-    text += "\nWhat the others say:\n\n| package | tests | error |\n|---|---|---|\n"
+    text += "\nWhat those say that pass beside PyTorch alone:\n\n| package | tests | error |\n|---|---|---|\n"
     for t in told:
         for why, n in Counter(why for _, why in t.failing).most_common():
             why = re.sub(r"\s+", " ", why).replace("|", "/")[:140]

@@ -3,8 +3,8 @@
     ./dev compat --suites '' --torch PATH        all of them
     ./dev compat --suites 'einops|timm' ...      those whose name fits
 
-The package is what pip installed; of its repository (by git, or below --repositories) come the tests alone.
-What counts are tests that pass beside PyTorch in the same environment.
+The package is what pip installed; of its repository (by git, or below --repositories) come the
+tests alone. What fails is run beside PyTorch in the same environment, and counts where it passes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import re
 import shutil
 import subprocess
 import time
-import zlib
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -130,7 +129,7 @@ SUITES = [
         "torch_geometric",
         "pyg-team/pytorch_geometric",
         "test pyproject.toml",
-        "test",
+        "test/nn test/utils",
         part=12,
     ),
 ]
@@ -142,9 +141,12 @@ class Told(NamedTuple):
     project: str
     tests: str  # the state of the repository
     part: int
-    passed: int  # beside PyTorch, of those that were reached
-    same: int  # of them with rushlight
-    failing: list[tuple[str, str]]  # the others, with the last line of what they say
+    passed: int  # with rushlight
+    failing: list[tuple[str, str]]  # those that pass beside PyTorch alone, with what they say
+
+    @property
+    def counted(self) -> int:
+        return self.passed + len(self.failing)
 
 
 def install_pinned(suite: Suite, folder: Path) -> None:
@@ -156,9 +158,15 @@ def install_pinned(suite: Suite, folder: Path) -> None:
 
 
 def _run(
-    suite: Suite, folder: Path, place: Path, outcomes: Path, torch: str | None, options
+    suite: Suite,
+    folder: Path,
+    place: Path,
+    outcomes: Path,
+    torch: str | None,
+    options: argparse.Namespace,
+    only: list[str] | None = None,
 ) -> None:
-    """Runs pytest until it ends by itself."""
+    """Runs pytest until it ends by itself: on all of a suite, or on some tests and files."""
     command = [str(folder / "venv" / "bin" / "python"), "-m", "pytest", "-p", "outcomes"]
     command += [] if torch else ["-p", "rushlight.as_torch"]
     command += ["-q", "--no-header", "--continue-on-collection-errors", "-p", "no:cacheprovider"]
@@ -166,11 +174,13 @@ def _run(
     paths += [torch or options.package, str(HERE / "plugin")]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONDONTWRITEBYTECODE="1")
     environment.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", MPLBACKEND="agg")
-    environment.update(
-        OMP_NUM_THREADS="1"
-    )  # threads that wait for each other are slow on a busy machine
+    # Threads that wait for each other are slow on a busy machine.
+    environment.update(OMP_NUM_THREADS="1")
     environment.update(COMPAT_OUTCOMES=str(outcomes), COMPAT_PART=str(suite.part))
-    environment.update(COMPAT_SECONDS="300")
+    environment.update(COMPAT_SECONDS="300", COMPAT_ONLY=json.dumps(only))
+    arguments = suite.arguments.split()
+    if only is not None:
+        arguments = sorted({test.partition("::")[0] for test in only})
     for variable in suite.variables.split():
         name, _, environment[name] = variable.partition("=")
     deadline = time.monotonic() + options.suite_seconds
@@ -179,7 +189,7 @@ def _run(
             before = outcomes.stat().st_size if outcomes.exists() else 0
             try:
                 done = subprocess.run(
-                    [*command, *suite.arguments.split()],
+                    [*command, *arguments],
                     cwd=place,
                     env=environment,
                     stdin=subprocess.DEVNULL,
@@ -214,16 +224,6 @@ def _reason(text: str) -> str:
     return (named or raised or ["nothing was said"])[-1][:200]
 
 
-def _outcomes(suite: Suite, folder: Path, options: argparse.Namespace) -> tuple[str, Path, Path]:
-    """The state of the repository, and the files of outcomes beside PyTorch and with rushlight."""
-    repository = options.repositories / suite.repository.partition("/")[2]
-    git = ["git", "-C", str(repository), "describe", "--tags", "--always"]
-    state = subprocess.run(git, capture_output=True, text=True).stdout.strip()
-    key = zlib.crc32(repr((state, suite, options.torch)).encode())
-    theirs = folder / "suites" / f"{suite.project}.{key:x}.torch"
-    return state, theirs, folder / "suites" / f"{suite.project}.rushlight"
-
-
 def run(suite: Suite, folder: Path, options: argparse.Namespace) -> Told | None:
     """Runs one, prints and keeps what came of it; None where there is nothing of it."""
     repository = options.repositories / suite.repository.partition("/")[2]
@@ -239,30 +239,34 @@ def run(suite: Suite, folder: Path, options: argparse.Namespace) -> Told | None:
             shutil.copytree(source, place / source.name)
         else:
             shutil.copy(source, place)
-    _, theirs, ours = _outcomes(suite, folder, options)
+    ours, theirs = (folder / "suites" / f"{suite.project}.{who}" for who in ("rushlight", "torch"))
     ours.unlink(missing_ok=True)
-    # What PyTorch says is kept; it is run on where it was cut short.
-    _run(suite, folder, place, theirs, options.torch, options)
     _run(suite, folder, place, ours, None, options)
-    return tell(suite, folder, options)
+    return compare(suite, folder, place, options, ours, theirs)
 
 
-def tell(suite: Suite, folder: Path, options: argparse.Namespace) -> Told:
-    """Compares the outcomes that are there."""
-    state, theirs, ours = _outcomes(suite, folder, options)
-    with_torch, mine = _read(theirs), _read(ours)
-    broken = {test for test in mine if "::" not in test}  # files that do not import
-    passed = [
-        test
-        for test, line in with_torch.items()
-        if line["outcome"] == "passed" and (test in mine or test.partition("::")[0] in broken)
-    ]
-    said = [(test, mine.get(test) or mine[test.partition("::")[0]]) for test in passed]
-    failing = [(test, _reason(line["why"])) for test, line in said if line["outcome"] != "passed"]
-    same = len(passed) - len(failing)
-    told = Told(suite.project, state, suite.part, len(passed), same, failing)
+def compare(suite: Suite, folder: Path, place: Path, options, ours: Path, theirs: Path) -> Told:
+    """Runs beside PyTorch what failed; the others need no second opinion."""
+    mine = _read(ours)
+    passed = sum(line["outcome"] == "passed" for line in mine.values())
+    failed = {test: line for test, line in mine.items() if line["outcome"] in ("failed", "died")}
+    theirs.unlink(missing_ok=True)
+    if failed:
+        _run(suite, folder, place, theirs, options.torch, options, list(failed))
+    with_torch = _read(theirs)
+    failing = []
+    for test, line in failed.items():
+        # Of a file that does not import here all tests that it has.
+        there = {t: w for t, w in with_torch.items() if t == test or t.startswith(test + "::")}
+        said = _reason(line["why"])
+        if not there:
+            failing.append((test, f"{said} (not run beside PyTorch)"))
+        failing += [(t, said) for t, w in there.items() if w["outcome"] == "passed"]
+    git = ["git", "-C", str(options.repositories / suite.repository.partition("/")[2])]
+    state = subprocess.run([*git, "describe", "--tags", "--always"], capture_output=True, text=True)
+    told = Told(suite.project, state.stdout.strip(), suite.part, passed, failing)
     (folder / "suites" / f"{suite.project}.json").write_text(json.dumps(told))
-    print(f"{told.project:20} {told.tests:28} {told.same} of {told.passed}", flush=True)
+    print(f"{told.project:20} {told.tests:28} {passed} of {told.counted}", flush=True)
     for reason, n in Counter(reason for _, reason in failing).most_common(12):
         print(f"    {n:4} {reason}", flush=True)
     return told

@@ -1,7 +1,8 @@
 """A plugin of pytest: each outcome goes to a file at once, tests that stand there are left out.
 
 So a run that died begins again behind the test that killed it. COMPAT_OUTCOMES names the file,
-COMPAT_PART the n of "every n-th test", COMPAT_SECONDS what one test may take.
+COMPAT_PART the n of "every n-th test", COMPAT_ONLY the tests and files that are run (JSON; null for
+all), COMPAT_SECONDS what one test may take.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pytest
 FILE = Path(os.environ["COMPAT_OUTCOMES"])
 PART = int(os.environ["COMPAT_PART"])
 SECONDS = int(os.environ["COMPAT_SECONDS"])
+ONLY = json.loads(os.environ["COMPAT_ONLY"])
 MAIN = os.getpid()
 
 
@@ -33,7 +35,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [
         item
         for item, name in zip(items, names, strict=True)
-        if name not in done and zlib.crc32(name.encode()) % PART == 0
+        if name not in done
+        and zlib.crc32(name.encode()) % PART == 0
+        and (ONLY is None or name in ONLY or name.partition("::")[0] in ONLY)
     ]
 
 
