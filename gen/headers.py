@@ -25,7 +25,6 @@ NAMES = {
         "torch/nn/options": """
             activation adaptive batchnorm conv distance dropout embedding fold instancenorm linear loss normalization
             padding pixelshuffle pooling rnn transformer transformercoder transformerlayer upsampling vision""",
-        "torch/nn/parallel": "data_parallel",
         "torch/nn/utils": "clip_grad convert_parameters rnn",
         "torch/optim": "adagrad adam adamw lbfgs optimizer rmsprop serialize sgd",
         "torch/optim/schedulers": "lr_scheduler reduce_on_plateau_scheduler step_lr",
@@ -67,6 +66,7 @@ NAMES = {
         "torch/csrc/jit/serialization": "import pickle",
     },
     "<torch/extension.h>": {"torch": "python", "torch/csrc/utils": "pybind"},
+    "<rushlight/nn/parallel.h>": {"torch/nn/parallel": "data_parallel"},
     "<rushlight/checks.h>": {"ATen": "TensorUtils", "c10/util": "MaybeOwned"},
     "<rushlight/tensor_iterator.h>": {"ATen": "TensorIterator", "ATen/native": "TensorIterator cpu/Loops"},
     "<rushlight/distributed/c10d.h>": {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <rushlight/checks.h>
 #include <torch/torch.h>

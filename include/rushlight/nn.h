@@ -7,7 +7,6 @@
 #include <rushlight/nn/functional.h>
 #include <rushlight/nn/init.h>
 #include <rushlight/nn/layers.h>
-#include <rushlight/nn/parallel.h>
 #include <rushlight/nn/pooling.h>
 #include <rushlight/nn/sequence.h>
 #include <rushlight/nn/stateless.h>

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <unordered_map>
 
 #include <rushlight/archive.h>
 #include <rushlight/nn/module.h>
@@ -28,10 +27,11 @@ class RL_API OptimizerOptions {
   virtual void inherit(const OptimizerOptions& defaults);
 
  protected:
-  // Whether an archive of both would say the same.
-  static bool same(const OptimizerOptions& a, const OptimizerOptions& b);
   void inherit(const OptimizerOptions& defaults, const OptimizerOptions& fresh);
 };
+// Whether both are of one class and an archive of each would say the same.
+RL_API bool operator==(const OptimizerOptions& a, const OptimizerOptions& b);
+inline bool operator!=(const OptimizerOptions& a, const OptimizerOptions& b) { return !(a == b); }
 template <class Derived>
 class RL_API OptimizerCloneableOptions : public OptimizerOptions {
  public:
@@ -47,10 +47,6 @@ class RL_API OptimizerCloneableOptions : public OptimizerOptions {
       }
     }
   }
-  friend bool operator==(const Derived& a, const Derived& b) {
-    return OptimizerOptions::same(a, b);
-  }
-  friend bool operator!=(const Derived& a, const Derived& b) { return !(a == b); }
 };
 
 // Parameters with options of their own; what those leave as it is, and without them all, is as the
@@ -92,6 +88,24 @@ class OptimizerCloneableParamState : public OptimizerParamState {
   }
 };
 
+// By a parameter's impl. A step asks for them in one order, so a search begins behind the last.
+class RL_API ParamStates {
+ public:
+  struct Item {
+    void* first;
+    std::unique_ptr<OptimizerParamState> second;
+  };
+  Item* find(void* parameter);  // end() where there is none
+  std::unique_ptr<OptimizerParamState>& operator[](void* parameter);
+  Item* begin() { return items_.data(); }
+  Item* end() { return items_.data() + items_.size(); }
+  size_t size() const { return items_.size(); }
+
+ private:
+  std::vector<Item> items_;
+  size_t next_ = 0;
+};
+
 class RL_API Optimizer {
  public:
   using LossClosure = std::function<Tensor()>;
@@ -130,8 +144,7 @@ class RL_API Optimizer {
 
   std::vector<OptimizerParamGroup> param_groups_;
   std::unique_ptr<OptimizerOptions> defaults_;
-  // For those that take a step of their own: what they keep of each parameter, by its impl.
-  std::unordered_map<void*, std::unique_ptr<OptimizerParamState>> state_;
+  ParamStates state_;  // of those that take a step of their own
 
  private:
   std::shared_ptr<void> kept_;  // the State of each parameter; only optim.cpp knows its type

@@ -9,7 +9,6 @@
 #include <iostream>
 #include <iterator>
 #include <numeric>
-#include <unordered_set>
 
 #include <rushlight/archive.h>
 #include <rushlight/chunks.h>

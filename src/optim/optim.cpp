@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <sstream>
+#include <typeinfo>
 #include <unordered_map>
 
 #include <rushlight/ops.h>
@@ -32,6 +33,26 @@ Optimizer::Optimizer(std::vector<OptimizerParamGroup> groups,
 Optimizer::Optimizer(std::vector<Tensor> parameters, std::unique_ptr<OptimizerOptions> defaults)
     : Optimizer(std::vector<OptimizerParamGroup>{OptimizerParamGroup(std::move(parameters))},
                 std::move(defaults)) {}
+
+ParamStates::Item* ParamStates::find(void* parameter) {
+  for (size_t i = 0; i < items_.size(); i++) {
+    const size_t place = (next_ + i) % items_.size();
+    if (items_[place].first == parameter) {
+      next_ = place + 1;
+      return &items_[place];
+    }
+  }
+  return end();
+}
+
+std::unique_ptr<OptimizerParamState>& ParamStates::operator[](void* parameter) {
+  Item* found = find(parameter);
+  if (found == end()) {
+    items_.push_back({parameter, nullptr});
+    found = &items_.back();
+  }
+  return found->second;
+}
 
 void Optimizer::add_param_group(const OptimizerParamGroup& group) {
   for (const Tensor& p : group.params()) {
@@ -134,7 +155,10 @@ void OptimizerOptions::serialize(serialize::InputArchive& archive) {
   set_lr(lr.toDouble());
 }
 
-bool OptimizerOptions::same(const OptimizerOptions& a, const OptimizerOptions& b) {
+bool operator==(const OptimizerOptions& a, const OptimizerOptions& b) {
+  if (typeid(a) != typeid(b)) {
+    return false;
+  }
   serialize::OutputArchive first;
   serialize::OutputArchive second;
   a.serialize(first);

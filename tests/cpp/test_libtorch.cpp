@@ -4,6 +4,7 @@
 #include <torch/data/datasets/base.h>
 #include <torch/nn/cloneable.h>
 #include <torch/nn/modules/conv.h>
+#include <torch/nn/parallel/data_parallel.h>
 #include <torch/optim/schedulers/lr_scheduler.h>
 #include <torch/script.h>
 #include <torch/torch.h>
@@ -152,6 +153,7 @@ struct Halves : optim::Optimizer {
     }
     return closure ? closure() : torch::Tensor();
   }
+  size_t kept() const { return state_.size(); }
 };
 
 RL_TEST(optimizers_of_ones_own) {
@@ -160,6 +162,7 @@ RL_TEST(optimizers_of_ones_own) {
   optimizer.step();
   optimizer.step();
   CHECK(p.item<float>() == 8);
+  CHECK(optimizer.kept() == 1);
   optim::StepLR schedule(optimizer, 1, 0.5);
   schedule.step();
   CHECK(optimizer.param_groups()[0].options().get_lr() == 0.5);
