@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 import rushlight
 
 INCLUDE = Path(rushlight.__file__).parent / "include"

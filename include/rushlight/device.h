@@ -16,6 +16,7 @@ inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA,
 
 class RL_API Device {
  public:
+  using Type = DeviceType;
   constexpr Device(DeviceType type = kCPU, int8_t index = -1) : type_(type), index_(index) {}
   // "cpu", "cuda:1", "meta", PyTorch's names (types from num_device_types on); else RuntimeError.
   Device(std::string_view text);

@@ -19,6 +19,7 @@ class RL_API Error : public std::exception {  // RuntimeError
   explicit Error(std::string message) : message_(std::move(message)) {}
   ~Error() override;
   const char* what() const noexcept override { return message_.c_str(); }
+  const std::string& msg() const noexcept { return message_; }
   // What libtorch calls the message without its backtrace.
   const char* what_without_backtrace() const noexcept { return message_.c_str(); }
 

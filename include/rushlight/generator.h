@@ -24,6 +24,7 @@ class RL_API Generator {
   Device device() const;
   void set_current_seed(uint64_t seed) const;
   uint64_t initial_seed() const;
+  uint64_t current_seed() const { return initial_seed(); }
   uint64_t seed() const;  // a fresh non-deterministic seed, which it returns
   std::vector<uint8_t> get_state() const;
   void set_state(const std::vector<uint8_t>& state) const;

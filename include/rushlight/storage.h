@@ -16,6 +16,7 @@ class RL_API StorageImpl : public RefCounted {
   using Deleter = void (*)(void* data, size_t nbytes, void* context);
   void release() const;
   void* data() const { return data_; }
+  void* mutable_data() const { return data_; }
   size_t nbytes() const { return nbytes_; }
   Device device() const { return device_; }
   // False for memory that somebody else owns (numpy arrays, mapped files).

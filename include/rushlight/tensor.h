@@ -218,14 +218,39 @@ class RL_API TensorOptions {
   }
   // Error where it is wanted: factories lock no pages.
   TensorOptions pinned_memory(bool wanted) const;
+  bool pinned_memory() const { return false; }
   Layout layout() const { return layout_.value_or(kStrided); }
-  TensorOptions requires_grad(bool v) const {
+  TensorOptions requires_grad(std::optional<bool> v) const {
     auto o = *this;
-    o.requires_grad_ = v;
+    o.requires_grad_ = v.value_or(false);
     return o;
+  }
+  // A device of the kind that most programs count.
+  TensorOptions device_index(int8_t index) const { return device(kCUDA, index); }
+  template <class T>
+  TensorOptions dtype() const {
+    return dtype(dtype_of_v<T>);
+  }
+  // What `other` says, and where it says nothing, what this does.
+  TensorOptions merge_in(const TensorOptions& other) const {
+    auto o = *this;
+    o.dtype_ = other.dtype_ ? other.dtype_ : dtype_;
+    o.device_ = other.device_ ? other.device_ : device_;
+    o.layout_ = other.layout_ ? other.layout_ : layout_;
+    o.requires_grad_ = requires_grad_ || other.requires_grad_;
+    return o;
+  }
+  bool has_dtype() const { return dtype_.has_value(); }
+  bool has_device() const { return device_.has_value(); }
+  bool has_layout() const { return layout_.has_value(); }
+  bool is_sparse() const { return layout() == kSparse; }
+  // Whether both make tensors of one dtype, device and layout.
+  bool type_equal(const TensorOptions& other) const {
+    return dtype() == other.dtype() && device() == other.device() && layout() == other.layout();
   }
   ScalarType dtype() const { return dtype_.value_or(get_default_dtype()); }
   Device device() const { return device_.value_or(Device(kCPU)); }
+  int32_t device_index() const { return device().index(); }
   bool requires_grad() const { return requires_grad_; }
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
@@ -397,6 +422,7 @@ class RL_API Tensor {
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> at, const Tensor& values) const;
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> at, const Scalar& value) const;
   Tensor& index_put_(ArrayRef<indexing::TensorIndex> at, const Tensor& values) const;
+  Tensor& index_put_(ArrayRef<indexing::TensorIndex> at, const Scalar& value) const;
   Tensor operator[](int64_t i) const { return select(0, i); }
   Tensor operator[](const Tensor& at) const;
   // What options say of dtype and device.
@@ -424,7 +450,9 @@ class RL_API Tensor {
   // Autograd (defined in src/autograd).
   bool requires_grad() const { return defined() && impl_->requires_grad(); }
   const Tensor& requires_grad_(bool requires_grad = true) const;
-  void set_requires_grad(bool requires_grad) const { requires_grad_(requires_grad); }
+  const Tensor& set_requires_grad(bool requires_grad) const {
+    return requires_grad_(requires_grad);
+  }
   bool is_leaf() const;
   const Tensor& grad() const;  // undefined when there is none
   Tensor& mutable_grad() const;

@@ -161,8 +161,12 @@ Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> at, const Tensor& 
   return index_put_(ArrayRef<TensorIndex>(at), values);
 }
 
+Tensor& Tensor::index_put_(ArrayRef<TensorIndex> at, const Scalar& value) const {
+  return index_put_(at, full({}, value, options()));
+}
+
 Tensor& Tensor::index_put_(std::initializer_list<TensorIndex> at, const Scalar& value) const {
-  return index_put_(ArrayRef<TensorIndex>(at), full({}, value, options()));
+  return index_put_(ArrayRef<TensorIndex>(at), value);
 }
 
 Tensor Tensor::operator[](const Tensor& at) const {

@@ -195,7 +195,28 @@ RL_TEST(pads) {
   CHECK(torch::reflection_pad2d(torch::ones({1, 1, 3, 3}), {1, 1, 2, 2}).size(2) == 7);
 }
 
+RL_TEST(options_of_tensors) {
+  const torch::TensorOptions given = torch::TensorOptions().dtype<double>().requires_grad(true);
+  CHECK(given.has_dtype() && !given.has_device() && !given.has_layout());
+  CHECK(!given.pinned_memory() && !given.is_sparse());
+  const torch::TensorOptions merged = torch::TensorOptions(torch::kMeta).merge_in(given);
+  CHECK(merged.device().is_meta() && merged.dtype() == torch::kDouble && merged.requires_grad());
+  CHECK(merged.merge_in(torch::kFloat).dtype() == torch::kFloat);
+  CHECK(given.type_equal(torch::kDouble) && !given.type_equal(torch::kFloat));
+  CHECK(torch::ones({1}).set_requires_grad(true).requires_grad());
+  CHECK(!torch::ones({1}, given.requires_grad(std::nullopt)).requires_grad());
+  CHECK(torch::Device(torch::Device::Type::Meta).is_meta());
+}
+
+RL_TEST(numbers_at_indices_of_a_vector) {
+  const torch::Tensor x = torch::zeros({2, 2});
+  const std::vector<torch::indexing::TensorIndex> at = {1, torch::indexing::Slice()};
+  x.index_put_(at, 3);
+  CHECK(torch::equal(x, torch::tensor({{0.0, 0.0}, {3.0, 3.0}})));
+}
+
 RL_TEST(questions) {
+  CHECK(torch::default_generator().current_seed() == torch::default_generator().initial_seed());
   CHECK(torch::size(torch::ones({2, 3}), -1) == 3 && torch::numel(torch::ones({2, 3})) == 6);
   CHECK(!torch::mps::is_available() && torch::xpu::device_count() == 0);
   CHECK(c10::multiply_integers(std::vector<int64_t>{2, 3, 4}) == 24);
