@@ -121,6 +121,15 @@ struct OpMathType<complex<Half>> {
 };
 template <class T>
 using opmath_type = typename OpMathType<T>::type;
+// The dtype of the parts of a number.
+template <class T>
+struct scalar_value_type {
+  using type = T;
+};
+template <class T>
+struct scalar_value_type<complex<T>> {
+  using type = T;
+};
 
 // Floats of 16 bits and less compute in float; among themselves and with integers the result is
 // rounded to their kind, with wider floats when it is assigned.

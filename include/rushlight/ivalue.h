@@ -87,6 +87,8 @@ RL_API const std::string& class_name_of(const std::type_info& type);
 class IValue;
 template <class T>
 class List;
+template <class K, class V>
+class Dict;
 // For each type of C++ that a value may be: type(), box(T), get(IValue).
 template <class T, class = void>
 struct TypeOf;
@@ -151,6 +153,7 @@ class RL_API IValue {
   List<int64_t> toIntList() const;
   List<bool> toBoolList() const;
   List<IValue> toList() const;
+  Dict<IValue, IValue> toGenericDict() const;
   intrusive_ptr<ivalue::Tuple> toTuple() const;
   const std::shared_ptr<Items>& items() const;  // of a list or tuple that is not plain
   const std::shared_ptr<ivalue::DictItems>& dict_items() const;
@@ -319,6 +322,9 @@ class Dict {
  private:
   std::shared_ptr<ivalue::DictItems> items_;
 };
+inline Dict<IValue, IValue> IValue::toGenericDict() const {
+  return Dict<IValue, IValue>(dict_items());
+}
 namespace impl {
 using GenericList = List<IValue>;
 using GenericDict = Dict<IValue, IValue>;

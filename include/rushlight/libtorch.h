@@ -95,6 +95,15 @@ class Context {
  public:
   const Generator& defaultGenerator(Device device) const { return default_generator(device); }
   bool hasCUDA() const { return device_count(kCUDA) > 0; }
+  // Permissions, of which no kernel makes use.
+  bool allowTF32CuBLAS() const { return tf32_products_; }
+  void setAllowTF32CuBLAS(bool allowed) { tf32_products_ = allowed; }
+  bool allowTF32CuDNN() const { return tf32_convolutions_; }
+  void setAllowTF32CuDNN(bool allowed) { tf32_convolutions_ = allowed; }
+
+ private:
+  bool tf32_products_ = false;
+  bool tf32_convolutions_ = true;
 };
 inline Context& globalContext() {
   static Context context;

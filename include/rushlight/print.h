@@ -1,6 +1,7 @@
 // Values as text in streams, and any value that streams take as text in messages.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <sstream>
 
@@ -31,6 +32,11 @@ std::ostream& operator<<(std::ostream& out, ArrayRef<T> list) {
 template <class T>
 std::ostream& operator<<(std::ostream& out, const Ref<T>& handle) {
   return out << static_cast<const void*>(handle.get());
+}
+
+template <class T>
+std::ostream& operator<<(std::ostream& out, const std::optional<T>& value) {
+  return value ? out << *value : out << "None";
 }
 
 template <class T>

@@ -195,6 +195,21 @@ RL_TEST(pads) {
   CHECK(torch::reflection_pad2d(torch::ones({1, 1, 3, 3}), {1, 1, 2, 2}).size(2) == 7);
 }
 
+RL_TEST(options_by_dimensions) {
+  const nn::MaxPool2d pool(nn::MaxPoolOptions<2>({2, 2}).stride({1, 2}));
+  CHECK((*pool->options.stride() == std::array<int64_t, 2>{1, 2}));
+  CHECK((std::is_same_v<nn::ZeroPadOptions<3>, nn::ZeroPad3dOptions>));
+}
+
+RL_TEST(values) {
+  CHECK(text(std::optional<torch::Device>(torch::kCPU)) == "cpu");
+  CHECK(text(std::optional<torch::Device>()) == "None");
+  CHECK((std::is_same_v<at::scalar_value_type<c10::complex<float>>::type, float>));
+  c10::Dict<std::string, int64_t> dict;
+  dict.insert("a", 3);
+  CHECK(torch::IValue(dict).toGenericDict().at("a").toInt() == 3);
+}
+
 RL_TEST(options_of_tensors) {
   const torch::TensorOptions given = torch::TensorOptions().dtype<double>().requires_grad(true);
   CHECK(given.has_dtype() && !given.has_device() && !given.has_layout());
@@ -216,6 +231,8 @@ RL_TEST(numbers_at_indices_of_a_vector) {
 }
 
 RL_TEST(questions) {
+  at::globalContext().setAllowTF32CuBLAS(true);
+  CHECK(at::globalContext().allowTF32CuBLAS());
   CHECK(torch::default_generator().current_seed() == torch::default_generator().initial_seed());
   CHECK(torch::size(torch::ones({2, 3}), -1) == 3 && torch::numel(torch::ones({2, 3})) == 6);
   CHECK(!torch::mps::is_available() && torch::xpu::device_count() == 0);

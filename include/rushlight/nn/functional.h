@@ -5,6 +5,26 @@
 #include <rushlight/nn/layers.h>
 #include <rushlight/nn/stateless.h>
 
+namespace rushlight::nn {
+
+// Options by the number of dimensions: MaxPoolOptions<2> is MaxPool2dOptions.
+#define RL_BY_DIMS(Name) \
+  template <size_t D>    \
+  using Name##Options =  \
+      std::tuple_element_t<D - 1, std::tuple<Name##1dOptions, Name##2dOptions, Name##3dOptions>>
+RL_BY_DIMS(AvgPool);
+RL_BY_DIMS(MaxPool);
+RL_BY_DIMS(LPPool);
+RL_BY_DIMS(AdaptiveAvgPool);
+RL_BY_DIMS(AdaptiveMaxPool);
+RL_BY_DIMS(ReflectionPad);
+RL_BY_DIMS(ReplicationPad);
+RL_BY_DIMS(ZeroPad);
+RL_BY_DIMS(ConstantPad);
+#undef RL_BY_DIMS
+
+}  // namespace rushlight::nn
+
 namespace rushlight::nn::functional {
 
 #define RL_CONV(n)                                                              \
