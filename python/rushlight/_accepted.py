@@ -433,7 +433,7 @@ ROWS = (
         "_settings.set_num_interop_threads",
         "",
         NO_EFFECT,
-        "ops run one after the other; the setting can be read again",
+        "ops run one after the other; the setting can be read again, and made once",
     ),
     Row(
         "_settings.use_deterministic_algorithms _settings.set_deterministic_debug_mode",

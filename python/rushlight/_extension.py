@@ -7,7 +7,7 @@ from typing import Any
 import rushlight
 from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight.futures import Future
-from rushlight.jit import ScriptFunction, ScriptModule, is_tracing
+from rushlight.jit import ScriptFunction, ScriptMethod, ScriptModule, is_tracing
 from rushlight.jit._graph import Graph, Node, TensorType, Type, Value
 from rushlight.jit._trace import TracingState, state
 
@@ -18,6 +18,7 @@ __all__ = [
     "PyTorchFileReader",
     "PyTorchFileWriter",
     "ScriptFunction",
+    "ScriptMethod",
     "ScriptModule",
     "TensorType",
     "TracingState",
@@ -97,6 +98,7 @@ def _get_privateuse1_backend_name() -> str:
 
 def _are_functorch_transforms_active() -> bool:
     """Whether a function runs that `vmap` maps, or that a transform differentiates."""
-    from rushlight import _C, _vmap
+    from rushlight import _C
+    from rushlight._functorch import vmap as _vmap
 
     return bool(_vmap._levels) or _C._is_transforming()

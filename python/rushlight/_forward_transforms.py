@@ -13,6 +13,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._functorch.vmap import vmap
 from rushlight._transforms import (
     Argnums,
     Inputs,
@@ -24,7 +25,6 @@ from rushlight._transforms import (
     jacrev,
     split_aux,
 )
-from rushlight._vmap import vmap
 from rushlight.utils import _pytree
 
 _JVP = "jvp(f, primals, tangents)"

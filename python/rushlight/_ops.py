@@ -51,6 +51,26 @@ class Argument(NamedTuple):
         return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
 
 
+class HigherOrderOperator:
+    """The base class of operators that take functions, which say themselves what a call does.
+
+    Here these are plain functions (`utils.checkpoint`, `vmap`), and none is of this class.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = self.__name__ = name
+
+    def name(self) -> str:
+        """What it is called."""
+        return self._name
+
+    def __call__(self, *args, **kwargs):
+        raise NotImplementedError(f"{type(self).__name__} does not say what a call does")
+
+    def __str__(self) -> str:
+        return self._name
+
+
 class FunctionSchema(NamedTuple):
     """What an overload is called, takes and gives."""
 

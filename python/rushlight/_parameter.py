@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PUBLIC = "rushlight.nn.parameter"
 
 
-class _MarkedMeta(type(Tensor)):
+class _ParameterMeta(type(Tensor)):
     """Counts any tensor that carries the class's mark as an instance.
 
     `Parameter(x)` of a tensor subclass keeps the subclass and only sets the mark.
@@ -30,7 +30,7 @@ class _MarkedMeta(type(Tensor)):
         return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
 
 
-class Parameter(Tensor, metaclass=_MarkedMeta):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that is a module's parameter: `Module.parameters()` lists it.
 
     Args:
@@ -96,7 +96,7 @@ def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state):
 _rebuild_parameter.__module__ = _rebuild_parameter_with_state.__module__ = "rushlight._utils"
 
 
-class Buffer(Tensor, metaclass=_MarkedMeta):
+class Buffer(Tensor, metaclass=_ParameterMeta):
     """A tensor that is part of a module's state but not trained.
 
     Assigning one to an attribute of a module registers it, as `register_buffer` does.
@@ -119,7 +119,7 @@ class Buffer(Tensor, metaclass=_MarkedMeta):
         return tensor
 
 
-class _Uninitialized:
+class UninitializedTensorMixin:
     """A tensor without a size: it can be moved and converted, all else waits for `materialize`."""
 
     data: Any
@@ -189,7 +189,7 @@ class _Uninitialized:
         return result
 
 
-class UninitializedParameter(_Uninitialized, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose size is known after the first call of its lazy module.
 
     Args:
@@ -209,7 +209,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
         return Tensor._make_subclass(cls, data, requires_grad)
 
 
-class UninitializedBuffer(_Uninitialized, Tensor):
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer whose size is known after the first call of its lazy module."""
 
     __module__ = _PUBLIC
@@ -231,7 +231,7 @@ class UninitializedBuffer(_Uninitialized, Tensor):
 
 def is_lazy(param):
     """Whether a parameter or buffer has no size yet."""
-    return isinstance(param, _Uninitialized)
+    return isinstance(param, UninitializedTensorMixin)
 
 
 def new_parameter(shape: Any, wanted: Any = True, *, device: Any = None, dtype: Any = None) -> Any:

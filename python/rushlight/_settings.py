@@ -1,5 +1,7 @@
 """Settings that programs make and that change nothing here, but can be read again.
 
+One op runs after the other: there are no threads between ops.
+
 On the CPU every op is deterministic, whatever the number of threads. On GPUs, ops that add by
 atomic operations (docs/cuda.md lists them) may differ in the last bits from run to run, and there
 is no other way to compute them. float32 products are computed in float32.
@@ -25,7 +27,7 @@ __all__ = [
 _deterministic = False
 _warn_only = False
 _precision = "highest"
-_interop_threads = 0  # not asked
+_interop_threads: int | None = None
 _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
@@ -94,21 +96,26 @@ def get_float32_matmul_precision():
     return _precision
 
 
-def get_num_interop_threads():
-    """What was last asked for, at first the number of processors."""
-    return _interop_threads or os.cpu_count() or 1
-
-
 def set_num_interop_threads(num: int):
-    """Note how many ops should run side by side; here they run one after the other.
+    """Note how many ops may run side by side; none do.
 
     Raises:
-        TypeError: if it is no integer.
-        RuntimeError: if it is below 1.
+        RuntimeError: it was set before, or is not positive.
     """
     global _interop_threads
-    if not isinstance(num, int) or isinstance(num, bool):
-        raise TypeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
-    if num < 1:
-        raise RuntimeError(f"expected positive number of threads, got {num}")
+    if isinstance(num, bool) or not isinstance(num, int):
+        kind = type(num).__name__
+        raise TypeError(f"set_num_interop_threads expects an int, but got {kind}")
+    if num <= 0:
+        raise RuntimeError("expected positive number of threads")
+    if _interop_threads is not None:
+        raise RuntimeError(
+            "Error: cannot set number of interop threads after parallel work has started or "
+            "set_num_interop_threads called"
+        )
     _interop_threads = num
+
+
+def get_num_interop_threads():
+    """What was set, or the number of processors."""
+    return _interop_threads or os.cpu_count() or 1

@@ -248,7 +248,7 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        from rushlight._vmap import vmap
+        from rushlight._functorch.vmap import vmap
 
         picked, replaced = chosen(args, argnums)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight._forward_transforms import hessian, jacfwd, jvp, linearize
+from rushlight._functorch.vmap import vmap
 from rushlight._transforms import (
     debug_unwrap,
     functionalize,
@@ -19,7 +20,6 @@ from rushlight._transforms import (
     jacrev,
     vjp,
 )
-from rushlight._vmap import vmap
 from rushlight.nn.utils import stateless
 
 if TYPE_CHECKING:

@@ -38,6 +38,8 @@ __all__ = [
     "register_kernel",
     "register_torch_dispatch",
     "register_vmap",
+    "triton_op",
+    "wrap_triton",
 ]
 
 _C._AutoDispatchBelowAutograd = registry.Below
@@ -475,3 +477,38 @@ def _scoped_library(*args, **kwargs):
         yield lib
     finally:
         lib._destroy()
+
+
+# ---- ops of Triton's kernels ----
+
+
+def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
+    """Make a function that starts kernels of Triton an op; without `fn` a decorator.
+
+    Its body says what fake tensors become as well.
+
+    Args:
+        name: "namespace::name".
+        mutates_args: the names of the arguments that it writes.
+        schema: by default what the annotations say.
+    """
+
+    def define_op(function):
+        op = custom_op(name, function, mutates_args=mutates_args, schema=schema)
+        op.register_fake(function)
+        return op
+
+    return define_op if fn is None else define_op(fn)
+
+
+def wrap_triton(triton_kernel, /):
+    """A kernel of Triton as a `triton_op` starts it: itself, for nothing is traced.
+
+    Raises:
+        RuntimeError: it is no kernel.
+    """
+    if type(triton_kernel).__module__.partition(".")[0] != "triton":
+        raise RuntimeError(
+            "wrap_triton only works on functions annotated with triton.jit or triton.autotune"
+        )
+    return triton_kernel

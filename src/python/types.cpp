@@ -18,12 +18,34 @@ PyObject* module_name(PyObject*, void*) { return PyUnicode_InternFromString("rus
 // ---- dtype ----
 
 struct DtypeObject {
-  PyObject_HEAD ScalarType value;
+  PyObject_HEAD ScalarType value;  // Undefined: a name of which no tensor is made
+  const DtypeInfo* info;
 };
 PyObject* dtypes[num_dtypes];
 
+// Dtypes that programs list and compare with; what would make a tensor of one refuses.
+constexpr DtypeInfo named(const char* name, const char* enum_name, int8_t itemsize) {
+  DtypeInfo info = dtype_info(ScalarType::Undefined);
+  info.name = info.alias = name;
+  info.enum_name = enum_name;
+  info.itemsize = itemsize;
+  return info;
+}
+constexpr DtypeInfo names_only[] = {
+    named("qint8", "QInt8", 1),       named("quint8", "QUInt8", 1),
+    named("qint32", "QInt32", 4),     named("quint4x2", "QUInt4x2", 1),
+    named("quint2x4", "QUInt2x4", 1),
+};
+
 ScalarType dtype_of(PyObject* o) { return reinterpret_cast<DtypeObject*>(o)->value; }
-const DtypeInfo& info_of(PyObject* o) { return dtype_info(dtype_of(o)); }
+const DtypeInfo& info_of(PyObject* o) { return *reinterpret_cast<DtypeObject*>(o)->info; }
+bool is_name_only(PyObject* o) { return dtype_of(o) == ScalarType::Undefined; }
+PyObject* make_dtype(ScalarType value, const DtypeInfo& info) {
+  PyObject* o = check(dtype_type.tp_alloc(&dtype_type, 0));
+  reinterpret_cast<DtypeObject*>(o)->value = value;
+  reinterpret_cast<DtypeObject*>(o)->info = &info;
+  return o;
+}
 
 PyObject* dtype_repr(PyObject* self) {
   return PyUnicode_FromFormat("torch.%s", info_of(self).name);
@@ -39,6 +61,10 @@ PyObject* dtype_is_complex(PyObject* self, void*) {
   return PyBool_FromLong(info_of(self).is_complex);
 }
 PyObject* dtype_is_signed(PyObject* self, void*) {
+  if (is_name_only(self)) {
+    PyErr_Format(PyExc_RuntimeError, "torch.%s is quantized: it has no sign", info_of(self).name);
+    return nullptr;
+  }
   return PyBool_FromLong(info_of(self).is_signed);
 }
 // What the package builds names and limits from.
@@ -46,18 +72,20 @@ PyObject* dtype_kind(PyObject* self, void*) {
   return PyUnicode_FromString(info_of(self).enum_name);
 }
 PyObject* dtype_computes(PyObject* self, void*) {
-  return PyBool_FromLong(contains(set_all, dtype_of(self)));
+  return PyBool_FromLong(!is_name_only(self) && contains(set_all, dtype_of(self)));
 }
 PyObject* dtype_limits(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
-    const FloatLimits limits = float_limits(dtype_of(self));
+    const FloatLimits limits = float_limits(*as_dtype(self));
     return Py_BuildValue("ddd", limits.eps, limits.max, limits.smallest_normal);
   });
 }
 PyObject* dtype_itemsize(PyObject* self, void*) { return PyLong_FromLong(info_of(self).itemsize); }
-PyObject* dtype_to_real(PyObject* self, PyObject*) { return wrap(to_real(dtype_of(self))); }
+PyObject* dtype_to_real(PyObject* self, PyObject*) {
+  return is_name_only(self) ? Py_NewRef(self) : wrap(to_real(dtype_of(self)));
+}
 PyObject* dtype_to_complex(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(to_complex(dtype_of(self))); });
+  return guarded([&] { return wrap(to_complex(*as_dtype(self))); });
 }
 
 PyMethodDef dtype_methods[] = {
@@ -473,6 +501,8 @@ PyObject* wrap_number(const Scalar& s) {
 
 std::optional<ScalarType> as_dtype(PyObject* o) {
   if (Py_TYPE(o) == &dtype_type) {
+    RL_CHECK_AS(NotImplementedError, !is_name_only(o), "rushlight has no quantized tensors: torch.",
+                info_of(o).name, " is only a name");
     return dtype_of(o);
   }
   const auto is = [&](const PyTypeObject& type) {
@@ -540,13 +570,15 @@ void init_types(PyObject* module) {
   const Object all = Object::check(PyTuple_New(num_dtypes));
   for (int i = 0; i < num_dtypes; i++) {
     const auto t = static_cast<ScalarType>(i);
-    dtypes[i] = check(dtype_type.tp_alloc(&dtype_type, 0));
-    reinterpret_cast<DtypeObject*>(dtypes[i])->value = t;
+    dtypes[i] = make_dtype(t, dtype_info(t));
     add(module, dtype_info(t).name, dtypes[i]);
     add(module, dtype_info(t).alias, dtypes[i]);
     PyTuple_SET_ITEM(all.get(), i, Py_NewRef(dtypes[i]));
   }
   add(module, "_dtypes", all.get());
+  for (const DtypeInfo& info : names_only) {
+    add(module, info.name, make_dtype(ScalarType::Undefined, info));
+  }
   for (int i = 0; i < num_layouts; i++) {
     const char* const name = layout_name(static_cast<Layout>(i));
     layouts[i] = make_enum(layout_type, i, name);

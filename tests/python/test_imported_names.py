@@ -1,9 +1,11 @@
 """Names that packages import from PyTorch beside what they call: they work, or refuse clearly."""
 
 import collections
+import copy
 import inspect
 import io
 import math
+import warnings
 
 import pytest
 
@@ -305,18 +307,6 @@ def test_types_of_results_before_and_after_a_call():
     assert pickle.loads(pickle.dumps(torch.max(torch.eye(2), 0))).indices.tolist() == [0, 1]
 
 
-def test_settings_of_threads():
-    before = torch.get_num_interop_threads()
-    assert before >= 1
-    torch.set_num_interop_threads(3)
-    assert torch.get_num_interop_threads() == 3
-    torch.set_num_interop_threads(before)
-    with pytest.raises(RuntimeError, match="positive number of threads"):
-        torch.set_num_interop_threads(0)
-    with pytest.raises(TypeError):
-        torch.set_num_interop_threads("2")
-
-
 def test_small_numbers_count_as_zero_on_all_threads():
     tiny = torch.full((1 << 20,), 1e-40)
     with pytest.raises(TypeError):
@@ -355,3 +345,212 @@ def test_functions_by_their_inner_modules():
     assert torch._C._VariableFunctions.add is torch.add and isinstance(x, torch._C._TensorBase)
     with pytest.raises(AttributeError):
         _VF.nothing  # noqa: B018
+
+
+# ---- versions ----
+
+
+@pytest.mark.parametrize("order", [["1.9", "1.10", "2.0a0+git", "2.0rc1", "2.0", "2.0+cpu", "2.1"]])
+def test_versions_compare_as_such(order):
+    from rushlight.torch_version import TorchVersion
+
+    for i, a in enumerate(order):
+        for j, b in enumerate(order):
+            assert (TorchVersion(a) < b, TorchVersion(a) >= b) == (i < j, i >= j), (a, b)
+            assert (TorchVersion(a) == b, TorchVersion(a) != b) == (i == j, i != j)
+    assert (1, 9) < TorchVersion("1.10.2+cpu") < (2, 0)
+    assert TorchVersion("1.2") == "1.2.0" and hash(TorchVersion("1.2")) == hash("1.2")
+    assert TorchVersion("2.0") != "none" and not TorchVersion("2.0") >= "none"
+    with pytest.raises(TypeError):
+        assert TorchVersion("2.0") > 2
+
+
+def test_a_version_lies_in_files_of_plain_data():
+    assert torch.__version__ >= (0, 0, 1)
+    file = io.BytesIO()
+    torch.save({"made by": torch.__version__}, file)
+    file.seek(0)
+    assert torch.load(file)["made by"] == torch.__version__
+
+
+# ---- dtypes that are names ----
+
+
+def test_quantised_dtypes_are_names_that_make_no_tensor():
+    names = [torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4]
+    assert len(set(names)) == 5 and all(isinstance(d, torch.dtype) for d in names)
+    assert [d.itemsize for d in names] == [1, 1, 4, 1, 1]
+    assert repr(torch.quint8) == "torch.quint8" and not torch.quint8.is_floating_point
+    assert copy.deepcopy(torch.qint8) is torch.qint8 and torch.qint8.to_real() is torch.qint8
+    with pytest.raises(RuntimeError, match="has no sign"):
+        _ = torch.qint8.is_signed
+    for call in (
+        lambda: torch.zeros(2, dtype=torch.quint8),
+        lambda: torch.ones(2).to(torch.qint8),
+        lambda: torch.tensor([1], dtype=torch.qint32),
+        lambda: torch.set_default_dtype(torch.qint32),
+        lambda: torch.qint8.to_complex(),
+    ):
+        with pytest.raises(NotImplementedError, match="has no quantized tensors"):
+            call()
+
+
+# ---- results with names ----
+
+
+def test_the_types_of_results_are_there_before_any_op_ran():
+    # Of an op that no other test of this process calls first: the type is made once.
+    assert torch.return_types.cummax is type(torch.ones(2).cummax(0))
+    assert torch.return_types.linalg_svd([1, 2, 3]).Vh == 3
+    with pytest.raises(AttributeError, match="add"):
+        _ = torch.return_types.add
+
+
+# ---- modules ----
+
+
+def test_members_of_a_module_by_names():
+    from rushlight.nn.utils import _named_member_accessor as members
+
+    model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    access = members.NamedMemberAccessor(model)
+    weight = model[0].weight
+    other = torch.zeros(3, 2)
+    assert access.swap_tensor("0.weight", other) is weight and model[0].weight is other
+    before, missing = access.swap_tensors_dict({"0.weight": weight, "0.more": other}, True)
+    assert before["0.weight"] is other and missing == ["0.more"] and model[0].more is other
+    access.swap_tensors_dict(before, allow_missing=True)
+    assert model[0].weight is other and not hasattr(model[0], "more")
+    with pytest.raises(RuntimeError, match="Missing key"):
+        access.swap_tensors_dict({"0.weight": weight, "0.more": other})
+    assert model[0].weight is other and not hasattr(model[0], "more")
+    mean = access.get_tensor("1.running_mean")
+    access.set_tensors_dict({"1.running_mean": mean + 1})
+    assert torch.equal(model[1].running_mean, mean + 1)
+    assert access.check_keys(["0.weight"])[1] == [] and access.check_keys(["a"])[1] == ["a"]
+    first = model[0]
+    assert access.swap_submodule("0", nn.Identity()) is first
+    with pytest.raises(AttributeError, match="has no attribute"):
+        access.get_tensor("1.nothing")
+    with pytest.raises(TypeError, match="not an instance of torch.Tensor"):
+        members.set_tensor(model[1], "weight", 1)
+    with pytest.raises(KeyError):
+        members.swap_submodule(model, "a.b", first)
+
+
+def test_a_tracker_knows_the_modules_that_run():
+    from rushlight.utils.module_tracker import ModuleTracker
+
+    tracker = ModuleTracker()
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    seen = []
+    model[0].register_forward_hook(lambda *_: seen.append((set(tracker.parents), tracker.is_bw)))
+    model[0].register_full_backward_hook(
+        lambda *_: seen.append((set(tracker.parents), tracker.is_bw))
+    )
+    with tracker:
+        model(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    assert seen == [
+        ({"Global", "Sequential"}, False),
+        ({"Global", "Sequential", "Sequential.0"}, True),
+    ]
+    assert tracker.parents == {"Global"}
+
+
+def test_hooks_of_all_modules_have_their_names():
+    from rushlight.nn.modules import module
+
+    handle = module.register_module_parameter_registration_hook(lambda *_: None)
+    assert handle.id in module._global_parameter_registration_hooks
+    handle.remove()
+    assert not module._global_parameter_registration_hooks
+    assert not module._global_forward_pre_hooks
+
+
+def test_uninitialized_tensors_have_a_kind():
+    assert isinstance(nn.UninitializedParameter(), nn.parameter.UninitializedTensorMixin)
+    assert isinstance(nn.UninitializedBuffer(), nn.parameter.UninitializedTensorMixin)
+    assert not isinstance(nn.Parameter(), nn.parameter.UninitializedTensorMixin)
+
+
+# ---- weak references ----
+
+
+def test_dicts_of_tensors_hold_their_keys_weakly():
+    from rushlight.utils import weak
+
+    a, b = torch.ones(2), torch.ones(2)
+    table = weak.WeakTensorKeyDictionary({a: 1})
+    table[b] = 2
+    assert table[a] == 1 and table[b] == 2 and len(table) == 2 and 3 not in table
+    assert {id(k) for k in table} == {id(a), id(b)} and (table | {a: 5})[a] == 5
+    reference = weak.TensorWeakRef(b)
+    assert reference() is b
+    del b
+    assert reference() is None and len(table) == 1 and dict(table.items())[a] == 1
+    with pytest.raises(TypeError):
+        weak.TensorWeakRef(1)
+
+
+# ---- decorators, schedules, threads ----
+
+
+def test_contexts_of_programs_decorate():
+    from rushlight.utils import _contextlib
+
+    class Entered(_contextlib._DecoratorContextManager):
+        count = 0
+
+        def __enter__(self):
+            Entered.count += 1
+
+        def __exit__(self, *error):
+            pass
+
+    assert Entered()(abs)(-2) == 2 and Entered.count == 1
+    assert _contextlib.context_decorator(lambda: Entered(), abs)(-3) == 3 and Entered.count == 2
+    assert issubclass(torch.no_grad, _contextlib._NoParamDecoratorContextManager)
+
+
+def test_a_schedule_can_be_asked_for_its_rates():
+    from rushlight.optim import lr_scheduler
+
+    optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0)
+    schedule = lr_scheduler.StepLR(optimizer, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with lr_scheduler._enable_get_lr_call(schedule):
+            assert schedule.get_lr() == [1.0]
+    with pytest.warns(UserWarning, match="get_last_lr"):
+        schedule.get_lr()
+
+
+def test_threads_between_ops_are_set_once(monkeypatch):
+    from rushlight import _settings
+
+    monkeypatch.setattr(_settings, "_interop_threads", None)
+    assert torch.get_num_interop_threads() > 0
+    with pytest.raises(RuntimeError, match="positive"):
+        torch.set_num_interop_threads(0)
+    torch.set_num_interop_threads(3)
+    assert torch.get_num_interop_threads() == 3
+    with pytest.raises(RuntimeError, match="cannot set"):
+        torch.set_num_interop_threads(3)
+
+
+# ---- vmap, for functions in the place of its own ----
+
+
+def test_vmap_calls_what_programs_put_in_the_place_of_its_parts(monkeypatch):
+    from rushlight._functorch import vmap as parts
+
+    seen = []
+
+    def inputs(dims, leaves, level, spec):
+        seen.append(dims)
+        return taken(dims, leaves, level, spec)
+
+    taken = parts._create_batched_inputs
+    monkeypatch.setattr(parts, "_create_batched_inputs", inputs)
+    assert torch.equal(torch.vmap(torch.sum)(torch.ones(2, 3)), torch.full((2,), 3.0))
+    assert seen == [[0]]

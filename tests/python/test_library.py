@@ -8,7 +8,14 @@ import rushlight as torch
 from rushlight import Tensor, _custom_ops
 from rushlight._library import schema
 from rushlight._subclasses import FakeTensorMode
-from rushlight.library import Library, _scoped_library, custom_op, opcheck
+from rushlight.library import (
+    Library,
+    _scoped_library,
+    custom_op,
+    opcheck,
+    triton_op,
+    wrap_triton,
+)
 
 
 @pytest.mark.parametrize(
@@ -234,3 +241,15 @@ def test_ops_of_ones_own_are_traced():
 
     op([torch.ones(1).as_subclass(Noted)])
     assert op in Noted.seen
+
+
+def test_ops_that_start_kernels_of_triton_are_ops():
+    @triton_op("library_tests::started", mutates_args=())
+    def started(x: Tensor) -> Tensor:
+        return x * 2
+
+    assert torch.ops.library_tests.started(torch.ones(2)).tolist() == [2, 2]
+    with FakeTensorMode():
+        assert started(torch.empty(3)).shape == (3,)
+    with pytest.raises(RuntimeError, match="triton.jit"):
+        wrap_triton(abs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 
-from rushlight._vmap import inputs_of
+from rushlight._functorch.vmap import _process_batched_inputs
 from rushlight.func import grad, grad_and_value, vmap
 
 __all__ = ["chunk_vmap", "grad", "grad_and_value", "vmap"]
@@ -15,7 +15,7 @@ def chunk_vmap(func, in_dims=0, out_dims=0, randomness: str = "error", chunks: i
 
     @functools.wraps(func)
     def wrapped(*args, **kwargs):
-        batch = inputs_of(func, in_dims, args)[3]
+        batch = _process_batched_inputs(in_dims, args, func)[0]
         size = max(-(-batch // chunks), 1)
         mapped = vmap(func, in_dims, out_dims, randomness, chunk_size=size)
         return mapped(*args, **kwargs)

@@ -152,7 +152,7 @@ class CustomOverload(OpOverload):
     def call(self, values):
         """The op on the values of all arguments."""
         if _C._current_level() and self.vmap is not None:
-            from rushlight import _vmap
+            from rushlight._functorch import vmap as _vmap
 
             if _vmap.level_among(values):
                 args, kwargs = values[: self._num_positional], self._given(values)[1]

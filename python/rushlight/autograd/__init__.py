@@ -217,7 +217,7 @@ def grad(
 
 def _batched(run, gradients, retain):
     """Backward of a batch of gradients at once."""
-    from rushlight._vmap import vmap
+    from rushlight._functorch.vmap import vmap
 
     defined = []
 

@@ -84,6 +84,13 @@ class ScriptFunction:
         raise RuntimeError("rushlight compiles no functions yet: call the Python function")
 
 
+class ScriptMethod:
+    """A compiled method. Nothing makes one yet."""
+
+    def __init__(self, *args, **kwargs) -> None:
+        raise RuntimeError("rushlight compiles no methods yet: call the Python method")
+
+
 class ScriptModule(nn.Module):
     """The base of modules written for TorchScript; here they run as Python."""
 

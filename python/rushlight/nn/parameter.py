@@ -5,6 +5,8 @@ from rushlight._parameter import (  # noqa: F401
     Parameter,
     UninitializedBuffer,
     UninitializedParameter,
+    UninitializedTensorMixin,
+    _ParameterMeta,
     clear_grads,
     is_lazy,
     new_parameter,
@@ -15,5 +17,6 @@ __all__ = [
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "UninitializedTensorMixin",
     "is_lazy",
 ]

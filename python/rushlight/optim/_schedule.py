@@ -5,6 +5,7 @@ Public in `lr_scheduler`.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 import weakref
 from functools import wraps
@@ -54,6 +55,16 @@ def _count_steps(optimizer):
 
     vars(counted)["_wrapped_by_lr_sched"] = True
     optimizer.step = counted
+
+
+@contextlib.contextmanager
+def _enable_get_lr_call(scheduler):
+    """While the block runs, `get_lr` is asked as `step` asks it."""
+    scheduler._get_lr_called_within_step = True
+    try:
+        yield scheduler
+    finally:
+        scheduler._get_lr_called_within_step = False
 
 
 class LRScheduler:
@@ -155,11 +166,8 @@ class LRScheduler:
 
     def _set_rates(self, rates):
         """Give the groups what the function `rates` returns."""
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             values = rates()
-        finally:
-            self._get_lr_called_within_step = False
         for group, value in zip(self.optimizer.param_groups, values, strict=False):
             _set(group, "lr", value)
         self._last_lr = self._rates()

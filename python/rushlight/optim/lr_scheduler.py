@@ -17,7 +17,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ._cycles import CyclicLR, OneCycleLR
-from ._schedule import EPOCH_DEPRECATION_WARNING, LRScheduler, _check_optimizer, _per_group, _set
+from ._schedule import (
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    _check_optimizer,
+    _enable_get_lr_call,  # noqa: F401
+    _per_group,
+    _set,
+)
 
 if TYPE_CHECKING:
     from rushlight.optim.optimizer import Optimizer

@@ -27,6 +27,8 @@ from rushlight.utils._pytree_nodes import (  # noqa: F401
     _list_flatten_with_keys,
     _list_unflatten,
     _NamedTuple,
+    _namedtuple_flatten,
+    _namedtuple_unflatten,
     _register_pytree_node,
     _Results,
     _tuple_unflatten,

@@ -49,6 +49,17 @@ __all__ = [
 ]
 
 
+# By PyTorch's names: programs look whether there are any, put theirs in and take them out again.
+_global_backward_hooks = _hooks.global_backward_hooks
+_global_backward_pre_hooks = _hooks.global_backward_pre_hooks
+_global_buffer_registration_hooks = _hooks.global_buffer_registration_hooks
+_global_forward_hooks = _hooks.global_forward_hooks
+_global_forward_hooks_always_called = _hooks.global_forward_hooks_always_called
+_global_forward_hooks_with_kwargs = _hooks.global_forward_hooks_with_kwargs
+_global_forward_pre_hooks = _hooks.global_forward_pre_hooks
+_global_module_registration_hooks = _hooks.global_module_registration_hooks
+_global_parameter_registration_hooks = _hooks.global_parameter_registration_hooks
+
 # What follows a module's name where its extra state is kept.
 _EXTRA_STATE_KEY_SUFFIX = _state.EXTRA_STATE_KEY
 

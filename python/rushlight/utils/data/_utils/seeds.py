@@ -13,6 +13,7 @@ import rushlight
 
 __all__ = [
     "kept_random_states",
+    "numpy_state",
     "random_states",
     "sample_seed",
     "seed_sample",
@@ -28,7 +29,19 @@ def seed_worker(base_seed, worker_id):
     seed = base_seed + worker_id
     random.seed(seed)
     rushlight.manual_seed(seed)
-    _seed_numpy([worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0])
+    _seed_numpy(_numpy_words(base_seed, worker_id))
+
+
+def _numpy_words(base_seed, worker_id):
+    return [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+
+
+def numpy_state(base_seed, worker_id):
+    """What `numpy.random.seed` is given in a worker: four numbers of 32 bits."""
+    import numpy
+
+    words = _numpy_words(base_seed, worker_id)
+    return numpy.random.SeedSequence(words).generate_state(4).tolist()
 
 
 def _seed_numpy(words):

@@ -10,6 +10,7 @@ import rushlight
 from rushlight import _C
 
 from . import channel
+from .seeds import numpy_state as _generate_state  # noqa: F401
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 
