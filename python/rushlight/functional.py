@@ -28,7 +28,6 @@ def _offered(function):
     return _C._Offered(function)
 
 
-@_offered
 def einsum(equation, *operands):
     """Sums of products, by the letters of dimensions: `einsum("ij,jk->ik", a, b)`.
 
@@ -43,6 +42,10 @@ def einsum(equation, *operands):
     result = "->" + _letters(given[-1]) if len(given) % 2 else ""
     tensors = given[: 2 * len(labels) : 2]
     return _wrapped.einsum(",".join(labels) + result, tensors)
+
+
+# Others see the operands one by one, also where they were given as a list.
+einsum = _C._Offered(einsum, spreads=True)
 
 
 def _letters(numbers):

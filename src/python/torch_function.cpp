@@ -236,23 +236,37 @@ struct OfferedObject {
   PyObject* function;
   PyObject* dict;
   PyObject* weak_references;
+  bool spreads;  // f(x, [a, b]) is shown as f(x, a, b)
 };
 OfferedObject* as_offered(PyObject* o) { return reinterpret_cast<OfferedObject*>(o); }
 
 PyObject* call_offered(PyObject* o, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   if (RL_UNLIKELY(wants_torch_function(nullptr, args, nargs, kwnames))) {
-    return guarded([&] { return call_torch_function(o, nullptr, args, nargs, kwnames); });
+    return guarded([&] {
+      if (as_offered(o)->spreads && nargs == 2 && kwnames == nullptr &&
+          (PyList_Check(args[1]) || PyTuple_Check(args[1]))) {
+        const Object list = Object::check(PySequence_Tuple(args[1]));
+        std::vector<PyObject*> all = {args[0]};
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list.get()); i++) {
+          all.push_back(PyTuple_GET_ITEM(list.get(), i));
+        }
+        return call_torch_function(o, nullptr, all.data(), static_cast<Py_ssize_t>(all.size()),
+                                   nullptr);
+      }
+      return call_torch_function(o, nullptr, args, nargs, kwnames);
+    });
   }
   return PyObject_Vectorcall(as_offered(o)->function, args, nargsf, kwnames);
 }
 
 PyObject* make_offered(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
-    static const char* const names[] = {"function", nullptr};
+    static const char* const names[] = {"function", "spreads", nullptr};
     PyObject* function;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O:_Offered", const_cast<char**>(names),
-                                     &function)) {
+    int spreads = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|p:_Offered", const_cast<char**>(names),
+                                     &function, &spreads)) {
       throw PythonError();
     }
     RL_CHECK_TYPE(PyCallable_Check(function) != 0, "_Offered: expected a function, but got ",
@@ -260,6 +274,7 @@ PyObject* make_offered(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     Object o = Object::check(type->tp_alloc(type, 0));
     as_offered(o.get())->call = call_offered;
     as_offered(o.get())->function = Py_NewRef(function);
+    as_offered(o.get())->spreads = spreads != 0;
     as_offered(o.get())->dict = check(PyDict_New());
     for (const char* name : {"__name__", "__qualname__", "__module__", "__doc__"}) {
       const Object value = Object::check(PyObject_GetAttrString(function, name));

@@ -554,3 +554,30 @@ def test_vmap_calls_what_programs_put_in_the_place_of_its_parts(monkeypatch):
     monkeypatch.setattr(parts, "_create_batched_inputs", inputs)
     assert torch.equal(torch.vmap(torch.sum)(torch.ones(2, 3)), torch.full((2,), 3.0))
     assert seen == [[0]]
+
+
+# ---- what others see ----
+
+
+def test_operands_of_einsum_are_shown_one_by_one():
+    class Seen:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func, len(args)
+
+    assert torch.einsum("i,i", Seen(), Seen()) == (torch.einsum, 3)
+    assert torch.einsum("i,i", [Seen(), Seen()]) == (torch.einsum, 3)
+    x = torch.ones(2)
+    assert torch.einsum("i,i", [x, x]).item() == torch.einsum(x, [0], x, [0]).item() == 2
+
+
+def test_marks_for_a_profiler_refuse_when_they_are_set():
+    from rushlight.cuda import nvtx
+
+    for call in (nvtx.range_push, nvtx.mark, nvtx.range_start, nvtx.range_end):
+        with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+            call("here")
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        nvtx.range_pop()
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"), nvtx.range("here"):
+        pass

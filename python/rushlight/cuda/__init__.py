@@ -74,9 +74,9 @@ from rushlight.cuda.streams import (
 )
 
 if TYPE_CHECKING:
-    from rushlight.cuda import amp
+    from rushlight.cuda import amp, nvtx
 else:
-    __getattr__, __dir__ = lazy(__name__, "amp")
+    __getattr__, __dir__ = lazy(__name__, "amp nvtx")
 
 OutOfMemoryError = _C.OutOfMemoryError
 
