@@ -75,7 +75,14 @@ bool is_list_of(PyObject* o, bool (*accepts)(PyObject*), Py_ssize_t& refused) {
 }
 
 bool is_optional_tensor(PyObject* o) { return o == Py_None || is_tensor(o); }
-bool takes_int(PyObject* o) { return is_int(o); }
+// An item of a list of ints is also a tensor of one integer with any number of dimensions, as
+// __index__ takes it.
+bool takes_int(PyObject* o) {
+  if (is_int(o)) {
+    return true;
+  }
+  return is_tensor(o) && unwrap(o).numel() == 1 && is_integral(unwrap(o).dtype());
+}
 bool takes_float(PyObject* o) { return is_float(o); }
 bool takes_tensor(PyObject* o) { return is_tensor(o); }
 
@@ -240,10 +247,9 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     PyObject* o = call.args[a];
     Py_ssize_t refused = -1;
     const bool tensors = param.kind == Kind::TensorList;
-    if (s.varargs && (tensors ? is_tensor(o) : param.kind == Kind::IntList && is_int(o))) {
+    if (s.varargs && (tensors ? is_tensor(o) : param.kind == Kind::IntList && takes_int(o))) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
-      refused = tensors ? first_refused(rest, [](PyObject* item) { return is_tensor(item); })
-                        : first_refused(rest, [](PyObject* item) { return is_int(item); });
+      refused = first_refused(rest, tensors ? takes_tensor : takes_int);
       if (refused >= 0) {
         return fail(call.name(), "(): argument '", shown_name(param), "' must be ",
                     expected(param.kind), ", but found element of type ",

@@ -195,3 +195,16 @@ def test_huge_ints():
 def test_names_of_functions():
     assert torch.add.__name__ == "add" and torch.add.__module__ == "rushlight"
     assert "add" in torch.add.__doc__
+
+
+def test_a_tensor_of_one_integer_is_an_int_of_a_list():
+    one, row = torch.tensor(2), torch.tensor([2])
+    assert torch.zeros([row, one, 3]).shape == torch.zeros(row, one, 3).shape == (2, 2, 3)
+    assert torch.ones(4).reshape(row, -1).shape == torch.ones(4).view([row, one]).shape == (2, 2)
+    x = torch.ones(1, 1, 4, 4)
+    assert x.expand(row, -1, -1, -1).shape == (2, 1, 4, 4)
+    assert torch.nn.functional.interpolate(x, size=[row, row]).shape == (1, 1, 2, 2)
+    assert torch.nn.functional.pad(x, [row, one, 0, row]).shape == (1, 1, 6, 8)
+    for wrong in (torch.tensor([2, 3]), torch.tensor(2.0), torch.tensor(True)):
+        with pytest.raises(TypeError, match="must be tuple of ints"):
+            torch.zeros([wrong, 3])
