@@ -94,7 +94,7 @@ def impl(qualname, types, func=None, *, lib=None):
             return function
 
         return register
-    op = registry.overload_of(qualname) if isinstance(qualname, str) else qualname
+    space = schemas.name_of(qualname if isinstance(qualname, str) else qualname.name()).space
     wanted = set()
     for kind in (types,) if isinstance(types, str) else tuple(types):
         if kind in _KEYS:
@@ -104,9 +104,9 @@ def impl(qualname, types, func=None, *, lib=None):
             wanted.add("CompositeExplicitAutograd" if device is None else device.upper())
 
     def register_all(function):
-        library = lib or _library_of(op.namespace)
+        library = lib or _library_of(space)
         for key in wanted:
-            library.impl(op, function, key)
+            library.impl(qualname, function, key)
         return function
 
     return register_all if func is None else register_all(func)
@@ -253,8 +253,8 @@ class Library:
             )
         return dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
 
-    def _op(self, op_name):
-        """The op of a name within this namespace, or of an overload."""
+    def _name(self, op_name) -> str:
+        """The whole name of an op of this namespace, given by name or as an overload."""
         if isinstance(op_name, str):
             space, _, short = op_name.rpartition("::")
             name = f"{space or self.ns}::{short}"
@@ -272,7 +272,7 @@ class Library:
                 f'impl("{name}", ...): Explicitly provided namespace ({space}) in operator name '
                 f"does not match namespace of enclosing TORCH_LIBRARY_IMPL block ({self.ns})."
             )
-        return registry.overload_of(name)
+        return name
 
     def impl(
         self,
@@ -296,7 +296,8 @@ class Library:
             allow_override: whether a function that is there for this key is replaced.
 
         A function for a device, in the place of an op of the table, is differentiated as that op
-        is, where the op is not made of others.
+        is, where the op is not made of others. The function of an op that nobody has defined yet
+        waits until it is.
 
         Raises:
             RuntimeError: another dispatch key, or a name of another namespace.
@@ -309,7 +310,15 @@ class Library:
         if key not in _KEYS and key.lower() == _C._get_privateuse1_backend_name():
             key = "PrivateUse1"
         keys.named(key)
-        op = self._op(op_name)
+        name = self._name(op_name)
+        if self.ns != "aten" and registry.find(name) is None:
+
+            def register():
+                self.impl(op_name, fn, key, with_keyset=with_keyset, allow_override=allow_override)
+
+            self._undo.append(registry.once_defined(name, register))
+            return
+        op = registry.overload_of(name)
         place = (op.name(), key)
         if not allow_override and place in _implemented:
             raise RuntimeError(

@@ -253,3 +253,21 @@ def test_ops_that_start_kernels_of_triton_are_ops():
         assert started(torch.empty(3)).shape == (3,)
     with pytest.raises(RuntimeError, match="triton.jit"):
         wrap_triton(abs)
+
+
+def test_a_function_may_come_before_its_op():
+    with _scoped_library("library_tests", "FRAGMENT") as lib:
+        torch.library.impl("library_tests::late", "default", lambda x: x + 1, lib=lib)
+        lib.impl("late.two", lambda x, y: x * y, "CPU")
+        with pytest.raises(AttributeError):
+            torch.ops.library_tests.late  # noqa: B018
+        lib.define("late(Tensor x) -> Tensor")
+        lib.define("late.two(Tensor x, Tensor y) -> Tensor")
+        late, x = torch.ops.library_tests.late, torch.full((2,), 3.0)
+        assert late(x).tolist() == [4, 4] and late(x, x).tolist() == [9, 9]
+    with _scoped_library("library_tests", "FRAGMENT") as lib:
+        lib.impl("gone", lambda x: x + 1, "CPU")
+    with _scoped_library("library_tests", "DEF") as lib:
+        lib.define("gone(Tensor x) -> Tensor")
+        with pytest.raises(NotImplementedError):
+            torch.ops.library_tests.gone(torch.ones(1))

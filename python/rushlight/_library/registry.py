@@ -6,6 +6,7 @@ its tensors' device runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -336,7 +337,21 @@ def define(schema, tags=()) -> CustomOverload:
     packet._rows[key] = (-1, schema.overload_name)
     packet._made[key] = made
     ops._add(name.space, name.name, packet)
+    for register in _once_defined.pop((name.space, name.name, key), ()):
+        register()
     return made
+
+
+# By namespace, name and overload: what registers functions of an op that is not defined yet.
+_once_defined: dict[tuple[str, str, str], list[Callable[[], None]]] = {}
+
+
+def once_defined(qualname: str, register: Callable[[], None]) -> Callable[[], None]:
+    """Calls `register` when an op has been defined; returns what takes that back."""
+    name = schemas.name_of(qualname)
+    waiting = _once_defined.setdefault((name.space, name.name, name.overload or "default"), [])
+    waiting.append(register)
+    return lambda: waiting.remove(register) if register in waiting else None
 
 
 def forget(overload: CustomOverload) -> None:
