@@ -1,5 +1,6 @@
 """Datasets, samplers, collation and the loader."""
 
+import itertools
 from collections import namedtuple
 
 import pytest
@@ -150,3 +151,31 @@ def test_errors_of_the_dataset_reach_the_caller():
         list(data.DataLoader(Broken()))
     with pytest.raises(IndexError):
         list(data.DataLoader(table(), batch_sampler=[[10]]))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_iterators_take_loaders_of_others(workers):
+    from rushlight.utils.data import dataloader
+
+    class Loader:
+        """PyTorch's attributes of a loader, and no others."""
+
+        _IterableDataset_len_called, _auto_collation, drop_last, in_order = None, False, False, True
+        _index_sampler, generator, prefetch_factor = itertools.repeat(None), None, 2
+        dataset_kind = _dataset_kind = dataloader._DatasetKind.Iterable
+        pin_memory, timeout, persistent_workers, worker_init_fn = False, 0, False, None
+        multiprocessing_context, num_workers = None, workers
+
+        @property
+        def dataset(self):
+            return self
+
+        def collate_fn(self, x):
+            return x
+
+        def __iter__(self):
+            return iter([torch.ones(2), torch.zeros(2)])
+
+    kinds = dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter
+    got = [x.tolist() for x in kinds[workers > 0](Loader())]
+    assert got == [[1, 1], [0, 0]] if not workers else sorted(got) == [[0, 0]] * 2 + [[1, 1]] * 2

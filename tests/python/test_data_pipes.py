@@ -106,3 +106,14 @@ def test_checks_of_types():
 class _Random(data.IterDataPipe):
     def __init__(self, n):
         self.n = n
+
+
+def test_pipes_in_the_form_in_which_loaders_of_others_send_them():
+    from rushlight.utils.data.datapipes import datapipe
+
+    stream = datapipe._IterDataPipeSerializationWrapper(pipes.IterableWrapper(range(3)))
+    samples = datapipe._MapDataPipeSerializationWrapper(data.datapipes.map.SequenceWrapper("abc"))
+    for _ in range(2):
+        assert list(stream) == [0, 1, 2] and len(stream) == 3
+        assert samples[1] == "b" and len(samples) == 3
+        stream, samples = (pickle.loads(pickle.dumps(pipe)) for pipe in (stream, samples))

@@ -140,6 +140,9 @@ class _BaseDataLoaderIter:
         self._loader = loader
         self._dataset = loader.dataset
         self._index_sampler = loader._index_sampler
+        # Loaders of others have PyTorch's attributes alone.
+        self._is_stream = bool(loader._dataset_kind)
+        self._seeds_samples = getattr(loader, "seed_samples", False)
         self._shared_seed = None
         if isinstance(loader.dataset, IterDataPipe):
             self._shared_seed = _drawn(loader.generator) if saved is None else saved["shared_seed"]
@@ -179,7 +182,7 @@ class _BaseDataLoaderIter:
         try:
             batch = self._next_data()
         except StopIteration:
-            latest = self._loader._latest
+            latest = getattr(self._loader, "_latest", None)
             if latest is not None and latest() is self:
                 self._loader._latest = None
             raise
@@ -214,21 +217,21 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader, saved)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._accounts = loader._is_stream and hasattr(self._dataset, "state_dict")
+        self._accounts = self._is_stream and hasattr(self._dataset, "state_dict")
         self._accounts = self._accounts and hasattr(self._dataset, "load_state_dict")
         if saved is not None and self._accounts:
             self._dataset.load_state_dict(saved["dataset"])
         self._dataset_fetcher: Any = create_fetcher(
-            loader._is_stream,
+            self._is_stream,
             self._dataset,
             loader._auto_collation,
             loader.collate_fn,
             loader.drop_last,
         )
-        if saved is not None and loader._is_stream and not self._accounts:
+        if saved is not None and self._is_stream and not self._accounts:
             self._dataset_fetcher.skip(self._sampler_iter.position)
         self._seeded = None
-        if loader.seed_samples:
+        if self._seeds_samples:
             self._seeded = _SeededFetcher(self._dataset_fetcher, self._epoch_seed)
 
     def _next_data(self):

@@ -149,7 +149,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.num_workers,
                 self._base_seed,
                 loader.dataset,
-                loader._is_stream,
+                self._is_stream,
                 loader._auto_collation,
                 loader.collate_fn,
                 loader.drop_last,
@@ -157,7 +157,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.prefetch_factor * loader.num_workers + 2,
             )
             self._workers.append(_Worker(context, setup))
-        spares, loader._spares = loader._spares, []
+        spares = list(getattr(loader, "_spares", ()))
+        if spares:
+            loader._spares = []
         for number, worker in enumerate(self._workers):
             worker.channel.give(spares[number :: len(self._workers)])
         self._poller = select.poll()
@@ -184,7 +186,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             worker.batches = worker.samples = 0
             if resumption is not None:
                 worker.batches, worker.samples = resumption.batches, resumption.samples
-            seed = self._epoch_seed if loader.seed_samples else None
+            seed = self._epoch_seed if self._seeds_samples else None
             worker.send(Ask.EPOCH, (self._epoch, seed, self._shared_seed, resumption))
         if saved is not None and saved.get("workers") is not None:
             self._assign_again(saved)
@@ -212,7 +214,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _reset(self, loader, saved=None):
         """Another epoch with the same workers."""
-        if saved is None and loader.seed_samples:
+        if saved is None and self._seeds_samples:
             self._epoch_seed = _drawn(loader.generator)
         if isinstance(loader.dataset, IterDataPipe):
             self._shared_seed = _drawn(loader.generator) if saved is None else saved["shared_seed"]
@@ -255,8 +257,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._try_put_index()
                 continue
             worker.batches += 1
-            if self._loader._is_stream:
-                worker.samples += self._loader.batch_size or 1
+            if self._is_stream:
+                worker.samples += getattr(self._loader, "batch_size", None) or 1
             self._try_put_index()
             if kind == Answer.ERROR:
                 content.reraise()
@@ -377,10 +379,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             worker.channel.close()
         self._end_processes()
         left = _MOST_SPARE
+        spares = getattr(self._loader, "_spares", None)
         for block in (block for worker in self._workers for block in worker.channel.spare()):
             left -= block.nbytes
-            if left >= 0:
-                self._loader._spares.append(block)
+            if left >= 0 and spares is not None:
+                spares.append(block)
 
     def _end_processes(self):
         end = time.monotonic() + self._patience

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
+import pickle
 import random
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -164,3 +166,40 @@ class DataChunk(list):
     def raw_iterator(self):
         """Its items."""
         yield from self.items
+
+
+class _DataPipeSerializationWrapper:
+    """A pipe that goes to worker processes, with dill where pickle cannot and dill is there."""
+
+    def __init__(self, datapipe) -> None:
+        self._datapipe = datapipe
+
+    def __getstate__(self):
+        try:
+            return pickle.dumps(self._datapipe), False
+        except (AttributeError, TypeError, pickle.PicklingError):
+            if importlib.util.find_spec("dill") is None:
+                raise
+            return importlib.import_module("dill").dumps(self._datapipe), True
+
+    def __setstate__(self, state):
+        value, by_dill = state
+        loads = importlib.import_module("dill").loads if by_dill else pickle.loads
+        self._datapipe = loads(value)
+
+    def __len__(self):
+        return length_of(self, self._datapipe)
+
+
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe):
+    """The same for a stream."""
+
+    def __iter__(self):
+        yield from self._datapipe
+
+
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe):
+    """The same for samples by index."""
+
+    def __getitem__(self, idx):
+        return self._datapipe[idx]
