@@ -181,6 +181,7 @@ if TYPE_CHECKING:
     from rushlight.func import vmap
     from rushlight.futures import Future
     from rushlight.jit import ScriptFunction, ScriptModule
+    from rushlight.jit._graph import TensorType
     from rushlight.nested._functions import (
         _nested_from_padded,
         _nested_tensor_from_mask,
@@ -265,6 +266,7 @@ else:
             "compiler": "compile",
             "func": "vmap",
             "futures": "Future",
+            "jit._graph": "TensorType",
             "jit": "ScriptFunction ScriptModule",
             "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state",
             "serialization": "load save",
@@ -294,6 +296,11 @@ def is_storage(obj):
     from rushlight.storage import TypedStorage
 
     return isinstance(obj, _C.UntypedStorage | TypedStorage)
+
+
+def _shape_as_tensor(input):
+    """The sizes of a tensor, as a tensor."""
+    return _C.ops.tensor(input.shape)
 
 
 def _assert(condition, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from rushlight import _C, _KINDS, Tensor, device
+from rushlight.cuda.devices import is_available
 
 _NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
 
@@ -13,21 +14,36 @@ class _TensorType(type):
     """The class of `FloatTensor` and its like: calling one makes a Tensor of its dtype."""
 
     dtype: _C.dtype
+    place: str  # "cpu" or "cuda"
 
     def __call__(cls, *args, **kwargs):
-        return _C._legacy_tensor(cls.dtype, args, kwargs)
+        if cls.place == "cuda" and not is_available():
+            raise TypeError(f"type {cls._text()} not available: there is no GPU that can be used")
+        return _C._legacy_tensor(cls.dtype, args, {"device": cls.place, **kwargs})
 
     def __instancecheck__(cls, instance):
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+        return (
+            isinstance(instance, Tensor)
+            and instance.dtype is cls.dtype
+            and instance.device.type == cls.place
+        )
+
+    def _text(cls) -> str:
+        return f"torch.{'cuda.' if cls.place == 'cuda' else ''}{cls.__name__}"
 
     def __repr__(cls) -> str:
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class '{cls._text()}'>"
 
 
-TYPES = {
-    name: _TensorType(name, (), {"dtype": dtype, "__module__": "rushlight"})
-    for name, dtype in _NAMES.items()
-}
+def _types(module: str, place: str) -> dict[str, type]:
+    return {
+        name: _TensorType(name, (), {"dtype": dtype, "place": place, "__module__": module})
+        for name, dtype in _NAMES.items()
+    }
+
+
+TYPES = _types("rushlight", "cpu")
+CUDA_TYPES = _types("rushlight.cuda", "cuda")
 globals().update(TYPES)
 
 
@@ -41,7 +57,7 @@ def parse_type(value):
     if isinstance(value, _C.dtype):
         return value, None
     if isinstance(value, _TensorType):
-        return value.dtype, device("cpu")
+        return value.dtype, device(value.place)
     if value is Tensor:
         return _C.ops.get_default_dtype(), device("cpu")
     if isinstance(value, str):

@@ -136,6 +136,8 @@ def missing_part(name: str) -> str | None:
             return None
         try:
             value = getattr(value, attribute)
+        except RuntimeError:  # of `torch.classes`, which libraries fill
+            return None
         except AttributeError:
             if attribute in NESTED.get(getattr(value, "__name__", ""), "").split():
                 continue

@@ -13,3 +13,5 @@ current_device = set_device = synchronize = get_device_name = get_device_propert
 get_rng_state = set_rng_state = mem_get_info = current_stream = get_device_capability = (
     current_device
 )
+current_allocated_memory = driver_allocated_memory = recommended_max_memory = current_device
+set_per_process_memory_fraction = current_device

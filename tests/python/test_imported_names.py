@@ -5,6 +5,7 @@ import copy
 import inspect
 import io
 import math
+import typing
 import warnings
 
 import pytest
@@ -581,3 +582,80 @@ def test_marks_for_a_profiler_refuse_when_they_are_set():
         nvtx.range_pop()
     with pytest.raises(RuntimeError, match="NVTX functions not installed"), nvtx.range("here"):
         pass
+
+
+def test_annotations_of_layers_are_types():
+    for layer in (nn.CrossEntropyLoss(), nn.Linear(1, 1)):
+        hints = typing.get_type_hints(layer, globalns={}, localns={})
+        assert hints["training"] is bool
+
+
+def test_activations_take_attributes():
+    for f in (nn.functional.sigmoid, nn.functional.tanh, nn.functional.softsign):
+        f.marked = True
+        assert f.marked and f.__module__ == "rushlight.nn.functional"
+        del f.marked
+    assert nn.functional.sigmoid(torch.zeros(1)).item() == 0.5
+    traced = torch.fx.symbolic_trace(lambda x: nn.functional.tanh(x))
+    assert torch.equal(traced(torch.ones(2)), torch.tanh(torch.ones(2)))
+
+
+def test_old_types_of_gpu_tensors():
+    kind = torch.cuda.FloatTensor
+    assert repr(kind) == "<class 'torch.cuda.FloatTensor'>" and kind is not torch.FloatTensor
+    assert not isinstance(torch.ones(1), (kind, torch.cuda.HalfTensor))
+    assert torch.cuda._initialized is torch.cuda.is_initialized()
+    if not torch.cuda.is_available():
+        with pytest.raises(TypeError, match=r"type torch\.cuda\.FloatTensor not available"):
+            kind(2)
+
+
+def test_what_optimisers_of_others_import():
+    from rushlight.optim import optimizer as o
+
+    params = [torch.ones(2, requires_grad=True), nn.Parameter(torch.ones(2))]
+    assert o._default_to_fused_or_foreach(params, False, use_fused=True) == (True, False)
+    assert o._default_to_fused_or_foreach(params, False) == (False, False)
+    assert o._default_to_fused_or_foreach(params, True, use_fused=True) == (False, False)
+    assert o._get_capturable_supported_devices(supports_xla=False)[0] == "cuda"
+    assert o._get_scalar_dtype() is torch.float32
+    assert o._to_scalar(torch.ones(1)).shape == () and o._to_scalar(0.1) == 0.1
+    tensors, grads = [torch.ones(1, dtype=torch.complex64), torch.ones(1)], [*params]
+    grads[0] = torch.ones(1, dtype=torch.complex64)
+    o._view_as_real(tensors, grads)
+    assert [t.shape for t in tensors] == [(1, 2), (1,)] and grads[0].shape == (1, 2)
+    o._device_dtype_check_for_fused(params[0])
+    with pytest.raises(RuntimeError, match="fused=True"):
+        o._device_dtype_check_for_fused(torch.ones(1, dtype=torch.int64))
+    assert o._disable_dynamo_if_unsupported()(len) is len and o._stack_if_compiling(1) == 1
+    groups = o.Optimizer._group_tensors_by_device_and_dtype([params])
+    assert [len(lists[0]) for lists, _ in groups.values()] == [2]
+
+    class Steps(o.Optimizer):
+        def step(self):
+            return "step"
+
+    seen = []
+    mine = Steps(params, {})
+    mine._patch_step_function()  # a second time changes nothing
+    mine.register_step_post_hook(lambda *_: seen.append(1))
+    assert mine.step() == "step" and seen == [1]
+
+
+def test_parts_of_attention_in_functional():
+    f = nn.functional
+    x, w = torch.randn(2, 3, 4), torch.randn(12, 4)
+    parts = f._in_projection_packed(x, x, x, w)
+    apart = f._in_projection(x, x, x, *w.chunk(3))
+    assert all(torch.allclose(a, b) for a, b in zip(parts, apart, strict=True))
+    with pytest.raises(AssertionError, match="expecting key weights shape"):
+        f._in_projection(x, x, x, w[:4], w, w[:4])
+    mask = f._canonical_mask(torch.tensor([True, False]), "mask", None, "", torch.float32)
+    assert mask.tolist() == [-float("inf"), 0]
+    with pytest.warns(UserWarning, match="mismatched"):
+        f._canonical_mask(mask, "a", torch.bool, "b", torch.float32)
+    assert f._none_or_dtype(None) is None and f._none_or_dtype(x) is torch.float32
+    assert f._mha_shape_check(x, x, x, None, None, 2)
+    with pytest.warns(UserWarning, match="Implicit dimension"):
+        assert f._get_softmax_dim("softmax", 2, 3) == 1
+    assert torch._shape_as_tensor(x).tolist() == [2, 3, 4]

@@ -8,7 +8,7 @@ AssertionError in an installation without that library and RuntimeError without 
 
 from typing import TYPE_CHECKING
 
-from rushlight import _C
+from rushlight import _C, _KINDS
 from rushlight._lazy import lazy
 from rushlight.cuda import memory, random
 from rushlight.cuda.devices import (
@@ -76,8 +76,13 @@ from rushlight.cuda.streams import (
 if TYPE_CHECKING:
     from rushlight.cuda import amp, nvtx
 else:
-    __getattr__, __dir__ = lazy(__name__, "amp nvtx")
+    __getattr__, __dir__ = lazy(
+        __name__, "amp nvtx", {"_types": " ".join(f"{kind}Tensor" for kind in _KINDS)}
+    )
 
+
+_lazy_init = init
+_initialized = False  # is_initialized() as an attribute
 OutOfMemoryError = _C.OutOfMemoryError
 
 __all__ = [

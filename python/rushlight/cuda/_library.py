@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 
 from rushlight import _C
 
@@ -23,6 +24,7 @@ def _library() -> ctypes.CDLL:
     library = ctypes.CDLL(_C._backend_path("cuda"))
     for name in ("error", "memory_stats", "column", "arch_list"):
         getattr(library, f"rushlight_cuda_{name}").restype = ctypes.c_char_p
+    sys.modules["rushlight.cuda"]._initialized = True  # type: ignore
     return library
 
 

@@ -291,7 +291,7 @@ def _as_declared(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
 
     Those without a default are positional, all others keywords, also where they were left out.
     """
-    if not isinstance(function, _C._Offered):
+    if not (isinstance(function, _C._Offered) and inspect.isfunction(function.__wrapped__)):
         return args, kwargs
     signature = inspect.signature(function.__wrapped__)
     parameters = signature.parameters.values()

@@ -169,7 +169,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return (ops.rrelu_ if inplace else ops.rrelu)(input, lower, upper, training)
 
 
-def _softmax_dim(name, ndim, stacklevel):
+def _get_softmax_dim(name, ndim, stacklevel):
     """The dim that softmax took before it was an argument, with PyTorch's warning."""
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. "
@@ -182,21 +182,21 @@ def _softmax_dim(name, ndim, stacklevel):
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) over its sum along `dim`; `dtype` is cast to first."""
     if dim is None:
-        dim = _softmax_dim("softmax", input.dim(), _stacklevel)
+        dim = _get_softmax_dim("softmax", input.dim(), _stacklevel)
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """`softmax` of -x."""
     if dim is None:
-        dim = _softmax_dim("softmin", input.dim(), _stacklevel)
+        dim = _get_softmax_dim("softmin", input.dim(), _stacklevel)
     return softmax(-input, dim, dtype=dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of `softmax`, computed without losing digits."""
     if dim is None:
-        dim = _softmax_dim("log_softmax", input.dim(), _stacklevel)
+        dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel)
     return (
         ops.log_softmax(input, dim) if dtype is None else ops.log_softmax(input, dim, dtype=dtype)
     )
@@ -289,6 +289,11 @@ def unfold(input, kernel_size, dilation: Any = 1, padding: Any = 0, stride: Any 
     """The windows of an image as the columns of a matrix."""
     return ops.im2col(input, kernel_size, dilation, padding, stride)
 
+
+# Activations that PyTorch has as functions of Python: programs hang attributes on them.
+for _name in ("sigmoid", "softsign", "tanh", "tanhshrink"):
+    globals()[_name] = _C._Offered(globals()[_name])
+    globals()[_name].__module__ = __name__
 
 # Calls are offered to function modes and to arguments with __torch_function__ first.
 for _name, _function in list(globals().items()):

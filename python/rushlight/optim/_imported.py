@@ -7,7 +7,11 @@ from typing import Any, TypeAlias, TypeVar
 
 import rushlight
 from rushlight import Tensor
-from rushlight.utils._foreach_utils import _get_fused_kernels_supported_devices
+from rushlight._parameter import Parameter
+from rushlight.utils._foreach_utils import (
+    _get_foreach_kernels_supported_devices,
+    _get_fused_kernels_supported_devices,
+)
 
 Args: TypeAlias = tuple[Any, ...]
 Kwargs: TypeAlias = dict[str, Any]
@@ -46,11 +50,15 @@ def _default_to_fused_or_foreach(
     """Whether a step is fused, and whether it goes over lists, where nobody has said so."""
     if differentiable:
         return False, False
-    fused = use_fused and all(
-        p.device.type in _get_fused_kernels_supported_devices() and p.is_floating_point()
-        for p in params
-    )
-    return fused, not fused and all(p.device.type == "cuda" for p in params)
+
+    def all_on(devices: list[str], fits: Any = lambda p: True) -> bool:
+        return all(
+            p is None or (type(p) in (Tensor, Parameter) and p.device.type in devices and fits(p))
+            for p in params
+        )
+
+    fused = use_fused and all_on(_get_fused_kernels_supported_devices(), Tensor.is_floating_point)
+    return fused, not fused and all_on(_get_foreach_kernels_supported_devices())
 
 
 def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:

@@ -172,9 +172,16 @@ class Optimizer:
         self._optimizer_state_dict_post_hooks = OrderedDict()
         self._optimizer_load_state_dict_pre_hooks = OrderedDict()
         self._optimizer_load_state_dict_post_hooks = OrderedDict()
+        self._patch_step_function()
+
+    def _patch_step_function(self) -> None:
+        """Put the hooks around the `step` of this optimiser's class."""
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
             cls.step = _hooked(cls.step)
+
+    profile_hook_step = staticmethod(_hooked)
+    _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
     def __getstate__(self):
         return {

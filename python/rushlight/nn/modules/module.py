@@ -14,7 +14,7 @@ import inspect
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from rushlight import _C, Tensor, typename
 
@@ -495,6 +495,9 @@ class Module(ModuleChanges):
             body = ""
         return f"{self._get_name()}({body})"
 
+
+# Types, not strings: others evaluate the annotations of a layer among names of their own.
+Module.__annotations__.update(get_type_hints(Module))
 
 _C._set_module_functions(
     (
