@@ -113,7 +113,6 @@ _NAMES = {
     "torch.torch_version.TorchVersion": TorchVersion,
     "torch.device": _C.device,
     "torch.Tensor": Tensor,
-    "torch.torch_version.TorchVersion": TorchVersion,
     "torch.nn.parameter.Parameter": Parameter,
     "torch.storage.UntypedStorage": _C.UntypedStorage,
     "torch.UntypedStorage": _C.UntypedStorage,

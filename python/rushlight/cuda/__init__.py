@@ -128,6 +128,7 @@ __all__ = [
     "memory_reserved",
     "memory_stats",
     "memory_summary",
+    "nvtx",
     "random",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
