@@ -1,7 +1,8 @@
-"""What detectors compute over boxes of images, and convolution at offset places.
+"""What detectors compute over boxes of images, convolution at offset places, colours of pictures.
 
-Kernels stand in src/cpu/isa/image/boxes.cpp, rois.cpp and deform.cpp; rushlight.vision.ops has the
-functions that people call. Boxes that an image is read in name it by number in their first column.
+Kernels stand in src/cpu/isa/image/boxes.cpp, rois.cpp, deform.cpp and colours.cpp;
+rushlight.vision.ops and rushlight.vision.transforms have the functions that people call. Boxes that
+an image is read in name it by number in their first column.
 """
 
 from gen.table import composite, custom, dynamic, op
@@ -69,3 +70,13 @@ composite("deform_conv2d(Tensor input, Tensor offset, Tensor weight, Tensor? bia
           variants="function", nn=True, own=True, autocast="float32",
           doc="Convolution of images (N, C, H, W) whose taps are moved by offset (N, 2 * groups * "
               "kernel's size, H', W') and multiplied by mask (N, groups * kernel's size, H', W').")
+
+# ---- pictures in the memory of Pillow ----
+
+op("_adjust_pixels(Tensor self, str change, float factor) -> Tensor", kernel=custom(),
+   variants="function out", grad="none", own=True,
+   doc="The colours of a picture of bytes (H, W, 1) or (H, W, 4), whose last channel stays, bit "
+       "for bit as Pillow changes them. Changes: 'brightness', 'contrast' and 'saturation' by a factor "
+       "that is 1 for the picture itself; 'hue' by a share of the circle. Grey has neither "
+       "saturation nor hue.",
+   batch="slices: pictures one by one")

@@ -1,4 +1,7 @@
-// The contracts of ops over boxes of images and of convolution at offset places.
+// The contracts of ops over boxes of images, of convolution at offset places and of colours of
+// pictures.
+#include <cmath>
+
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -104,6 +107,21 @@ OutSpec _roi_max_backward(Tensor& grad, Tensor& rois, Tensor& indices, DimVector
   rois = contiguous_raw(rois);
   indices = contiguous_raw(indices);
   return {input_size, grad.dtype()};
+}
+
+OutSpec _adjust_pixels(Tensor& self, std::string& change, double& factor) {
+  RL_CHECK(self.dim() == 3 && (self.size(2) == 1 || self.size(2) == 4),
+           "adjust_pixels: a picture is (H, W, 1) or (H, W, 4), got sizes ", self.sizes());
+  RL_CHECK_VALUE(
+      change == "brightness" || change == "contrast" || change == "saturation" || change == "hue",
+      "adjust_pixels: brightness, contrast, saturation or hue, not '", change, "'");
+  RL_CHECK_VALUE(change == "hue" ? factor >= -1 && factor <= 1 : std::isfinite(factor),
+                 "adjust_pixels: ", change, " cannot be changed by ", factor);
+  if (self.dtype() != kUInt8) {
+    dtype_not_implemented("adjust_pixels", self.dtype());
+  }
+  self = contiguous_raw(self);
+  return {self.sizes(), kUInt8};
 }
 
 }  // namespace shape

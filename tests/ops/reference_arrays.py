@@ -221,3 +221,24 @@ def as_pillow_resizes(pixels, size, mode):
     picture = Image.fromarray(pixels[:, :, 0] if alone else pixels, "L" if alone else "CMYK")
     code = getattr(Image.Resampling, mode.upper())
     return np.asarray(picture.resize((size[1], size[0]), code)).reshape(*size, -1)
+
+
+def as_pillow_adjusts(pixels, change, factor):
+    """A picture (H, W, 1) or (H, W, 4), whose last channel stays."""
+    from PIL import Image, ImageEnhance
+
+    pixels = pixels.astype(np.uint8)
+    if pixels.size == 0:
+        return pixels
+    alone = pixels.shape[2] == 1
+    picture = Image.fromarray(np.ascontiguousarray(pixels[:, :, 0] if alone else pixels[:, :, :3]))
+    if change != "hue":
+        names = {"brightness": "Brightness", "contrast": "Contrast", "saturation": "Color"}
+        picture = getattr(ImageEnhance, names[change])(picture).enhance(factor)
+    elif not alone:
+        hue, *others = picture.convert("HSV").split()
+        turned = (np.asarray(hue).astype(int) + int(factor * 255)) % 256
+        hue = Image.fromarray(turned.astype(np.uint8))
+        picture = Image.merge("HSV", (hue, *others)).convert("RGB")
+    colours = np.asarray(picture).reshape(*pixels.shape[:2], -1)
+    return colours if alone else np.concatenate([colours, pixels[:, :, 3:]], 2)

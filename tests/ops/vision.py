@@ -1,4 +1,4 @@
-"""Samples of ops over boxes and of convolution at offset places: boxes inside, across the edge and outside of images,
+"""Samples of ops over boxes, of convolution at offset places and of colours of pictures: boxes inside, across the edge and outside of images,
 smaller than a pixel and turned inside out, all modes, groups and strides."""
 
 _BOXES = "[[0, 0.2, 0.7, 5.1, 3.9], [1, -3.0, 1.3, 2.2, 9.4], [0, 2.1, 2.2, 2.3, 2.4], [1, 20.0, 20.0, 30.0, 30.0], [0, 4.5, 3.5, 1.5, 0.5]]"
@@ -38,6 +38,12 @@ _COLUMNS = "[2, 2], [1, 1], [0, 0], [1, 1]"
 _STRIDED = "[3, 2], [2, 1], [1, 2], [1, 2]"  # of 5 x 6: 3 x 8
 _MOVED = "x(2, 2 * 2 * 6, 3, 8, low=-2.3, high=2.3)"
 SAMPLES = {
+    "_adjust_pixels": [
+        *(f"ints(9, 7, {lanes}, high=256).to(m.uint8), '{change}', {factor}" for lanes in (1, 4) for change in ("brightness", "contrast", "saturation", "hue") for factor in (0.7, -0.3)),
+        "ints(200, 200, 4, high=256).to(m.uint8), 'contrast', 1.6",
+        "ints(3, 2, 4, high=256).to(m.uint8).transpose(0, 1), 'hue', 0.25",
+        "ints(0, 2, 4, high=256).to(m.uint8), 'contrast', 0.5",
+    ],
     "nms": [
         "pos(30, 2).cumsum(1).repeat(1, 2) + m.tensor([0, 0, 1, 1]).to(x(1).dtype), distinct(30), 0.5",
         "m.tensor([[0, 0, 2, 2], [0, 0, 2, 2], [0, 0, 2, 1], [5, 5, 5, 5]]).to(x(1).dtype), m.tensor([1, 1, 2, 0]).to(x(1).dtype), 0.5",
@@ -72,7 +78,15 @@ SAMPLES = {
     ],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating")
+REFERENCES = {"_adjust_pixels": "as_pillow_adjusts(self, change, factor)"}
 ERRORS = {
+    "_adjust_pixels": [
+        ("ints(4, 4, 3, high=9).to(m.uint8), 'hue', 0.1", RuntimeError, "a picture is"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), 'sharpness', 0.1", ValueError, "not 'sharpness'"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), 'hue', 1.1", ValueError, "hue cannot be changed by 1.1"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), 'contrast', float('nan')", ValueError, "contrast cannot be changed"),
+        ("ints(4, 4, 4, high=9), 'hue', 0.1", NotImplementedError, "not implemented for 'Long'"),
+    ],
     "nms": [
         ("x(3), x(3), 0.5", RuntimeError, "boxes should be a 2d tensor, got 1D"),
         ("x(3, 5), x(3), 0.5", RuntimeError, "boxes should have 4 elements in dimension 1, got 5"),

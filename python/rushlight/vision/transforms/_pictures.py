@@ -6,6 +6,7 @@ arguments.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,20 +68,24 @@ def pixels_of(img: Any) -> Tensor | None:
         return None
 
 
+def _new(mode: str, size: tuple[int, int]) -> tuple[Any, Tensor | None]:
+    """A picture that nothing was written into yet, and its bytes (pixels_of)."""
+    out = Image.new(mode, size, None)
+    return out, pixels_of(out)
+
+
 def resize(img: Any, size: Sequence[int], interpolation: InterpolationMode, antialias: Any) -> Any:
     del antialias  # Pillow's filters always are as wide as the scale asks
     if interpolation in _OWN_MODES and min(size) > 0 and size != [img.height, img.width]:
         pixels = pixels_of(img)
-        if pixels is not None:
-            out = Image.new(img.mode, (size[1], size[0]), None)
+        out, to = (img, None) if pixels is None else _new(img.mode, (size[1], size[0]))
+        if to is not None:
             out.info = img.info.copy()
-            to = pixels_of(out)
-            if to is not None:
-                if _rows_first(img.height - size[0], img.width - size[1]):
-                    way = [size[0], img.width]
-                    pixels = _C.ops._resize_pixels(pixels, way, interpolation.value)
-                _C.ops._resize_pixels(pixels, list(size), interpolation.value, out=to)
-                return out
+            if _rows_first(img.height - size[0], img.width - size[1]):
+                way = [size[0], img.width]
+                pixels = _C.ops._resize_pixels(pixels, way, interpolation.value)
+            _C.ops._resize_pixels(pixels, list(size), interpolation.value, out=to)
+            return out
     return img.resize((size[1], size[0]), pillow_code(interpolation))
 
 
@@ -137,16 +142,34 @@ def rotate(img: Any, angle: float, interpolation: Any, expand: bool, center: Any
     )
 
 
+def _adjusted(img: Any, change: str, factor: float) -> Any:
+    """The picture with other colours, None where its bytes cannot be had."""
+    pixels = pixels_of(img) if math.isfinite(factor) else None
+    if pixels is None:
+        return None
+    out, to = _new(img.mode, img.size)
+    if to is None:
+        return None
+    _C.ops._adjust_pixels(pixels, change, factor, out=to)
+    return out
+
+
 def adjust_brightness(img: Any, factor: float) -> Any:
-    return ImageEnhance.Brightness(img).enhance(factor)
+    out = _adjusted(img, "brightness", factor)
+    return ImageEnhance.Brightness(img).enhance(factor) if out is None else out
 
 
 def adjust_contrast(img: Any, factor: float) -> Any:
-    return ImageEnhance.Contrast(img).enhance(factor)
+    out = _adjusted(img, "contrast", factor)
+    return ImageEnhance.Contrast(img).enhance(factor) if out is None else out
 
 
 def adjust_saturation(img: Any, factor: float) -> Any:
-    return ImageEnhance.Color(img).enhance(factor)
+    out = None if "transparency" in img.info else _adjusted(img, "saturation", factor)
+    if out is None:
+        return ImageEnhance.Color(img).enhance(factor)
+    out.info = img.info.copy()
+    return out
 
 
 def adjust_sharpness(img: Any, factor: float) -> Any:
@@ -156,6 +179,9 @@ def adjust_sharpness(img: Any, factor: float) -> Any:
 def adjust_hue(img: Any, factor: float) -> Any:
     if img.mode in {"L", "1", "I", "F"}:
         return img
+    out = _adjusted(img, "hue", factor)
+    if out is not None:
+        return out
     hue, saturation, value = img.convert("HSV").split()
     turned = np.asarray(hue) + np.int32(factor * 255).astype(np.uint8)  # wraps around
     merged = Image.merge("HSV", (Image.fromarray(turned), saturation, value))
