@@ -76,7 +76,7 @@ composite("deform_conv2d(Tensor input, Tensor offset, Tensor weight, Tensor? bia
 op("_adjust_pixels(Tensor self, str change, float factor) -> Tensor", kernel=custom(),
    variants="function out", grad="none", own=True,
    doc="The colours of a picture of bytes (H, W, 1) or (H, W, 4), whose last channel stays, bit "
-       "for bit as Pillow changes them. Changes: 'brightness', 'contrast' and 'saturation' by a factor "
-       "that is 1 for the picture itself; 'hue' by a share of the circle. Grey has neither "
+       "for bit as Pillow changes them. Changes: 'brightness', 'contrast' and 'saturation' by a "
+       "factor that is 1 for the picture itself; 'hue' by a share of the circle. Grey has neither "
        "saturation nor hue.",
    batch="slices: pictures one by one")
