@@ -38,6 +38,7 @@ PAGE = ROOT / "docs" / "compatibility.md"
 # The projects of modules that are called otherwise.
 PROJECTS = {
     "PIL": "pillow",
+    "backpack": "backpack-for-pytorch",
     "ignite": "pytorch-ignite",
     "pyro": "pyro-ppl",
     "sklearn": "scikit-learn",
