@@ -25,11 +25,11 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
                       const Tensor& indices, const Tensor& offsets, int64_t axis, bool unsafe,
                       const std::optional<Scalar>& initial) {
   const bool is_mean = reduce == "mean";
-  const bool is_max = reduce == "max";
-  const bool is_min = reduce == "min";
+  const bool is_max = reduce == "max" || reduce == "amax";
+  const bool is_min = reduce == "min" || reduce == "amin";
   const bool is_prod = reduce == "prod";
   RL_CHECK(is_mean || is_max || is_min || is_prod || reduce == "sum",
-           "unsupported reduction: ", reduce);
+           "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
   RL_CHECK(!indices.defined(),
            "Currently only lengths and offsets are supported for segment_reduce");
   RL_CHECK(lengths.defined() != offsets.defined(),

@@ -83,6 +83,8 @@ SAMPLES = {
     "segment_reduce": [
         *(f"x(6), '{name}', lengths=m.tensor([2, 1, 3])" for name in ("sum", "mean", "max", "min", "prod")),
         "x(5, 2), 'max', offsets=m.tensor([0, 2, 2, 5]), initial=1",
+        "x(4), 'amax', lengths=m.tensor([2, 2])",
+        "x(4), 'amin', lengths=m.tensor([1, 3])",
         "x(2, 3, 2), 'mean', lengths=m.tensor([[2, 1], [3, 0]]), axis=1, initial=2",
         "x(6), 'sum', lengths=m.tensor([2, 1]), unsafe=True",
     ],
