@@ -31,10 +31,10 @@ SUITES = "\n## Packages' own tests\n"
 SUITES_HEAD = """
 The tests of packages' repositories, on the packages that pip installed, run with rushlight (`pytest -p rushlight.as_torch`) by `./dev compat --suites '' --torch PATH
 --page`. What failed was run beside PyTorch in the same environment (without a network, and without packages that tests compare with), and counts where it passes
-there. Of large suites every n-th test was taken, by a hash of its name.
+there; what was not reached there within the time is told as open. A run ends with its time: what it did not reach is not counted. Of large suites every n-th test was taken, by a hash of its name.
 
-| package | tests of | selection | pass | pass beside PyTorch alone | share |
-|---|---|---|---|---|---|
+| package | tests of | selection | pass | pass beside PyTorch alone | open | share |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -80,7 +80,15 @@ def write_suites(path: Path, told: list[suites.Told], versions: dict) -> None:
         version = versions.get(t.project, "")
         if suite.module in [Path(name).name for name in suite.copied.split()]:
             version = "of the repository"
-        cells = (f"{t.project} {version}", t.tests, chosen, t.passed, len(t.failing), share)
+        cells = (
+            f"{t.project} {version}",
+            t.tests,
+            chosen,
+            t.passed,
+            len(t.failing),
+            t.open or "",
+            share,
+        )
         text += f"| {' | '.join(map(str, cells))} |\n"
     text += "\nWhat those say that pass beside PyTorch alone:\n\n| package | tests | error |\n|---|---|---|\n"
     for t in told:

@@ -143,6 +143,7 @@ class Told(NamedTuple):
     part: int
     passed: int  # with rushlight
     failing: list[tuple[str, str]]  # those that pass beside PyTorch alone, with what they say
+    open: int  # that fail here, and were not reached beside PyTorch within the time
 
     @property
     def counted(self) -> int:
@@ -254,17 +255,16 @@ def compare(suite: Suite, folder: Path, place: Path, options, ours: Path, theirs
     if failed:
         _run(suite, folder, place, theirs, options.torch, options, list(failed))
     with_torch = _read(theirs)
-    failing = []
+    failing, not_reached = [], 0
     for test, line in failed.items():
         # Of a file that does not import here all tests that it has.
         there = {t: w for t, w in with_torch.items() if t == test or t.startswith(test + "::")}
         said = _reason(line["why"])
-        if not there:
-            failing.append((test, f"{said} (not run beside PyTorch)"))
+        not_reached += not there
         failing += [(t, said) for t, w in there.items() if w["outcome"] == "passed"]
     git = ["git", "-C", str(options.repositories / suite.repository.partition("/")[2])]
     state = subprocess.run([*git, "describe", "--tags", "--always"], capture_output=True, text=True)
-    told = Told(suite.project, state.stdout.strip(), suite.part, passed, failing)
+    told = Told(suite.project, state.stdout.strip(), suite.part, passed, failing, not_reached)
     (folder / "suites" / f"{suite.project}.json").write_text(json.dumps(told))
     print(f"{told.project:20} {told.tests:28} {passed} of {told.counted}", flush=True)
     for reason, n in Counter(reason for _, reason in failing).most_common(12):
