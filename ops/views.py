@@ -34,7 +34,7 @@ for symbol, name in {
         "",
         "Tensor[]" if lists else "Tensor",
         "return copy_of($view(self$rest));",
-        variants="function" if lists else "function out",
+        variants="function" if lists else "method function out" if symbol == "narrow" else "function out",
         doc=f"What `{name.partition('_copy')[0]}` gives, in memory of its own.",
     )
 for symbol in ("as_strided", "diagonal", "select", "slice"):
@@ -45,7 +45,7 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         "Tensor",
         "const Tensor whole = room_for(self, src); "
         "return put_in_view(whole, $view(whole$rest), src);",
-        variants="function out" if symbol == "slice" else "function",
+        variants="method function out" if symbol == "slice" else "method function",
         cpp_out=True,
         doc=f"A copy with `src` in place of what `{symbol}` gives.",
         tags=("core",) if symbol in ("select", "slice") else (),

@@ -324,7 +324,9 @@ SavedTensor& Node::saved_tensor(size_t i) {
 void Node::release_saved() {
   Block<SavedTensor>* dropped = nullptr;
   lock();
-  if (saved_ != nullptr) {
+  // A node whose inputs asked for nothing that it could save runs as often as one likes.
+  const auto holds = [](const SavedTensor& s) { return s.defined(); };
+  if (saved_ != nullptr && std::any_of(saved_->items(), saved_->items() + saved_->size, holds)) {
     released_ = true;
     std::swap(dropped, saved_);
   }

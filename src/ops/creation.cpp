@@ -268,6 +268,16 @@ ScalarType dtype_of_space(const char* op, const Scalar& start, const Scalar& end
 }
 
 // Both halves are computed from their own end, so that the last value is exact.
+// from + step * count; of real numbers rounded once, as PyTorch's are.
+template <class C>
+C along(C from, C step, C count) {
+  if constexpr (std::is_floating_point_v<C>) {
+    return std::fma(step, count, from);
+  } else {
+    return from + step * count;
+  }
+}
+
 template <class C, class F>
 void generate_space(const char* op, const Tensor& t, const Scalar& start, const Scalar& end,
                     const F& f) {
@@ -276,8 +286,8 @@ void generate_space(const char* op, const Tensor& t, const Scalar& start, const 
   const C b = end.as<C>();
   const C step = n > 1 ? (b - a) / C(static_cast<real_t<C>>(n - 1)) : C(0);
   generate(op, t, [=](int64_t i) {
-    return f(i < n / 2 || n == 1 ? a + step * C(static_cast<real_t<C>>(i))
-                                 : b - step * C(static_cast<real_t<C>>(n - 1 - i)));
+    return f(i < n / 2 || n == 1 ? along(a, step, C(static_cast<real_t<C>>(i)))
+                                 : along(b, -step, C(static_cast<real_t<C>>(n - 1 - i))));
   });
 }
 

@@ -523,3 +523,26 @@ def test_out_of_functions_whose_size_depends_on_values():
     for out in (x, x[1:]):
         with pytest.raises(RuntimeError, match="unsupported operation"):
             torch.masked_select(x, mask, out=out)
+
+
+def test_backward_twice_where_nothing_was_saved():
+    """What a node saves depends on the inputs that want gradients."""
+    x = torch.ones(2, requires_grad=True)
+    c = torch.full((2,), 3.0)
+    for make in (
+        lambda: torch.addcmul(x, c, c),
+        lambda: torch.lerp(x, c, 0.5),
+        lambda: x + c,
+        lambda: torch.addcdiv(x, c, c),
+        lambda: torch.addmv(x, torch.ones(2, 2), c),
+    ):
+        y = make().sum()
+        x.grad = None
+        y.backward()
+        first = x.grad.clone()
+        y.backward()
+        assert torch.equal(x.grad, 2 * first)
+    z = (x * c).sum()
+    z.backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        z.backward()

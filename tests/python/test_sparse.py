@@ -476,6 +476,7 @@ def test_indices_converted():
     assert batches.tolist() == [[0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1], [0, 2, 1, 1, 0, 1]]
 
 
+@pytest.mark.filterwarnings("ignore:torch.sparse")
 def test_types_by_name():
     indices, values = torch.tensor([[0, 1], [1, 0]]), torch.tensor([1.0, 2.0])
     made = torch.sparse.FloatTensor(indices, values, torch.Size([2, 3]))

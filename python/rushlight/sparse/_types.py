@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from rushlight import _C, _KINDS, Tensor
@@ -20,6 +21,10 @@ class _SparseType(type):
 
         Values keep their dtype, as with PyTorch.
         """
+        warnings.warn(
+            f"torch.sparse.{cls.__name__}() is deprecated. Please use torch.sparse_coo_tensor()",
+            stacklevel=2,
+        )
         if args and isinstance(args[0], Tensor):
             return sparse_coo_tensor(*args, **kwargs)
         size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
