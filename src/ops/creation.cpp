@@ -267,7 +267,6 @@ ScalarType dtype_of_space(const char* op, const Scalar& start, const Scalar& end
                                                 : get_default_dtype();
 }
 
-// Both halves are computed from their own end, so that the last value is exact.
 // from + step * count; of real numbers rounded once, as PyTorch's are.
 template <class C>
 C along(C from, C step, C count) {
@@ -278,6 +277,7 @@ C along(C from, C step, C count) {
   }
 }
 
+// Both halves are computed from their own end, so that the last value is exact.
 template <class C, class F>
 void generate_space(const char* op, const Tensor& t, const Scalar& start, const Scalar& end,
                     const F& f) {

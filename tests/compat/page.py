@@ -31,7 +31,8 @@ SUITES = "\n## Packages' own tests\n"
 SUITES_HEAD = """
 The tests of packages' repositories, on the packages that pip installed, run with rushlight (`pytest -p rushlight.as_torch`) by `./dev compat --suites '' --torch PATH
 --page`. What failed was run beside PyTorch in the same environment (without a network, and without packages that tests compare with), and counts where it passes
-there; what was not reached there within the time is told as open. A run ends with its time: what it did not reach is not counted. Of large suites every n-th test was taken, by a hash of its name.
+there; what was not reached there within the time is told as open, and the share leaves it out. A run ends with its time: what it did not reach is not counted, so these are samples.
+Of large suites every n-th test was taken, by a hash of its name.
 
 | package | tests of | selection | pass | pass beside PyTorch alone | open | share |
 |---|---|---|---|---|---|---|

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import queue
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
+from typing import Any
 
 from rushlight import Tensor
+from rushlight._raised import ExceptionWrapper
 
 __all__ = ["pin_memory"]
 
@@ -47,3 +50,26 @@ def pin_memory(data, device=None):
         except TypeError:
             return items
     return data
+
+
+def _pin_memory_loop(
+    in_queue: Any, out_queue: Any, device_id: Any, done_event: Any, device: Any = None
+) -> None:
+    """What a thread of another package's loader does: takes pairs of a place and a batch from one
+    queue, pins the batch and puts them into the other, until the event is set."""
+    while not done_event.is_set():
+        try:
+            place, data = in_queue.get(timeout=1.0)
+        except queue.Empty:
+            continue
+        if not isinstance(data, ExceptionWrapper):
+            try:
+                data = pin_memory(data, device_id if device is None else device)
+            except Exception:
+                data = ExceptionWrapper(where=f"in pin memory thread for device {device_id}")
+        while not done_event.is_set():
+            try:
+                out_queue.put((place, data), timeout=1.0)
+                break
+            except queue.Full:
+                continue

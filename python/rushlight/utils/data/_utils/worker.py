@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from typing import Any
 
 import rushlight
@@ -32,6 +33,37 @@ class WorkerInfo:
     dataset: Any
     rng: Any = None
     worker_method: str = "multiprocessing"
+
+
+# What workers of other packages' loaders send and ask.
+
+
+@dataclasses.dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """A worker has come to the end of its part of a stream."""
+
+    worker_id: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _ResumeIteration:
+    """A worker is to begin another epoch."""
+
+    seed: int | None = None
+
+
+class ManagerWatchdog:
+    """Tells a worker whether the process that started it is still there."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+        self.manager_dead = False
+
+    def is_alive(self) -> bool:
+        """Whether it is."""
+        if not self.manager_dead:
+            self.manager_dead = os.getppid() != self.manager_pid
+        return not self.manager_dead
 
 
 _worker_info: WorkerInfo | None = None
