@@ -18,9 +18,6 @@ from rushlight import _C
 from rushlight._lazy import lazy
 from rushlight._tensor import Tensor
 from rushlight.functional import *
-from rushlight.torch_version import TorchVersion as _TorchVersion
-
-__version__ = _TorchVersion(_C._version)
 
 # What is public in the extension (types, dtypes, settings), then every function of the op table.
 globals().update(
@@ -217,6 +214,7 @@ if TYPE_CHECKING:
         sparse_csr_tensor,
     )
     from rushlight.storage import TypedStorage
+    from rushlight.torch_version import __version__
     from rushlight.utils.dlpack import from_dlpack, to_dlpack
 else:
     __getattr__, __dir__ = lazy(
@@ -271,6 +269,7 @@ else:
             "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state",
             "serialization": "load save",
             "sparse._make": _SPARSE,
+            "torch_version": "__version__",
             "storage": "TypedStorage " + " ".join(f"{kind}Storage" for kind in _KINDS),
             "utils.dlpack": "from_dlpack to_dlpack",
         },

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight import _C
+
 __all__ = ["TorchVersion"]
 
 # As PEP 440 writes versions: 2.8.0, 2.8.0a1, 2.8.0rc2, 2.8.0.post1, 2.8.0.dev20250101, 2.8.0+cpu.
@@ -69,3 +71,5 @@ def _comparison(name: str) -> Any:
 for _name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
     setattr(TorchVersion, _name, _comparison(_name))
 TorchVersion.__hash__ = str.__hash__  # type: ignore[method-assign]
+
+__version__ = TorchVersion(_C._version)

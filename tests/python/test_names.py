@@ -38,7 +38,7 @@ def loaded_by(code):
     return set(run.stdout.split())
 
 
-BASE = ("_C", "_C._functorch", "_lazy", "_tensor", "functional")
+BASE = ("_C", "_C._functorch", "_lazy", "_tensor", "functional", "return_types")
 
 
 def test_the_import_loads_the_base_alone():
