@@ -59,17 +59,25 @@ class TorchVersion(str):
             return getattr(str, compare)(self, str(other))
         return getattr(ours, compare)(theirs)
 
+    def __lt__(self, other: Any) -> bool:
+        return self._compared(other, "__lt__")
 
-def _comparison(name: str) -> Any:
-    def compare(self: TorchVersion, other: Any) -> bool:
-        return self._compared(other, name)
+    def __le__(self, other: Any) -> bool:
+        return self._compared(other, "__le__")
 
-    compare.__name__ = name
-    return compare
+    def __gt__(self, other: Any) -> bool:
+        return self._compared(other, "__gt__")
 
+    def __ge__(self, other: Any) -> bool:
+        return self._compared(other, "__ge__")
 
-for _name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
-    setattr(TorchVersion, _name, _comparison(_name))
-TorchVersion.__hash__ = str.__hash__  # type: ignore[method-assign]
+    def __eq__(self, other: Any) -> bool:
+        return self._compared(other, "__eq__")
+
+    def __ne__(self, other: Any) -> bool:
+        return self._compared(other, "__ne__")
+
+    __hash__ = str.__hash__
+
 
 __version__ = TorchVersion(_C._version)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rushlight
 from rushlight._ops import AliasInfo, Argument, FunctionSchema
@@ -133,7 +133,7 @@ def _type(text, whole):
             before = alias["alias"].partition("->")[0].strip()
             names = {f"alias::{n.strip()}" for n in before.rstrip("!").split("|") if n.strip()}
             info, rest = AliasInfo(frozenset(names), before.endswith("!")), rest[alias.end() :]
-    marks = _MARKS.match(rest)
+    marks: Any = _MARKS.match(rest)  # of nothing, too
     return kind + re.sub(r"\s", "", marks.group()), info, rest[marks.end() :].strip()
 
 

@@ -91,11 +91,10 @@ def create_type_hint(x: Any) -> Any:
     """A type for a list or tuple of types: of its items, if one covers all; else `x`."""
     if not isinstance(x, list | tuple):
         return x
-    made: Any = list if isinstance(x, list) else tuple
     if not all(isinstance(item, type) for item in x):
         return x
     common: Any = next((t for t in x if all(issubclass(item, t) for item in x)), Any)
-    return made[common] if made is list else made[common, ...]
+    return list[common] if isinstance(x, list) else tuple[common, ...]
 
 
 def type_matches(signature_type: Any, argument_type: Any) -> bool:

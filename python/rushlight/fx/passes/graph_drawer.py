@@ -90,7 +90,7 @@ class FxGraphDrawer:
         return self._dot_graphs
 
     def _draw(self, gm: GraphModule, name: str) -> None:
-        import pydot
+        import pydot  # pyright: ignore[reportMissingImports]
 
         dot = pydot.Dot(name, rankdir="TB")
         self._dot_graphs[name] = dot
@@ -110,7 +110,7 @@ class FxGraphDrawer:
                 dot.add_edge(pydot.Edge(node.name, user.name))
 
     def _tensors(self, dot: Any, node: Node, module: nn.Module) -> None:
-        import pydot
+        import pydot  # pyright: ignore[reportMissingImports]
 
         for kind, named in (
             ("parameter", module.named_parameters),

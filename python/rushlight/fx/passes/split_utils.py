@@ -70,7 +70,7 @@ def split_by_tags(
             values[node] = main.node_copy(node)
         if node.op in ("placeholder", "get_attr", "output"):
             continue
-        part = parts[node.tag]
+        part = parts[node.tag]  # type: ignore[attr-defined]
         part_of[node] = part
 
         def copy_of(used: Node, part: Component = part) -> Node:

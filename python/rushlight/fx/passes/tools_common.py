@@ -46,7 +46,7 @@ def get_node_target(submodules: Mapping[str, nn.Module], node: Node) -> str:
     if node.op not in CALLABLE_NODE_OPS:
         raise AssertionError(f"Expect op types of {sorted(CALLABLE_NODE_OPS)}, but found {node.op}")
     if node.op == "call_module":
-        module = submodules[node.target]  # type: ignore[index]
+        module = submodules[node.target]
         return get_acc_ops_name(getattr(module, "_base_class_origin", type(module)))
     if node.op == "call_function":
         target: Any = node.target

@@ -24,7 +24,7 @@ def _one_of(name: str, devices: Any, out: Any) -> None:
         raise RuntimeError(f"{name}(): exactly one of 'devices' and 'out' must be given")
 
 
-def broadcast(tensor: Tensor, devices=None, *, out: Sequence[Tensor] | None = None) -> Any:
+def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | None = None) -> Any:
     """A tensor on each device; where it lies there, the tensor itself seen anew.
 
     Args:
@@ -71,7 +71,7 @@ def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) 
 
 
 def scatter(
-    tensor: Tensor, devices=None, chunk_sizes=None, dim: int = 0, streams=None, *, out=None
+    tensor: Tensor, devices: Any = None, chunk_sizes=None, dim: int = 0, streams=None, *, out=None
 ) -> Any:
     """A tensor cut along a dimension, a piece on each device.
 
