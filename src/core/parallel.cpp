@@ -205,8 +205,7 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
     }
     return;
   }
-  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares),
-            flushing()};
+  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares), flushing()};
   work.cut();
   run_team(work, static_cast<int>(threads));
   if (work.error) {
