@@ -144,9 +144,11 @@ if TYPE_CHECKING:
         get_float32_matmul_precision,
         get_num_interop_threads,
         is_deterministic_algorithms_warn_only_enabled,
+        read_vitals,
         set_deterministic_debug_mode,
         set_float32_matmul_precision,
         set_num_interop_threads,
+        set_vital,
         use_deterministic_algorithms,
     )
     from rushlight._sym import (
@@ -246,7 +248,8 @@ else:
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
                 "get_float32_matmul_precision get_num_interop_threads "
-                "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode "
+                "is_deterministic_algorithms_warn_only_enabled read_vitals "
+                "set_deterministic_debug_mode set_vital "
                 "set_float32_matmul_precision set_num_interop_threads "
                 "use_deterministic_algorithms"
             ),

@@ -18,9 +18,11 @@ __all__ = [
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "is_deterministic_algorithms_warn_only_enabled",
+    "read_vitals",
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
     "set_num_interop_threads",
+    "set_vital",
     "use_deterministic_algorithms",
 ]
 
@@ -28,6 +30,7 @@ _deterministic = False
 _warn_only = False
 _precision = "highest"
 _interop_threads: int | None = None
+_vitals: dict[str, str] = {}
 _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
@@ -119,3 +122,16 @@ def set_num_interop_threads(num: int):
 def get_num_interop_threads():
     """What was set, or the number of processors."""
     return _interop_threads or os.cpu_count() or 1
+
+
+def set_vital(vital: str, attr: str, value: str) -> bool:
+    """Notes a fact about the program where the variable TORCH_VITAL is ON; says whether it did."""
+    if os.environ.get("TORCH_VITAL", "").upper() != "ON":
+        return False
+    _vitals[f"{vital}.{attr}"] = value
+    return True
+
+
+def read_vitals() -> str:
+    """What was noted, a line each."""
+    return "".join(f"[TORCH_VITAL] {name}\t\t {value}\n" for name, value in _vitals.items())

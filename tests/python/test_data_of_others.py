@@ -36,6 +36,8 @@ def test_workers_that_fail_are_named(how):
     go = method.Event()
 
     def run():
+        if how == "killed":
+            signal.pause()
         go.wait()
         os._exit(0 if how == "ends well" else 3)
 
@@ -47,7 +49,8 @@ def test_workers_that_fail_are_named(how):
         signal_handling._error_if_any_worker_fails()  # it lives
         if how == "killed":
             os.kill(process.pid, signal.SIGKILL)
-        go.set()
+        else:
+            go.set()
         deadline = time.monotonic() + 20
         said = "killed by signal: SIGKILL" if how == "killed" else "exit code 3"
         if how == "ends well":
@@ -89,3 +92,18 @@ def test_a_thread_that_pins():
     finally:
         done.set()
         thread.join()
+
+
+def test_parts_of_datapipes(monkeypatch):
+    from rushlight.utils.data.dataloader import _sharding_worker_init_fn
+    from rushlight.utils.data.datapipes.iter import IterableWrapper
+
+    seen, items = [], []
+    for rank in range(2):
+        for number in range(2):
+            pipe = IterableWrapper(range(8)).sharding_filter()
+            info = worker.WorkerInfo(number, 2, 0, pipe)
+            monkeypatch.setattr(worker, "_worker_info", info)
+            _sharding_worker_init_fn(seen.append, 2, rank, number)
+            items.append(list(pipe))
+    assert seen == [0, 1, 0, 1] and items == [[0, 4], [2, 6], [1, 5], [3, 7]]

@@ -659,3 +659,14 @@ def test_parts_of_attention_in_functional():
     with pytest.warns(UserWarning, match="Implicit dimension"):
         assert f._get_softmax_dim("softmax", 2, 3) == 1
     assert torch._shape_as_tensor(x).tolist() == [2, 3, 4]
+
+
+def test_facts_about_programs(monkeypatch):
+    monkeypatch.delenv("TORCH_VITAL", raising=False)
+    assert not torch.set_vital("Loader", "used", "True") and torch.read_vitals() == ""
+    monkeypatch.setenv("TORCH_VITAL", "ON")
+    assert torch.set_vital("Loader", "used", "True")
+    assert torch.read_vitals() == "[TORCH_VITAL] Loader.used\t\t True\n"
+    from rushlight import _settings
+
+    _settings._vitals.clear()

@@ -21,12 +21,13 @@ from rushlight import _C
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.epoch import _BaseDataLoaderIter, _SingleProcessDataLoaderIter, generators_of
+from ._utils.fetch import create_fetcher
 from ._utils.processes import _MultiProcessingDataLoaderIter
 from ._utils.threads import _ThreadsDataLoaderIter
 from ._utils.worker import get_worker_info
 from .datapipes.datapipe import IterDataPipe
 from .dataset import IterableDataset
-from .graph_settings import apply_shuffle_settings
+from .graph_settings import apply_sharding, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, _InfiniteConstantSampler
 
 # What others write beside their own loaders' arguments.
@@ -51,6 +52,7 @@ class _DatasetKind:
 
     Map = 0
     Iterable = 1
+    create_fetcher = staticmethod(create_fetcher)
 
 
 class DataLoader:
@@ -364,3 +366,15 @@ def _check_own_options(num_threads, num_workers, seed_samples, is_stream):
             raise ValueError(f"{name} needs a dataset with indices, not an IterableDataset")
     if num_threads and seed_samples:
         raise ValueError("seed_samples is for processes: threads share their generators")
+
+
+def _sharding_worker_init_fn(
+    worker_init_fn: Any, world_size: int, rank_id: int, worker_id: int
+) -> None:
+    """What a worker of another package's loader does at first: its part of a datapipe's items is
+    one of those of all workers of all processes."""
+    info: Any = get_worker_info()
+    parts = info.num_workers * world_size
+    apply_sharding(info.dataset, parts, worker_id * world_size + rank_id)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)

@@ -128,6 +128,23 @@ def _drawn(generator):
     return int(rushlight.empty((), dtype=rushlight.int64).random_(generator=generator).item())
 
 
+# What iterators of other packages find in themselves: PyTorch's names of what the loader says.
+_OF_THE_LOADER = {
+    "_IterableDataset_len_called": "_IterableDataset_len_called",
+    "_auto_collation": "_auto_collation",
+    "_collate_fn": "collate_fn",
+    "_dataset_kind": "_dataset_kind",
+    "_drop_last": "drop_last",
+    "_in_order": "in_order",
+    "_num_workers": "num_workers",
+    "_persistent_workers": "persistent_workers",
+    "_pin_memory_device": "pin_memory_device",
+    "_prefetch_factor": "prefetch_factor",
+    "_timeout": "timeout",
+    "_worker_init_fn": "worker_init_fn",
+}
+
+
 class _BaseDataLoaderIter:
     """What all iterators over a loader have.
 
@@ -135,6 +152,9 @@ class _BaseDataLoaderIter:
         loader: whose batches they are.
         saved: a state from which to go on; None for a new epoch.
     """
+
+    # Whether indices come from an `_Order`; iterators of other packages keep theirs themselves.
+    _has_order = False
 
     def __init__(self, loader, saved=None) -> None:
         self._loader = loader
@@ -160,11 +180,28 @@ class _BaseDataLoaderIter:
         self._num_yielded = 0 if saved is None else saved["batches"]
         # A stream's length, where it was asked for.
         self._expected = loader._IterableDataset_len_called
-        if saved is None:
+        if not self._has_order:
+            self._sampler_iter = iter(self._index_sampler)
+        elif saved is None:
             self._sampler_iter = _Order(loader)
         else:
             self._epoch_seed = saved["epoch_seed"]
             self._sampler_iter = _Order(loader, saved["order"], saved["batches"])
+
+    def _reset(self, loader, first_iter=False):
+        """A new epoch of an iterator of another package, which goes by the loader's sampler."""
+        if not first_iter or self._num_yielded:
+            self._begin(loader, None)
+        self._sampler_iter = iter(self._index_sampler)
+
+    def __getattr__(self, name: str):
+        if name in _OF_THE_LOADER:
+            return getattr(self._loader, _OF_THE_LOADER[name])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def _pin_memory(self):
+        return self._pins
 
     def __iter__(self):
         return self
@@ -212,6 +249,8 @@ class _BaseDataLoaderIter:
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Batches that are made when they are asked for."""
+
+    _has_order = True
 
     def __init__(self, loader, saved=None) -> None:
         super().__init__(loader, saved)

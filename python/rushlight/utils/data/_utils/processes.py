@@ -115,6 +115,8 @@ class _Worker:
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Batches that worker processes make."""
 
+    _has_order = True
+
     _on_length = (
         " Each worker has a copy of the dataset, which should give its share of the samples "
         "(see `get_worker_info`)."

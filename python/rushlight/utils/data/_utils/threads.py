@@ -20,6 +20,8 @@ _AHEAD = 2
 class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
     """Each batch is made by one thread; they come in the order of the sampler."""
 
+    _has_order = True
+
     def __init__(self, loader, saved=None) -> None:
         super().__init__(loader, saved)
         self._fetcher = create_fetcher(
