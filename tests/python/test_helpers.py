@@ -458,8 +458,11 @@ def test_libraries():
     assert torch.ops.tests2.twice(torch.ones(1)).item() == 2
     with pytest.raises(RuntimeError, match="could not parse dispatch key: Nonsense"):
         lib.impl("twice", lambda x: x, "Nonsense")
-    with pytest.raises(RuntimeError, match="does not exist"):
-        torch.library.impl("tests2::nothing", "cpu", lambda: None)
+    torch.library.impl("tests2::later", "cpu", lambda x: x * 3)  # it waits for its op
+    with pytest.raises(AttributeError):
+        torch.ops.tests2.later  # noqa: B018
+    lib.define("later(Tensor x) -> Tensor")
+    assert torch.ops.tests2.later(torch.ones(1)).item() == 3
 
 
 def test_an_autograd_kernel_stands_above_the_others():
