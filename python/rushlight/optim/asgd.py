@@ -8,13 +8,13 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from ._functional import asgd  # noqa: F401  # PyTorch has it here, too
+from ._functional import asgd
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
-    _steps,
+    _each,
     _zeros_like,
 )
 
@@ -71,25 +71,18 @@ class ASGD(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        # One call for all that have taken as many steps.
-        together: dict[tuple[float, float], list] = {}
-        for p, state in zip(params, states, strict=True):
-            rates = (float(state["eta"]), float(state["mu"]))
-            together.setdefault(rates, []).append((p, state))
-        lr, lambd = float(group["lr"]), group["lambd"]
-        for (eta, mu), members in together.items():
-            _steps(group).asgd_step_(
-                [p for p, _ in members],
-                [p.grad for p, _ in members],
-                [state["ax"] for _, state in members],
-                lambd=lambd,
-                eta=eta,
-                mu=mu,
-                weight_decay=group["weight_decay"],
-                maximize=group["maximize"],
-            )
-        for state in states:
-            state["step"] += 1
-            count = float(state["step"])
-            state["eta"].fill_(lr / (1 + lambd * lr * count) ** group["alpha"])
-            state["mu"].fill_(1 / max(1, count - group["t0"]))
+        asgd(
+            params,
+            grads,
+            _each(states, "ax"),
+            _each(states, "mu"),
+            _each(states, "eta"),
+            _each(states, "step"),
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+            lambd=group["lambd"],
+            lr=float(group["lr"]),
+            t0=group["t0"],
+            alpha=group["alpha"],
+            weight_decay=group["weight_decay"],
+        )

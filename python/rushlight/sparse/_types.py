@@ -6,15 +6,14 @@ import warnings
 from typing import Any
 
 from rushlight import _C, _KINDS, Tensor
+from rushlight._legacy import _TensorType
 from rushlight.sparse._make import sparse_coo_tensor
 
 __all__ = ["TYPES"]
 
 
-class _SparseType(type):
+class _SparseType(_TensorType):
     """The class of `sparse.FloatTensor` and its like: calling one makes a COO tensor."""
-
-    dtype: _C.dtype
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
         """Of indices (dims, n), values and perhaps a size; of a size alone, without entries.
@@ -31,20 +30,15 @@ class _SparseType(type):
         return sparse_coo_tensor(size, dtype=cls.dtype, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return (
-            isinstance(instance, Tensor)
-            and instance.layout is _C.sparse_coo
-            and instance.dtype is cls.dtype
-            and instance.device.type == "cpu"
-        )
+        return super().__instancecheck__(instance) and instance.layout is _C.sparse_coo
 
-    def __repr__(cls) -> str:
-        return f"<class 'torch.sparse.{cls.__name__}'>"
+    def _text(cls) -> str:
+        return f"torch.sparse.{cls.__name__}"
 
 
 TYPES = {
     f"{kind}Tensor": _SparseType(
-        f"{kind}Tensor", (), {"dtype": dtype, "__module__": "rushlight.sparse"}
+        f"{kind}Tensor", (), {"dtype": dtype, "place": "cpu", "__module__": "rushlight.sparse"}
     )
     for kind, dtype in _KINDS.items()
     if not kind.startswith(("Bool", "Complex"))
