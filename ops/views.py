@@ -28,13 +28,14 @@ for symbol, name in {
     "view_as_real": "view_as_real_copy",
 }.items():
     lists = symbol.startswith(("split", "unbind"))
+    method = "method " if symbol == "narrow" else ""
     derived(
         symbol,
         name,
         "",
         "Tensor[]" if lists else "Tensor",
         "return copy_of($view(self$rest));",
-        variants="function" if lists else "method function out" if symbol == "narrow" else "function out",
+        variants="function" if lists else f"{method}function out",
         doc=f"What `{name.partition('_copy')[0]}` gives, in memory of its own.",
     )
 for symbol in ("as_strided", "diagonal", "select", "slice"):
