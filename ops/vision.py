@@ -1,8 +1,8 @@
 """What detectors compute over boxes of images, convolution at offset places, colours of pictures.
 
-Kernels stand in src/cpu/isa/image/boxes.cpp, rois.cpp, deform.cpp and colours.cpp;
-rushlight.vision.ops and rushlight.vision.transforms have the functions that people call. Boxes that
-an image is read in name it by number in their first column.
+Kernels stand in src/cpu/isa/image/ (boxes.cpp, rois.cpp, deform.cpp, colours.cpp) and in
+src/cpu/planes.cpp; rushlight.vision.ops and rushlight.vision.transforms have the functions that
+people call. Boxes that an image is read in name it by number in their first column.
 """
 
 from gen.table import composite, custom, dynamic, op
@@ -79,4 +79,10 @@ op("_adjust_pixels(Tensor self, str change, float factor) -> Tensor", kernel=cus
        "for bit as Pillow changes them. Changes: 'brightness', 'contrast' and 'saturation' by a "
        "factor that is 1 for the picture itself; 'hue' by a share of the circle. Grey has neither "
        "saturation nor hue.",
+   batch="slices: pictures one by one")
+op("_planes_of_pixels(Tensor self, Tensor table, bool mirrored=False) -> Tensor",
+   kernel=custom(isa=False), variants="function out", grad="none", own=True,
+   doc="A picture of bytes (H, W, 1) or (H, W, 4) as planes (C, H, W): of byte v of channel c "
+       "table[c, v], where table is (1, 256), or (3, 256) or (4, 256) for pixels of four bytes, of "
+       "any dtype. Mirrored: left and right exchanged.",
    batch="slices: pictures one by one")

@@ -6,6 +6,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/pictures.h"
 
 namespace rushlight {
 
@@ -109,15 +110,12 @@ OutSpec _interpolate(Tensor& self, DimVector& output_size, std::string& mode, bo
 }
 
 OutSpec _resize_pixels(Tensor& self, DimVector& output_size, std::string& mode) {
-  RL_CHECK(self.dim() == 3 && (self.size(2) == 1 || self.size(2) == 4) && output_size.size() == 2,
-           "resize_pixels: a picture is (H, W, 1) or (H, W, 4), got sizes ", self.sizes());
+  check_picture("resize_pixels", self);
+  RL_CHECK(output_size.size() == 2, "resize_pixels: height and width, got ", output_size);
   RL_CHECK_VALUE(mode == "bilinear" || mode == "bicubic",
                  "resize_pixels: bilinear or bicubic, not '", mode, "'");
   check_image_sizes(self.sizes().slice(0, 2), output_size);
-  if (self.dtype() != kUInt8) {
-    dtype_not_implemented("resize_pixels", self.dtype());
-  }
-  self = contiguous_raw(self);
+  self = with_whole_rows(self);
   return {{output_size[0], output_size[1], self.size(2)}, kUInt8};
 }
 

@@ -5,6 +5,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/pictures.h"
 
 namespace rushlight {
 
@@ -110,18 +111,26 @@ OutSpec _roi_max_backward(Tensor& grad, Tensor& rois, Tensor& indices, DimVector
 }
 
 OutSpec _adjust_pixels(Tensor& self, std::string& change, double& factor) {
-  RL_CHECK(self.dim() == 3 && (self.size(2) == 1 || self.size(2) == 4),
-           "adjust_pixels: a picture is (H, W, 1) or (H, W, 4), got sizes ", self.sizes());
+  check_picture("adjust_pixels", self);
   RL_CHECK_VALUE(
       change == "brightness" || change == "contrast" || change == "saturation" || change == "hue",
       "adjust_pixels: brightness, contrast, saturation or hue, not '", change, "'");
   RL_CHECK_VALUE(change == "hue" ? factor >= -1 && factor <= 1 : std::isfinite(factor),
                  "adjust_pixels: ", change, " cannot be changed by ", factor);
-  if (self.dtype() != kUInt8) {
-    dtype_not_implemented("adjust_pixels", self.dtype());
-  }
   self = contiguous_raw(self);
   return {self.sizes(), kUInt8};
+}
+
+OutSpec _planes_of_pixels(Tensor& self, Tensor& table, bool&) {
+  check_picture("planes_of_pixels", self);
+  const int64_t lanes = self.size(2);
+  RL_CHECK(table.dim() == 2 && table.size(1) == 256 &&
+               (table.size(0) == 1 || (lanes == 4 && (table.size(0) == 3 || table.size(0) == 4))),
+           "planes_of_pixels: the table of pixels of ", lanes, " bytes cannot have sizes ",
+           table.sizes());
+  self = with_whole_rows(self);
+  table = contiguous_raw(table);
+  return {{table.size(0), self.size(0), self.size(1)}, table.dtype()};
 }
 
 }  // namespace shape

@@ -223,6 +223,12 @@ def as_pillow_resizes(pixels, size, mode):
     return np.asarray(picture.resize((size[1], size[0]), code)).reshape(*size, -1)
 
 
+def as_planes(pixels, table, mirrored):
+    """Of byte v of channel c table[c, v], as planes."""
+    pixels = pixels.astype(int)[:, :: -1 if mirrored else 1]
+    return np.stack([values[pixels[:, :, c]] for c, values in enumerate(table)])
+
+
 def as_pillow_adjusts(pixels, change, factor):
     """A picture (H, W, 1) or (H, W, 4), whose last channel stays."""
     from PIL import Image, ImageEnhance

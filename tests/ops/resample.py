@@ -68,6 +68,8 @@ SAMPLES = {
         "ints(9, 7, 4, high=256).to(m.uint8), (12, 5), 'bilinear'",
         "ints(40, 50, 1, high=256).to(m.uint8), (30, 20), 'bicubic'",
         "ints(3, 2, 4, high=256).to(m.uint8).transpose(0, 1), (1, 1), 'bilinear'",
+        "ints(9, 12, 4, high=256).to(m.uint8)[2:8, 3:10], (9, 5), 'bicubic'",
+        "ints(9, 12, 1, high=256).to(m.uint8)[2:8, 3:10], (9, 5), 'bilinear'",
     ],
     "grid_sampler": [*_FEW_GRID, *_FEW_GRID_3D, *_GRID],
     "grid_sampler_2d": [*_FEW_GRID[:2], *_GRID[:2]],
@@ -115,7 +117,7 @@ REFERENCES = {
 ERRORS = {
     "_resize_pixels": [
         ("ints(4, 4, 3, high=9).to(m.uint8), (2, 2), 'bilinear'", RuntimeError, "a picture is"),
-        ("ints(4, 4, 4, high=9).to(m.uint8), (2,), 'bilinear'", RuntimeError, "a picture is"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), (2,), 'bilinear'", RuntimeError, "height and width"),
         ("ints(4, 4, 4, high=9).to(m.uint8), (2, 0), 'bilinear'", RuntimeError, "greater than 0"),
         ("ints(4, 4, 4, high=9).to(m.uint8), (2, 2), 'nearest'", ValueError, "not 'nearest'"),
         ("ints(4, 4, 4, high=9), (2, 2), 'bilinear'", NotImplementedError, "not implemented for 'Long'"),

@@ -44,6 +44,12 @@ SAMPLES = {
         "ints(3, 2, 4, high=256).to(m.uint8).transpose(0, 1), 'hue', 0.25",
         "ints(0, 2, 4, high=256).to(m.uint8), 'contrast', 0.5",
     ],
+    "_planes_of_pixels": [
+        *(f"ints(9, 7, {lanes}, high=256).to(m.uint8), x({channels}, 256), {mirrored}" for lanes, channels in ((1, 1), (4, 1), (4, 3), (4, 4)) for mirrored in (False, True)),
+        "ints(300, 200, 4, high=256).to(m.uint8)[20:, 3:190], x(3, 256), True",
+        "ints(3, 2, 4, high=256).to(m.uint8).transpose(0, 1), x(256, 3).t()",
+        "ints(0, 2, 4, high=256).to(m.uint8), x(3, 256)",
+    ],
     "nms": [
         "pos(30, 2).cumsum(1).repeat(1, 2) + m.tensor([0, 0, 1, 1]).to(x(1).dtype), distinct(30), 0.5",
         "m.tensor([[0, 0, 2, 2], [0, 0, 2, 2], [0, 0, 2, 1], [5, 5, 5, 5]]).to(x(1).dtype), m.tensor([1, 1, 2, 0]).to(x(1).dtype), 0.5",
@@ -78,7 +84,10 @@ SAMPLES = {
     ],
 }
 DTYPES = dict.fromkeys(SAMPLES, "floating")
-REFERENCES = {"_adjust_pixels": "as_pillow_adjusts(self, change, factor)"}
+REFERENCES = {
+    "_adjust_pixels": "as_pillow_adjusts(self, change, factor)",
+    "_planes_of_pixels": "as_planes(self, table, mirrored)",
+}
 ERRORS = {
     "_adjust_pixels": [
         ("ints(4, 4, 3, high=9).to(m.uint8), 'hue', 0.1", RuntimeError, "a picture is"),
@@ -86,6 +95,13 @@ ERRORS = {
         ("ints(4, 4, 4, high=9).to(m.uint8), 'hue', 1.1", ValueError, "hue cannot be changed by 1.1"),
         ("ints(4, 4, 4, high=9).to(m.uint8), 'contrast', float('nan')", ValueError, "contrast cannot be changed"),
         ("ints(4, 4, 4, high=9), 'hue', 0.1", NotImplementedError, "not implemented for 'Long'"),
+    ],
+    "_planes_of_pixels": [
+        ("ints(4, 4, 3, high=9).to(m.uint8), x(3, 256)", RuntimeError, "a picture is"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), x(2, 256)", RuntimeError, "cannot have sizes"),
+        ("ints(4, 4, 1, high=9).to(m.uint8), x(3, 256)", RuntimeError, "cannot have sizes"),
+        ("ints(4, 4, 4, high=9).to(m.uint8), x(3, 255)", RuntimeError, "cannot have sizes"),
+        ("ints(4, 4, 4, high=9), x(3, 256)", NotImplementedError, "not implemented for 'Long'"),
     ],
     "nms": [
         ("x(3), x(3), 0.5", RuntimeError, "boxes should be a 2d tensor, got 1D"),

@@ -80,7 +80,11 @@ def pil_loader(path: str | Path) -> Image.Image:
     """A picture in RGB, by Pillow; OSError with the file's name for what is none."""
     with open(path, "rb") as file:
         try:
-            return Image.open(file).convert("RGB")
+            picture = Image.open(file)
+            if picture.mode != "RGB":
+                return picture.convert("RGB")
+            picture.load()
+            return picture._new(picture.im)  # what `convert` gives, without a copy of the pixels
         except (OSError, SyntaxError, ValueError) as error:
             raise OSError(f"{path} cannot be read as a picture: {error}") from error
 

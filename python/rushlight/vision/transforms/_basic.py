@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,9 +11,11 @@ import rushlight
 from rushlight import Tensor, nn
 
 from . import functional as F
+from ._conversions import byte_values, is_picture
 from ._drawn import happens, size_of
 from ._measures import check_padding
 from ._modes import InterpolationMode, as_mode
+from ._parts import Part, takes
 
 
 class Shown(nn.Module):
@@ -45,12 +48,44 @@ class Compose:
         self.transforms = transforms
 
     def __call__(self, img: Any) -> Any:
+        if is_picture(img):
+            return _through(self.transforms, img)
         for t in self.transforms:
             img = t(img)
         return img
 
     def __repr__(self) -> str:
         return _listed(type(self).__name__, (), self.transforms)
+
+
+def _through(transforms: Any, img: Any) -> Any:
+    """A picture through transforms one after the other; its pixels are moved as late as can be."""
+    left = deque(transforms)
+    while left:
+        t = left.popleft()
+        if not takes(t):
+            img = img.picture() if isinstance(img, Part) else img
+        elif is_picture(img):
+            img = Part.of(img)
+        if left and isinstance(img, Part) and type(t) is ToTensor and type(left[0]) is Normalize:
+            normalized = _as_normalized(img, left[0])
+            if normalized is not None:
+                left.popleft()
+                img = normalized
+                continue
+        img = t(img)
+    return img.picture() if isinstance(img, Part) else img
+
+
+def _as_normalized(img: Part, normalize: Normalize) -> Tensor | None:
+    """A part as a tensor, normalized: what that makes of each byte is computed once. None where it
+    makes more of it than numbers.
+    """
+    if not takes(normalize):
+        return None
+    values = byte_values(F.get_dimensions(img)[0])
+    table = normalize(values.unsqueeze(-1)).squeeze(-1)
+    return None if table.requires_grad or table.shape != values.shape else img.planes(table)
 
 
 class RandomTransforms:
@@ -148,6 +183,8 @@ class Lambda:
 class ToTensor:
     """`functional.to_tensor`: a picture or an array as a tensor of numbers from 0 to 1."""
 
+    takes_parts = True
+
     def __call__(self, pic: Any) -> Tensor:
         return F.to_tensor(pic)
 
@@ -193,6 +230,7 @@ class Normalize(Shown):
     """`functional.normalize`: (tensor - mean) / std by channels."""
 
     _shows = ("mean", "std")
+    takes_parts = True
 
     def __init__(self, mean: Any, std: Any, inplace: bool = False) -> None:
         super().__init__()
@@ -271,6 +309,7 @@ class Resize(Shown):
     """`functional.resize`: another size, or another length of the shorter edge."""
 
     _shows = ("size", "interpolation", "max_size", "antialias")
+    takes_parts = True
 
     def __init__(
         self,
@@ -297,6 +336,7 @@ class CenterCrop(Shown):
     """`functional.center_crop`: the middle of a size."""
 
     _shows = ("size",)
+    takes_parts = True
 
     def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__()
@@ -387,6 +427,8 @@ class Sometimes(Shown):
 
 class RandomHorizontalFlip(Sometimes):
     """Left and right exchanged with probability p."""
+
+    takes_parts = True
 
     def change(self, img: Any) -> Any:
         return F.hflip(img)

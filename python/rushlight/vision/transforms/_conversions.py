@@ -11,7 +11,8 @@ from PIL import Image
 import rushlight
 from rushlight import Tensor
 
-from . import _tensors
+from . import _parts, _tensors
+from ._parts import Part
 
 
 def is_picture(img: Any) -> bool:
@@ -23,6 +24,13 @@ def want_tensor(img: Any, name: str = "img") -> None:
     """TypeError unless it is a tensor."""
     if not isinstance(img, Tensor):
         raise TypeError(f"{name} should be Tensor Image. Got {type(img)}")
+
+
+def byte_values(channels: int) -> Tensor:
+    """What `to_tensor` makes of each byte, for each channel: (channels, 256)."""
+    values = rushlight.arange(256, dtype=rushlight.uint8, device="cpu")
+    values = values.to(rushlight.get_default_dtype()).div_(255)
+    return values.repeat(channels, 1)
 
 
 _PIXELS = {"I": np.int32, "I;16": np.int16, "F": np.float32}  # bytes for all other modes
@@ -37,6 +45,8 @@ def to_tensor(pic: Any) -> Tensor:
         TypeError: it is neither.
         ValueError: the array has another number of dimensions.
     """
+    if isinstance(pic, Part):
+        return pic.planes(byte_values(_parts.get_dimensions(pic)[0]))
     if isinstance(pic, np.ndarray):
         if pic.ndim not in (2, 3):
             raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")

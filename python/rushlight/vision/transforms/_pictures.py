@@ -7,6 +7,7 @@ arguments.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,13 @@ from PIL import Image, ImageEnhance, ImageOps
 from rushlight import _C, Tensor
 
 from ._modes import InterpolationMode, pillow_code
+
+# Pillow gives back the memory of each picture, and the pages of the next are mapped and cleared
+# anew, which takes as long as half of decoding it. Of blocks (of at most 16 MB) it keeps a few now,
+# unless the program has said how many itself.
+_KEPT_BLOCKS = 4
+if Image.core.get_blocks_max() == 0 and "PILLOW_BLOCKS_MAX" not in os.environ:
+    Image.core.set_blocks_max(_KEPT_BLOCKS)
 
 
 def get_dimensions(img: Any) -> list[int]:
@@ -68,25 +76,43 @@ def pixels_of(img: Any) -> Tensor | None:
         return None
 
 
-def _new(mode: str, size: tuple[int, int]) -> tuple[Any, Tensor | None]:
+def new(mode: str, size: tuple[int, int]) -> tuple[Any, Tensor | None]:
     """A picture that nothing was written into yet, and its bytes (pixels_of)."""
     out = Image.new(mode, size, None)
     return out, pixels_of(out)
 
 
+def picture_of(mode: str, pixels: Tensor, info: dict) -> Any:
+    """A picture of such bytes, in as many blocks as Pillow likes."""
+    height, width, lanes = pixels.shape
+    raw = "L" if lanes == 1 else "RGBX"
+    out = Image.frombytes(mode, (width, height), pixels.numpy().tobytes(), "raw", raw)
+    out.info = info.copy()
+    return out
+
+
+def resized(mode: str, pixels: Tensor, size: Sequence[int], interpolation: Any) -> Any:
+    """A picture of some bytes at another size; None where Pillow has to make it."""
+    height, width, _ = pixels.shape
+    if interpolation not in _OWN_MODES or min(size) <= 0 or size == [height, width]:
+        return None
+    out, to = new(mode, (size[1], size[0]))
+    if to is None:
+        return None
+    if _rows_first(height - size[0], width - size[1]):
+        pixels = _C.ops._resize_pixels(pixels, [size[0], width], interpolation.value)
+    _C.ops._resize_pixels(pixels, list(size), interpolation.value, out=to)
+    return out
+
+
 def resize(img: Any, size: Sequence[int], interpolation: InterpolationMode, antialias: Any) -> Any:
     del antialias  # Pillow's filters always are as wide as the scale asks
-    if interpolation in _OWN_MODES and min(size) > 0 and size != [img.height, img.width]:
-        pixels = pixels_of(img)
-        out, to = (img, None) if pixels is None else _new(img.mode, (size[1], size[0]))
-        if to is not None:
-            out.info = img.info.copy()
-            if _rows_first(img.height - size[0], img.width - size[1]):
-                way = [size[0], img.width]
-                pixels = _C.ops._resize_pixels(pixels, way, interpolation.value)
-            _C.ops._resize_pixels(pixels, list(size), interpolation.value, out=to)
-            return out
-    return img.resize((size[1], size[0]), pillow_code(interpolation))
+    pixels = pixels_of(img) if interpolation in _OWN_MODES else None
+    out = None if pixels is None else resized(img.mode, pixels, size, interpolation)
+    if out is None:
+        return img.resize((size[1], size[0]), pillow_code(interpolation))
+    out.info = img.info.copy()
+    return out
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
@@ -147,7 +173,7 @@ def _adjusted(img: Any, change: str, factor: float) -> Any:
     pixels = pixels_of(img) if math.isfinite(factor) else None
     if pixels is None:
         return None
-    out, to = _new(img.mode, img.size)
+    out, to = new(img.mode, img.size)
     if to is None:
         return None
     _C.ops._adjust_pixels(pixels, change, factor, out=to)

@@ -50,6 +50,7 @@ class RandomCrop(Shown):
     """
 
     _shows = ("size", "padding")
+    takes_parts = True
 
     def __init__(
         self,
@@ -102,6 +103,8 @@ class RandomResizedCrop(Shown):
         interpolation: how it is resized.
         antialias: whether tensors are smoothed.
     """
+
+    takes_parts = True
 
     def __init__(
         self,

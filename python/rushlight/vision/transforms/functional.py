@@ -13,7 +13,7 @@ from typing import Any
 
 from rushlight import Tensor
 
-from . import _pictures, _tensors
+from . import _parts, _pictures, _tensors
 from ._conversions import (
     convert_image_dtype,
     is_picture,
@@ -86,6 +86,8 @@ def _place(img: Any) -> Any:
         return _tensors
     if is_picture(img):
         return _pictures
+    if isinstance(img, _parts.Part):
+        return _parts
     raise TypeError(f"Unexpected type {type(img)}")
 
 

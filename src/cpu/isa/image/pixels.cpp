@@ -266,7 +266,7 @@ void _resize_pixels(const Tensor& out, const Tensor& self, IntArrayRef output_si
     const Scratch<uint8_t> source(length + room);
     std::fill_n(source + length, room, uint8_t(0));
     for (int64_t y = begin; y < end; y++) {
-      std::copy_n(from + y * length, length, source.data());
+      std::copy_n(from + y * self.stride(0), length, source.data());
       uint8_t* const row = narrowed + y * wide;
       lanes == 1 ? narrow_single(w, source, row) : narrow_four(w, spread, source, row);
     }

@@ -1,0 +1,113 @@
+"""Pictures on their way through several transforms: what is cut out of one or mirrored is not
+copied before something needs it as a picture, and a tensor is made of it where it lies.
+
+Each function has the name and the meaning of the one in functional.py, which has checked the
+arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rushlight import _C, Tensor
+from rushlight.nn.modules import _hooks
+
+from . import _pictures
+
+
+class Part:
+    """A part of a grey or coloured picture, in the picture's memory.
+
+    Attributes:
+        pixels: bytes (H, W, 1) or (H, W, 4), as `_pictures.pixels_of` has them.
+        mode: the picture's, "L" or "RGB".
+        info: the picture's.
+        mirrored: whether left and right are exchanged.
+    """
+
+    __slots__ = ("_all_of", "info", "mirrored", "mode", "pixels")
+
+    def __init__(self, pixels: Tensor, mode: str, info: dict, mirrored: bool, all_of: Any) -> None:
+        self.pixels = pixels
+        self.mode = mode
+        self.info = info
+        self.mirrored = mirrored
+        self._all_of = all_of  # the picture, if this is all of it
+
+    @staticmethod
+    def of(img: Any) -> Any:
+        """All of a picture; the picture itself where its bytes cannot be had."""
+        pixels = _pictures.pixels_of(img)
+        return img if pixels is None else Part(pixels, img.mode, img.info, False, img)
+
+    def changed(self, pixels: Tensor, mirrored: bool) -> Part:
+        """Other pixels of the same picture."""
+        return Part(pixels, self.mode, self.info, mirrored, None)
+
+    def picture(self) -> Any:
+        """A picture of its own."""
+        if self._all_of is not None:
+            return self._all_of
+        pixels = self.pixels.flip(1) if self.mirrored else self.pixels
+        height, width, _ = pixels.shape
+        out, to = _pictures.new(self.mode, (width, height))
+        if to is None:
+            return _pictures.picture_of(self.mode, pixels, self.info)
+        to.copy_(pixels)
+        out.info = self.info.copy()
+        return out
+
+    def planes(self, table: Tensor) -> Tensor:
+        """A tensor (C, H, W) of what a table (C, 256) says of its bytes."""
+        return _C.ops._planes_of_pixels(self.pixels, table, self.mirrored)
+
+
+def takes(transform: Any) -> bool:
+    """Whether a transform does its work on parts: its class says so, not only a base of it, and
+    nothing else sees what it is called with.
+    """
+    if not type(transform).__dict__.get("takes_parts", False):
+        return False
+    own = getattr(transform, "__dict__", {})
+    return not (
+        "forward" in own
+        or own.get("_forward_pre_hooks")
+        or own.get("_forward_hooks")
+        or _hooks.global_forward_pre_hooks
+        or _hooks.global_forward_hooks
+    )
+
+
+def get_dimensions(img: Part) -> list[int]:
+    height, width, lanes = img.pixels.shape
+    return [1 if lanes == 1 else 3, height, width]
+
+
+def crop(img: Part, top: int, left: int, height: int, width: int) -> Any:
+    _, h, w = get_dimensions(img)
+    if not (0 <= top < top + height <= h and 0 <= left < left + width <= w):
+        return _pictures.crop(img.picture(), top, left, height, width)
+    if (height, width) == (h, w):
+        return img
+    start = w - left - width if img.mirrored else left
+    rows = img.pixels.narrow(0, top, height)
+    return img.changed(rows.narrow(1, start, width), img.mirrored)
+
+
+def hflip(img: Part) -> Part:
+    return img.changed(img.pixels, not img.mirrored)
+
+
+def resize(img: Part, size: Sequence[int], interpolation: Any, antialias: Any) -> Any:
+    out = None
+    if not img.mirrored:
+        out = _pictures.resized(img.mode, img.pixels, size, interpolation)
+    if out is None:
+        return _pictures.resize(img.picture(), size, interpolation, antialias)
+    out.info = img.info.copy()
+    return Part.of(out)
+
+
+def pad(img: Part, sides: Sequence[int], fill: Any, mode: str) -> Any:
+    return _pictures.pad(img.picture(), sides, fill, mode)
