@@ -136,7 +136,11 @@ if TYPE_CHECKING:
         _convert_indices_from_csr_to_coo,
         _functional_assert_async,
         _functional_assert_scalar,
+        _functional_sym_constrain_range,
+        _functional_sym_constrain_range_for_size,
         ops,
+        sym_constrain_range,
+        sym_constrain_range_for_size,
     )
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
@@ -244,7 +248,8 @@ else:
             "_legacy": "set_default_tensor_type " + " ".join(f"{kind}Tensor" for kind in _KINDS),
             "_python_ops": "ops _assert_scalar _assert_tensor_metadata _functional_assert_async "
             "_functional_assert_scalar _convert_indices_from_coo_to_csr "
-            "_convert_indices_from_csr_to_coo",
+            "_convert_indices_from_csr_to_coo sym_constrain_range sym_constrain_range_for_size "
+            "_functional_sym_constrain_range _functional_sym_constrain_range_for_size",
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
                 "get_float32_matmul_precision get_num_interop_threads "

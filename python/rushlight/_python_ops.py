@@ -89,6 +89,47 @@ def _functional_assert_scalar(self, assert_msg, dep_token):
     return dep_token.clone()
 
 
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+
+
+@_op("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()")
+def sym_constrain_range(size, *, min=None, max=None):
+    """RuntimeError where a number is not from `min` to `max`."""
+    low = _LOWEST if min is None else min
+    high = _HIGHEST if max is None else max
+    if high < low:
+        raise RuntimeError(f"Max must be greater than or equal to min. Got min={low} max={high}")
+    if not low <= int(size) <= high:
+        raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
+
+
+@_op("sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()")
+def sym_constrain_range_for_size(size, *, min=None, max=None):
+    """The same of a size, which is not negative; `max` is above 2."""
+    if max is not None and max <= 2:
+        raise RuntimeError(
+            f"Max value to constrain_range_for_size must be greater than 2. got: {max}"
+        )
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
+@_op("_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor")
+def _functional_sym_constrain_range(size, min, max, dep_token):
+    """`sym_constrain_range` that gives the token on."""
+    sym_constrain_range(size, min=min, max=max)
+    return dep_token.clone()
+
+
+@_op(
+    "_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) "
+    "-> Tensor"
+)
+def _functional_sym_constrain_range_for_size(size, min, max, dep_token):
+    """`sym_constrain_range_for_size` that gives the token on."""
+    sym_constrain_range_for_size(size, min=min, max=max)
+    return dep_token.clone()
+
+
 # ---- indices of sparse matrices ----
 
 

@@ -76,7 +76,7 @@ SUITES = [
         "transformers",
         "transformers",
         "huggingface/transformers",
-        "src/transformers tests utils conftest.py pyproject.toml",
+        "src tests utils conftest.py pyproject.toml",
         " ".join(
             f"tests/models/{name}" for name in ("bert", "gpt2", "llama", "t5", "vit", "whisper")
         ),

@@ -93,6 +93,24 @@ def test_assertions_as_ops():
     assert aten._functional_assert_scalar(1, "", t) is not t
     assert str(aten._assert_scalar.default._schema).endswith("(Scalar self, str assert_msg) -> ()")
 
+    for name in ("", "_for_size"):
+        constrain = getattr(torch, f"sym_constrain_range{name}")
+        constrain(5, min=2, max=7)
+        constrain(0)
+        with pytest.raises(RuntimeError, match=r"Invalid value range for 5 between \[6, 9"):
+            constrain(5, min=6)
+        functional = getattr(aten, f"_functional_sym_constrain_range{name}")
+        assert functional(5, 2, 7, t).equal(t)
+        with pytest.raises(RuntimeError, match="Invalid value range for 1"):
+            functional(1, 2, 7, t)
+    torch.sym_constrain_range(-1)
+    with pytest.raises(RuntimeError, match="between \\[0, "):
+        torch.sym_constrain_range_for_size(-1)
+    with pytest.raises(RuntimeError, match="Got min=3 max=2"):
+        torch.sym_constrain_range(5, min=3, max=2)
+    with pytest.raises(RuntimeError, match="must be greater than 2. got: 2"):
+        torch.sym_constrain_range_for_size(1, max=2)
+
     def checked(x):
         aten._assert_async.msg(x, "zero")
         return x + 1

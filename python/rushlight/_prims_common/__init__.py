@@ -225,6 +225,11 @@ def is_contiguous(a: Tensor) -> bool:
     return a.is_contiguous()
 
 
+def is_contiguous_or_false(a: Tensor) -> bool:
+    """`is_contiguous`; that is known of all tensors."""
+    return a.is_contiguous()
+
+
 def suggest_memory_format(x: Tensor) -> rushlight.memory_format:
     """The format in which a tensor lies."""
     if x.layout is rushlight.strided:

@@ -1,0 +1,5 @@
+"""Tables of what ops are made of, for graphs that are exported."""
+
+from . import CustomDecompTable
+
+__all__ = ["CustomDecompTable"]
