@@ -19,6 +19,17 @@
 #include <rushlight/optim.h>
 #include <rushlight/rushlight.h>
 
-namespace torch = rushlight;
-namespace at = rushlight;
-namespace c10 = rushlight;
+// Each has all that rushlight has, and what programs add to it; as libtorch has it, torch sees what
+// is added to at, and at what is added to c10.
+namespace c10 {
+using namespace rushlight;
+}
+namespace at {
+using namespace c10;
+namespace native {
+using namespace rushlight::native;
+}
+}  // namespace at
+namespace torch {
+using namespace at;
+}

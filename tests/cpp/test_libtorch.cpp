@@ -17,6 +17,24 @@ namespace nn = torch::nn;
 namespace F = torch::nn::functional;
 namespace optim = torch::optim;
 
+// What programs add to libtorch's namespaces, which see one another and what they hold.
+namespace c10 {
+constexpr int64_t three() { return 3; }
+}  // namespace c10
+namespace at {
+Tensor doubled(const Tensor& t) { return add(t, t) + zeros({1}, kFloat); }
+namespace native {
+Tensor tripled(const Tensor& t) { return mul(relu(t), c10::three()); }
+}  // namespace native
+}  // namespace at
+namespace torch {
+Tensor sixfold(const Tensor& t) { return at::native::tripled(doubled(t)) * (three() - 2); }
+struct DoublingImpl : nn::Module {
+  Tensor forward(const Tensor& t) { return at::native::add(t, t); }
+};
+TORCH_MODULE(Doubling);
+}  // namespace torch
+
 namespace {
 
 template <class T>
@@ -33,6 +51,13 @@ RL_TEST(graphs_are_refused) {
   CHECK_THROWS(torch::NotImplementedError, "torch::load", torch::jit::load(nothing));
   torch::jit::script::Module module;
   CHECK_THROWS(c10::Error, "empty", module.forward({torch::ones({1})}).toTensor());
+}
+
+RL_TEST(namespaces_are_added_to) {
+  const torch::Tensor one = torch::ones({1});
+  CHECK(torch::equal(torch::sixfold(one), one * 6));
+  CHECK(torch::equal(torch::native::tripled(one), one * c10::three()));
+  CHECK(torch::equal(torch::Doubling()->forward(one), at::doubled(one)));
 }
 
 // A copy on each device works on its part of the batch; the gradients of all copies come together.
