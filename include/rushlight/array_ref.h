@@ -90,7 +90,7 @@ void append(std::string& out, ArrayRef<T> list) {
 // Owned sizes, inline up to eight dimensions.
 class DimVector {
  public:
-  DimVector() {}  // not defaulted: {} would fill the elements with zeros first
+  DimVector() {}  // NOLINT(modernize-use-equals-default): {} would fill it with zeros first
   explicit DimVector(size_t n, int64_t value = 0) { resize(n, value); }
   DimVector(IntArrayRef list) { assign(list); }
   DimVector(std::initializer_list<int64_t> list) { assign(IntArrayRef(list.begin(), list.size())); }
