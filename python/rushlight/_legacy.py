@@ -10,15 +10,25 @@ from rushlight.cuda.devices import is_available
 _NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
 
 
+def _check_place(place: str, text: str) -> None:
+    if place == "cuda" and not is_available():
+        raise TypeError(f"type {text} not available. Torch not compiled with CUDA enabled.")
+
+
 class _TensorType(type):
     """The class of `FloatTensor` and its like: calling one makes a Tensor of its dtype."""
 
     dtype: _C.dtype
     place: str  # "cpu" or "cuda"
+    layout: _C.layout = _C.strided
+
+    def __new__(mcs, name, bases, namespace):
+        if bases:
+            raise TypeError(f"type '{bases[0]._text()}' is not an acceptable base type")
+        return super().__new__(mcs, name, bases, namespace)
 
     def __call__(cls, *args, **kwargs):
-        if cls.place == "cuda" and not is_available():
-            raise TypeError(f"type {cls._text()} not available: there is no GPU that can be used")
+        _check_place(cls.place, cls._text())
         return _C._legacy_tensor(cls.dtype, args, {"device": cls.place, **kwargs})
 
     def __instancecheck__(cls, instance):
@@ -26,7 +36,18 @@ class _TensorType(type):
             isinstance(instance, Tensor)
             and instance.dtype is cls.dtype
             and instance.device.type == cls.place
+            and instance.layout is cls.layout
         )
+
+    @property
+    def is_cuda(cls) -> bool:
+        """Whether its tensors lie on a GPU."""
+        return cls.place == "cuda"
+
+    @property
+    def is_sparse(cls) -> bool:
+        """Whether its tensors keep some elements only."""
+        return cls.layout is not _C.strided
 
     def _text(cls) -> str:
         return f"torch.{'cuda.' if cls.place == 'cuda' else ''}{cls.__name__}"
@@ -83,7 +104,7 @@ def set_default_tensor_type(t):
     """The older form of `set_default_dtype` and `set_default_device`, by a tensor type or its name.
 
     Raises:
-        TypeError: for a dtype, or a type that is not floating-point.
+        TypeError: for a dtype, a type that is not floating-point, or one of a GPU without one.
     """
     if isinstance(t, _C.dtype):
         raise TypeError(
@@ -96,6 +117,8 @@ def set_default_tensor_type(t):
         stacklevel=2,
     )
     dtype, place = parse_type(t)
+    if place is not None:
+        _check_place(place.type, type_name(dtype, place))
     if not dtype.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     if place is not None:

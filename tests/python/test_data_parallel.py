@@ -32,6 +32,13 @@ def test_copies_have_no_parameters_of_their_own():
     assert one[1].running_mean.equal(module[1].running_mean) and one[0].weight.requires_grad
     assert not replicate(module, ["cpu"], detach=True)[0][0].weight.requires_grad
     assert two[3]._former_parameters.keys() == {"weight", "bias"}
+    pair = nn.ParameterList([torch.ones(2), torch.zeros(2)])
+    copy = pair._replicate_for_data_parallel()
+    for name, parameter in pair.named_parameters():
+        setattr(copy, name, parameter.view_as(parameter))
+    assert [p._base is q for p, q in zip(copy, pair, strict=True)] == [True, True]
+    with pytest.raises(RuntimeError, match="dummy forward pass"):
+        nn.LazyLinear(2)._replicate_for_data_parallel()
 
 
 def test_modules_side_by_side_see_the_callers_modes():

@@ -222,8 +222,30 @@ def test_spectral_norm_of_old_is_put_on_and_taken_off():
     layer(torch.ones(1, 4))
     assert_close(torch.linalg.matrix_norm(layer.weight, 2), torch.tensor(1.0), rtol=1e-3, atol=0)
     assert "weight_orig" in layer.state_dict()
+    state = layer.state_dict()
+    assert state._metadata[""]["spectral_norm"] == {"weight.version": 1}
     nn.utils.remove_spectral_norm(layer)
     assert sorted(layer.state_dict()) == ["bias", "weight"]
+    assert "spectral_norm" not in layer.state_dict()._metadata[""]
+
+
+def test_spectral_norm_reads_states_that_old_versions_wrote():
+    layer, twin = (nn.utils.spectral_norm(nn.Conv2d(3, 4, 2)) for _ in range(2))
+    x = torch.randn(2, 3, 5, 5)
+    layer(x)
+    state = layer.state_dict()
+    del state._metadata[""]["spectral_norm"]
+    twin.load_state_dict(state)  # one without its version is read as it is
+    assert_close(twin.eval()(x), layer.eval()(x))
+    del state["weight_v"]  # which was added in the version 1
+    state["weight"] = layer.weight.detach()
+    twin.load_state_dict(state)
+    for mode in (False, True, True, False):
+        assert_close(twin.train(mode)(x), layer.train(mode)(x), rtol=1e-4, atol=1e-5)
+    state = layer.state_dict()
+    del state._metadata[""]["spectral_norm"], state["weight_v"]
+    with pytest.raises(RuntimeError, match="Missing key"):
+        twin.load_state_dict(state)
 
 
 def test_clip_grad_norm_by_its_old_name():

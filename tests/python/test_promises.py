@@ -21,8 +21,22 @@ def test_default_types_by_tensor_types():
             rl.set_default_tensor_type(rl.IntTensor)
         with pytest.raises(TypeError, match="invalid type object"):
             rl.set_default_tensor_type(rl.float32)
+        if not rl.cuda.is_available():
+            for kind in (rl.cuda.FloatTensor, "torch.cuda.FloatTensor"):
+                with pytest.warns(UserWarning), pytest.raises(TypeError, match="not compiled with"):
+                    rl.set_default_tensor_type(kind)
+            assert rl.ones(1).is_cpu  # where they were before
     finally:
         rl.set_default_dtype(before)
+
+
+def test_tensor_types_say_what_they_are_and_are_no_bases():
+    kinds = (rl.FloatTensor, rl.cuda.FloatTensor, rl.sparse.FloatTensor)
+    assert [kind.is_cuda for kind in kinds] == [False, True, False]
+    assert [kind.is_sparse for kind in kinds] == [False, False, True]
+    for kind in kinds:
+        with pytest.raises(TypeError, match="is not an acceptable base type"):
+            type("Own", (kind,), {})
 
 
 def test_edges_that_are_refused():

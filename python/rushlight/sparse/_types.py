@@ -15,6 +15,8 @@ __all__ = ["TYPES"]
 class _SparseType(_TensorType):
     """The class of `sparse.FloatTensor` and its like: calling one makes a COO tensor."""
 
+    layout = _C.sparse_coo
+
     def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
         """Of indices (dims, n), values and perhaps a size; of a size alone, without entries.
 
@@ -28,9 +30,6 @@ class _SparseType(_TensorType):
             return sparse_coo_tensor(*args, **kwargs)
         size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
         return sparse_coo_tensor(size, dtype=cls.dtype, **kwargs)
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return super().__instancecheck__(instance) and instance.layout is _C.sparse_coo
 
     def _text(cls) -> str:
         return f"torch.sparse.{cls.__name__}"

@@ -116,8 +116,9 @@ class ModuleChanges(ModuleTree):
                 )
             if dtype.is_complex:
                 warnings.warn(
-                    "A complex dtype makes all floating-point parameters and buffers complex; "
-                    "modules whose ops take no complex numbers raise when they are called.",
+                    "Complex modules are a new feature: all floating-point parameters and buffers "
+                    "become complex, and modules whose ops take no complex numbers raise when they "
+                    "are called.",
                     stacklevel=2,
                 )
 
@@ -163,3 +164,15 @@ class ModuleChanges(ModuleTree):
     def bfloat16(self) -> Self:
         """Convert floating-point parameters and buffers to bfloat16; returns self."""
         return self._convert_floats(rushlight.bfloat16)
+
+    def _replicate_for_data_parallel(self):
+        """A module with the same attributes, which has dicts of its own and no parameters: those
+        that a copy on another device is given are results, plain attributes."""
+        copy = self.__new__(type(self))
+        copy.__dict__ = self.__dict__.copy()
+        copy._parameters = {}
+        copy._buffers = self._buffers.copy()
+        copy._modules = self._modules.copy()
+        copy._former_parameters = {}
+        copy._is_replica = True
+        return copy

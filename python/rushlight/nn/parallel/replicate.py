@@ -10,18 +10,6 @@ from rushlight.nn.parallel.comm import broadcast
 __all__ = ["replicate"]
 
 
-def _copy_of(module: Module) -> Module:
-    """A module with the same attributes and dicts of its own."""
-    copy = module.__new__(type(module))
-    copy.__dict__ = module.__dict__.copy()
-    copy._parameters = {}
-    copy._buffers = module._buffers.copy()
-    copy._modules = module._modules.copy()
-    copy._former_parameters = {}
-    copy._is_replica = True
-    return copy
-
-
 def replicate(network: Module, devices: Any, detach: bool = False) -> list[Module]:
     """Copies of a module, one for each device.
 
@@ -38,7 +26,7 @@ def replicate(network: Module, devices: Any, detach: bool = False) -> list[Modul
         values[tensor] = broadcast(tensor.detach() if detach else tensor, devices)
     replicas = []
     for place in range(len(devices)):
-        made = {module: _copy_of(module) for module in network.modules()}
+        made = {module: module._replicate_for_data_parallel() for module in network.modules()}
         for module, copy in made.items():
             for name, child in module._modules.items():
                 copy._modules[name] = None if child is None else made[child]

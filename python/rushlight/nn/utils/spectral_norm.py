@@ -24,6 +24,8 @@ class SpectralNorm:
     `<name>_v`, which move by `n_power_iterations` at each call in training.
     """
 
+    _version = 1  # of a state: with the right singular vector, without the weight
+
     def __init__(self, name: str, n_power_iterations, dim: int, eps) -> None:
         if n_power_iterations <= 0:
             raise ValueError(
@@ -58,6 +60,37 @@ class SpectralNorm:
     def __call__(self, module: Module, inputs):
         setattr(module, self.name, self.compute_weight(module, module.training))
 
+    def tell_version(self, module: Module, state, prefix: str, metadata):
+        """A hook of `state_dict`, which says how the state is written."""
+        key = f"{self.name}.version"
+        versions = metadata.setdefault("spectral_norm", {})
+        if key in versions:
+            raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
+        versions[key] = self._version
+
+    def read_old(self, state, prefix: str, metadata, strict, missing, unexpected, errors):
+        """A hook of loading, which finds the right singular vector that old states do not have.
+
+        They have the weight that was used, too, and with it the singular value.
+        """
+        if metadata.get("spectral_norm", {}).get(f"{self.name}.version") is not None:
+            return
+        key = prefix + self.name
+        needed = [key + suffix for suffix in ("_orig", "", "_u")]
+        lacking = [name for name in needed if name not in state]
+        if needed[1] in lacking and not {needed[0], needed[2], key + "_v"} - state.keys():
+            return  # as it is written now
+        if lacking:
+            if strict:
+                missing.extend(lacking)
+            return
+        with rushlight.no_grad():
+            original, used, u = (state[name] for name in needed)
+            del state[key]
+            matrix = self.matrix(original)
+            v = rushlight.linalg.pinv(matrix.t() @ matrix) @ (matrix.t() @ u)
+            state[key + "_v"] = v * ((original / used).mean() / u.dot(matrix.mv(v)))
+
 
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations=1, eps: float = 1e-12, dim=None
@@ -89,6 +122,8 @@ def spectral_norm(
     module.register_buffer(name + "_u", u)
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(hook.tell_version)
+    module._register_load_state_dict_pre_hook(hook.read_old)
     return module
 
 
@@ -104,4 +139,7 @@ def remove_spectral_norm(module: Module, name: str = "weight"):
         delattr(module, name + suffix)
     module.register_parameter(name, Parameter(weight.detach()))
     del module._forward_pre_hooks[key]
+    for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
+        for key in [k for k, h in hooks.items() if getattr(h, "__self__", None) is hook]:
+            del hooks[key]
     return module
