@@ -224,3 +224,32 @@ def test_order_of_calls_is_watched():
     schedule = optim.lr_scheduler.StepLR(optim.SGD([parameter(1.0)], lr=1.0), 1)
     with pytest.warns(UserWarning, match="before `optimizer.step"):
         schedule.step()
+
+
+COMPLEX = [
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
+    ("Adam", {"lr": 0.1, "amsgrad": True}),
+    ("AdamW", {"lr": 0.1}),
+    ("Adagrad", {"lr": 0.1, "initial_accumulator_value": 0.1, "lr_decay": 0.5}),
+    ("Adadelta", {"lr": 1.0, "maximize": True}),
+    ("Adamax", {"lr": 0.1}),
+    ("NAdam", {"lr": 0.1}),
+    ("RAdam", {"lr": 0.1}),
+    ("RMSprop", {"lr": 0.1, "momentum": 0.9, "centered": True}),
+    ("Rprop", {"lr": 0.1}),
+    ("ASGD", {"lr": 0.1}),
+]
+
+
+@pytest.mark.parametrize("name, options", COMPLEX)
+def test_complex_numbers_step_as_two_real_ones(name, options):
+    torch.manual_seed(0)
+    p = nn.Parameter(torch.randn(3, dtype=torch.complex64))
+    q = nn.Parameter(torch.view_as_real(p.detach()).clone())
+    pairs = [getattr(optim, name)([each], **options) for each in (p, q)]
+    for _ in range(8):
+        p.grad = torch.randn(3, dtype=torch.complex64)
+        q.grad = torch.view_as_real(p.grad).clone()
+        for optimizer in pairs:
+            optimizer.step()
+    torch.testing.assert_close(torch.view_as_real(p.detach()), q.detach())

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import adagrad  # noqa: F401  # PyTorch has it here, too
+from ._functional import adagrad
 from .optimizer import (
     StatewiseOptimizer,
     _at,
@@ -16,7 +16,6 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
-    _steps,
 )
 
 __all__ = ["Adagrad"]
@@ -83,6 +82,8 @@ class Adagrad(StatewiseOptimizer):
 
     def _new_state(self, p, group):
         start = group["initial_accumulator_value"]
+        if p.is_complex():  # two real numbers
+            start = complex(start, start)
         total = rushlight.full_like(p, start, memory_format=rushlight.preserve_format)
         return {"step": _counter(), "sum": total}
 
@@ -102,7 +103,7 @@ class Adagrad(StatewiseOptimizer):
             p.add_(_at(grad, values / total), alpha=-lr)
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).adagrad_step_(
+        adagrad(
             params,
             grads,
             _each(states, "sum"),
@@ -112,4 +113,5 @@ class Adagrad(StatewiseOptimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             maximize=group["maximize"],
+            differentiable=group["differentiable"],
         )

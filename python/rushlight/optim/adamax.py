@@ -7,14 +7,13 @@ from typing import Any
 
 from rushlight import Tensor
 
-from ._functional import adamax  # noqa: F401  # PyTorch has it here, too
+from ._functional import adamax
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
-    _steps,
     _zeros_like,
 )
 
@@ -68,7 +67,7 @@ class Adamax(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        _steps(group).adamax_step_(
+        adamax(
             params,
             grads,
             _each(states, "exp_avg"),
@@ -80,4 +79,5 @@ class Adamax(StatewiseOptimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             maximize=group["maximize"],
+            differentiable=group["differentiable"],
         )
