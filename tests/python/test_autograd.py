@@ -545,3 +545,32 @@ def test_backward_twice_where_nothing_was_saved():
     z.backward()
     with pytest.raises(RuntimeError, match="a second time"):
         z.backward()
+
+
+def test_fast_gradcheck_allows_for_all_elements_what_the_slow_one_allows_for_each():
+    torch.manual_seed(0)
+
+    class Rough(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, by):
+            ctx.by = by
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad + ctx.by * grad.sum(), None
+
+    x = torch.zeros(100, dtype=torch.float64, requires_grad=True)
+    for by, fits in ((1e-6, True), (1e-4, False)):  # the error of an element of the Jacobian
+        for fast in (False, True):
+            passes = gradcheck(
+                lambda x, by=by: Rough.apply(x, by), x, fast_mode=fast, raise_exception=False
+            )
+            assert passes is fits
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_gradcheck_sees_that_outputs_without_a_graph_move(fast_mode):
+    x = torch.ones(1, requires_grad=True)
+    with pytest.raises(RuntimeError, match="expected to be zero"):
+        torch.autograd.gradcheck(lambda x: torch.tensor([x]), x, fast_mode=fast_mode)

@@ -117,3 +117,17 @@ def _random_like(tensor):
         return rushlight.randn(tensor.shape, dtype=tensor.dtype, device=tensor.device)
     parts = rushlight.randn(*tensor.shape, 2, dtype=tensor.real.dtype, device=tensor.device)
     return rushlight.view_as_complex(parts)
+
+
+def _direction_like(tensor):
+    """A random direction of length one with positive parts, and the sum of its parts.
+
+    A tolerance of single elements, times the sums of the directions on both sides, is that of their
+    product with a Jacobian.
+    """
+    parts = rushlight.rand_like(_parts(tensor.detach()))
+    parts /= parts.norm().clamp_min(1e-300 if parts.dtype is rushlight.float64 else 1e-30)
+    total = parts.sum().item()
+    if tensor.is_complex():
+        return rushlight.view_as_complex(parts.view(*tensor.shape, 2)), total
+    return parts.view(tensor.shape), total

@@ -9,6 +9,7 @@ from rushlight.autograd._differences import (
     _as_tuple,
     _difference,
     _differentiable,
+    _direction_like,
     _numerical_jacobian,
     _outputs,
     _parts,
@@ -70,7 +71,7 @@ class Forward:
 
     def _compare_direction(self, i, eps, atol, rtol):
         value = self.inputs[i].detach()
-        direction = _random_like(value)
+        direction, total = _direction_like(value)
         with forward_ad.dual_level():
             found = [_parts(t).detach().clone() for t in self.tangents({i: direction})]
         likes = _outputs(self.func, self.inputs)
@@ -78,9 +79,7 @@ class Forward:
             difference = _difference(
                 self.func, self.inputs, i, number, likes[number], direction * eps
             )
-            # Errors of single elements may add up along the direction.
-            wide = atol * max(1, value.numel()) ** 0.5
-            self._require(tangent, difference / (2 * eps), wide, rtol, number, i)
+            self._require(tangent, difference / (2 * eps), atol * total, rtol, number, i)
 
     def _require(self, analytical, numerical, atol, rtol, number, i):
         fits = analytical.shape == numerical.shape

@@ -20,6 +20,7 @@ from rushlight.autograd._differences import (
     _as_tuple,
     _difference,
     _differentiable,
+    _direction_like,
     _moved,
     _numerical_jacobian,
     _outputs,
@@ -268,15 +269,14 @@ def _compare_jacobian(func, inputs, wanted, number, eps, atol, rtol, nondet_tol,
 def _compare_projection(func, inputs, wanted, number, eps, atol, rtol, nondet_tol, check_dtypes):
     """Compares v · J u for a random v and, for each input, a random u."""
     output = _outputs(func, inputs)[number]
-    v = _random_like(output)
+    v, sum_v = _direction_like(output)
     analytical = _grad(output, inputs, wanted, v)
     for i, gradient in zip(wanted, analytical, strict=True):
-        u = _random_like(inputs[i])
+        u, sum_u = _direction_like(inputs[i])
         difference = _difference(func, inputs, i, number, output, u * eps)
         n = (difference / (2 * eps) * _parts(v)).sum().item()
         a = (_parts(gradient) * _parts(u)).sum().item()
-        # Errors of single elements may add up over the projection.
-        tolerance = atol * max(1, gradient.numel()) ** 0.5 + rtol * abs(n)
+        tolerance = atol * sum_u * sum_v + rtol * abs(n)
         if not abs(a - n) <= tolerance:
             raise GradcheckError(
                 f"Jacobian mismatch for output {number} with respect to input {i} in fast mode,\n"
@@ -333,7 +333,8 @@ def _check_constant(func, inputs, wanted, eps):
     """Outputs without a graph must not change with the inputs."""
     before = [o.detach().clone() for o in _as_tuple(func(*inputs)) if _differentiable(o)]
     for i in wanted:
-        with no_grad(), _moved(inputs[i].data, _random_like(inputs[i]) * eps), enable_grad():
+        step = eps * (1 + _random_like(inputs[i]).abs())
+        with no_grad(), _moved(inputs[i].data, step), enable_grad():
             after = [o for o in _as_tuple(func(*inputs)) if _differentiable(o)]
         if any((a - b).abs().gt(0).any() for a, b in zip(after, before, strict=True)):
             raise GradcheckError("Numerical gradient for function expected to be zero")
