@@ -341,6 +341,21 @@ def test_divergences_against_samples(p, q, monkeypatch):
     assert found.isfinite().any()
 
 
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_expansion_has_its_parameters_before_it_is_a_distribution(name, case, monkeypatch):
+    """What a subclass checks or derives as it is made may ask for them."""
+    p, there, init = make(torch, name, case), {}, d.Distribution.__init__
+
+    def noted(self, *args, **kwargs):
+        there[id(self)] = set(vars(self))
+        init(self, *args, **kwargs)
+
+    monkeypatch.setattr(d.Distribution, "__init__", noted)
+    wide = p.expand((3, *p.batch_shape))
+    assert set(vars(wide)) - there[id(wide)] <= {"_batch_shape", "_event_shape", "_validate_args"}
+    assert there[id(wide)]
+
+
 def test_mixtures():
     weights = d.Categorical(torch.tensor([0.3, 0.7]).double())
     parts = d.Normal(torch.tensor([-2.0, 1.0]).double(), torch.tensor([0.5, 1.0]).double())

@@ -56,6 +56,12 @@ def test_make_tensor():
 # ---- trees ----
 
 
+def test_sizes_are_trees():
+    leaves, spec = _pytree.tree_flatten([torch.Size([2, 3]), 4])
+    assert leaves == [2, 3, 4] and spec.unflatten(leaves) == [(2, 3), 4]
+    assert type(_pytree.tree_map(str, torch.Size([2]))) is tuple
+
+
 def test_trees_of_registered_classes():
     class Pair:
         def __init__(self, a, b):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
@@ -52,13 +51,12 @@ class Independent(Distribution):
 
     _fields: ClassVar[dict[str, int | None]] = {}
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
+    def _expand_into(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_into(new, batch_shape)
         own = self.base_dist.batch_shape
         cut = len(own) - self.reinterpreted_batch_ndims
         new.base_dist = self.base_dist.expand(Size((*batch_shape, *own[cut:])))
         new.reinterpreted_batch_ndims = self.reinterpreted_batch_ndims
-        return new
 
     @open_property
     def has_rsample(self) -> bool:
@@ -163,15 +161,14 @@ class TransformedDistribution(Distribution):
 
     _fields: ClassVar[dict[str, int | None]] = {}
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = super().expand(batch_shape, _instance)
+    def _expand_into(self, new: Any, batch_shape: Size) -> None:
+        super()._expand_into(new, batch_shape)
         shape = Size((*batch_shape, *self.event_shape))
         for t in reversed(self.transforms):
             shape = t.inverse_shape(shape)
         cut = len(shape) - len(self.base_dist.event_shape)
         new.base_dist = self.base_dist.expand(Size(shape[:cut]))
         new.transforms = self.transforms
-        return new
 
     @constraints.dependent_property(is_discrete=False)
     def support(self):

@@ -130,10 +130,9 @@ class Gumbel(TransformedDistribution):
         base = Uniform(like + info.tiny, like + (1 - info.eps), validate_args=validate_args)
         super().__init__(base, _to_gumbel(self.loc, self.scale), validate_args=validate_args)
 
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
+    def _expand_into(self, new, batch_shape):
+        super()._expand_into(new, batch_shape)
         new.transforms = _to_gumbel(new.loc, new.scale)
-        return new
 
     def log_prob(self, value):
         if self._validate_args:

@@ -123,10 +123,9 @@ class Kumaraswamy(TransformedDistribution):
             PowerTransform(exponent=self.concentration1.reciprocal()),
         ]
 
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
+    def _expand_into(self, new, batch_shape):
+        super()._expand_into(new, batch_shape)
         new.transforms = new._from_uniform()
-        return new
 
     @property
     def mean(self) -> Tensor:
@@ -172,10 +171,9 @@ class Pareto(TransformedDistribution):
     def _from_exponential(self) -> list[Any]:
         return [ExpTransform(), AffineTransform(loc=0, scale=self.scale)]
 
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
+    def _expand_into(self, new, batch_shape):
+        super()._expand_into(new, batch_shape)
         new.transforms = new._from_exponential()
-        return new
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
@@ -320,10 +318,9 @@ class Weibull(TransformedDistribution):
             AffineTransform(loc=0, scale=self.scale),
         ]
 
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape, _instance)
+    def _expand_into(self, new, batch_shape):
+        super()._expand_into(new, batch_shape)
         new.transforms = new._from_exponential()
-        return new
 
     def _moment(self, n: int) -> Tensor:
         """E (x / scale)^n = gamma(1 + n / k)"""

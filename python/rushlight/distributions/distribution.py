@@ -103,7 +103,14 @@ class Distribution:
         cls = self._expanding_class()
         new = self._get_checked_instance(cls, _instance)
         batch_shape = Size(batch_shape)
-        for name, dims in cls._fields.items():
+        self._expand_into(new, batch_shape)
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _expand_into(self, new: Any, batch_shape: Size) -> None:
+        """Gives the expanded distribution its parameters; it has nothing else yet."""
+        for name, dims in self._expanding_class()._fields.items():
             if name not in self.__dict__:
                 continue
             value = self.__dict__[name]
@@ -111,9 +118,6 @@ class Distribution:
                 own = value.batch_shape if isinstance(value, Distribution) else value.shape
                 value = value.expand((*batch_shape, *own[len(own) - dims :]))
             setattr(new, name, value)
-        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
-        new._validate_args = self._validate_args
-        return new
 
     @property
     def batch_shape(self) -> Size:

@@ -7,6 +7,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from rushlight import Size
+
 Context = Any
 
 
@@ -210,6 +212,9 @@ register_pytree_node(
 )
 register_pytree_node(
     tuple, _list_flatten, _tuple_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
+)
+register_pytree_node(
+    Size, _list_flatten, _tuple_unflatten, flatten_with_keys_fn=_list_flatten_with_keys
 )
 register_pytree_node(
     dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys
