@@ -219,7 +219,7 @@ if TYPE_CHECKING:
         sparse_csc_tensor,
         sparse_csr_tensor,
     )
-    from rushlight.storage import TypedStorage
+    from rushlight.storage import TypedStorage, UntypedStorage
     from rushlight.torch_version import __version__
     from rushlight.utils.dlpack import from_dlpack, to_dlpack
 else:
@@ -278,7 +278,8 @@ else:
             "serialization": "load save",
             "sparse._make": _SPARSE,
             "torch_version": "__version__",
-            "storage": "TypedStorage " + " ".join(f"{kind}Storage" for kind in _KINDS),
+            "storage": "TypedStorage UntypedStorage "
+            + " ".join(f"{kind}Storage" for kind in _KINDS),
             "utils.dlpack": "from_dlpack to_dlpack",
         },
     )
@@ -302,7 +303,7 @@ def is_storage(obj):
     """Whether an object is a storage."""
     from rushlight.storage import TypedStorage
 
-    return isinstance(obj, _C.UntypedStorage | TypedStorage)
+    return isinstance(obj, _C.StorageBase | TypedStorage)
 
 
 def _shape_as_tensor(input):

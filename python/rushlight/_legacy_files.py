@@ -161,7 +161,7 @@ class _LegacyStorages:
                 raise RuntimeError(
                     f"storage '{key}' has {numel} elements, more than the file holds"
                 )
-            self._made[key] = (_C.UntypedStorage(size), dtype)
+            self._made[key] = (storage.UntypedStorage(size), dtype)
         return self._made[key][0]
 
     def load(self, pid):
@@ -239,7 +239,7 @@ def _load_tar(data, map_location, pickle_module, pickle_load_args):
             raise pickle.UnpicklingError(f"{kind!r} is no type of storage")
         (numel,) = struct.unpack("<q", parts.bytes(8))
         content = parts.bytes(numel * kind.dtype.itemsize)
-        item = _C.UntypedStorage(len(content))
+        item = storage.UntypedStorage(len(content))
         _C._fill_storage(item, kind.dtype, content)
         found[key] = storage.TypedStorage._over(place(item, location), kind.dtype)
     for key, root, offset, size in parts.next():

@@ -42,8 +42,8 @@ class Saved:
             if dtype not in storage.OF_DTYPE:
                 raise KeyError(f"dtype {dtype} is not recognized")
             kind = storage.OF_DTYPE[dtype]
-        elif isinstance(obj, _C.UntypedStorage):
-            untyped, dtype, kind = obj, None, _C.UntypedStorage
+        elif isinstance(obj, storage.UntypedStorage):
+            untyped, dtype, kind = obj, None, storage.UntypedStorage
         else:
             return None
         key, known = self._keys.setdefault(untyped._cdata, (str(len(self._keys)), dtype))
@@ -117,7 +117,7 @@ class Storages:
         _, _, key, location, numel = pid
         typed = isinstance(kind, type) and issubclass(kind, storage._StorageName)
         dtype = kind.dtype if typed else _C.uint8
-        if not typed and kind is not _C.UntypedStorage:
+        if not typed and kind is not storage.UntypedStorage:
             raise pickle.UnpicklingError(f"persistent_load: {kind!r} is no type of storage")
         if not isinstance(key, str) or not isinstance(location, str) or type(numel) is not int:
             raise pickle.UnpicklingError("persistent_load: the id of a storage is damaged")

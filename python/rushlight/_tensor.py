@@ -318,13 +318,11 @@ def _on_copied_storage(tensor, memo):
     """The same window on a copy of the storage; tensors that share one share its copy."""
     if tensor.device.type == "meta" or tensor.layout is not _C.strided:
         return tensor.detach().clone()
-    storage = tensor.untyped_storage()
-    key = ("storage", storage._cdata)
-    if key not in memo:
-        # The source is held, so that its identity stays its own.
-        memo[key] = (storage.clone(), storage)
+    from rushlight.storage import _copied
+
+    storage = _copied(tensor.untyped_storage(), memo)
     size, stride = tuple(tensor.size()), tensor.stride()
-    return _C._tensor_on(memo[key][0], tensor.dtype, tensor.storage_offset(), size, stride)
+    return _C._tensor_on(storage, tensor.dtype, tensor.storage_offset(), size, stride)
 
 
 class _DisableTorchFunctionSubclass:

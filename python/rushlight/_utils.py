@@ -56,7 +56,7 @@ def _rebuild_tensor_v2(
 def _rebuild_tensor_v3(
     storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
 ):
-    if not isinstance(storage, _C.UntypedStorage | _TypedStorage) or dtype is _C.bool:
+    if not isinstance(storage, _C.StorageBase | _TypedStorage) or dtype is _C.bool:
         raise TypeError("this form of a tensor is not supported")
     typed = _TypedStorage._over(storage.untyped(), dtype)
     return _rebuild_tensor_v2(

@@ -238,7 +238,9 @@ def from_file(
         raise RuntimeError("from_file(): a file can be mapped to plain tensors on the CPU only")
     dtype = _ops.get_default_dtype() if dtype is None else dtype
     count = size or 0
-    storage = _C.UntypedStorage.from_file(filename, bool(shared), count * dtype.itemsize)
+    from rushlight.storage import UntypedStorage
+
+    storage = UntypedStorage.from_file(filename, bool(shared), count * dtype.itemsize)
     return _C._tensor_on(storage, dtype, 0, (count,), (1,))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,111 @@ if TYPE_CHECKING:
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
-UntypedStorage = _C.UntypedStorage
+
+class UntypedStorage(_C.StorageBase):
+    """The memory below tensors as bytes.
+
+    Args:
+        size: how many bytes, uninitialised ones, or a sequence of their values.
+        device: where they lie.
+    """
+
+    @property
+    def _bytes(self):
+        """The bytes as a tensor of one dimension."""
+        return _C._tensor_on(self, _C.uint8, 0, (self.nbytes(),), (1,))
+
+    @classmethod
+    def from_buffer(
+        cls, buffer, byte_order=None, count: int = -1, offset: int = 0, dtype: Any = None
+    ):
+        """A copy of an object's memory, in this machine's order of bytes.
+
+        Args:
+            buffer: bytes, or what gives them.
+            byte_order: of the elements in it, "native", "little" or "big"; needed where one has
+                several bytes.
+            count: how many elements; -1: all that are there.
+            offset: how many bytes stand before them.
+            dtype: of the elements; by default bytes.
+        """
+        dtype = _C.uint8 if dtype is None else dtype
+        item, available = dtype.itemsize, memoryview(buffer).nbytes
+        if byte_order is None and item > 1:
+            raise TypeError("from_buffer(): byte_order is needed for elements of several bytes")
+        if byte_order not in (None, "native", "little", "big"):
+            raise ValueError(
+                f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
+            )
+        if not 0 <= offset < max(available, 1):
+            raise ValueError(
+                f"offset must be non-negative and no greater than buffer length ({available}), "
+                f"but got {offset}"
+            )
+        if count < 0 and (available - offset) % item != 0:
+            raise ValueError(
+                f"buffer size ({available}) must be a multiple of element size ({item})"
+            )
+        size = available - offset if count < 0 else count * item
+        if offset + size > available:
+            raise ValueError(
+                f"buffer has only {available - offset} bytes behind offset {offset}, but {count} "
+                f"elements have {size}"
+            )
+        new = cls._from_bytes(bytes(memoryview(buffer).cast("B")[offset : offset + size]))
+        if dtype is _C.bool:
+            new._bytes.copy_(new._bytes != 0)
+        if byte_order not in (None, "native", sys.byteorder):
+            new.byteswap(dtype)
+        return new
+
+    def byteswap(self, dtype: _C.dtype) -> None:
+        """Turn round the bytes of each element of a dtype; complex numbers have two parts."""
+        part = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        parts = self._bytes[: self.nbytes() // part * part].view(-1, part)
+        parts.copy_(parts.flip(1))
+
+    def get_device(self) -> int:
+        """The number of its GPU, -1 in main memory."""
+        return self.device.index if self.is_cuda else -1
+
+    def cuda(self, device: Device = None, non_blocking: bool = False):
+        """A copy on a GPU; itself where it lies there."""
+        return self.to(device="cuda" if device is None else device, non_blocking=non_blocking)
+
+    def is_shared(self) -> bool:
+        """Whether it lies in memory that other processes may see."""
+        return self.device.type != "meta" and self._bytes.is_shared()
+
+    def is_pinned(self, device: Device = None) -> bool:
+        """Whether it lies in memory that a GPU reads by itself."""
+        return self._bytes.is_pinned(device)
+
+    def pin_memory(self, device: Device = None):
+        """A copy in memory that a GPU reads by itself; RuntimeError on a machine without one."""
+        return self._bytes.pin_memory(device).untyped_storage()
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        return _copied(self, memo)
+
+    def __repr__(self) -> str:
+        about = f"[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
+        values = (
+            "...\n" if self.device.type == "meta" else "".join(f" {v}\n" for v in self.tolist())
+        )
+        return values + about
+
+
+def _copied(untyped: UntypedStorage, memo: dict) -> UntypedStorage:
+    """The copy of a storage of one `deepcopy`; tensors note theirs under this key, too."""
+    key = ("storage", untyped._cdata)
+    if key not in memo:
+        # The source is held, so that its identity stays its own.
+        memo[key] = (untyped.clone(), untyped)
+    return memo[key][0]
 
 
 _warns_always = False
@@ -236,11 +341,7 @@ class TypedStorage:
         return self.clone()
 
     def __deepcopy__(self, memo):
-        # Tensors note their storages under this key, too.
-        key = ("storage", self._cdata)
-        if key not in memo:
-            memo[key] = (self._untyped.clone(), self._untyped)
-        return TypedStorage._over(memo[key][0], self.dtype)
+        return TypedStorage._over(_copied(self._untyped, memo), self.dtype)
 
     def __reduce__(self):
         return TypedStorage._over, (self._untyped, self.dtype)
@@ -395,6 +496,12 @@ class _StorageName(metaclass=_StorageKind):
         """The first `size` elements of a file, mapped; see `UntypedStorage.from_file`."""
         nbytes = size * cls.dtype.itemsize
         return TypedStorage._over(UntypedStorage.from_file(filename, shared, nbytes), cls.dtype)
+
+    @classmethod
+    def from_buffer(cls, buffer, byte_order=None, count: int = -1, offset: int = 0):
+        """Elements copied from an object's memory; see `UntypedStorage.from_buffer`."""
+        untyped = UntypedStorage.from_buffer(buffer, byte_order, count, offset, cls.dtype)
+        return TypedStorage._over(untyped, cls.dtype)
 
 
 NAMES: dict[str, Any] = {

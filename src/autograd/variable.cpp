@@ -385,6 +385,13 @@ void Tensor::set_data(const Tensor& other) const {
            "data set to a tensor that requires gradients must be floating point or complex dtype");
   RL_CHECK(!is_view() || other.dtype() == dtype(),
            "the data of a view cannot be replaced by data of another dtype");
+  RL_CHECK((self.special() == nullptr) == (other.impl()->special() == nullptr) &&
+               layout_of(*this) == layout_of(other),
+           "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+           "incompatible tensor type.");
+  if (const SparseTensor* from = find_sparse(other)) {
+    self.set_special(std::make_unique<SparseTensor>(*from));
+  }
   if (const AutogradMeta* meta = self.autograd()) {
     const SpinGuard guard(spin_lock_of(meta));
     // Gradients of the old form must not reach the new one by a graph recorded before.

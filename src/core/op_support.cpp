@@ -221,31 +221,43 @@ DimVector preserved_strides(const Tensor& like) {
   if (like.is_contiguous() || like.impl()->is_non_overlapping_and_dense()) {
     return like.strides();
   }
-  // Keep the order of the strides, closing gaps; expanded dimensions stay where they are among
-  // their neighbours.
+  // Keep the order of the strides, closing gaps, as TensorIterator orders dimensions; expanded
+  // dimensions stay where they are among their neighbours. From the innermost dimension.
   const int64_t n = like.dim();
   DimVector order(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; i++) {
-    order[i] = i;
+    order[i] = n - 1 - i;
   }
   const IntArrayRef strides = like.strides();
   const IntArrayRef sizes = like.sizes();
-  const auto goes_outside = [&](int64_t a, int64_t b) {
-    if (strides[a] == 0 || strides[b] == 0 || strides[a] == strides[b]) {
-      return strides[a] == strides[b] && sizes[a] > sizes[b] && strides[a] != 0;
+  const auto is_outside = [&](int64_t a,
+                              int64_t b) {  // 1: a lies outside b, -1: inside, 0: unknown
+    if (strides[a] == 0 || strides[b] == 0) {
+      return 0;
     }
-    return strides[a] > strides[b];
+    if (strides[a] != strides[b]) {
+      return strides[a] > strides[b] ? 1 : -1;
+    }
+    return sizes[a] > sizes[b] ? 1 : 0;
   };
-  for (int64_t i = 1; i < n; i++) {  // insertion sort: stable where the order is ambiguous
-    for (int64_t j = i; j > 0 && goes_outside(order[j], order[j - 1]); j--) {
-      std::swap(order[j], order[j - 1]);
+  for (int64_t i = 1; i < n; i++) {
+    int64_t moved = i;
+    for (int64_t j = i; j-- > 0;) {
+      const int outside = is_outside(order[j], order[moved]);
+      if (outside < 0) {
+        break;
+      }
+      if (outside > 0) {
+        std::swap(order[j], order[moved]);
+        moved = j;
+      }
     }
   }
   DimVector fresh(static_cast<size_t>(n));
   int64_t step = 1;
-  for (int64_t i = n; i-- > 0;) {
+  for (int64_t i = 0; i < n; i++) {
     fresh[order[i]] = step;
-    step = i > 0 ? next_stride(step, sizes[order[i]]) : step;
+    step = i + 1 < n ? next_stride(step, sizes[order[i]]) : step;
   }
   return fresh;
 }

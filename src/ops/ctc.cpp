@@ -246,6 +246,14 @@ Tensor _bags_of_embeddings(const Tensor& input, const Tensor& weight, const Tens
                            bool scale_grad_by_freq, std::string_view mode, bool sparse,
                            const Tensor& per_sample_weights, bool include_last_offset,
                            std::optional<int64_t> padding_idx) {
+  if (weight.dtype() == kInt64 && input.is_floating_point()) {
+    warn(
+        "Argument order of nn.functional.embedding_bag was changed: it is embedding_bag(input, "
+        "weight, ...) now. The old order is taken, but deprecated.");
+    return composite::_bags_of_embeddings(weight, input, offsets, max_norm, norm_type,
+                                          scale_grad_by_freq, mode, sparse, per_sample_weights,
+                                          include_last_offset, padding_idx);
+  }
   RL_CHECK_VALUE(!per_sample_weights.defined() || per_sample_weights.sizes() == input.sizes(),
                  "embedding_bag: If per_sample_weights (", per_sample_weights.sizes(),
                  ") is not None, then it must have the same shape as the input (", input.sizes(),

@@ -49,11 +49,17 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     for_self = grad.div(count);
     for_src = for_self.gather(dim, index);
   } else if (reduce == "prod") {
-    // Each factor's slope is the product of the others: all without zeros over itself, and nothing
-    // where one of the others is zero. To be differentiated itself, it says what that zero does:
-    // there the result, and with two zeros the other one, stand for what is nothing.
-    const Tensor self_is = self.eq(Scalar(0));
-    const Tensor src_is = reached.eq(Scalar(0));
+    // Each factor's slope is the product of the others: the result over itself; for NaN and, where
+    // there is none, for zero, by which nothing can be divided, what the others make, if it is
+    // alone. To be differentiated itself, it says what the other one of two such factors does.
+    const Tensor nan_of_self = include_self ? self.isnan() : rushlight::zeros_like(self).isnan();
+    const Tensor nans =
+        nan_of_self.to(kInt64).scatter_add(dim, index, reached.isnan().to(kInt64)).ne(Scalar(0));
+    const auto special = [](const Tensor& t, const Tensor& beside_nan) {
+      return rushlight::where(beside_nan, t.isnan(), t.eq(Scalar(0)));
+    };
+    const Tensor self_is = special(self, nans);
+    const Tensor src_is = special(reached, nans.gather(dim, index));
     const Tensor self_factor = self.masked_fill(self_is, Scalar(1));
     const Tensor src_factor = reached.masked_fill(src_is, Scalar(1));
     const Tensor product = self_factor.scatter_reduce(dim, index, src_factor, "prod", include_self);
@@ -62,8 +68,8 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
                              .scatter_add(dim, index, src_is.to(kInt64));
     const Tensor whole = grad.mul(product.conj());
     const bool twice = tls.grad_mode;
-    const Tensor usual =
-        twice ? grad.mul(result.conj()) : whole.masked_fill(count.ne(Scalar(0)), Scalar(0));
+    const Tensor through = grad.mul(result.conj());
+    const Tensor usual = twice ? through : rushlight::where(count.eq(Scalar(0)), whole, through);
     const auto zeros_of = [](const Tensor& factor, const Tensor& is) {
       return factor.masked_fill(is.logical_not(), Scalar(0));
     };
@@ -75,13 +81,13 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     // `at` brings what is known of a result to its factors.
     const auto slope = [&](const Tensor& factor, const Tensor& is, const Tensor& filled, auto at) {
       const Tensor met = at(count);
-      Tensor of_zero = at(whole).masked_fill(met.ne(Scalar(1)), Scalar(0));
+      Tensor among = at(through);
       if (twice) {
         const Tensor other = at(zeros).sub(zeros_of(factor, is));
-        of_zero =
-            of_zero.add(at(whole).mul(other.conj()).masked_fill(met.ne(Scalar(2)), Scalar(0)));
+        among = rushlight::where(met.eq(Scalar(2)), at(whole).mul(other.conj()), among);
       }
-      return rushlight::where(is, of_zero, at(usual).div(filled.conj()));
+      const Tensor alone = rushlight::where(met.eq(Scalar(1)), at(whole), among);
+      return rushlight::where(is, alone, at(usual).div(filled.conj()));
     };
     for_self =
         include_self ? slope(self, self_is, self_factor, [](const Tensor& t) { return t; }) : grad;

@@ -13,6 +13,7 @@
 #include "python/factory.h"
 #include "python/numpy.h"
 #include "python/parser.h"
+#include "python/storage.h"
 
 namespace rushlight::python {
 
@@ -342,6 +343,10 @@ Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<
   const Tensor shared = shared_with(data, !copy);
   if (shared.defined()) {
     return moved(shared, dtype, device, copy);
+  }
+  if (is_any_storage(data)) {
+    const Tensor elements = elements_of_storage(data, dtype.value_or(get_default_dtype()));
+    return moved(elements, std::nullopt, device, copy);
   }
   return moved(of_sequences(data, dtype), std::nullopt, device, false);
 }

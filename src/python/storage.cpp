@@ -1,4 +1,4 @@
-// torch.UntypedStorage: bytes, where they lie and how many.
+// The class below torch.UntypedStorage (storage.py): bytes, where they lie and how many.
 #include "python/storage.h"
 
 #include <fcntl.h>
@@ -35,18 +35,12 @@ PyObject* make(PyTypeObject* type, Storage storage) {
   return o;
 }
 
-PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
-    static const char* const names[] = {"size", nullptr};
-    Py_ssize_t size = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:UntypedStorage", const_cast<char**>(names),
-                                     &size)) {
-      throw PythonError();
-    }
-    RL_CHECK(size >= 0, "Storage size must not be negative, but got ", static_cast<int64_t>(size));
-    return make(type, StorageImpl::allocate(static_cast<size_t>(size), kCPU));
-  });
+// What `wrap_storage` makes.
+PyTypeObject* storage_class() {
+  static PyObject* found = nullptr;
+  return reinterpret_cast<PyTypeObject*>(imported(found, "rushlight.storage", "UntypedStorage"));
 }
+bool is_storage(PyObject* o) { return PyObject_TypeCheck(o, &storage_type); }
 
 void destroy(PyObject* self) {
   reinterpret_cast<StorageObject*>(self)->value.~Storage();
@@ -91,7 +85,7 @@ PyObject* resize(PyObject* self, PyObject* size) {
 PyObject* tolist(PyObject* self, PyObject*) {
   return guarded([&] {
     const Storage& s = storage_of(self);
-    RL_CHECK(!s->device().is_meta(), "meta storage has no data");
+    RL_CHECK_NOT_IMPLEMENTED(!s->device().is_meta(), "Not available for 'meta' device type");
     const auto* bytes = static_cast<const uint8_t*>(s->data());
     Object list = Object::check(PyList_New(static_cast<Py_ssize_t>(s->nbytes())));
     for (size_t i = 0; i < s->nbytes(); i++) {
@@ -158,6 +152,35 @@ PyObject* on_device(PyObject* self, Device device, bool non_blocking) {
   return make(Py_TYPE(self),
               rushlight::to(bytes_of(s), device, std::nullopt, non_blocking, false).storage());
 }
+// UntypedStorage(size or bytes, device=None)
+PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    static const char* const names[] = {"size", "device", nullptr};
+    PyObject* content = nullptr;
+    PyObject* place = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:UntypedStorage", const_cast<char**>(names),
+                                     &content, &place)) {
+      throw PythonError();
+    }
+    const Device device = resolve_device(place == Py_None ? kCPU : as_device(place));
+    if (content == nullptr || is_int(content)) {
+      const int64_t size = content == nullptr ? 0 : to_int(content);
+      RL_CHECK(size >= 0, "Storage size must not be negative, but got ", size);
+      return make(type, StorageImpl::allocate(static_cast<size_t>(size), device));
+    }
+    RL_CHECK_TYPE(PySequence_Check(content), "UntypedStorage(): expected a size or bytes, not ",
+                  type_name(content));
+    const Py_ssize_t n = PySequence_Size(content);
+    Storage storage = StorageImpl::allocate(static_cast<size_t>(n), kCPU);
+    for (Py_ssize_t i = 0; i < n; i++) {
+      const Object byte = Object::check(PySequence_GetItem(content, i));
+      static_cast<uint8_t*>(storage->data())[i] = to_byte(byte.get());
+    }
+    const Object bytes = Object::check(make(type, std::move(storage)));
+    return on_device(bytes.get(), device, false);
+  });
+}
+
 PyObject* to_device(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     static const char* const names[] = {"device", "non_blocking", nullptr};
@@ -249,7 +272,7 @@ PyObject* from_file(PyObject* cls, PyObject* args, PyObject* kwargs) {
 }
 
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  if (Py_TYPE(a) != &storage_type || Py_TYPE(b) != &storage_type || (op != Py_EQ && op != Py_NE)) {
+  if (!is_storage(a) || !is_storage(b) || (op != Py_EQ && op != Py_NE)) {
     Py_RETURN_NOTIMPLEMENTED;
   }
   return PyBool_FromLong((storage_of(a) == storage_of(b)) == (op == Py_EQ));
@@ -348,14 +371,14 @@ PySequenceMethods sequence = {.sq_length = length, .sq_item = item, .sq_ass_item
 PyMappingMethods mapping = {.mp_length = length, .mp_subscript = subscript};
 
 PyTypeObject storage_type = {
-    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight.UntypedStorage",
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C.StorageBase",
     .tp_basicsize = sizeof(StorageObject),
     .tp_dealloc = destroy,
     .tp_as_sequence = &sequence,
     .tp_as_mapping = &mapping,
     .tp_hash = hash,
-    .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "UntypedStorage(size=0): the memory below tensors.",
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "The memory below tensors; see UntypedStorage.",
     .tp_richcompare = compare,
     .tp_methods = methods,
     .tp_getset = getset,
@@ -364,16 +387,34 @@ PyTypeObject storage_type = {
 
 }  // namespace
 
-PyObject* wrap_storage(Storage storage) { return make(&storage_type, std::move(storage)); }
+PyObject* wrap_storage(Storage storage) { return make(storage_class(), std::move(storage)); }
 
 const Storage& unwrap_storage(PyObject* o) {
-  RL_CHECK_TYPE(Py_TYPE(o) == &storage_type, "expected an UntypedStorage, but got ", type_name(o));
+  RL_CHECK_TYPE(is_storage(o), "expected an UntypedStorage, but got ", type_name(o));
   return storage_of(o);
+}
+
+bool is_any_storage(PyObject* o) {
+  return is_storage(o) || std::string_view(Py_TYPE(o)->tp_name) == "TypedStorage";
+}
+
+Tensor elements_of_storage(PyObject* storage, ScalarType dtype) {
+  Object untyped = Object::borrow(storage);
+  if (!is_storage(storage)) {
+    const Object type = Object::check(PyObject_GetAttrString(storage, "dtype"));
+    untyped = Object::check(PyObject_CallMethod(storage, "untyped", nullptr));
+    RL_CHECK(as_dtype(type.get()) == dtype, "Expected a Storage of type ", dtype,
+             " or an UntypedStorage, but got type ", *as_dtype(type.get()));
+  }
+  const Storage& bytes = unwrap_storage(untyped.get());
+  auto impl = TensorImpl::make(bytes, dtype, bytes->device());
+  impl->set_sizes_contiguous({static_cast<int64_t>(bytes->nbytes()) / itemsize(dtype)});
+  return Tensor(std::move(impl));
 }
 
 void init_storage(PyObject* module) {
   ready(storage_type);
-  add(module, "UntypedStorage", reinterpret_cast<PyObject*>(&storage_type));
+  add(module, "StorageBase", reinterpret_cast<PyObject*>(&storage_type));
   check(PyModule_AddFunctions(module, module_functions));
 }
 

@@ -1,0 +1,110 @@
+"""Storages: what they are made of, orders of bytes, what hangs on them, tensors made of them."""
+
+import copy
+import gc
+import pickle
+import weakref
+
+import pytest
+
+import rushlight as torch
+
+KINDS = [d for d in torch._C._dtypes if d._computes]
+pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
+
+
+def test_bytes_are_made_of_a_size_or_of_values():
+    assert torch.UntypedStorage().nbytes() == 0
+    assert torch.UntypedStorage(3).nbytes() == 3
+    assert torch.UntypedStorage([1, 2, 255]).tolist() == [1, 2, 255]
+    for content in (0, 3, [1, 2]):
+        on_meta = torch.UntypedStorage(content, device="meta")
+        assert on_meta.device.type == "meta"
+        assert on_meta.nbytes() == torch.UntypedStorage(content).nbytes()
+        for read in (lambda s: s[0], lambda s: s.tolist()):
+            with pytest.raises(NotImplementedError, match="Not available"):
+                read(on_meta)
+    with pytest.raises(ValueError, match="from 0 to 255"):
+        torch.UntypedStorage([256])
+    with pytest.raises(TypeError, match="size or bytes"):
+        torch.UntypedStorage(1.5)
+    with pytest.raises(RuntimeError, match="must not be negative"):
+        torch.UntypedStorage(-1)
+
+
+def test_what_a_program_hangs_on_it():
+    storage = torch.UntypedStorage(2)
+    storage.note, other = "mine", torch.UntypedStorage(2)
+    storage.loop, other.loop = other, storage
+    dead = weakref.ref(storage)
+    del storage, other
+    gc.collect()
+    assert dead() is None
+
+
+def test_copies_hold_their_own_bytes():
+    tensor = torch.tensor([1, 2], dtype=torch.uint8)
+    storage = tensor.untyped_storage()
+    assert isinstance(storage, torch.UntypedStorage)
+    assert issubclass(torch.UntypedStorage, torch._C.StorageBase)
+    copies = [copy.copy(storage), storage.clone(), copy.deepcopy(storage)]
+    copies.append(pickle.loads(pickle.dumps(storage)))
+    tensor.fill_(7)
+    assert [c.tolist() for c in copies] == [[1, 2]] * 4 and storage.tolist() == [7, 7]
+    both = copy.deepcopy([tensor, storage])  # share memory as they did
+    both[0][0] = 3
+    assert both[1].tolist() == [3, 7] and tensor[0] == 7
+    assert repr(storage).endswith("[torch.storage.UntypedStorage(device=cpu) of size 2]")
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_swapping_bytes_twice_changes_nothing(dtype):
+    values = torch.tensor([0, 1, 2], dtype=dtype)
+    storage = values.untyped_storage()
+    before = storage.tolist()
+    storage.byteswap(dtype)
+    part = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+    swapped = [b for i in range(0, len(before), part) for b in before[i : i + part][::-1]]
+    assert storage.tolist() == swapped
+    storage.byteswap(dtype)
+    assert values.equal(torch.tensor([0, 1, 2], dtype=dtype))
+
+
+def test_memory_of_other_objects_is_copied_in_its_order_of_bytes():
+    data = bytearray([1, 2, 3, 4])
+    assert torch.ByteStorage.from_buffer(data).tolist() == [1, 2, 3, 4]
+    assert torch.ShortStorage.from_buffer(data, "big").tolist() == [258, 772]
+    assert torch.IntStorage.from_buffer(data, "little").tolist() == [67305985]
+    assert torch.ShortStorage.from_buffer(data, "big", 1, 2).tolist() == [772]
+    assert torch.BoolStorage.from_buffer(b"\0\1\2").tolist() == [False, True, True]
+    for args, error, message in [
+        ((data,), TypeError, "byte_order"),
+        ((data, "middle"), ValueError, "invalid byte_order"),
+        ((data, "big", -1, 1), ValueError, "multiple of element size"),
+        ((data, "big", 3), ValueError, "buffer has only 4 bytes"),
+        ((data, "big", 1, 4), ValueError, "offset must be"),
+    ]:
+        with pytest.raises(error, match=message):
+            torch.ShortStorage.from_buffer(*args)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_tensors_of_storages(dtype):
+    values = torch.tensor([0, 1, 1], dtype=dtype)
+    for storage in (values.storage(), values.untyped_storage()):
+        made = torch.tensor(storage, dtype=dtype)
+        assert made.equal(values) and made.data_ptr() != values.data_ptr()
+    other = torch.int64 if dtype is not torch.int64 else torch.float32
+    with pytest.raises(RuntimeError, match="Expected a Storage of type"):
+        torch.tensor(values.storage(), dtype=other)
+
+
+def test_data_is_replaced_by_data_of_the_same_layout_alone():
+    dense = torch.ones(2)
+    sparse = torch.ones(3).to_sparse()
+    for one, other in ((dense, sparse), (sparse, dense), (sparse, torch.eye(3).to_sparse_csr())):
+        with pytest.raises(RuntimeError, match="incompatible tensor type"):
+            one.data = other
+    moved = torch.zeros(5).to_sparse()
+    moved.data = sparse
+    assert moved.shape == (3,) and moved.to_dense().equal(torch.ones(3))
