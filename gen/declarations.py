@@ -13,6 +13,7 @@ from gen import types
 from gen.table import Op, Type
 from gen.text import HEADER, block, commas, header, source
 
+VISIBLE = "#pragma GCC visibility push(default)"
 NAMESPACES = ("fft", "linalg", "special")  # what Python has as modules of functions
 
 
@@ -65,7 +66,7 @@ def functions(op: Op, form: str) -> Iterator[str]:
     for taking, passed in with_numbers(op, {"self"} if form == "inplace" else set()):
         head = signature(taking, form, defaults=True)
         call = commas(out_parameters(op) if form == "out" else [], call_arguments(op, **passed))
-        yield f"inline {head} {{ return {name_of(op, form)}({call}); }}" if passed else f"RL_API {head};"
+        yield f"inline {head} {{ return {name_of(op, form)}({call}); }}" if passed else f"{head};"
 
 
 def options_sooner(op: Op) -> Iterator[str]:
@@ -81,24 +82,46 @@ def options_sooner(op: Op) -> Iterator[str]:
         yield f"inline {head} {{ return {op.name}({call_arguments(op, **left_out)}); }}"
 
 
-def namespace(space: str, ops: list[Op]) -> list[str]:
+def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
+    """Each op, and as it is declared: a call that fits an earlier overload of its name too, since what would tell
+    them apart is left out, means that one. Arguments of other names are other things, which the call must say.
+    """
+    earlier: dict[str, list[Op]] = {}
+    for op in ops:
+        args = op.args
+        for other in earlier.setdefault(op.name, []):
+            pairs = zip(op.args, other.args, strict=False)
+            same = [types.parameter(a.type) == types.parameter(b.type) for a, b in pairs]
+            shared = same.index(False) if False in same else len(same)
+            named = all(a.name == b.name for a, b in zip(op.args[1:shared], other.args[1:shared], strict=True))
+            optional = all(a.default is not None for a in op.args[shared:] + other.args[shared:])
+            if named and optional and shared < len(op.args):
+                args = [replace(a, default=None) if i <= shared else a for i, a in enumerate(args)]
+        earlier[op.name].append(op)
+        yield op, replace(op, args=args)
+
+
+def namespace(space: str, ops: list[Op], *, defined: bool) -> list[str]:
     """The ops named after a namespace, under their short names there: linalg_svd is linalg::svd."""
     lines = []
-    for op in ops:
-        if op.name.startswith(space + "_") and "functional" in op.forms:
-            head = signature(op, "functional", defaults=True, name=op.name.removeprefix(space + "_"))
-            lines.append(f"inline {head} {{ return rushlight::{op.name}({call_arguments(op)}); }}")
+    for op, declared in told_apart(ops):
+        for form in op.forms if op.name.startswith(space + "_") else []:
+            name = name_of(op, form)
+            head = signature(declared, form, defaults=not defined, name=name.removeprefix(space + "_"))
+            call = commas(out_parameters(op) if form == "out" else [], call_arguments(op))
+            lines += block(head, [f"return rushlight::{name}({call});"]) if defined else [head + ";"]
     return ["", f"namespace {space} {{", *lines, f"}}  // namespace {space}"] if lines else []
 
 
 def ops_header(ops: list[Op]) -> str:
-    lines = []
-    for op in ops:
+    lines = ["// Said once rather than for each (RL_API), which costs every program memory to compile.", VISIBLE]
+    for op, declared in told_apart(ops):
         lines.append(f"// {op.text}")
-        lines += [line for form in op.forms for line in functions(op, form)]
+        lines += [line for form in op.forms for line in functions(declared, form)]
         lines += options_sooner(op)
     for space in NAMESPACES:
-        lines += namespace(space, ops)
+        lines += namespace(space, ops, defined=False)
+    lines.append("#pragma GCC visibility pop")
     text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", lines)
     return text + "\n#include <rushlight/operators.h>\n"
 
@@ -129,6 +152,8 @@ def methods_source(ops: list[Op]) -> str:
     for result, name, op, call in methods(ops):
         head = f"{result} Tensor::{name}({types.method_parameters(op)}) const"
         lines += block(head, [f"return rushlight::{name}({call});"])
+    for space in NAMESPACES:
+        lines += namespace(space, ops, defined=True)
     return source(["<rushlight/ops.h>"], "rushlight", lines)
 
 

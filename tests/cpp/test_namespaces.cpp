@@ -43,6 +43,27 @@ RL_TEST(fft_and_special) {
   CHECK(torch::allclose(torch::special::ndtri(torch::special::ndtr(x)), x));
 }
 
+RL_TEST(results_that_are_given) {
+  const torch::Tensor x = torch::randn({4, 4}).to(torch::kFloat64);
+  torch::Tensor out = torch::empty_like(x), spectrum = torch::empty_like(x, torch::kComplexDouble);
+  torch::Tensor sign = torch::empty({}, torch::kFloat64), log = torch::empty({}, torch::kFloat64);
+  CHECK(torch::equal(torch::special::erf_out(out, x), torch::special::erf(x)));
+  CHECK(torch::equal(torch::linalg::det_out(sign, x), torch::linalg::det(x)));
+  CHECK(torch::equal(torch::fft::fft_out(spectrum, x), torch::fft::fft(x)));
+  torch::linalg::slogdet_out(sign, log, x);
+  CHECK(torch::equal(sign, std::get<0>(torch::linalg::slogdet(x))));
+}
+
+// Of overloads that a call fits, the one that needs least is meant.
+RL_TEST(overloads_with_defaults) {
+  const torch::Tensor x = torch::randn({1, 1, 5, 5}), w = torch::randn({2, 1, 3, 3});
+  CHECK(torch::equal(torch::conv2d(x, w), torch::conv2d(x, w, {}, 1, "valid")));
+  if (has_lapack()) {
+    CHECK(torch::allclose(torch::linalg::pinv(unit()), unit()));
+    CHECK(torch::linalg::matrix_rank(unit()).item<int64_t>() == 3);
+  }
+}
+
 }  // namespace
 
 RL_TEST_MAIN()

@@ -12,13 +12,16 @@
 
 namespace rushlight {
 
+// Said once rather than for each (RL_API), which costs every program memory to compile.
+#pragma GCC visibility push(default)
 // fused_scale(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor
-RL_API Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 inline Tensor fused_scale(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) { return fused_scale(self, make_number(other), alpha); }
-RL_API Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 inline Tensor& fused_scale_(const Tensor& self, const Scalar& other, const Scalar& alpha = 1) { return fused_scale_(self, make_number(other), alpha); }
-RL_API Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
 inline Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Scalar& other, const Scalar& alpha = 1) { return fused_scale_out(out, self, make_number(other), alpha); }
+#pragma GCC visibility pop
 
 }  // namespace rushlight
 
