@@ -42,6 +42,7 @@ PUBLIC_FLOORS = {
     "operators": 1,
     "factories": 1,
     "compat": 1,
+    "functions": 1,
     "libtorch": 1,
     "checks": 1,
     "tensor_iterator": 1,

@@ -5,6 +5,7 @@
 
 #include <rushlight/compat.h>
 #include <rushlight/function.h>
+#include <rushlight/functions.h>
 
 namespace rushlight {
 

@@ -165,20 +165,5 @@ std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, b
   return {batch_first ? out.transpose(0, 1) : out, counts};
 }
 
-Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first, double padding_value) {
-  RL_CHECK(!sequences.empty(), "received an empty list of sequences");
-  int64_t longest = 0;
-  for (const Tensor& s : sequences) {
-    longest = std::max(longest, s.size(0));
-  }
-  std::vector<Tensor> padded;
-  for (const Tensor& s : sequences) {
-    DimVector rest(s.sizes());
-    rest[0] = longest - s.size(0);
-    padded.push_back(cat({s, full(rest, padding_value, s.options())}));
-  }
-  return stack(padded, batch_first ? 0 : 1);
-}
-
 }  // namespace rnn
 }  // namespace rushlight::nn::utils

@@ -464,11 +464,6 @@ Tensor index_backward(const Tensor& grad, IntArrayRef sizes, const Indices& indi
                                                  : zeros.index_put_(indices, grad, true);
 }
 
-Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
-                             const Tensor& index) {
-  return rushlight::zeros(sizes, grad.options()).index_add(dim, index, grad);
-}
-
 Tensor index_select_like(const Tensor& grad, int64_t dim, const Tensor& index, IntArrayRef sizes) {
   return grad.index_select(dim, index).reshape(sizes);
 }

@@ -1,7 +1,7 @@
 // nn::utils: gradients kept within limits, parameters as one vector, packed sequences.
 #pragma once
 
-#include <rushlight/ops.h>
+#include <rushlight/functions.h>
 
 namespace rushlight::nn::utils {
 
@@ -50,8 +50,7 @@ RL_API std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequ
                                                       bool batch_first = false,
                                                       double padding_value = 0,
                                                       std::optional<int64_t> total_length = {});
-RL_API Tensor pad_sequence(const std::vector<Tensor>& sequences, bool batch_first = false,
-                           double padding_value = 0);
+using rushlight::pad_sequence;
 RL_API PackedSequence pack_sequence(const std::vector<Tensor>& sequences,
                                     bool enforce_sorted = true);
 RL_API Tensor invert_permutation(const Tensor& permutation);

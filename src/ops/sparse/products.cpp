@@ -1,5 +1,6 @@
 // Products with sparse matrices, sums and softmax.
 #include <rushlight/function.h>
+#include <rushlight/functions.h>
 
 #include "cpu/csr.h"
 #include "ops/derivatives.h"

@@ -1,0 +1,173 @@
+// Functions that libtorch has beside the ops of the table, each written over these.
+#pragma once
+
+#include <rushlight/ops.h>
+#include <rushlight/reduction.h>
+
+namespace rushlight {
+
+// ---- random numbers: a new tensor like `self` ----
+RL_API Tensor uniform(const Tensor& self, double from = 0, double to = 1,
+                      const Generator& generator = {});
+RL_API Tensor exponential(const Tensor& self, double lambd = 1, const Generator& generator = {});
+RL_API Tensor geometric(const Tensor& self, double p, const Generator& generator = {});
+RL_API Tensor cauchy(const Tensor& self, double median = 0, double sigma = 1,
+                     const Generator& generator = {});
+RL_API Tensor log_normal(const Tensor& self, double mean = 1, double std = 2,
+                         const Generator& generator = {});
+RL_API Tensor normal_functional(const Tensor& self, double mean = 0, double std = 1,
+                                const Generator& generator = {});
+RL_API Tensor random(const Tensor& self, const Generator& generator = {});
+RL_API Tensor random(const Tensor& self, int64_t to, const Generator& generator = {});
+RL_API Tensor random(const Tensor& self, int64_t from, std::optional<int64_t> to,
+                     const Generator& generator = {});
+// The input with some elements dropped, and which are kept; all where `train` is false.
+RL_API std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
+                                                 std::optional<bool> train);
+
+// ---- lists ----
+// Sequences of different lengths as one tensor, filled up at the end or ("left") at the beginning.
+RL_API Tensor pad_sequence(TensorList sequences, bool batch_first = false, double padding_value = 0,
+                           std::string_view padding_side = "right");
+RL_API Tensor flatten_dense_tensors(TensorList tensors);
+// Views of `flat` with the sizes of `tensors`.
+RL_API std::vector<Tensor> unflatten_dense_tensors(const Tensor& flat, TensorList tensors);
+
+// ---- norms ----
+// Over all dimensions but `dim`, which is kept; -1: over all.
+RL_API Tensor norm_except_dim(const Tensor& v, int64_t pow = 2, int64_t dim = 0);
+RL_API Tensor _weight_norm(const Tensor& v, const Tensor& g, int64_t dim = 0);
+
+// Batch norm in steps, for batches that lie on several devices. A mean and an inverse standard
+// deviation of each channel; what they make of the input.
+RL_API std::tuple<Tensor, Tensor> batch_norm_stats(const Tensor& input, double eps);
+RL_API Tensor batch_norm_elemt(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                               const Tensor& mean, const Tensor& invstd, double eps);
+// Those of the whole, from a row and a count for each part; running ones are updated.
+RL_API std::tuple<Tensor, Tensor> batch_norm_gather_stats_with_counts(
+    const Tensor& input, const Tensor& mean, const Tensor& invstd, const Tensor& running_mean,
+    const Tensor& running_var, double momentum, double eps, const Tensor& counts);
+RL_API std::tuple<Tensor, Tensor> batch_norm_gather_stats(
+    const Tensor& input, const Tensor& mean, const Tensor& invstd, const Tensor& running_mean,
+    const Tensor& running_var, double momentum, double eps, int64_t count);
+// The batch's mean and variance; running ones are updated.
+RL_API std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input,
+                                                          const Tensor& running_mean,
+                                                          const Tensor& running_var,
+                                                          double momentum);
+// Sums of a channel's gradients, of their products with what is above the mean, and the gradients
+// of weight and bias; undefined what is not asked for.
+RL_API std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward_reduce(
+    const Tensor& grad_out, const Tensor& input, const Tensor& mean, const Tensor& invstd,
+    const Tensor& weight, bool input_g, bool weight_g, bool bias_g);
+RL_API Tensor batch_norm_backward_elemt(const Tensor& grad_out, const Tensor& input,
+                                        const Tensor& mean, const Tensor& invstd,
+                                        const Tensor& weight, const Tensor& sum_dy,
+                                        const Tensor& sum_dy_xmu, const Tensor& count);
+
+// ---- convolutions by the names of kernels; RuntimeError where kernel_size is not the weight's
+// ----
+RL_API Tensor thnn_conv2d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                          const Tensor& bias = {}, IntArrayRef stride = 1, IntArrayRef padding = 0);
+RL_API Tensor slow_conv3d(const Tensor& self, const Tensor& weight, IntArrayRef kernel_size,
+                          const Tensor& bias = {}, IntArrayRef stride = 1, IntArrayRef padding = 0);
+#define RL_SLOW_CONV(n)                                                                           \
+  RL_API Tensor slow_conv_dilated##n##d(                                                          \
+      const Tensor& self, const Tensor& weight, IntArrayRef kernel_size, const Tensor& bias = {}, \
+      IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef dilation = 1);                 \
+  RL_API Tensor slow_conv_transpose##n##d(                                                        \
+      const Tensor& self, const Tensor& weight, IntArrayRef kernel_size, const Tensor& bias = {}, \
+      IntArrayRef stride = 1, IntArrayRef padding = 0, IntArrayRef output_padding = 0,            \
+      IntArrayRef dilation = 1);
+RL_SLOW_CONV(2)
+RL_SLOW_CONV(3)
+#undef RL_SLOW_CONV
+
+// ---- gradients of ops, for custom functions: by the ops' own derivatives, of any order ----
+RL_API Tensor mse_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                int64_t reduction);
+RL_API Tensor smooth_l1_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                      int64_t reduction, double beta);
+RL_API Tensor huber_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                  int64_t reduction, double delta);
+RL_API Tensor soft_margin_loss_backward(const Tensor& grad, const Tensor& self,
+                                        const Tensor& target, int64_t reduction);
+RL_API Tensor binary_cross_entropy_backward(const Tensor& grad, const Tensor& self,
+                                            const Tensor& target, const Tensor& weight = {},
+                                            int64_t reduction = Reduction::Mean);
+RL_API Tensor nll_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                const Tensor& weight, int64_t reduction, int64_t ignore_index,
+                                const Tensor& total_weight);
+RL_API Tensor nll_loss2d_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                  const Tensor& weight, int64_t reduction, int64_t ignore_index,
+                                  const Tensor& total_weight);
+RL_API Tensor glu_backward(const Tensor& grad, const Tensor& self, int64_t dim);
+RL_API Tensor logit_backward(const Tensor& grad, const Tensor& self,
+                             std::optional<double> eps = {});
+RL_API Tensor softshrink_backward(const Tensor& grad, const Tensor& self, const Scalar& lambd);
+RL_API Tensor trace_backward(const Tensor& grad, IntArrayRef sizes);
+RL_API Tensor gather_backward(const Tensor& grad, const Tensor& self, int64_t dim,
+                              const Tensor& index, bool sparse_grad);
+RL_API Tensor masked_select_backward(const Tensor& grad, const Tensor& input, const Tensor& mask);
+RL_API Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
+                                    const Tensor& index);
+RL_API Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights,
+                                 int64_t padding_idx, bool scale_grad_by_freq, bool sparse);
+RL_API Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale);
+// Of the arguments that the mask names; undefined ones for the others.
+RL_API std::tuple<Tensor, Tensor> matmul_backward(const Tensor& grad, const Tensor& self,
+                                                  const Tensor& other, std::array<bool, 2> mask);
+RL_API std::tuple<Tensor, Tensor, Tensor> linear_backward(const Tensor& self, const Tensor& grad,
+                                                          const Tensor& weight,
+                                                          std::array<bool, 3> mask);
+RL_API std::tuple<Tensor, Tensor, Tensor> convolution_backward(
+    const Tensor& grad, const Tensor& input, const Tensor& weight, OptionalIntArrayRef bias_sizes,
+    IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool transposed,
+    IntArrayRef output_padding, int64_t groups, std::array<bool, 3> mask);
+#define RL_BY_DIMS(n)                                                                          \
+  RL_API Tensor avg_pool##n##d_backward(                                                       \
+      const Tensor& grad, const Tensor& self, IntArrayRef kernel_size, IntArrayRef stride,     \
+      IntArrayRef padding, bool ceil_mode, bool count_include_pad,                             \
+      std::optional<int64_t> divisor_override);                                                \
+  RL_API Tensor adaptive_max_pool##n##d_backward(const Tensor& grad, const Tensor& self,       \
+                                                 const Tensor& indices);                       \
+  RL_API std::tuple<Tensor, Tensor> grid_sampler_##n##d_backward(                              \
+      const Tensor& grad, const Tensor& input, const Tensor& grid, int64_t interpolation_mode, \
+      int64_t padding_mode, bool align_corners, std::array<bool, 2> mask);
+RL_BY_DIMS(2)
+RL_BY_DIMS(3)
+#undef RL_BY_DIMS
+#define RL_BY_DIMS(n)                                                                  \
+  RL_API Tensor reflection_pad##n##d_backward(const Tensor& grad, const Tensor& self,  \
+                                              IntArrayRef padding);                    \
+  RL_API Tensor replication_pad##n##d_backward(const Tensor& grad, const Tensor& self, \
+                                               IntArrayRef padding);
+RL_BY_DIMS(1)
+RL_BY_DIMS(2)
+RL_BY_DIMS(3)
+#undef RL_BY_DIMS
+// The scales are those that the op was given.
+#define RL_SCALES_1 std::optional<double> scales = {}
+#define RL_SCALES_2 std::optional<double> scales_h = {}, std::optional<double> scales_w = {}
+#define RL_SCALES_3 std::optional<double> scales_d = {}, RL_SCALES_2
+#define RL_UPSAMPLE(name, n)                                                                \
+  RL_API Tensor upsample_##name##n##d_backward(const Tensor& grad, IntArrayRef output_size, \
+                                               IntArrayRef input_size, bool align_corners,  \
+                                               RL_SCALES_##n);
+RL_UPSAMPLE(linear, 1)
+RL_UPSAMPLE(bilinear, 2)
+RL_UPSAMPLE(bicubic, 2)
+RL_UPSAMPLE(trilinear, 3)
+#undef RL_UPSAMPLE
+#define RL_UPSAMPLE(n)                                                                       \
+  RL_API Tensor upsample_nearest##n##d_backward(const Tensor& grad, IntArrayRef output_size, \
+                                                IntArrayRef input_size, RL_SCALES_##n);
+RL_UPSAMPLE(1)
+RL_UPSAMPLE(2)
+RL_UPSAMPLE(3)
+#undef RL_UPSAMPLE
+#undef RL_SCALES_1
+#undef RL_SCALES_2
+#undef RL_SCALES_3
+
+}  // namespace rushlight
