@@ -10,15 +10,16 @@ from __future__ import annotations
 import importlib
 from dataclasses import dataclass, field
 
-from gen import rules, signatures
+from gen import declarations, modules_cpp, rules, signatures
 from gen.table import Op
 
 INDEX = """
 # Ops
 
 Every op by its family. Functions are in `rushlight`, those of networks in
-`rushlight.nn.functional`; in C++ they are in `namespace rushlight`, with the same arguments in the
-same order. Gradients exist of any order. In derivatives `self` is the first argument and `grad` the
+`rushlight.nn.functional`; in C++ they are in `namespace rushlight`, which is `torch` and `at` for
+programs that include `<torch/torch.h>`. [Modules](modules.md) without state have a page of their
+own. Gradients exist of any order. In derivatives `self` is the first argument and `grad` the
 gradient of the result; in examples `x(2, 3)` is a tensor of that shape.
 """
 
@@ -65,6 +66,7 @@ def section(name: str, overloads: list[Op], facts: Facts) -> list[str]:
     """One op on its family's page."""
     known = signatures.facts(overloads)
     lines = [f"## {name}", "", "```python", *signatures.calls(overloads), "```", ""]
+    lines += ["```cpp", *declarations.calls(overloads), "```", ""]
     lines += [*dict.fromkeys(op.doc for op in overloads), ""]
     lines.append(f"- **Forms:** {forms(overloads)}")
     lines += [f"- **{title}:** {text}" for title, text in known.items()]
@@ -86,8 +88,23 @@ def section(name: str, overloads: list[Op], facts: Facts) -> list[str]:
     return [*lines, ""]
 
 
+def modules() -> str:
+    """The page of modules without state, in both languages."""
+    lines = ["# modules", "", "Modules without state, by their names in `rushlight.nn`.", ""]
+    lines += ["[All ops](README.md)", ""]
+    for module in modules_cpp.classes():
+        lines += [f"## nn::{module.name}", "", module.entry["doc"], ""]
+        lines += ["```python", f"nn.{module.made()}", "```", ""]
+        lines += ["```cpp", *module.calls(), "```", ""]
+        for kind, option, default in module.rows():
+            given = "" if default is None else f", `{default}` by default"
+            lines.append(f"- **Option** `{option}`: `{kind}`{given}")
+        lines.append("")
+    return "\n".join(lines)
+
+
 def generate(ops: list[Op], facts: dict[str, Facts]) -> dict[str, str]:
-    """File name → page: one per family, and README.md, the index."""
+    """File name → page: one per family, modules.md, and README.md, the index."""
     pages: dict[str, list[str]] = {}
     index: dict[str, list[str]] = {}
     for name, overloads in sorted(by_name(ops).items()):
@@ -103,4 +120,4 @@ def generate(ops: list[Op], facts: dict[str, Facts]) -> dict[str, str]:
     for family in sorted(index):
         head += [f"**[{family}]({family}.md)**: {', '.join(index[family])}", ""]
     texts = {f"{family}.md": "\n".join(lines) for family, lines in pages.items()}
-    return texts | {"README.md": "\n".join(head)}
+    return texts | {"modules.md": modules(), "README.md": "\n".join(head)}

@@ -62,9 +62,14 @@ def with_numbers(op: Op, tensors: set[str]) -> Iterator[tuple[Op, dict[str, str]
 # ---- ops.h ----
 
 
-def functions(op: Op, form: str) -> Iterator[str]:
+def heads(op: Op, form: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The functions of a form, one for each choice of tensors and numbers; how numbers are passed on."""
     for taking, passed in with_numbers(op, {"self"} if form == "inplace" else set()):
-        head = signature(taking, form, defaults=True)
+        yield signature(taking, form, defaults=True), passed
+
+
+def functions(op: Op, form: str) -> Iterator[str]:
+    for head, passed in heads(op, form):
         call = commas(out_parameters(op) if form == "out" else [], call_arguments(op, **passed))
         yield f"inline {head} {{ return {name_of(op, form)}({call}); }}" if passed else f"{head};"
 
@@ -155,6 +160,23 @@ def methods_source(ops: list[Op]) -> str:
     for space in NAMESPACES:
         lines += namespace(space, ops, defined=True)
     return source(["<rushlight/ops.h>"], "rushlight", lines)
+
+
+# ---- documentation ----
+
+
+def calls(overloads: list[Op]) -> list[str]:
+    """All that a name is in C++: functions, in which namespace, and methods."""
+    lines = []
+    for op, declared in told_apart(overloads):
+        space = next((s for s in NAMESPACES if op.name.startswith(s + "_")), None)
+        for form in op.forms:
+            short = f"{space}::{name_of(op, form).removeprefix(space + '_')}" if space else None
+            lines += [signature(declared, form, defaults=True, name=short)] if short else []
+            lines += [head for head, _ in heads(declared, form)] if not short else []
+    for result, name, op, _ in methods(overloads):
+        lines.append(f"{result} Tensor::{name}({types.method_parameters(op, defaults=True)}) const")
+    return [line + ";" for line in lines]
 
 
 def generate(ops: list[Op]) -> dict[str, str]:

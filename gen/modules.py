@@ -85,6 +85,13 @@ class Class:
             parts.append(f"{arg.name}: {annotation(arg.type)}" + (f" = {arg.default}" if arg.default else ""))
         return commas(parts)
 
+    def made(self) -> str:
+        """`ReLU(inplace: bool = False)`, for the documentation."""
+        owner = self
+        while owner.base and not owner.args:
+            owner = owner.base
+        return f"{self.name}({owner.parameters().removeprefix('self').removeprefix(', ')})"
+
     def call(self) -> str:
         """The function with its inputs and what is passed besides."""
         inputs = self.inputs()

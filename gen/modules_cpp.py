@@ -198,6 +198,19 @@ class CppClass(Class):
             lines += ["}"]
         return lines
 
+    def calls(self) -> list[str]:
+        """What programs of C++ write, for the documentation: the module, its call, the functional form."""
+        takes = [f"const Tensor& {n}" for n in self.inherited("inputs", "input").split(", ")]
+        options = f"{self.name}Options" if self.settings() else ""
+        lines = [f"nn::{self.name}({options})"]
+        lines += [f"{result} forward{suffix}({commas(takes)})" for result, suffix in self.forms()]
+        if not self.has_words():
+            tail = [f"const {self.name}FuncOptions&"] if options else []
+            for result, suffix in self.forms():
+                name = self.inherited("function") + suffix
+                lines.append(f"{result} nn::functional::{name}({commas(takes, tail)})")
+        return [line + ";" for line in lines]
+
     def definitions(self) -> list[str]:
         inputs = self.inherited("inputs", "input").split(", ")
         takes = [f"const Tensor& {n}" for n in inputs]
@@ -228,13 +241,18 @@ class CppClass(Class):
         return lines
 
 
-def generate() -> dict[str, str]:
-    """Path below the output folder → contents."""
+def classes() -> list[CppClass]:
+    """The modules that programs see."""
     from ops.modules import MODULES
 
     known: dict[str, Class] = {}
-    classes = [CppClass(entry, known) for entry in MODULES]
-    public = [c for c in classes if not c.name.startswith("_")]
+    every = [CppClass(entry, known) for entry in MODULES]
+    return [c for c in every if not c.name.startswith("_")]
+
+
+def generate() -> dict[str, str]:
+    """Path below the output folder → contents."""
+    public = classes()
     return {
         "include/rushlight/nn/stateless.h": header(
             ["<rushlight/nn/module.h>", "<rushlight/nn/options.h>"],

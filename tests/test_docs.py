@@ -11,7 +11,7 @@ import pytest
 
 import rushlight
 from docs import pages
-from gen import table
+from gen import declarations, table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -88,6 +88,31 @@ def test_sections_and_docstrings_say_the_same():
     page = pages.generate(table.load(), {"cumsum": pages.Facts(["float32"], [("x(3), 0", "(3,)")])})
     assert text.splitlines()[0] in page["scan.md"]
     assert "- **Example:** `cumsum(x(3), 0)` → `(3,)`" in page["scan.md"]
+
+
+def test_cpp_on_the_pages_is_what_the_headers_declare():
+    ops = table.load()
+    functions, methods = declarations.ops_header(ops), declarations.methods_header(ops)
+    for overloads in pages.by_name(ops).values():
+        lines = declarations.calls(overloads)
+        assert lines
+        for line in lines:
+            head = line.removesuffix(";")
+            if " Tensor::" in head:
+                assert head.replace(" Tensor::", " ") in methods, line
+            else:
+                assert re.sub(r" (linalg|fft|special)::", " ", head) in functions, line
+
+
+def test_modules_are_shown_in_both_languages():
+    page = pages.generate([], {})["modules.md"]
+    assert "nn.LeakyReLU(negative_slope: float = 0.01, inplace: bool = False)" in page
+    assert (
+        "Tensor nn::functional::leaky_relu(const Tensor& input, const LeakyReLUFuncOptions&);"
+        in page
+    )
+    for module in re.findall(r"^## nn::(\w+)$", page, re.MULTILINE):
+        assert hasattr(rushlight.nn, module)
 
 
 def test_every_docstring_of_an_op_is_there():
