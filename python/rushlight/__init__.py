@@ -126,6 +126,11 @@ if TYPE_CHECKING:
         _check_with,
     )
     from rushlight._classes import classes
+    from rushlight._fake_quantize import (
+        fake_quantize_per_channel_affine,
+        fake_quantize_per_tensor_affine,
+        fused_moving_avg_obs_fake_quant,
+    )
     from rushlight._functions import *
     from rushlight._info import finfo, iinfo
     from rushlight._legacy import set_default_tensor_type
@@ -141,6 +146,28 @@ if TYPE_CHECKING:
         ops,
         sym_constrain_range,
         sym_constrain_range_for_size,
+    )
+    from rushlight._quantized import (
+        _empty_affine_quantized,
+        _make_per_channel_quantized_tensor,
+        _make_per_tensor_quantized_tensor,
+        choose_qparams_optimized,
+        dequantize,
+        int_repr,
+        per_channel_affine,
+        per_channel_affine_float_qparams,
+        per_channel_symmetric,
+        per_tensor_affine,
+        per_tensor_symmetric,
+        q_per_channel_axis,
+        q_per_channel_scales,
+        q_per_channel_zero_points,
+        q_scale,
+        q_zero_point,
+        qscheme,
+        quantize_per_channel,
+        quantize_per_tensor,
+        quantize_per_tensor_dynamic,
     )
     from rushlight._settings import (
         are_deterministic_algorithms_enabled,
@@ -250,6 +277,17 @@ else:
             "_functional_assert_scalar _convert_indices_from_coo_to_csr "
             "_convert_indices_from_csr_to_coo sym_constrain_range sym_constrain_range_for_size "
             "_functional_sym_constrain_range _functional_sym_constrain_range_for_size",
+            "_fake_quantize": "fake_quantize_per_channel_affine fake_quantize_per_tensor_affine "
+            "fused_moving_avg_obs_fake_quant",
+            "_quantized": (
+                "choose_qparams_optimized dequantize int_repr per_channel_affine "
+                "per_channel_affine_float_qparams per_channel_symmetric "
+                "per_tensor_affine per_tensor_symmetric q_per_channel_axis "
+                "q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point "
+                "qscheme quantize_per_channel quantize_per_tensor "
+                "quantize_per_tensor_dynamic _empty_affine_quantized "
+                "_make_per_channel_quantized_tensor _make_per_tensor_quantized_tensor"
+            ),
             "_settings": (
                 "are_deterministic_algorithms_enabled get_deterministic_debug_mode "
                 "get_float32_matmul_precision get_num_interop_threads "

@@ -50,6 +50,16 @@ _NO_DEVICE = "there is no support for these devices"
 _PROTOCOL = "all functions of the kind are called with the same arguments"
 
 ROWS = (
+    # quantisation
+    Row(
+        "ao.nn.quantized.modules.*.from_float ao.nn.quantized.dynamic.modules.*.from_float",
+        "use_precomputed_fake_quant",
+        NO_EFFECT,
+        "of layers without a weight that was rounded in training; linear ones and convolutions "
+        "read it",
+    ),
+    Row("ao.nn.quantized.modules.DeQuantize.from_float", "mod", NO_EFFECT, _PROTOCOL),
+    Row("_fake_quantize._FakeQuantize.*", "inputs _", NO_EFFECT, _PROTOCOL),
     # extensions
     Row(
         "utils.cpp_extension.include_paths utils.cpp_extension.library_paths",

@@ -241,6 +241,38 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
         return OF_DTYPE.get(self.dtype, TypedStorage)
 
+    def dequantize(self):
+        """The numbers that the codes of a quantised tensor stand for, in float32."""
+        return _quantized().dequantize(self)
+
+    def int_repr(self):
+        """The codes of a quantised tensor."""
+        return _quantized().int_repr(self)
+
+    def q_scale(self):
+        """The scale of a quantised tensor that has one."""
+        return _quantized().q_scale(self)
+
+    def q_zero_point(self):
+        """The zero point of a quantised tensor that has one."""
+        return _quantized().q_zero_point(self)
+
+    def q_per_channel_scales(self):
+        """The scales of a tensor that is quantised by channels."""
+        return _quantized().q_per_channel_scales(self)
+
+    def q_per_channel_zero_points(self):
+        """The zero points of a tensor that is quantised by channels."""
+        return _quantized().q_per_channel_zero_points(self)
+
+    def q_per_channel_axis(self):
+        """The dimension of the channels of a tensor that is quantised by them."""
+        return _quantized().q_per_channel_axis(self)
+
+    def qscheme(self):
+        """How a quantised tensor is quantised."""
+        return _quantized().scheme_of(self)
+
     def to_sparse_coo(self):
         """`to_sparse` with the layout COO."""
         return self.to_sparse()
@@ -276,6 +308,12 @@ def _map_into(name, callable, tensor, *others):
     elements = [t.expand_as(tensor).reshape(-1).tolist() for t in (tensor, *others)]
     values = [callable(*element) for element in zip(*elements, strict=True)]
     return tensor.copy_(_C.ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
+
+
+def _quantized():
+    from rushlight import _quantized
+
+    return _quantized
 
 
 def _without_override(function, *args, **kwargs):

@@ -17,33 +17,71 @@ PyObject* module_name(PyObject*, void*) { return PyUnicode_InternFromString("rus
 
 // ---- dtype ----
 
+enum class Sign : uint8_t { No, Yes, Unknown };
+
 struct DtypeObject {
   PyObject_HEAD ScalarType value;  // Undefined: a name of which no tensor is made
   const DtypeInfo* info;
+  Sign sign;
 };
 PyObject* dtypes[num_dtypes];
 
 // Dtypes that programs list and compare with; what would make a tensor of one refuses.
-constexpr DtypeInfo named(const char* name, const char* enum_name, int8_t itemsize) {
+struct NameOnly {
+  DtypeInfo info;
+  Sign sign;
+};
+constexpr NameOnly named(const char* name, const char* enum_name, Sign sign, int8_t itemsize = 1,
+                         bool is_floating = false) {
   DtypeInfo info = dtype_info(ScalarType::Undefined);
   info.name = info.alias = name;
   info.enum_name = enum_name;
   info.itemsize = itemsize;
-  return info;
+  info.is_floating = is_floating;
+  info.is_signed = sign == Sign::Yes;
+  return {info, sign};
 }
-constexpr DtypeInfo names_only[] = {
-    named("qint8", "QInt8", 1),       named("quint8", "QUInt8", 1),
-    named("qint32", "QInt32", 4),     named("quint4x2", "QUInt4x2", 1),
-    named("quint2x4", "QUInt2x4", 1),
+constexpr NameOnly names_only[] = {
+    // of quantised tensors
+    named("qint8", "QInt8", Sign::Unknown),
+    named("quint8", "QUInt8", Sign::Unknown),
+    named("qint32", "QInt32", Sign::Unknown, 4),
+    named("quint4x2", "QUInt4x2", Sign::Unknown),
+    named("quint2x4", "QUInt2x4", Sign::Unknown),
+    // integers of a few bits
+    named("uint1", "UInt1", Sign::No),
+    named("uint2", "UInt2", Sign::No),
+    named("uint3", "UInt3", Sign::No),
+    named("uint4", "UInt4", Sign::No),
+    named("uint5", "UInt5", Sign::No),
+    named("uint6", "UInt6", Sign::No),
+    named("uint7", "UInt7", Sign::No),
+    named("int1", "Int1", Sign::Yes),
+    named("int2", "Int2", Sign::Yes),
+    named("int3", "Int3", Sign::Yes),
+    named("int4", "Int4", Sign::Yes),
+    named("int5", "Int5", Sign::Yes),
+    named("int6", "Int6", Sign::Yes),
+    named("int7", "Int7", Sign::Yes),
+    // scales of blocks, and two floats of four bits
+    named("float8_e8m0fnu", "Float8_e8m0fnu", Sign::No, 1, true),
+    named("float4_e2m1fn_x2", "Float4_e2m1fn_x2", Sign::Yes, 1, true),
+    // bits without a meaning
+    named("bits1x8", "Bits1x8", Sign::Unknown),
+    named("bits2x4", "Bits2x4", Sign::Unknown),
+    named("bits4x2", "Bits4x2", Sign::Unknown),
+    named("bits8", "Bits8", Sign::Unknown),
+    named("bits16", "Bits16", Sign::Unknown, 2),
 };
 
 ScalarType dtype_of(PyObject* o) { return reinterpret_cast<DtypeObject*>(o)->value; }
 const DtypeInfo& info_of(PyObject* o) { return *reinterpret_cast<DtypeObject*>(o)->info; }
 bool is_name_only(PyObject* o) { return dtype_of(o) == ScalarType::Undefined; }
-PyObject* make_dtype(ScalarType value, const DtypeInfo& info) {
+PyObject* make_dtype(ScalarType value, const DtypeInfo& info, Sign sign) {
   PyObject* o = check(dtype_type.tp_alloc(&dtype_type, 0));
   reinterpret_cast<DtypeObject*>(o)->value = value;
   reinterpret_cast<DtypeObject*>(o)->info = &info;
+  reinterpret_cast<DtypeObject*>(o)->sign = sign;
   return o;
 }
 
@@ -61,11 +99,14 @@ PyObject* dtype_is_complex(PyObject* self, void*) {
   return PyBool_FromLong(info_of(self).is_complex);
 }
 PyObject* dtype_is_signed(PyObject* self, void*) {
-  if (is_name_only(self)) {
-    PyErr_Format(PyExc_RuntimeError, "torch.%s is quantized: it has no sign", info_of(self).name);
+  const Sign sign = reinterpret_cast<DtypeObject*>(self)->sign;
+  if (sign == Sign::Unknown) {
+    PyErr_Format(PyExc_RuntimeError,
+                 "isSignedType not supported for quantized types and bits: torch.%s",
+                 info_of(self).name);
     return nullptr;
   }
-  return PyBool_FromLong(info_of(self).is_signed);
+  return PyBool_FromLong(sign == Sign::Yes);
 }
 // What the package builds names and limits from.
 PyObject* dtype_kind(PyObject* self, void*) {
@@ -501,7 +542,7 @@ PyObject* wrap_number(const Scalar& s) {
 
 std::optional<ScalarType> as_dtype(PyObject* o) {
   if (Py_TYPE(o) == &dtype_type) {
-    RL_CHECK_AS(NotImplementedError, !is_name_only(o), "rushlight has no quantized tensors: torch.",
+    RL_CHECK_AS(NotImplementedError, !is_name_only(o), "rushlight makes no such tensors: torch.",
                 info_of(o).name, " is only a name");
     return dtype_of(o);
   }
@@ -570,14 +611,14 @@ void init_types(PyObject* module) {
   const Object all = Object::check(PyTuple_New(num_dtypes));
   for (int i = 0; i < num_dtypes; i++) {
     const auto t = static_cast<ScalarType>(i);
-    dtypes[i] = make_dtype(t, dtype_info(t));
+    dtypes[i] = make_dtype(t, dtype_info(t), dtype_info(t).is_signed ? Sign::Yes : Sign::No);
     add(module, dtype_info(t).name, dtypes[i]);
     add(module, dtype_info(t).alias, dtypes[i]);
     PyTuple_SET_ITEM(all.get(), i, Py_NewRef(dtypes[i]));
   }
   add(module, "_dtypes", all.get());
-  for (const DtypeInfo& info : names_only) {
-    add(module, info.name, make_dtype(ScalarType::Undefined, info));
+  for (const NameOnly& name : names_only) {
+    add(module, name.info.name, make_dtype(ScalarType::Undefined, name.info, name.sign));
   }
   for (int i = 0; i < num_layouts; i++) {
     const char* const name = layout_name(static_cast<Layout>(i));

@@ -21,8 +21,6 @@ from rushlight import nn
         lambda: torch.export.Dim("n"),
         lambda: torch.onnx.export(nn.Linear(1, 1), (), "x"),
         lambda: torch.onnx.ONNXProgram(),
-        lambda: torch.ao.quantization.quantize_dynamic(nn.Linear(1, 1)),
-        lambda: torch.quantization.MinMaxObserver(),
         lambda: torch.distributed.rpc.rpc_sync("w", abs),
         lambda: torch.distributed.tensor.experimental.context_parallel(),
     ],
@@ -377,13 +375,26 @@ def test_a_version_lies_in_files_of_plain_data():
 # ---- dtypes that are names ----
 
 
-def test_quantised_dtypes_are_names_that_make_no_tensor():
+def test_dtypes_of_a_few_bits_are_names_with_sizes_and_signs():
+    for bits in range(1, 8):
+        signed, unsigned = getattr(torch, f"int{bits}"), getattr(torch, f"uint{bits}")
+        assert signed.is_signed and not unsigned.is_signed and signed.itemsize == 1
+        assert repr(unsigned) == f"torch.uint{bits}" and copy.copy(signed) is signed
+        with pytest.raises(NotImplementedError, match="makes no such tensors"):
+            torch.zeros(2, dtype=unsigned)
+    assert torch.float8_e8m0fnu.is_floating_point and not torch.float8_e8m0fnu.is_signed
+    assert torch.float4_e2m1fn_x2.is_floating_point and torch.bits16.itemsize == 2
+    with pytest.raises(RuntimeError, match="isSignedType not supported"):
+        _ = torch.bits8.is_signed
+
+
+def test_quantised_dtypes_are_names_that_make_no_plain_tensor():
     names = [torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4]
     assert len(set(names)) == 5 and all(isinstance(d, torch.dtype) for d in names)
     assert [d.itemsize for d in names] == [1, 1, 4, 1, 1]
     assert repr(torch.quint8) == "torch.quint8" and not torch.quint8.is_floating_point
     assert copy.deepcopy(torch.qint8) is torch.qint8 and torch.qint8.to_real() is torch.qint8
-    with pytest.raises(RuntimeError, match="has no sign"):
+    with pytest.raises(RuntimeError, match="isSignedType not supported"):
         _ = torch.qint8.is_signed
     for call in (
         lambda: torch.zeros(2, dtype=torch.quint8),
@@ -392,7 +403,7 @@ def test_quantised_dtypes_are_names_that_make_no_tensor():
         lambda: torch.set_default_dtype(torch.qint32),
         lambda: torch.qint8.to_complex(),
     ):
-        with pytest.raises(NotImplementedError, match="has no quantized tensors"):
+        with pytest.raises(NotImplementedError, match="makes no such tensors"):
             call()
 
 

@@ -1,4 +1,4 @@
-"""Quantisation of networks (`ao.quantization`)."""
+"""Quantisation of networks (`ao.quantization`) and its modules (`ao.nn`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from rushlight._lazy import lazy
 
 if TYPE_CHECKING:
-    from rushlight.ao import quantization  # noqa: F401
+    from rushlight.ao import nn, quantization  # noqa: F401
 else:
-    __getattr__, __dir__ = lazy(__name__, "quantization")
+    __getattr__, __dir__ = lazy(__name__, "nn quantization")

@@ -44,9 +44,19 @@ def factory_kwargs(kwargs):
 
 
 if TYPE_CHECKING:
-    from . import _reduction, attention, parallel, utils  # noqa: F401
+    from . import (  # noqa: F401
+        _reduction,
+        attention,
+        intrinsic,
+        parallel,
+        qat,
+        quantized,
+        utils,
+    )
     from .parallel import DataParallel  # noqa: F401
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "_reduction attention parallel utils", {"parallel": "DataParallel"}
+        __name__,
+        "_reduction attention intrinsic parallel qat quantized utils",
+        {"parallel": "DataParallel"},
     )

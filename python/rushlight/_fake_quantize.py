@@ -1,0 +1,282 @@
+"""Quantisation rehearsed on floats: numbers rounded to the codes that integers of a few bits would
+have, which is how networks are trained for them."""
+
+from __future__ import annotations
+
+import rushlight
+from rushlight.autograd import Function
+
+__all__ = [
+    "choose_qparams",
+    "fake_quantize_per_channel_affine",
+    "fake_quantize_per_tensor_affine",
+    "fused_moving_avg_obs_fake_quant",
+]
+
+
+class _FakeQuantize(Function):
+    """The numbers of the nearest codes; backward is that of the identity between the last codes.
+
+    Codes are `self * (1 / scale) + zero_point`, in float32 for 16-bit floats.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, scale, zero_point, quant_min, quant_max):
+        wide = x.float() if x.dtype in (rushlight.float16, rushlight.bfloat16) else x
+        codes = (wide * scale.reciprocal()).round_().add_(zero_point)
+        kept = codes.clamp(quant_min, quant_max).nan_to_num_(quant_min)  # NaN has the first code
+        inside = codes.eq(kept)
+        kept.sub_(zero_point)
+        if scale.dim() == 0:  # PyTorch gives products of float32 there, in float64, too
+            kept = kept.float()
+        return kept.mul(scale).to(x.dtype), inside
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1])
+
+    @staticmethod
+    def backward(ctx, grad, _):
+        (inside,) = ctx.saved_tensors
+        return grad * inside, None, None, None, None
+
+
+def _rounded(x, scale, zero_point, quant_min, quant_max):
+    if not x.is_floating_point():
+        raise NotImplementedError(f"\"fake_quantize\" not implemented for '{x.dtype._kind}'")
+    if quant_min > quant_max:
+        raise RuntimeError("`quant_min` should be less than or equal to `quant_max`.")
+    if scale.requires_grad:
+        raise RuntimeError(
+            "fake_quantize is not differentiable with respect to argument 'scale'. This input "
+            "cannot have requires_grad True."
+        )
+    return _FakeQuantize.apply(x, scale.float(), zero_point.float(), quant_min, quant_max)[0]
+
+
+def _check_zero_points(fit) -> None:
+    if not fit:
+        raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
+
+
+def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
+    """A tensor rounded to codes of one scale.
+
+    Args:
+        input: a floating-point tensor.
+        scale: what a step of the codes is; a number, or a tensor of one.
+        zero_point: the code of 0; a number, or a tensor of one.
+        quant_min: the first code.
+        quant_max: the last one.
+    """
+    if rushlight._C._has_torch_function(input):
+        return rushlight._C._offer_torch_function(
+            fake_quantize_per_tensor_affine,
+            (input,),
+            (input, scale, zero_point, quant_min, quant_max),
+            {},
+        )
+    if not isinstance(scale, rushlight.Tensor):
+        _check_zero_points(quant_min > quant_max or quant_min <= zero_point <= quant_max)
+        scale = rushlight.tensor(float(scale), dtype=rushlight.float32, device=input.device)
+        zero_point = rushlight.tensor(float(zero_point), device=input.device)
+    for t in (scale, zero_point):
+        if t.numel() != 1:
+            raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")
+    return _rounded(input, scale.reshape(()), zero_point.reshape(()), quant_min, quant_max)
+
+
+def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
+    """A tensor rounded to codes with a scale for each index of a dimension.
+
+    Args:
+        input: a floating-point tensor.
+        scale: what a step of the codes is, for each index; float32 or bfloat16.
+        zero_point: the codes of 0; int32, float32 or float16.
+        axis: the dimension.
+        quant_min: the first code.
+        quant_max: the last one.
+    """
+    if rushlight._C._has_torch_function(input):
+        return rushlight._C._offer_torch_function(
+            fake_quantize_per_channel_affine,
+            (input,),
+            (input, scale, zero_point, axis, quant_min, quant_max),
+            {},
+        )
+    if scale.dtype not in (rushlight.float32, rushlight.bfloat16):
+        raise RuntimeError(f"Scale must be Float or BFloat16, found {scale.dtype._kind}")
+    if zero_point.dtype not in (rushlight.int32, rushlight.float32, rushlight.float16):
+        raise RuntimeError(
+            f"Zero-point must be Int32, Float or Half, found {zero_point.dtype._kind}"
+        )
+    if scale.dim() != 1 or zero_point.dim() != 1:
+        raise RuntimeError("scale and zero point should be 1-D tensors")
+    if scale.numel() != zero_point.numel():
+        raise RuntimeError("scale and zero-point need to have the same dimensions")
+    if not -input.dim() <= axis < input.dim():
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.dim()}, "
+            f"{input.dim() - 1}], but got {axis})"
+        )
+    if scale.numel() != input.shape[axis]:
+        raise RuntimeError(
+            "dimensions of scale and zero-point are not consistent with input tensor"
+        )
+    if zero_point.dtype == rushlight.int32 and quant_min <= quant_max:
+        _check_zero_points(((zero_point >= quant_min) & (zero_point <= quant_max)).all())
+    shape = [1] * input.dim()
+    shape[axis] = -1
+    return _rounded(input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max)
+
+
+# ---- codes for a range of numbers ----
+
+_SMALLEST_SCALE = 6.0999998822808266e-05  # of float32
+
+
+def choose_qparams(
+    low, high, quant_min, quant_max, symmetric=False, reduce_range=False, single=False
+):
+    """The scale and the zero point under which codes cover low … high, and 0 is a number.
+
+    Args:
+        low: the smallest number.
+        high: the largest number.
+        quant_min: the first code.
+        quant_max: the last one.
+        symmetric: 0 has the middle code, where numbers lie on both sides of it.
+        reduce_range: leave one bit of the codes unused.
+        single: round the scale to float32 before the zero point is chosen.
+    """
+    if not low <= high:
+        raise RuntimeError("In ChooseQuantizationParams, min should be less than or equal to max")
+    if reduce_range:
+        quant_min, quant_max = int(quant_min / 2), int(quant_max / 2)
+    codes = quant_max - quant_min
+    centred = symmetric and low < 0 < high
+    if centred:
+        below, above = codes // 2 + 1, codes // 2
+        widest = max(-low / below, high / above)
+        low, high = -widest * below, widest * above
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / codes
+    rounded = float(rushlight.tensor(scale, dtype=rushlight.float32))
+    if rounded == 0 or float(rushlight.tensor(rounded).reciprocal()) == float("inf"):
+        scale = 0.1
+    elif single:
+        scale = rounded
+    if scale < _SMALLEST_SCALE:
+        wider = _SMALLEST_SCALE / scale
+        if low == 0 or high == 0:
+            low = -_SMALLEST_SCALE * codes if low else 0.0
+            high = _SMALLEST_SCALE * codes if high else 0.0
+        else:
+            low, high = low * wider, high * wider
+        scale = _SMALLEST_SCALE
+    if centred:
+        return scale, round((quant_min + quant_max) / 2)
+    # From the end whose code is the smaller number, where less is lost.
+    from_low = abs(quant_min) - abs(low / scale) < abs(quant_max) - abs(high / scale)
+    zero = quant_min - low / scale if from_low else quant_max - high / scale
+    return scale, round(min(max(zero, quant_min), quant_max))
+
+
+def _assign(buffer, values):
+    """New values of a buffer whose size the first tensor sets."""
+    if buffer.numel() != values.numel():
+        buffer.resize_(values.shape)
+    buffer.copy_(values.reshape(buffer.shape))
+
+
+@rushlight.no_grad()
+def _observe(
+    x,
+    running_min,
+    running_max,
+    scale,
+    zero_point,
+    part,
+    quant_min,
+    quant_max,
+    axis,
+    rows,
+    symmetric,
+):
+    seen = x.movedim(axis, 0).reshape(x.shape[axis], -1) if rows else x.reshape(1, -1)
+    for running, now in zip((running_min, running_max), seen.float().aminmax(dim=1), strict=True):
+        if running.numel() != now.numel() or running.isinf().any():
+            _assign(running, now)
+        else:
+            running.copy_(running + (now.reshape(running.shape) - running) * part)
+    ranges = zip(running_min.reshape(-1).tolist(), running_max.reshape(-1).tolist(), strict=True)
+    chosen = [
+        choose_qparams(*ends, quant_min, quant_max, symmetric, single=True) for ends in ranges
+    ]
+    scales, zeros = zip(*chosen, strict=True)
+    _assign(scale, rushlight.tensor(scales, dtype=rushlight.float32))
+    _assign(zero_point, rushlight.tensor(zeros))
+
+
+def fused_moving_avg_obs_fake_quant(
+    input,
+    observer_on,
+    fake_quant_on,
+    running_min,
+    running_max,
+    scale,
+    zero_point,
+    averaging_const,
+    quant_min,
+    quant_max,
+    ch_axis,
+    per_row_fake_quant=False,
+    symmetric_quant=False,
+):
+    """Moving averages of the smallest and the largest number, codes from them, and a tensor rounded
+    to those.
+
+    Args:
+        input: a floating-point tensor.
+        observer_on: a tensor of one number, 0 where averages and codes stay.
+        fake_quant_on: the same for rounding.
+        running_min: the averages of the smallest number, changed in place.
+        running_max: the averages of the largest number, changed in place.
+        scale: changed in place.
+        zero_point: changed in place.
+        averaging_const: the part of this tensor in the averages.
+        quant_min: the first code.
+        quant_max: the last one.
+        ch_axis: the dimension of the channels.
+        per_row_fake_quant: by channels.
+        symmetric_quant: 0 has the middle code.
+    """
+    if ch_axis >= input.dim():
+        raise RuntimeError(
+            "Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()"
+        )
+    if input.numel() == 0:
+        return input.clone()
+    if observer_on.item():
+        _observe(
+            input.detach(),
+            running_min,
+            running_max,
+            scale,
+            zero_point,
+            averaging_const,
+            quant_min,
+            quant_max,
+            ch_axis,
+            per_row_fake_quant,
+            symmetric_quant,
+        )
+    if not fake_quant_on.item():
+        return input.clone()
+    if not per_row_fake_quant:
+        return fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max)
+    zeros = zero_point if zero_point.dtype == rushlight.float32 else zero_point.int()
+    return fake_quantize_per_channel_affine(input, scale, zeros, ch_axis, quant_min, quant_max)

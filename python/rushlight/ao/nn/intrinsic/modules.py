@@ -1,0 +1,113 @@
+"""Modules that stand for several, one behind the other, which quantisation treats as one."""
+
+from __future__ import annotations
+
+from rushlight import nn
+
+__all__ = [
+    "BNReLU2d",
+    "BNReLU3d",
+    "ConvBn1d",
+    "ConvBn2d",
+    "ConvBn3d",
+    "ConvBnReLU1d",
+    "ConvBnReLU2d",
+    "ConvBnReLU3d",
+    "ConvReLU1d",
+    "ConvReLU2d",
+    "ConvReLU3d",
+    "LinearBn1d",
+    "LinearReLU",
+]
+
+
+class _FusedModule(nn.Sequential):
+    """Modules that are one to quantisation."""
+
+    _parts: tuple[type, ...] = ()
+
+    def __init__(self, *modules) -> None:
+        kinds = [type(module) for module in modules]
+        if len(kinds) != len(self._parts) or not all(map(issubclass, kinds, self._parts)):
+            wanted = ", ".join(part.__name__ for part in self._parts)
+            found = ", ".join(kind.__name__ for kind in kinds)
+            raise AssertionError(f"Incorrect types for input modules: {found}; expected {wanted}")
+        super().__init__(*modules)
+
+
+class ConvReLU1d(_FusedModule):
+    """A convolution and relu."""
+
+    _parts = (nn.Conv1d, nn.ReLU)
+
+
+class ConvReLU2d(_FusedModule):
+    """A convolution and relu."""
+
+    _parts = (nn.Conv2d, nn.ReLU)
+
+
+class ConvReLU3d(_FusedModule):
+    """A convolution and relu."""
+
+    _parts = (nn.Conv3d, nn.ReLU)
+
+
+class LinearReLU(_FusedModule):
+    """A linear layer and relu."""
+
+    _parts = (nn.Linear, nn.ReLU)
+
+
+class ConvBn1d(_FusedModule):
+    """A convolution and its batch norm."""
+
+    _parts = (nn.Conv1d, nn.BatchNorm1d)
+
+
+class ConvBn2d(_FusedModule):
+    """A convolution and its batch norm."""
+
+    _parts = (nn.Conv2d, nn.BatchNorm2d)
+
+
+class ConvBn3d(_FusedModule):
+    """A convolution and its batch norm."""
+
+    _parts = (nn.Conv3d, nn.BatchNorm3d)
+
+
+class ConvBnReLU1d(_FusedModule):
+    """A convolution, its batch norm and relu."""
+
+    _parts = (nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
+
+
+class ConvBnReLU2d(_FusedModule):
+    """A convolution, its batch norm and relu."""
+
+    _parts = (nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
+
+
+class ConvBnReLU3d(_FusedModule):
+    """A convolution, its batch norm and relu."""
+
+    _parts = (nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
+
+
+class BNReLU2d(_FusedModule):
+    """A batch norm and relu."""
+
+    _parts = (nn.BatchNorm2d, nn.ReLU)
+
+
+class BNReLU3d(_FusedModule):
+    """A batch norm and relu."""
+
+    _parts = (nn.BatchNorm3d, nn.ReLU)
+
+
+class LinearBn1d(_FusedModule):
+    """A linear layer and its batch norm."""
+
+    _parts = (nn.Linear, nn.BatchNorm1d)

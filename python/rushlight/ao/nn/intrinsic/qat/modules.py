@@ -1,0 +1,313 @@
+"""Fused layers whose weight is rounded to codes in every step, batch norms folded in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight import nn
+from rushlight.ao.nn import intrinsic
+from rushlight.ao.nn.qat import modules as qat
+from rushlight.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
+
+__all__ = [
+    "ConvBn1d",
+    "ConvBn2d",
+    "ConvBn3d",
+    "ConvBnReLU1d",
+    "ConvBnReLU2d",
+    "ConvBnReLU3d",
+    "ConvReLU1d",
+    "ConvReLU2d",
+    "ConvReLU3d",
+    "LinearBn1d",
+    "LinearReLU",
+    "freeze_bn_stats",
+    "update_bn_stats",
+]
+
+
+class _WithNorm(qat._Rounds, nn.Module):
+    """A layer and its batch norm, in one: the weight that is rounded is the one with the norm's
+    scale in it, by the running variance. In training the result is divided by that scale again
+    and normalised by the batch, so that statistics are those of the float network.
+    """
+
+    bn: Any
+    bias: Any
+
+    def _norm_by(self, norm: Any, freeze_bn: bool, qconfig: Any) -> None:
+        self.bn = norm
+        self._round_by(qconfig)
+        self.freeze_bn = freeze_bn if self.training else True
+        if self.training and freeze_bn:
+            self.bn.training = False
+
+    def reset_running_stats(self):
+        """Forgets the statistics of the norm."""
+        self.bn.reset_running_stats()
+
+    def update_bn_stats(self):
+        """Normalises by the batch from now on."""
+        self.freeze_bn = False
+        self.bn.training = True
+        return self
+
+    def freeze_bn_stats(self):
+        """Normalises by the running statistics from now on."""
+        self.freeze_bn = True
+        self.bn.training = False
+        return self
+
+    def train(self, mode=True):
+        self.training = mode
+        if not self.freeze_bn:
+            for module in self.children():
+                module.train(mode)
+        return self
+
+    def _normalised(self, input: Any, channel: int, call: Any) -> Any:
+        factor = self.bn.weight / rushlight.sqrt(self.bn.running_var + self.bn.eps)
+        weight = factor.reshape([-1] + [1] * (self.weight.dim() - 1))
+        rounded = self.weight_fake_quant(self.weight * weight)
+        zero = rushlight.zeros_like(factor if self.bias is None else self.bias).to(input.dtype)
+        shape = [1] * input.dim()
+        shape[channel] = -1
+        out = call(input, rounded, zero) / factor.reshape(shape)
+        if self.bias is not None:
+            out = out + self.bias.reshape(shape)
+        return self.bn(out)
+
+
+class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
+    _FLOAT_MODULE: Any
+    _CONV: Any
+    _NORM: Any
+    _RELU_KIND: Any = None
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=None,
+        padding_mode="zeros",
+        eps=1e-05,
+        momentum=0.1,
+        freeze_bn=False,
+        qconfig=None,
+    ) -> None:
+        self._CONV.__init__(
+            self,
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bool(bias),
+            padding_mode,
+        )
+        self._norm_by(self._NORM(out_channels, eps, momentum, True, True), freeze_bn, qconfig)
+
+    def forward(self, input):
+        return self._normalised(input, 1, self._conv_forward)
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer of a float one, on the same parameters.
+
+        Args:
+            mod: a fused module with a `qconfig`.
+            use_precomputed_fake_quant: take over the fake quantisation that the layer has.
+        """
+        qat._check(cls, mod, cls._FLOAT_MODULE)
+        conv, norm = mod[0], mod[1]
+        made: Any = cls(
+            **qat._sizes(conv),
+            eps=norm.eps,
+            momentum=norm.momentum,
+            freeze_bn=False,
+            qconfig=mod.qconfig,
+        )
+        made.weight, made.bias = conv.weight, conv.bias
+        made.bn.weight, made.bn.bias = norm.weight, norm.bias
+        made.bn.running_mean, made.bn.running_var = norm.running_mean, norm.running_var
+        made.bn.num_batches_tracked = norm.num_batches_tracked
+        return qat._kept(made, conv, use_precomputed_fake_quant)
+
+    def to_float(self):
+        """The float layer, norm folded in."""
+        conv = self._CONV(**qat._sizes(self))
+        conv.weight = nn.Parameter(self.weight.detach())
+        if self.bias is not None:
+            conv.bias = nn.Parameter(self.bias.detach())
+        made = fuse_conv_bn_eval(conv.eval(), self.bn.eval()).train(self.training)
+        if self._RELU_KIND is None:
+            return made
+        return self._RELU_KIND(made, nn.ReLU()).train(self.training)
+
+
+class ConvBn1d(_ConvBnNd, nn.Conv1d):
+    """A convolution and its batch norm, in one, with a rounded weight."""
+
+    _FLOAT_MODULE = intrinsic.ConvBn1d
+    _CONV = nn.Conv1d
+    _NORM = nn.BatchNorm1d
+
+
+class ConvBnReLU1d(ConvBn1d):
+    """The same with relu."""
+
+    _FLOAT_MODULE = intrinsic.ConvBnReLU1d
+    _RELU_KIND = intrinsic.ConvReLU1d
+
+    def forward(self, input):
+        return nn.functional.relu(super().forward(input))
+
+
+class ConvBn2d(_ConvBnNd, nn.Conv2d):
+    """A convolution and its batch norm, in one, with a rounded weight."""
+
+    _FLOAT_MODULE = intrinsic.ConvBn2d
+    _CONV = nn.Conv2d
+    _NORM = nn.BatchNorm2d
+
+
+class ConvBnReLU2d(ConvBn2d):
+    """The same with relu."""
+
+    _FLOAT_MODULE = intrinsic.ConvBnReLU2d
+    _RELU_KIND = intrinsic.ConvReLU2d
+
+    def forward(self, input):
+        return nn.functional.relu(super().forward(input))
+
+
+class ConvBn3d(_ConvBnNd, nn.Conv3d):
+    """A convolution and its batch norm, in one, with a rounded weight."""
+
+    _FLOAT_MODULE = intrinsic.ConvBn3d
+    _CONV = nn.Conv3d
+    _NORM = nn.BatchNorm3d
+
+
+class ConvBnReLU3d(ConvBn3d):
+    """The same with relu."""
+
+    _FLOAT_MODULE = intrinsic.ConvBnReLU3d
+    _RELU_KIND = intrinsic.ConvReLU3d
+
+    def forward(self, input):
+        return nn.functional.relu(super().forward(input))
+
+
+class LinearBn1d(_WithNorm, nn.Linear):
+    """A linear layer and its batch norm, in one, with a rounded weight.
+
+    Args:
+        in_features: size of the inputs.
+        out_features: size of the results.
+        bias: whether a bias is added.
+        eps: of the norm.
+        momentum: of the norm.
+        freeze_bn: normalise by the running statistics.
+        qconfig: makes the fake quantisation of the weight.
+    """
+
+    def __init__(
+        self,
+        in_features,
+        out_features,
+        bias=True,
+        eps=1e-05,
+        momentum=0.1,
+        freeze_bn=False,
+        qconfig=None,
+    ) -> None:
+        nn.Linear.__init__(self, in_features, out_features, bias)
+        norm = nn.BatchNorm1d(out_features, eps, momentum, True, True)
+        self._norm_by(norm, freeze_bn, qconfig)
+
+    def forward(self, input):
+        return self._normalised(input, -1, nn.functional.linear)
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer of a float one, on the same parameters; arguments as above."""
+        qat._check(cls, mod, intrinsic.LinearBn1d)
+        linear, norm = mod[0], mod[1]
+        made = cls(
+            linear.in_features,
+            linear.out_features,
+            linear.bias is not None,
+            norm.eps,
+            norm.momentum,
+            False,
+            mod.qconfig,
+        )
+        made.weight, made.bias = linear.weight, linear.bias
+        made.bn.weight, made.bn.bias = norm.weight, norm.bias
+        made.bn.running_mean, made.bn.running_var = norm.running_mean, norm.running_var
+        made.bn.num_batches_tracked = norm.num_batches_tracked
+        return qat._kept(made, linear, use_precomputed_fake_quant)
+
+    def to_float(self):
+        """The float layer, norm folded in."""
+        linear = nn.Linear(self.in_features, self.out_features, self.bias is not None)
+        linear.weight = nn.Parameter(self.weight.detach())
+        if self.bias is not None:
+            linear.bias = nn.Parameter(self.bias.detach())
+        return fuse_linear_bn_eval(linear.eval(), self.bn.eval()).train(self.training)
+
+
+class _ConvReLU:
+    """A convolution with a rounded weight, and relu."""
+
+    def forward(self: Any, input):
+        rounded = self.weight_fake_quant(self.weight)
+        return nn.functional.relu(self._conv_forward(input, rounded, self.bias))
+
+
+class ConvReLU1d(_ConvReLU, qat.Conv1d):
+    """A convolution with a rounded weight, and relu."""
+
+    _FLOAT_MODULE = intrinsic.ConvReLU1d
+
+
+class ConvReLU2d(_ConvReLU, qat.Conv2d):
+    """A convolution with a rounded weight, and relu."""
+
+    _FLOAT_MODULE = intrinsic.ConvReLU2d
+
+
+class ConvReLU3d(_ConvReLU, qat.Conv3d):
+    """A convolution with a rounded weight, and relu."""
+
+    _FLOAT_MODULE = intrinsic.ConvReLU3d
+
+
+class LinearReLU(qat.Linear):
+    """A linear layer with a rounded weight, and relu."""
+
+    _FLOAT_MODULE = intrinsic.LinearReLU
+
+    def forward(self, input):
+        return nn.functional.relu(super().forward(input))
+
+
+def update_bn_stats(mod):
+    """Normalises by the batch from now on, where `mod` has a batch norm in it; for `apply`."""
+    if isinstance(mod, _WithNorm):
+        mod.update_bn_stats()
+
+
+def freeze_bn_stats(mod):
+    """Normalises by the running statistics, where `mod` has a batch norm in it; for `apply`."""
+    if isinstance(mod, _WithNorm):
+        mod.freeze_bn_stats()

@@ -1,0 +1,282 @@
+"""Layers with a weight of codes whose inputs and results are floats: each input is rounded to codes
+of its own scale, products are of whole numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import rushlight
+from rushlight import nn
+from rushlight._quantized import quantize_per_tensor_dynamic
+from rushlight.ao.nn import intrinsic
+from rushlight.ao.nn.quantized import modules as quantized
+
+__all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
+
+
+def _product(x: Any, packed: quantized.Packed, bias: Any) -> Any:
+    """x @ weight.T + bias, x rounded to codes of 7 bits."""
+    codes = quantize_per_tensor_dynamic(x.detach().float(), rushlight.quint8, True)
+    sums = packed.sums(codes._codes, codes.q_zero_point())
+    out = sums.float() * (packed.steps * codes.q_scale())
+    return out if bias is None else out + bias.detach()
+
+
+class Linear(quantized.Linear):
+    """A linear layer with a weight of codes, of floats.
+
+    Args:
+        in_features: size of the inputs.
+        out_features: size of the results.
+        bias_: whether a bias is added.
+        dtype: of the weight: `qint8`.
+    """
+
+    def _get_name(self):
+        return "DynamicQuantizedLinear"
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"dtype={self._qweight.dtype}, qscheme={self._qweight.qscheme()}"
+        )
+
+    def forward(self, x):
+        return _product(x, self._packed, self._qbias).to(x.dtype)
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer of a float one with a `qconfig`."""
+        qconfig = getattr(mod, "qconfig", None)
+        observer = _weight_observer(qconfig)
+        if isinstance(mod, intrinsic.modules._FusedModule):
+            mod = mod[0]
+        made = cls(mod.in_features, mod.out_features)
+        made.set_weight_bias(
+            quantized.quantized_weight(observer, mod.weight, use_precomputed_fake_quant),
+            quantized._plain(mod.bias),
+        )
+        return made
+
+
+def _weight_observer(qconfig: Any) -> Any:
+    if qconfig is None or qconfig.weight is None:
+        raise AssertionError("Input float module must have qconfig defined")
+    observer = qconfig.weight()
+    if observer.dtype != rushlight.qint8:
+        raise RuntimeError(
+            "Unsupported dtype specified for dynamic quantized Linear: weights are qint8"
+        )
+    return observer
+
+
+# ---- recurrent layers ----
+
+
+class _Weights(nn.Module):
+    """Weights of codes by the float layer's names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._codes: dict[str, Any] = {}
+        self._packed: dict[str, quantized.Packed] = {}
+
+    def _take(self, mod: Any) -> None:
+        for name, value in mod.named_parameters(recurse=False):
+            if name.startswith("weight"):
+                observer = _weight_observer(getattr(mod, "qconfig", None))
+                self._codes[name] = quantized.quantized_weight(observer, value)
+            else:
+                self._codes[name] = value.detach()
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, value in self._codes.items():
+            destination[prefix + name] = value
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing, *others):
+        self._packed.clear()
+        for name in self._codes:
+            if prefix + name in state_dict:
+                self._codes[name] = state_dict.pop(prefix + name)
+            elif strict:
+                missing.append(prefix + name)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, missing, *others)
+
+    def _gates(self, x: Any, side: str, suffix: str = "") -> Any:
+        """What inputs ("ih") or the state ("hh") give to the gates."""
+        packed = self._packed.get(side + suffix)
+        if packed is None:
+            packed = quantized.Packed.of(self._codes[f"weight_{side}{suffix}"])
+            self._packed[side + suffix] = packed
+        return _product(x, packed, self._codes.get(f"bias_{side}{suffix}"))
+
+
+def _lstm(x: Any, hidden: Any, memory: Any) -> tuple[Any, Any]:
+    kept, forgotten, new, out = (x + hidden).chunk(4, -1)
+    memory = forgotten.sigmoid() * memory + kept.sigmoid() * new.tanh()
+    return out.sigmoid() * memory.tanh(), memory
+
+
+def _gru(x: Any, gates: Any, hidden: Any) -> Any:
+    reset_x, update_x, new_x = x.chunk(3, -1)
+    reset_h, update_h, new_h = gates.chunk(3, -1)
+    update = (update_x + update_h).sigmoid()
+    new = (new_x + (reset_x + reset_h).sigmoid() * new_h).tanh()
+    return (1 - update) * new + update * hidden
+
+
+_SIZES = (
+    "input_size",
+    "hidden_size",
+    "num_layers",
+    "bias",
+    "batch_first",
+    "dropout",
+    "bidirectional",
+)
+
+
+class _Layers(_Weights):
+    """Layers one above the other, forwards and backwards; sizes as those of the float module."""
+
+    _FLOAT_MODULE: Any
+    _lstm: bool
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layers of a float module with a `qconfig`."""
+        made = cls()
+        for name in _SIZES:
+            setattr(made, name, getattr(mod, name))
+        if getattr(mod, "proj_size", 0):
+            raise NotImplementedError("quantized layers have no projections")
+        made._take(mod)
+        return made.train(mod.training)
+
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+
+    def _get_name(self):
+        return f"DynamicQuantized{type(self).__name__}"
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        for name in ("batch_first", "bidirectional"):
+            if getattr(self, name):
+                text += f", {name}=True"
+        return text
+
+    def _run(self, x, states: Any, suffix, backwards):
+        steps = range(x.shape[0] - 1, -1, -1) if backwards else range(x.shape[0])
+        out: list[Any] = [None] * x.shape[0]
+        inputs = self._gates(x, "ih", suffix)
+        for t in steps:
+            gates = inputs[t], self._gates(states[0], "hh", suffix)
+            if self._lstm:
+                states = _lstm(*gates, states[1])
+            else:
+                states = (_gru(*gates, states[0]),)
+            out[t] = states[0]
+        return rushlight.stack(out), states
+
+    def forward(self, input, hx=None):
+        if isinstance(input, nn.utils.rnn.PackedSequence):
+            raise NotImplementedError("quantized layers take padded tensors, not packed ones")
+        single = input.dim() == 2
+        x = input.unsqueeze(0 if self.batch_first else 1) if single else input
+        x = x.transpose(0, 1) if self.batch_first else x
+        ways = 1 + self.bidirectional
+        if hx is None:
+            zeros = x.new_zeros(self.num_layers * ways, x.shape[1], self.hidden_size)
+            hx = (zeros, zeros) if self._lstm else zeros
+        begin: Any = hx if self._lstm else (hx,)
+        begin = [h.unsqueeze(1) if single else h for h in begin]
+        ends = []
+        for layer in range(self.num_layers):
+            outs = []
+            for way in range(ways):
+                suffix = f"_l{layer}" + "_reverse" * way
+                states = tuple(h[layer * ways + way] for h in begin)
+                out, states = self._run(x, states, suffix, bool(way))
+                outs.append(out)
+                ends.append(states)
+            x = rushlight.cat(outs, -1)
+            if layer < self.num_layers - 1:
+                x = nn.functional.dropout(x, self.dropout, self.training)
+        last = [rushlight.stack(parts) for parts in zip(*ends, strict=True)]
+        last = [h.squeeze(1) if single else h for h in last]
+        x = x.transpose(0, 1) if self.batch_first else x
+        x = x.squeeze(0 if self.batch_first else 1) if single else x
+        return x, (tuple(last) if self._lstm else last[0])
+
+
+class LSTM(_Layers):
+    """`nn.LSTM` with weights of codes; made by `from_float`."""
+
+    _FLOAT_MODULE = nn.LSTM
+    _lstm = True
+
+
+class GRU(_Layers):
+    """`nn.GRU` with weights of codes; made by `from_float`."""
+
+    _FLOAT_MODULE = nn.GRU
+    _lstm = False
+
+
+class _Cell(_Weights):
+    input_size: int
+    hidden_size: int
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The cell of a float one with a `qconfig`."""
+        made = cls()
+        made.input_size, made.hidden_size = mod.input_size, mod.hidden_size
+        made.nonlinearity = getattr(mod, "nonlinearity", "tanh")
+        made._take(mod)
+        return made
+
+    def _get_name(self):
+        return f"DynamicQuantized{type(self).__name__}"
+
+    def extra_repr(self):
+        return f"{self.input_size}, {self.hidden_size}"
+
+    def _zeros(self, input):
+        return input.new_zeros(input.shape[0], self.hidden_size)
+
+
+class LSTMCell(_Cell):
+    """`nn.LSTMCell` with weights of codes; made by `from_float`."""
+
+    def forward(self, input, hx=None):
+        hidden, memory = hx if hx is not None else (self._zeros(input),) * 2
+        return _lstm(self._gates(input, "ih"), self._gates(hidden, "hh"), memory)
+
+
+class GRUCell(_Cell):
+    """`nn.GRUCell` with weights of codes; made by `from_float`."""
+
+    def forward(self, input, hx=None):
+        hidden = self._zeros(input) if hx is None else hx
+        return _gru(self._gates(input, "ih"), self._gates(hidden, "hh"), hidden)
+
+
+class RNNCell(_Cell):
+    """`nn.RNNCell` with weights of codes; made by `from_float`."""
+
+    nonlinearity: str
+
+    def forward(self, input, hx=None):
+        hidden = self._zeros(input) if hx is None else hx
+        total = self._gates(input, "ih") + self._gates(hidden, "hh")
+        return total.tanh() if self.nonlinearity == "tanh" else total.relu()

@@ -1,0 +1,609 @@
+"""Layers of codes: a quantised tensor in, a quantised tensor out.
+
+What they compute is exact: products and sums of codes as whole numbers (in float64, where they all
+fit), then one multiplication and one rounding. `set_weight_bias` takes the weight as a quantised
+tensor; the state holds `weight`, `bias`, `scale` and `zero_point`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import rushlight
+from rushlight import _C, nn
+from rushlight._quantized import QuantizedTensor, quantize_per_tensor
+from rushlight.ao.nn import intrinsic
+
+__all__ = [
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "DeQuantize",
+    "Dropout",
+    "FXFloatFunctional",
+    "FloatFunctional",
+    "Linear",
+    "QFunctional",
+    "Quantize",
+    "ReLU6",
+]
+
+
+class Quantize(nn.Module):
+    """Numbers become codes of one scale.
+
+    Args:
+        scale: what a step of the codes is.
+        zero_point: the code of 0.
+        dtype: of the codes.
+    """
+
+    scale: Any
+    zero_point: Any
+
+    def __init__(self, scale, zero_point, dtype) -> None:
+        super().__init__()
+        self.register_buffer("scale", rushlight.tensor([float(scale)]))
+        self.register_buffer("zero_point", rushlight.tensor([int(zero_point)]))
+        self.dtype = dtype
+
+    def forward(self, X):
+        return quantize_per_tensor(X, float(self.scale), int(self.zero_point), self.dtype)
+
+    @staticmethod
+    def from_float(mod, use_precomputed_fake_quant=False):
+        """What a `QuantStub` with an observer becomes."""
+        scale, zero_point = mod.activation_post_process.calculate_qparams()
+        return Quantize(float(scale), int(zero_point), mod.activation_post_process.dtype)
+
+    def extra_repr(self):
+        return f"scale={self.scale}, zero_point={self.zero_point}, dtype={self.dtype}"
+
+
+class DeQuantize(nn.Module):
+    """Codes become numbers again."""
+
+    def forward(self, Xq):
+        return Xq.dequantize()
+
+    @staticmethod
+    def from_float(mod, use_precomputed_fake_quant=False):
+        """What a `DeQuantStub` becomes."""
+        return DeQuantize()
+
+
+# ---- layers with a weight ----
+
+
+def quantized_weight(observer: Any, weight: Any, chosen: bool = False) -> Any:
+    """The weight in the codes that an observer chooses for it, or has chosen."""
+    if not chosen:
+        observer(weight)
+    scale, zero_point = observer.calculate_qparams()
+    if observer.dtype != rushlight.qint8:
+        raise AssertionError("Weight observer must have a dtype of qint8")
+    axis = getattr(observer, "ch_axis", None)
+    if scale.numel() > 1 or (axis is not None and axis >= 0 and _by_channels(observer)):
+        return rushlight.quantize_per_channel(
+            weight.detach().float(), scale.double(), zero_point.long(), axis, rushlight.qint8
+        )
+    return quantize_per_tensor(
+        weight.detach().float(), float(scale), int(zero_point), rushlight.qint8
+    )
+
+
+def _by_channels(observer: Any) -> bool:
+    return observer.qscheme in (rushlight.per_channel_affine, rushlight.per_channel_symmetric)
+
+
+def _steps(weight: Any) -> tuple[Any, Any]:
+    """The scale of each row of a weight, and its zero points in the weight's shape."""
+    about = weight._quantizer
+    if about.axis is None:
+        return rushlight.tensor([about.scale], dtype=rushlight.float32), about.zero_point
+    shape = [-1] + [1] * (weight.dim() - 1)
+    return about.scale.float(), about.zero_point.reshape(shape)
+
+
+def _whole(weight: Any) -> Any:
+    """The codes of a weight without their zero points, in float64."""
+    return weight._codes.double() - _steps(weight)[1]
+
+
+class Packed(NamedTuple):
+    """A weight of a linear layer in the form that products want."""
+
+    codes: Any  # int8, (inputs, results); float64 without their zero points where those are not 0
+    rows: Any  # the sum of the codes for each result
+    steps: Any
+
+    @classmethod
+    def of(cls, weight: Any) -> Packed:
+        """That of a quantised weight (results, inputs)."""
+        steps, zeros = _steps(weight)
+        codes = weight._codes
+        if rushlight.as_tensor(zeros).any():
+            codes = _whole(weight)
+        return cls(codes.t().contiguous(), codes.sum(1, dtype=rushlight.int32), steps)
+
+    def sums(self, x: Any, zero_point: int) -> Any:
+        """Sums of products with the codes of inputs, without their zero point."""
+        if x.dtype == rushlight.int32 or self.codes.dtype != rushlight.int8:
+            return (x.double() - zero_point) @ self.codes.double()
+        # Both as int8: a code without a sign less 128 has the same bits but the first.
+        shift = 128 if x.dtype == rushlight.uint8 else 0
+        codes = (x ^ shift).view(rushlight.int8) if shift else x
+        sums = _C.ops._int_mm(codes.reshape(-1, codes.shape[-1]), self.codes)
+        return (sums + self.rows * (shift - zero_point)).reshape(*x.shape[:-1], -1)
+
+
+class _Layer(nn.Module):
+    """What layers share: a packed weight, and the scale of their results."""
+
+    _qweight: Any
+    _qbias: Any
+    scale: float
+    zero_point: int
+
+    def set_weight_bias(self, w, b):
+        """The weight, quantised by `qint8`, and the bias or None."""
+        if not isinstance(w, QuantizedTensor):
+            raise RuntimeError("the weight of a quantized layer is a quantized tensor")
+        self._qweight, self._qbias = w, b
+
+    def _weight_bias(self):
+        return self._qweight, self._qbias
+
+    def weight(self):
+        """The quantised weight."""
+        return self._qweight
+
+    def bias(self):
+        """The bias, or None."""
+        return self._qbias
+
+    # What a layer keeps in a state: by name, how it is read.
+    def _kept(self) -> dict[str, Any]:
+        return {
+            "weight": self._qweight,
+            "bias": self._qbias,
+            "scale": rushlight.tensor(self.scale),
+            "zero_point": rushlight.tensor(self.zero_point),
+        }
+
+    def _take(self, found: dict[str, Any]) -> None:
+        if "weight" in found:
+            self.set_weight_bias(found["weight"], found["bias"])
+        self.scale = float(found["scale"])
+        self.zero_point = int(found["zero_point"])
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name, value in self._kept().items():
+            destination[prefix + name] = value
+
+    def _load_from_state_dict(
+        self, state_dict, prefix, local_metadata, strict, missing_keys, *others
+    ):
+        names = self._kept()
+        missing = [prefix + name for name in names if prefix + name not in state_dict]
+        if missing:
+            missing_keys.extend(missing)
+            return
+        self._take({name: state_dict.pop(prefix + name) for name in names})
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, *others
+        )
+
+    def __deepcopy__(self, memo):
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        made.__dict__ = {**self.__dict__}
+        return made
+
+    def _out(self, sums: Any, input: Any, channel: int, relu: bool) -> Any:
+        """Codes of a result from sums of products of codes."""
+        steps, _ = _steps(self._qweight)
+        factor = steps * float(rushlight.tensor(input.q_scale()))
+        shape = [1] * sums.dim()
+        shape[channel] = -1
+        if self._qbias is not None:
+            whole = (self._qbias.detach().float() / factor).round()
+            sums = sums + whole.reshape(shape)
+        scaled = sums * (factor / self.scale).reshape(shape)
+        codes = scaled.float().round_() + self.zero_point
+        first, last = (0, 255) if input.dtype == rushlight.quint8 else (-128, 127)
+        codes = codes.clamp_(max(first, self.zero_point) if relu else first, last)
+        return rushlight._make_per_tensor_quantized_tensor(
+            codes.to(input._codes.dtype), self.scale, self.zero_point
+        )
+
+
+class Linear(_Layer):
+    """A linear layer of codes.
+
+    Args:
+        in_features: size of the inputs.
+        out_features: size of the results.
+        bias_: whether a bias is added.
+        dtype: of the weight: `qint8`.
+    """
+
+    _relu = False
+
+    def __init__(self, in_features, out_features, bias_=True, dtype=rushlight.qint8) -> None:
+        super().__init__()
+        if dtype != rushlight.qint8:
+            raise RuntimeError("Unsupported dtype specified for quantized Linear!")
+        self.in_features, self.out_features = in_features, out_features
+        self.scale, self.zero_point = 1.0, 0
+        weight = rushlight._empty_affine_quantized(
+            [out_features, in_features], scale=1, zero_point=0, dtype=dtype
+        )
+        weight._codes.zero_()
+        self.set_weight_bias(weight, rushlight.zeros(out_features) if bias_ else None)
+
+    def set_weight_bias(self, w, b):
+        super().set_weight_bias(w, b)
+        self._packed = Packed.of(w)
+
+    def _get_name(self):
+        return "QuantizedLinear"
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"scale={self.scale}, zero_point={self.zero_point}, "
+            f"qscheme={self._qweight.qscheme()}"
+        )
+
+    def _kept(self):
+        # A linear layer's weight and bias are one entry in PyTorch's files.
+        return {
+            "scale": rushlight.tensor(self.scale),
+            "zero_point": rushlight.tensor(self.zero_point),
+            "_packed_params.dtype": rushlight.qint8,
+            "_packed_params._packed_params": (self._qweight, self._qbias),
+        }
+
+    def _take(self, found):
+        super()._take(found)
+        self.set_weight_bias(*found["_packed_params._packed_params"])
+
+    def forward(self, x):
+        sums = self._packed.sums(x._codes, x.q_zero_point()).double()
+        return self._out(sums, x, -1, self._relu)
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer of a float one with observers, or of one that was trained for it."""
+        qconfig = mod.qconfig
+        observers = mod.activation_post_process
+        if isinstance(mod, intrinsic.modules._FusedModule):
+            mod = mod[0]
+        observer = getattr(mod, "weight_fake_quant", None) or qconfig.weight()
+        made = cls(mod.in_features, mod.out_features)
+        made.set_weight_bias(
+            quantized_weight(observer, mod.weight, use_precomputed_fake_quant), _plain(mod.bias)
+        )
+        scale, zero_point = observers.calculate_qparams()
+        made.scale, made.zero_point = float(scale), int(zero_point)
+        return made
+
+
+def _plain(bias: Any) -> Any:
+    return None if bias is None else bias.detach().float()
+
+
+class _ConvNd(_Layer):
+    _call: Any
+    _dims: int
+    _relu = False
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+    ) -> None:
+        super().__init__()
+        if padding_mode not in ("zeros", "reflect"):
+            raise NotImplementedError(f"quantized convolutions pad by zeros, not {padding_mode}")
+
+        def each(value):
+            return tuple(value) if isinstance(value, list | tuple) else (value,) * self._dims
+
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = each(kernel_size), each(stride)
+        self.padding = padding if isinstance(padding, str) else each(padding)
+        self.dilation, self.padding_mode = each(dilation), padding_mode
+        self.scale, self.zero_point = 1.0, 0
+        weight = rushlight._empty_affine_quantized(
+            [out_channels, in_channels // groups, *self.kernel_size],
+            scale=1,
+            zero_point=0,
+            dtype=rushlight.qint8,
+        )
+        weight._codes.zero_()
+        self.set_weight_bias(weight, rushlight.zeros(out_channels) if bias else None)
+
+    def _get_name(self):
+        return f"QuantizedConv{self._dims}d"
+
+    def extra_repr(self):
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}, scale={self.scale}, zero_point={self.zero_point}"
+        )
+        if self.padding != (0,) * self._dims:
+            text += f", padding={self.padding}"
+        if self.dilation != (1,) * self._dims:
+            text += f", dilation={self.dilation}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        return text + ("" if self._qbias is not None else ", bias=False")
+
+    def forward(self, input):
+        codes = input._codes.double() - input.q_zero_point()
+        padding = self.padding
+        if self.padding_mode == "reflect":
+            sides = [p for p in reversed(self.padding) for _ in range(2)]
+            codes, padding = nn.functional.pad(codes, sides, mode="reflect"), 0
+        weight = _whole(self._qweight)
+        sums = self._call(codes, weight, None, self.stride, padding, self.dilation, self.groups)
+        return self._out(sums, input, -1 - self._dims, self._relu)
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer of a float one with observers, or of one that was trained for it."""
+        from rushlight.nn.utils.fusion import fuse_conv_bn_weights
+
+        qconfig = mod.qconfig
+        observers = mod.activation_post_process
+        if isinstance(mod, intrinsic.modules._FusedModule):
+            mod = mod[0]
+        weight, bias = mod.weight, mod.bias
+        if (norm := getattr(mod, "bn", None)) is not None:
+            weight, bias = fuse_conv_bn_weights(
+                weight,
+                bias,
+                norm.running_mean,
+                norm.running_var,
+                norm.eps,
+                norm.weight,
+                norm.bias,
+            )
+        observer = getattr(mod, "weight_fake_quant", None) or qconfig.weight()
+        made = cls(
+            mod.in_channels,
+            mod.out_channels,
+            mod.kernel_size,
+            mod.stride,
+            mod.padding,
+            mod.dilation,
+            mod.groups,
+            bias is not None,
+            mod.padding_mode,
+        )
+        made.set_weight_bias(
+            quantized_weight(observer, weight, use_precomputed_fake_quant), _plain(bias)
+        )
+        scale, zero_point = observers.calculate_qparams()
+        made.scale, made.zero_point = float(scale), int(zero_point)
+        return made
+
+
+class Conv1d(_ConvNd):
+    """A convolution of codes; arguments as `nn.Conv1d`'s."""
+
+    _call = staticmethod(nn.functional.conv1d)
+    _dims = 1
+
+
+class Conv2d(_ConvNd):
+    """A convolution of codes; arguments as `nn.Conv2d`'s."""
+
+    _call = staticmethod(nn.functional.conv2d)
+    _dims = 2
+
+
+class Conv3d(_ConvNd):
+    """A convolution of codes; arguments as `nn.Conv3d`'s."""
+
+    _call = staticmethod(nn.functional.conv3d)
+    _dims = 3
+
+
+# ---- layers without ----
+
+
+class ReLU6(nn.ReLU6):
+    """Codes between those of 0 and 6."""
+
+    @staticmethod
+    def from_float(mod, use_precomputed_fake_quant=False):
+        """The layer of a float one."""
+        return ReLU6(mod.inplace)
+
+
+class Dropout(nn.Dropout):
+    """Codes as they are."""
+
+    def forward(self, input):
+        return input
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer of a float one."""
+        return cls(mod.p, mod.inplace)
+
+
+class _BatchNorm(nn.modules.batchnorm._BatchNorm):
+    """A batch norm by running statistics, of codes."""
+
+    scale: Any
+    zero_point: Any
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, device=None, dtype=None) -> None:
+        super().__init__(num_features, eps, momentum, True, True, device, dtype)
+        self.register_buffer("scale", rushlight.tensor(1.0))
+        self.register_buffer("zero_point", rushlight.tensor(0))
+
+    def forward(self, input):
+        out = nn.functional.batch_norm(
+            input.dequantize(),
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            False,
+            0.0,
+            self.eps,
+        )
+        return quantize_per_tensor(
+            out.detach(), float(self.scale), int(self.zero_point), input.dtype
+        )
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """The layer of a float one with an observer."""
+        observers = mod.activation_post_process
+        norm = mod[0] if isinstance(mod, intrinsic.modules._FusedModule) else mod
+        made: Any = cls(norm.num_features, norm.eps)
+        made.weight, made.bias = norm.weight, norm.bias
+        made.running_mean, made.running_var = norm.running_mean, norm.running_var
+        scale, zero_point = observers.calculate_qparams()
+        made.scale, made.zero_point = scale.reshape(()), zero_point.reshape(())
+        return made.eval()
+
+
+class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
+    """A batch norm by running statistics, of codes."""
+
+
+class BatchNorm3d(_BatchNorm, nn.BatchNorm3d):
+    """A batch norm by running statistics, of codes."""
+
+
+# ---- arithmetic as modules ----
+
+
+class FloatFunctional(nn.Module):
+    """Sums, products and the like as a module, whose results an observer sees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.activation_post_process = nn.Identity()
+
+    def forward(self, x):
+        raise RuntimeError(
+            "FloatFunctional is not intended to use the 'forward'. Please use the underlying "
+            "operation"
+        )
+
+    def add(self, x, y):
+        """x + y."""
+        return self.activation_post_process(rushlight.add(x, y))
+
+    def add_scalar(self, x, y):
+        """x + y of a number."""
+        return rushlight.add(x, y)
+
+    def mul(self, x, y):
+        """x * y."""
+        return self.activation_post_process(rushlight.mul(x, y))
+
+    def mul_scalar(self, x, y):
+        """x * y of a number."""
+        return rushlight.mul(x, y)
+
+    def cat(self, x, dim=0):
+        """Tensors one behind the other."""
+        return self.activation_post_process(rushlight.cat(x, dim=dim))
+
+    def add_relu(self, x, y):
+        """relu(x + y)."""
+        return self.activation_post_process(nn.functional.relu(rushlight.add(x, y)))
+
+    def matmul(self, x, y):
+        """x @ y."""
+        return self.activation_post_process(rushlight.matmul(x, y))
+
+
+class FXFloatFunctional(FloatFunctional):
+    """The same without observers: those of a graph see the results."""
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+        self.activation_post_process = nn.Identity()
+
+
+class QFunctional(nn.Module):
+    """Sums, products and the like of codes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.zero_point = 1.0, 0
+        self.activation_post_process = nn.Identity()
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "scale"] = rushlight.tensor(self.scale)
+        destination[prefix + "zero_point"] = rushlight.tensor(self.zero_point)
+
+    def _load_from_state_dict(self, state_dict, prefix, *others):
+        self.scale = float(state_dict.pop(prefix + "scale"))
+        self.zero_point = int(state_dict.pop(prefix + "zero_point"))
+        super()._load_from_state_dict(state_dict, prefix, *others)
+
+    def _get_name(self):
+        return "QFunctional"
+
+    def extra_repr(self):
+        return f"scale={self.scale}, zero_point={self.zero_point}"
+
+    def forward(self, x):
+        raise RuntimeError(
+            "Functional is not intended to use the 'forward'. Please use the underlying operation"
+        )
+
+    def _codes(self, numbers, kind):
+        return quantize_per_tensor(numbers, self.scale, self.zero_point, kind)
+
+    def add(self, x, y):
+        """x + y."""
+        return self._codes(x.dequantize() + y.dequantize(), x.dtype)
+
+    def mul(self, x, y):
+        """x * y."""
+        return self._codes(x.dequantize() * y.dequantize(), x.dtype)
+
+    def cat(self, x, dim=0):
+        """Tensors one behind the other."""
+        return self._codes(rushlight.cat([t.dequantize() for t in x], dim), x[0].dtype)
+
+    def add_relu(self, x, y):
+        """relu(x + y)."""
+        return self._codes((x.dequantize() + y.dequantize()).relu(), x.dtype)
+
+    def matmul(self, x, y):
+        """x @ y."""
+        return self._codes(x.dequantize() @ y.dequantize(), x.dtype)
+
+    @classmethod
+    def from_float(cls, mod, use_precomputed_fake_quant=False):
+        """What a `FloatFunctional` with an observer becomes."""
+        if type(mod) is not FloatFunctional:
+            raise AssertionError("QFunctional.from_float expects an instance of FloatFunctional")
+        scale, zero_point = mod.activation_post_process.calculate_qparams()
+        made = cls()
+        made.scale, made.zero_point = float(scale), int(zero_point)
+        return made

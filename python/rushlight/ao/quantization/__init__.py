@@ -1,0 +1,13 @@
+"""Quantisation: networks whose layers multiply codes of 8 bits.
+
+A network is prepared (`prepare`), looks at data, and is converted (`convert`); or it is trained
+with rounded weights (`prepare_qat`), or has its weights rounded at once (`quantize_dynamic`).
+"""
+
+from rushlight.ao.quantization.fake_quantize import *  # noqa: F403
+from rushlight.ao.quantization.fuse_modules import *  # noqa: F403
+from rushlight.ao.quantization.observer import *  # noqa: F403
+from rushlight.ao.quantization.qconfig import *  # noqa: F403
+from rushlight.ao.quantization.quantization_mappings import *  # noqa: F403
+from rushlight.ao.quantization.quantize import *  # noqa: F403
+from rushlight.ao.quantization.stubs import *  # noqa: F403

@@ -1,0 +1,147 @@
+"""Modules one behind the other become one: convolution, batch norm and relu."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from rushlight import nn
+from rushlight.ao.nn import intrinsic
+from rushlight.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
+
+__all__ = [
+    "fuse_conv_bn",
+    "fuse_conv_bn_relu",
+    "fuse_known_modules",
+    "fuse_linear_bn",
+    "fuse_modules",
+    "fuse_modules_qat",
+    "get_fuser_method",
+]
+
+_CONVS = {
+    nn.Conv1d: (intrinsic.ConvBn1d, intrinsic.ConvBnReLU1d, intrinsic.ConvReLU1d),
+    nn.Conv2d: (intrinsic.ConvBn2d, intrinsic.ConvBnReLU2d, intrinsic.ConvReLU2d),
+    nn.Conv3d: (intrinsic.ConvBn3d, intrinsic.ConvBnReLU3d, intrinsic.ConvReLU3d),
+}
+_NORMS = {nn.Conv1d: nn.BatchNorm1d, nn.Conv2d: nn.BatchNorm2d, nn.Conv3d: nn.BatchNorm3d}
+
+
+def _check(is_qat: bool, layer: Any, norm: Any) -> None:
+    if layer.training != norm.training:
+        raise AssertionError(
+            "Conv and BN both must be in the same mode (train or eval): both or none train"
+        )
+    if is_qat and norm.num_features != getattr(layer, "out_channels", norm.num_features):
+        raise AssertionError("Output channel of Conv2d must match num_features of BatchNorm2d.")
+    if is_qat and not (norm.affine and norm.track_running_stats):
+        raise AssertionError("Only support fusing BatchNorm2d with affine and tracked statistics")
+
+
+def fuse_conv_bn(is_qat, conv, bn):
+    """A convolution with its batch norm folded in; for training (`is_qat`) both as one module."""
+    _check(is_qat, conv, bn)
+    return _CONVS[type(conv)][0](conv, bn) if is_qat else fuse_conv_bn_eval(conv, bn)
+
+
+def fuse_conv_bn_relu(is_qat, conv, bn, relu):
+    """A convolution, its batch norm and relu, as one module."""
+    _check(is_qat, conv, bn)
+    _, three, two = _CONVS[type(conv)]
+    return three(conv, bn, relu) if is_qat else two(fuse_conv_bn_eval(conv, bn), relu)
+
+
+def fuse_linear_bn(is_qat, linear, bn):
+    """A linear layer with its batch norm folded in; for training both as one module."""
+    _check(is_qat, linear, bn)
+    return intrinsic.LinearBn1d(linear, bn) if is_qat else fuse_linear_bn_eval(linear, bn)
+
+
+def _one_behind_other(kind: type):
+    def fuse(is_qat, *modules):
+        """Modules as one."""
+        return kind(*modules)
+
+    return fuse
+
+
+_METHODS: dict[Any, Any] = {
+    (nn.Linear, nn.ReLU): _one_behind_other(intrinsic.LinearReLU),
+    (nn.BatchNorm2d, nn.ReLU): _one_behind_other(intrinsic.BNReLU2d),
+    (nn.BatchNorm3d, nn.ReLU): _one_behind_other(intrinsic.BNReLU3d),
+    (nn.Linear, nn.BatchNorm1d): fuse_linear_bn,
+}
+for _conv, _norm in _NORMS.items():
+    _METHODS[_conv, _norm] = fuse_conv_bn
+    _METHODS[_conv, _norm, nn.ReLU] = fuse_conv_bn_relu
+    _METHODS[_conv, nn.ReLU] = _one_behind_other(_CONVS[_conv][2])
+
+
+def get_fuser_method(op_list, additional_fuser_method_mapping=None):
+    """The function that makes one module of modules of these classes."""
+    method = {**_METHODS, **(additional_fuser_method_mapping or {})}.get(tuple(op_list))
+    if method is None:
+        raise AssertionError(f"did not find fuser method for: {op_list} ")
+    return method
+
+
+def fuse_known_modules(mod_list, is_qat, additional_fuser_method_mapping=None):
+    """The one module, and identities in the places of the others.
+
+    Hooks before the first and behind the last come along.
+    """
+    method = get_fuser_method(tuple(type(m) for m in mod_list), additional_fuser_method_mapping)
+    fused = method(is_qat, *mod_list)
+    for hook in mod_list[0]._forward_pre_hooks.values():
+        fused.register_forward_pre_hook(hook)
+    mod_list[0]._forward_pre_hooks.clear()
+    for hook in mod_list[-1]._forward_hooks.values():
+        fused.register_forward_hook(hook)
+    mod_list[-1]._forward_hooks.clear()
+    rest = [nn.Identity() for _ in mod_list[1:]]
+    for module in rest:
+        module.training = mod_list[0].training
+    return [fused, *rest]
+
+
+def _fuse(model, modules_to_fuse, is_qat, inplace, fuser_func, custom):
+    if not inplace:
+        model = copy.deepcopy(model)
+    extra = (custom or {}).get("additional_fuser_method_mapping", {})
+    groups = [modules_to_fuse] if isinstance(modules_to_fuse[0], str) else modules_to_fuse
+    for names in groups:
+        modules = [model.get_submodule(name) for name in names]
+        for name, module in zip(names, fuser_func(modules, is_qat, extra), strict=True):
+            parent, _, own = name.rpartition(".")
+            setattr(model.get_submodule(parent), own, module)
+    return model
+
+
+def fuse_modules(
+    model,
+    modules_to_fuse,
+    inplace=False,
+    fuser_func=fuse_known_modules,
+    fuse_custom_config_dict=None,
+):
+    """A network in evaluation, with modules that follow each other made one.
+
+    Args:
+        model: the network.
+        modules_to_fuse: names of modules in the order in which they run, or lists of them.
+        inplace: change the network itself.
+        fuser_func: makes new modules of a list of modules.
+        fuse_custom_config_dict: `additional_fuser_method_mapping` of further functions.
+    """
+    return _fuse(model, modules_to_fuse, False, inplace, fuser_func, fuse_custom_config_dict)
+
+
+def fuse_modules_qat(
+    model,
+    modules_to_fuse,
+    inplace=False,
+    fuser_func=fuse_known_modules,
+    fuse_custom_config_dict=None,
+):
+    """The same for a network in training: batch norms stay; arguments as above."""
+    return _fuse(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)

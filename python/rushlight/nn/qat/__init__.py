@@ -1,0 +1,4 @@
+"""`ao.nn.qat`, by its old place."""
+
+from rushlight.ao.nn.qat import *  # noqa: F403
+from rushlight.ao.nn.qat import __all__ as __all__
