@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rushlight._nested import NESTED
+from rushlight._nested import nested
 
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
 _GUARDS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
@@ -139,7 +139,7 @@ def missing_part(name: str) -> str | None:
         except RuntimeError:  # of `torch.classes`, which libraries fill
             return None
         except AttributeError:
-            if attribute in NESTED.get(getattr(value, "__name__", ""), "").split():
+            if attribute in nested(getattr(value, "__name__", "")):
                 continue
             where = ".".join([_ROOTS[root], *rest[: i + 1]])
             try:

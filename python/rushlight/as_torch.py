@@ -27,7 +27,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight._nested import NESTED
+from rushlight._nested import nested
 from rushlight.torch_version import TorchVersion
 
 VERSION = "2.8.0+rushlight"
@@ -92,10 +92,10 @@ def _mirror(module: types.ModuleType, name: str) -> None:
                     value.__module__ = _public(home)
                 except TypeError:  # a type of the extension
                     continue
-    for child in NESTED.get(name, "").split():
+    for child, place in nested(name).items():
         # At once: the import system puts a module that it loads over a function of that name.
-        sys.modules[f"{public}.{child}"] = module
-        vars(module).setdefault(child, module)
+        sys.modules[f"{public}.{child}"] = held = importlib.import_module(place)
+        vars(module).setdefault(child, held)
     vars(module)["__getattr__"] = _missing(module, public)
 
 

@@ -157,11 +157,13 @@ class FGVCAircraft(Listed):
         root: str | Path,
         split: str = "trainval",
         annotation_level: str = "variant",
-        *args: Any,
-        **kwargs: Any,
+        transform: Transform = None,
+        target_transform: Transform = None,
+        download: bool = False,
+        loader: _Loader = default_loader,
     ) -> None:
         self._level = verify_str_arg(annotation_level, "annotation_level", self._lists)
-        super().__init__(root, split, *args, **kwargs)
+        super().__init__(root, split, transform, target_transform, download, loader)
 
     def _needed(self) -> list[Path]:
         return [self._folder / "fgvc-aircraft-2013b"]
@@ -411,11 +413,9 @@ class Omniglot(SamplesDataset):
             target_transform=target_transform,
         )
         self.background, self.loader = background, loader
-        name = "images_background" if background else "images_evaluation"
-        base = Path(self.root or "") / name
-        if download and not base.is_dir():
-            url = f"{self.download_url_prefix}/{name}.zip"
-            download_and_extract_archive(url, base.parent, md5=self.zips_md5[name])
+        base = Path(self.root or "") / self._get_target_folder()
+        if download:
+            self.download()
         if not base.is_dir():
             raise RuntimeError(MISSING_OR_DAMAGED)
         self._alphabets = sorted(p.name for p in base.iterdir() if p.is_dir())
@@ -429,6 +429,16 @@ class Omniglot(SamplesDataset):
             for i, character in enumerate(self._characters)
             for path in sorted((base / character).glob("*.png"))
         ]
+
+    def _get_target_folder(self) -> str:
+        return "images_background" if self.background else "images_evaluation"
+
+    def download(self) -> None:
+        """Downloads and unpacks the letters of the half, unless they are there."""
+        name = self._get_target_folder()
+        if not (Path(self.root or "") / name).is_dir():
+            url = f"{self.download_url_prefix}/{name}.zip"
+            download_and_extract_archive(url, self.root or "", md5=self.zips_md5[name])
 
     def _open(self, where: Path) -> Any:
         return default_loader(where).convert("L") if self.loader is None else self.loader(where)
@@ -451,13 +461,17 @@ class SEMEION(VisionDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         path = Path(self.root or "") / self.filename
         if download:
-            download_url(self.url, path.parent, self.filename, self.md5_checksum)
+            self.download()
         if not check_integrity(path, self.md5_checksum):
             raise RuntimeError(MISSING_OR_DAMAGED)
         with parsing(path):
             rows = np.array([line.split() for line in lines_of(path)], float)
             self.data = (rows[:, :256] * 255).astype(np.uint8).reshape(-1, 16, 16)
             self.labels = rows[:, 256:266].argmax(1)
+
+    def download(self) -> None:
+        """Downloads the file, unless it is there."""
+        download_url(self.url, self.root or "", self.filename, self.md5_checksum)
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         return self._apply(Image.fromarray(self.data[index]), int(self.labels[index]))

@@ -150,12 +150,20 @@ class _LFW(SamplesDataset):
     """
 
     base_folder = "lfw-py"
-    _folders = {
-        "original": "lfw",
-        "funneled": "lfw_funneled",
-        "deepfunneled": "lfw-deepfunneled",
+    download_url_prefix = "http://vis-www.cs.umass.edu/lfw/"
+    # Folders, archives and their sums.
+    file_dict = {
+        "original": ("lfw", "lfw.tgz", "a17d05bd522c52d84eca14327a23d494"),
+        "funneled": ("lfw_funneled", "lfw-funneled.tgz", "1b42dfed7d15c9b2dd63d5e5840c86ad"),
+        "deepfunneled": (
+            "lfw-deepfunneled",
+            "lfw-deepfunneled.tgz",
+            "68331da3eb755a505a502b5aacb3c201",
+        ),
     }
-    _sums = {
+    annot_file = {"10fold": "", "train": "DevTrain", "test": "DevTest"}
+    names = "lfw-names.txt"
+    checksums = {
         "pairs.txt": "9f1ba174e4e1c508ff7cdf10ac338a7d",
         "pairsDevTest.txt": "5132f7440eb68cf58910c8a45a2ac10b",
         "pairsDevTrain.txt": "4f27cbf15b2da4a85c1907eb4181ad21",
@@ -181,16 +189,12 @@ class _LFW(SamplesDataset):
             transform=transform,
             target_transform=target_transform,
         )
-        self.image_set = verify_str_arg(image_set.lower(), "image_set", self._folders)
+        self.image_set = verify_str_arg(image_set.lower(), "image_set", self.file_dict)
         self.split = verify_str_arg(split.lower(), "split", ("10fold", "train", "test"))
-        suffix = {"10fold": "", "train": "DevTrain", "test": "DevTest"}[self.split]
-        self.labels_file = f"{self._view}{suffix}.txt"
+        self.labels_file = f"{self._view}{self.annot_file[self.split]}.txt"
         self.loader = loader
         if download:
-            raise ValueError(
-                "LFW dataset is no longer available for download: put the pictures at "
-                f"{self.images_dir} and the lists beside them"
-            )
+            self.download()
         if not self._check_integrity():
             raise RuntimeError(MISSING_OR_DAMAGED)
         self._samples: list[tuple[Any, ...]] = []
@@ -200,14 +204,21 @@ class _LFW(SamplesDataset):
 
     @property
     def images_dir(self) -> Path:
-        return Path(self.root or "") / self._folders[self.image_set]
+        return Path(self.root or "") / self.file_dict[self.image_set][0]
+
+    def download(self) -> None:
+        """ValueError: the set is no longer offered."""
+        raise ValueError(
+            "LFW dataset is no longer available for download: put the pictures at "
+            f"{self.images_dir} and the lists beside them"
+        )
 
     @property
     def _list(self) -> Path:
         return Path(self.root or "") / self.labels_file
 
     def _check_integrity(self) -> bool:
-        listed = check_integrity(self._list, self._sums[self.labels_file])
+        listed = check_integrity(self._list, self.checksums[self.labels_file])
         return listed and self.images_dir.is_dir()
 
     def _find(self, lines: list[list[str]]) -> None:
@@ -226,11 +237,11 @@ class LFWPeople(_LFW):
     _view = "people"
 
     def _check_integrity(self) -> bool:
-        names = Path(self.root or "") / "lfw-names.txt"
-        return super()._check_integrity() and check_integrity(names, self._sums[names.name])
+        names = Path(self.root or "") / self.names
+        return super()._check_integrity() and check_integrity(names, self.checksums[names.name])
 
     def _find(self, lines: list[list[str]]) -> None:
-        names = lines_of(Path(self.root or "") / "lfw-names.txt")
+        names = lines_of(Path(self.root or "") / self.names)
         self.class_to_idx = {line.split()[0]: i for i, line in enumerate(names)}
         folds, at = (int(lines[0][0]), 1) if self.split == "10fold" else (1, 0)
         for _ in range(folds):
@@ -321,16 +332,24 @@ class WIDERFace(VisionDataset):
                 "Dataset not found or corrupted. You can use download=True to download and prepare "
                 "it"
             )
-        self.img_info = self._find()
+        self.img_info: list[dict[str, Any]] = []
+        if self.split == "test":
+            self.parse_test_annotations_file()
+        else:
+            self.parse_train_val_annotations_file()
 
     def _path(self, *names: str) -> Path:
         return Path(self.root or "").joinpath(*names)
 
-    def _find(self) -> list[dict[str, Any]]:
+    def parse_test_annotations_file(self) -> None:
+        """Reads which pictures there are to test on."""
+        pictures = self._path("WIDER_test", "images")
+        listed = lines_of(self._path("wider_face_split", "wider_face_test_filelist.txt"))
+        self.img_info = [{"img_path": str(pictures / line.strip())} for line in listed]
+
+    def parse_train_val_annotations_file(self) -> None:
+        """Reads which pictures there are to train or validate on, and the faces on them."""
         pictures = self._path(f"WIDER_{self.split}", "images")
-        if self.split == "test":
-            listed = lines_of(self._path("wider_face_split", "wider_face_test_filelist.txt"))
-            return [{"img_path": str(pictures / line.strip())} for line in listed]
         path = self._path("wider_face_split", f"wider_face_{self.split}_bbx_gt.txt")
         names = "blur", "expression", "illumination", "occlusion", "pose", "invalid"
         found, lines, at = [], lines_of(path), 0
@@ -344,7 +363,7 @@ class WIDERFace(VisionDataset):
                 image = str(pictures / lines[at].strip())
                 found.append({"img_path": image, "annotations": target})
                 at += 2 + len(rows)
-        return found
+        self.img_info = found
 
     def _check_integrity(self) -> bool:
         return all(self._path(name[:-4]).is_dir() for *_, name in self._needed())

@@ -115,7 +115,14 @@ class DTD(Listed):
     )
 
     def __init__(
-        self, root: str | Path, split: str = "train", partition: int = 1, *args: Any, **kwargs: Any
+        self,
+        root: str | Path,
+        split: str = "train",
+        partition: int = 1,
+        transform: Transform = None,
+        target_transform: Transform = None,
+        download: bool = False,
+        loader: _Loader = default_loader,
     ) -> None:
         if not isinstance(partition, int) or not 1 <= partition <= 10:
             raise ValueError(
@@ -123,7 +130,7 @@ class DTD(Listed):
                 f"{partition} instead"
             )
         self._partition = partition
-        super().__init__(root, split, *args, **kwargs)
+        super().__init__(root, split, transform, target_transform, download, loader)
 
     @property
     def _folder(self) -> Path:
@@ -155,6 +162,16 @@ class GTSRB(Listed):
             ("GTSRB_Final_Test_GT.zip", "fe31e9c9270bbcd7b84b7f21a9d9d9e5"),
         ],
     }
+
+    def __init__(
+        self,
+        root: str | Path,
+        split: str = "train",
+        transform: Transform = None,
+        target_transform: Transform = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(root, split, transform, target_transform, download)
 
     @property
     def _folder(self) -> Path:
@@ -331,13 +348,17 @@ class _ClassFolders(ImageFolder):
         loader: _Loader,
     ) -> None:
         """Takes root/folder/part; the archive is unpacked where root/folder is missing."""
-        base = Path(root).expanduser() / folder
-        if download and not base.is_dir():
-            url, md5 = self._archive
-            download_and_extract_archive(url, base.parent, md5=md5)
+        base = self._base = Path(root).expanduser() / folder
+        if download:
+            self._fetch()
         if not base.is_dir():
             raise RuntimeError(MISSING)
         ImageFolder.__init__(self, base / part, transform, target_transform, loader)
+
+    def _fetch(self) -> None:
+        if not self._base.is_dir():
+            url, md5 = self._archive
+            download_and_extract_archive(url, self._base.parent, md5=md5)
 
 
 class Country211(_ClassFolders):
@@ -382,6 +403,10 @@ class EuroSAT(_ClassFolders):
     ) -> None:
         self._open(root, "eurosat/2750", "", download, transform, target_transform, loader)
 
+    def download(self) -> None:
+        """Downloads and unpacks the archive, unless the pictures are there."""
+        self._fetch()
+
 
 class Caltech256(SamplesDataset):
     """Objects of 257 kinds: root/caltech256/256_ObjectCategories/NUMBER.NAME. Items are
@@ -398,15 +423,21 @@ class Caltech256(SamplesDataset):
         base = Path(root).expanduser() / "caltech256"
         super().__init__(base, transform=transform, target_transform=target_transform)
         folder = base / "256_ObjectCategories"
-        if download and not folder.is_dir():
-            download_and_extract_archive(
-                "https://data.caltech.edu/records/nyy15-4j048/files/256_ObjectCategories.tar",
-                base,
-                md5="67b4f42ca05d46448c6bb8ecd2220f6d",
-            )
+        if download:
+            self.download()
         if not folder.is_dir():
             raise RuntimeError(MISSING_OR_DAMAGED)
         self.categories, numbers = find_classes(folder)
         self._samples = make_dataset(folder, numbers, (".jpg",), allow_empty=True)
         self.y = [target for _, target in self._samples]
         self.loader = default_loader
+
+    def download(self) -> None:
+        """Downloads and unpacks the archive, unless the pictures are there."""
+        base = Path(self.root or "")
+        if not (base / "256_ObjectCategories").is_dir():
+            download_and_extract_archive(
+                "https://data.caltech.edu/records/nyy15-4j048/files/256_ObjectCategories.tar",
+                base,
+                md5="67b4f42ca05d46448c6bb8ecd2220f6d",
+            )

@@ -29,6 +29,19 @@ from .utils import (
 from .vision import Transform, VisionDataset
 
 _DTYPES = {8: "u1", 9: "i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
+SN3_PASCALVINCENT_TYPEMAP = {
+    8: torch.uint8,
+    9: torch.int8,
+    11: torch.int16,
+    12: torch.int32,
+    13: torch.float32,
+    14: torch.float64,
+}
+
+
+def get_int(b: bytes) -> int:
+    """The number of bytes, the largest first."""
+    return int.from_bytes(b, "big")
 
 
 def read_sn3_pascalvincent_tensor(path: str | Path, strict: bool = True) -> Tensor:
@@ -251,10 +264,16 @@ class EMNIST(MNIST):
             / f"emnist-{self.split}-{'train' if self.train else 'test'}-{kind}"
         )
 
+    @property
+    def images_file(self) -> str:
+        return str(self._file("images-idx3-ubyte"))
+
+    @property
+    def labels_file(self) -> str:
+        return str(self._file("labels-idx1-ubyte"))
+
     def _check_exists(self) -> bool:
-        return all(
-            self._file(kind).is_file() for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
-        )
+        return os.path.isfile(self.images_file) and os.path.isfile(self.labels_file)
 
     def download(self) -> None:
         """Downloads and unpacks the files, unless they are there."""
@@ -322,6 +341,14 @@ class QMNIST(MNIST):
     def _paths(self) -> list[Path]:
         files = self._files[self.subsets[self.what]]
         return [Path(self.raw_folder) / os.path.splitext(name)[0] for name, _ in files]
+
+    @property
+    def images_file(self) -> str:
+        return str(self._paths()[0])
+
+    @property
+    def labels_file(self) -> str:
+        return str(self._paths()[1])
 
     def _check_exists(self) -> bool:
         return all(path.is_file() for path in self._paths())

@@ -56,7 +56,7 @@ class MovingMNIST(VisionDataset):
         self.split, self.split_ratio = split, split_ratio
         path = base / self._URL.rsplit("/", 1)[-1]
         if download:
-            download_url(self._URL, base, path.name, "be083ec986bfe91a449d63653c411eb2")
+            self.download()
         if not path.is_file():
             raise RuntimeError(MISSING)
         with parsing(path):
@@ -64,6 +64,12 @@ class MovingMNIST(VisionDataset):
         parts = {"train": slice(0, split_ratio), "test": slice(split_ratio, None)}
         frames = frames[parts[split]] if split is not None else frames
         self.data = frames.transpose(0, 1).unsqueeze(2).contiguous()
+
+    def download(self) -> None:
+        """Downloads the file, unless it is there."""
+        base = Path(self.root or "") / type(self).__name__
+        name = self._URL.rsplit("/", 1)[-1]
+        download_url(self._URL, base, name, "be083ec986bfe91a449d63653c411eb2")
 
     def __getitem__(self, idx: int) -> Tensor:
         frames = self.data[idx]
@@ -134,33 +140,19 @@ class PhotoTour(VisionDataset):
         self.name = verify_str_arg(name, "name", self.urls)
         self.data_dir = Path(self.root or "") / name
         self.train, self.mean, self.std = train, self.means[name], self.stds[name]
-        if download and not self.data_dir.is_dir():
-            url, filename, md5 = self.urls[name]
-            download_and_extract_archive(url, self.root or "", self.data_dir, filename, md5)
+        if download:
+            self.download()
         if not self.data_dir.is_dir():
             raise RuntimeError(MISSING_OR_DAMAGED)
-        self.data = self._patches(self.lens[name])
-        points, pairs = self._table(self.info_file), self._table(self.matches_files)
-        self.labels = torch.tensor([row[0] for row in points], dtype=torch.int64)
-        with parsing(self.data_dir / self.matches_files):
-            # Number and point of one patch, a third number, those of the other.
-            rows = [(row[0], row[3], int(row[1] == row[4])) for row in pairs]
-        self.matches = torch.tensor(rows, dtype=torch.int64).reshape(-1, 3)
+        self.data = read_image_file(self.data_dir, self.image_ext, self.lens[name])
+        self.labels = read_info_file(self.data_dir, self.info_file)
+        self.matches = read_matches_files(self.data_dir, self.matches_files)
 
-    def _table(self, name: str) -> list[list[int]]:
-        path = self.data_dir / name
-        with parsing(path):
-            return [[int(n) for n in line.split()] for line in lines_of(path)]
-
-    def _patches(self, count: int) -> Tensor:
-        """The first patches (count, 64, 64), row after row of each file."""
-        parts = [np.zeros((0, 64, 64), np.uint8)]
-        for path in sorted(self.data_dir.glob(f"*.{self.image_ext}")):
-            values = picture(path)
-            with parsing(path):
-                grid = values.reshape(values.shape[0] // 64, 64, values.shape[1] // 64, 64)
-            parts.append(grid.transpose(0, 2, 1, 3).reshape(-1, 64, 64))
-        return torch.from_numpy(np.concatenate(parts)[:count])
+    def download(self) -> None:
+        """Downloads and unpacks the archive, unless the folder is there."""
+        if not self.data_dir.is_dir():
+            url, filename, md5 = self.urls[self.name]
+            download_and_extract_archive(url, self.root or "", self.data_dir, filename, md5)
 
     def __getitem__(self, index: int) -> Any:
         apply = self.transform if self.transform is not None else lambda patch: patch
@@ -174,6 +166,37 @@ class PhotoTour(VisionDataset):
 
     def extra_repr(self) -> str:
         return f"Split: {'Train' if self.train is True else 'Test'}"
+
+
+def read_image_file(data_dir: str | Path, image_ext: str, n: int) -> Tensor:
+    """The first patches (n, 64, 64) of a folder, row after row of each file."""
+    parts = [np.zeros((0, 64, 64), np.uint8)]
+    for path in sorted(Path(data_dir).glob(f"*.{image_ext}")):
+        values = picture(path)
+        with parsing(path):
+            grid = values.reshape(values.shape[0] // 64, 64, values.shape[1] // 64, 64)
+        parts.append(grid.transpose(0, 2, 1, 3).reshape(-1, 64, 64))
+    return torch.from_numpy(np.concatenate(parts)[:n])
+
+
+def _numbers(path: Path) -> list[list[int]]:
+    with parsing(path):
+        return [[int(n) for n in line.split()] for line in lines_of(path)]
+
+
+def read_info_file(data_dir: str | Path, info_file: str) -> Tensor:
+    """Numbers (N) of the points that patches show."""
+    rows = _numbers(Path(data_dir) / info_file)
+    return torch.tensor([row[0] for row in rows], dtype=torch.int64)
+
+
+def read_matches_files(data_dir: str | Path, matches_file: str) -> Tensor:
+    """Pairs of patches (N, 3): two numbers, and 1 where both show the same point."""
+    path = Path(data_dir) / matches_file
+    with parsing(path):
+        # Number and point of one patch, a third number, those of the other.
+        rows = [(row[0], row[3], int(row[1] == row[4])) for row in _numbers(path)]
+    return torch.tensor(rows, dtype=torch.int64).reshape(-1, 3)
 
 
 class LSUNClass(VisionDataset):

@@ -51,6 +51,15 @@ _YEARS = {
         "VOCdevkit/VOC2007",
     ),
 }
+DATASET_YEAR_DICT = {
+    year: {
+        "url": _SITE + address,
+        "filename": address.rpartition("/")[2],
+        "md5": md5,
+        "base_dir": folder,
+    }
+    for year, (address, md5, folder) in _YEARS.items()
+}
 
 
 class _VOC(VisionDataset):
@@ -71,12 +80,13 @@ class _VOC(VisionDataset):
         self.year = verify_str_arg(year, "year", [str(y) for y in range(2007, 2013)])
         sets = ["train", "trainval", "val", *(["test"] if year == "2007" else [])]
         self.image_set = verify_str_arg(image_set, "image_set", sets)
-        address, md5, folder = _YEARS[
-            "2007-test" if (year, image_set) == ("2007", "test") else year
-        ]
-        base = Path(self.root or "") / folder
+        own = DATASET_YEAR_DICT["2007-test" if (year, image_set) == ("2007", "test") else year]
+        self.url, self.filename, self.md5 = own["url"], own["filename"], own["md5"]
+        base = Path(self.root or "") / own["base_dir"]
         if download:
-            download_and_extract_archive(_SITE + address, self.root or "", md5=md5)
+            download_and_extract_archive(
+                self.url, self.root or "", filename=self.filename, md5=self.md5
+            )
         if not base.is_dir():
             raise RuntimeError(MISSING_OR_DAMAGED)
         names = (base / "ImageSets" / self._lists / f"{image_set}.txt").read_text().split()

@@ -193,12 +193,10 @@ class Kitti(_Pictures):
     ) -> None:
         super().__init__(root, transforms, transform, target_transform)
         self.train = train
-        base = self._raw_folder / ("training" if train else "testing")
-        needed = [base / self.image_dir_name, *([base / self.labels_dir_name] if train else [])]
-        if download and not all(path.is_dir() for path in needed):
-            for name in self.resources:
-                download_and_extract_archive(f"{self.data_url}{name}", self._raw_folder)
-        if not all(path.is_dir() for path in needed):
+        needed = self._needed()
+        if download:
+            self.download()
+        if not self._check_exists():
             raise RuntimeError("Dataset not found. You may use download=True to download it.")
         self.images = [str(path) for path in sorted(needed[0].iterdir())]
         told = [needed[1] / f"{Path(image).stem}.txt" for image in self.images] if train else []
@@ -207,6 +205,20 @@ class Kitti(_Pictures):
     @property
     def _raw_folder(self) -> Path:
         return Path(self.root or "") / type(self).__name__ / "raw"
+
+    def _needed(self) -> list[Path]:
+        base = self._raw_folder / ("training" if self.train else "testing")
+        names = [self.image_dir_name, *([self.labels_dir_name] if self.train else [])]
+        return [base / name for name in names]
+
+    def _check_exists(self) -> bool:
+        return all(path.is_dir() for path in self._needed())
+
+    def download(self) -> None:
+        """Downloads and unpacks the archives, unless the folders are there."""
+        if not self._check_exists():
+            for name in self.resources:
+                download_and_extract_archive(f"{self.data_url}{name}", self._raw_folder)
 
     def _target(self, index: int) -> Any:
         return self._parse_target(index) if self.train else None

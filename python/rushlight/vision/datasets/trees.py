@@ -58,13 +58,8 @@ class Caltech101(VisionDataset):
         super().__init__(base, transform=transform, target_transform=target_transform)
         self.target_type = several(target_type, "target_type", ("category", "annotation"))
         pictures = base / "101_ObjectCategories"
-        if download and not pictures.is_dir():
-            url = "https://data.caltech.edu/records/mzrjq-6wc02/files/caltech-101.zip"
-            download_and_extract_archive(
-                url, base, filename="caltech-101.zip", md5="3138e1922a9193bfa496528edbbc45d0"
-            )
-            for packed in (base / "caltech-101").glob("*.tar*"):
-                extract_archive(packed, base)
+        if download:
+            self.download()
         if not pictures.is_dir():
             raise RuntimeError(MISSING_OR_DAMAGED)
         folders = sorted(p.name for p in pictures.iterdir() if p.is_dir())
@@ -96,6 +91,38 @@ class Caltech101(VisionDataset):
     def extra_repr(self) -> str:
         return f"Target type: {self.target_type}"
 
+    def download(self) -> None:
+        """Downloads and unpacks pictures and outlines, unless they are there."""
+        base = Path(self.root or "")
+        if (base / "101_ObjectCategories").is_dir():
+            return
+        url = "https://data.caltech.edu/records/mzrjq-6wc02/files/caltech-101.zip"
+        download_and_extract_archive(
+            url, base, filename="caltech-101.zip", md5="3138e1922a9193bfa496528edbbc45d0"
+        )
+        for packed in (base / "caltech-101").glob("*.tar*"):
+            extract_archive(packed, base)
+
+
+_INAT = "https://ml-inat-competition-datasets.s3.amazonaws.com/"
+DATASET_URLS = {
+    "2017": f"{_INAT}2017/train_val_images.tar.gz",
+    "2018": f"{_INAT}2018/train_val2018.tar.gz",
+    "2019": f"{_INAT}2019/train_val2019.tar.gz",
+    "2021_train": f"{_INAT}2021/train.tar.gz",
+    "2021_train_mini": f"{_INAT}2021/train_mini.tar.gz",
+    "2021_valid": f"{_INAT}2021/val.tar.gz",
+}
+DATASET_MD5 = {
+    "2017": "7c784ea5e424efaec655bd392f87301f",
+    "2018": "b1c6952ce38f31868cc50ea72d066cc3",
+    "2019": "c60a6e2962c9b8ccbd458d12c8582644",
+    "2021_train": "e0526d53c7f7b2e3167b2b43bb2690ed",
+    "2021_train_mini": "db6ed8330e634445efc8fec83ae81442",
+    "2021_valid": "f6f6e0e242e3d4c9569ba56400938afc",
+}
+CATEGORIES_2021 = ["kingdom", "phylum", "class", "order", "family", "genus"]
+
 
 class INaturalist(VisionDataset):
     """Living things: root/VERSION/CATEGORY, before 2021 root/VERSION/SUPER/CATEGORY.
@@ -103,17 +130,6 @@ class INaturalist(VisionDataset):
     version: "2017", "2018", "2019", "2021_train", "2021_train_mini" or "2021_valid". target_type,
     one or several: "full", and from 2021 on a rank from "kingdom" to "genus", before it "super".
     """
-
-    _site = "https://ml-inat-competition-datasets.s3.amazonaws.com/"
-    _archives = {
-        "2017": ("2017/train_val_images.tar.gz", "7c784ea5e424efaec655bd392f87301f"),
-        "2018": ("2018/train_val2018.tar.gz", "b1c6952ce38f31868cc50ea72d066cc3"),
-        "2019": ("2019/train_val2019.tar.gz", "c60a6e2962c9b8ccbd458d12c8582644"),
-        "2021_train": ("2021/train.tar.gz", "e0526d53c7f7b2e3167b2b43bb2690ed"),
-        "2021_train_mini": ("2021/train_mini.tar.gz", "db6ed8330e634445efc8fec83ae81442"),
-        "2021_valid": ("2021/val.tar.gz", "f6f6e0e242e3d4c9569ba56400938afc"),
-    }
-    _ranks = ("kingdom", "phylum", "class", "order", "family", "genus")
 
     def __init__(
         self,
@@ -125,14 +141,14 @@ class INaturalist(VisionDataset):
         download: bool = False,
         loader: _Loader | None = None,
     ) -> None:
-        self.version = verify_str_arg(version, "version", self._archives)
+        self.version = verify_str_arg(version, "version", DATASET_URLS)
         base = Path(root).expanduser() / version
         super().__init__(base, transform=transform, target_transform=target_transform)
         self.loader = loader or default_loader
-        ranks = self._ranks if version.startswith("2021") else ("super",)
+        ranks = tuple(CATEGORIES_2021) if version.startswith("2021") else ("super",)
         self.target_type = several(target_type, "target_type", ("full", *ranks))
-        if download and not base.is_dir():
-            self._download(base)
+        if download:
+            self.download()
         if not base.is_dir() or not any(base.iterdir()):
             raise RuntimeError(MISSING_OR_DAMAGED)
         # Of each category its numbers by rank; numbers of the names of each rank.
@@ -150,10 +166,14 @@ class INaturalist(VisionDataset):
             for path in sorted((base / name).iterdir())
         ]
 
-    def _download(self, base: Path) -> None:
-        url, md5 = self._archives[self.version]
+    def download(self) -> None:
+        """Downloads and unpacks the pictures of the version, unless they are there."""
+        base = Path(self.root or "")
+        if base.is_dir():
+            return
+        url, md5 = DATASET_URLS[self.version], DATASET_MD5[self.version]
         with tempfile.TemporaryDirectory(dir=self._made(base.parent)) as inside:
-            download_url(self._site + url, base.parent, f"{self.version}.tgz", md5)
+            download_url(url, base.parent, f"{self.version}.tgz", md5)
             extract_archive(base.parent / f"{self.version}.tgz", inside)
             (made,) = (p for p in Path(inside).iterdir() if p.is_dir())
             shutil.move(str(made), base)
@@ -171,7 +191,7 @@ class INaturalist(VisionDataset):
             if len(pieces) != 8:
                 raise ValueError(f"wrong category name {folder!r}: it has {len(pieces)} pieces")
             numbers = {}
-            for rank, name in zip(self._ranks, pieces[1:7], strict=True):
+            for rank, name in zip(CATEGORIES_2021, pieces[1:7], strict=True):
                 known = self.categories_index[rank]
                 numbers[rank] = known.setdefault(name, len(known))
             self.categories_map.append(numbers)
@@ -271,13 +291,11 @@ class Places365(SamplesDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split, self.small = verify_str_arg(split, "split", self._files), small
         self.loader = loader
-        if download:
-            self._download_lists()
-        self.classes, self.class_to_idx = self._load_categories()
-        self.imgs, self.targets = self._load_files()
+        self.classes, self.class_to_idx = self.load_categories(download)
+        self.imgs, self.targets = self.load_file_list(download)
         self._samples = self.imgs
         if download:
-            self._download_images()
+            self.download_images()
         if not self.images_dir.is_dir():
             raise RuntimeError(f"{MISSING_OR_DAMAGED}: {self.images_dir}")
 
@@ -294,35 +312,41 @@ class Places365(SamplesDataset):
     def _path(self, name: str) -> Path:
         return Path(self.root or "") / name
 
-    def _listed(self, name: str, md5: str) -> list[list[str]]:
+    def _listed(self, name: str, md5: str, download: bool) -> list[list[str]]:
         path = self._path(name)
+        if download and not check_integrity(path, md5):
+            self.download_devkit()
         if not check_integrity(path, md5):
             raise RuntimeError(
                 f"The file {path} is missing or corrupted. You can use download=True to download it"
             )
         return [line.split() for line in lines_of(path)]
 
-    def _load_categories(self) -> tuple[list[str], dict[str, int]]:
-        rows = self._listed(*self._categories)
+    def load_categories(self, download: bool = True) -> tuple[list[str], dict[str, int]]:
+        """Names of the classes, and their numbers by name."""
+        rows = self._listed(*self._categories, download)
         with parsing(self._path(self._categories[0])):
             numbers = {name: int(number) for name, number in rows}
         return sorted(numbers), numbers
 
-    def _load_files(self) -> tuple[list[tuple[str, int | None]], list[int | None]]:
+    def load_file_list(
+        self, download: bool = True
+    ) -> tuple[list[tuple[str, int | None]], list[int | None]]:
+        """Pictures of the split with their classes, and these alone."""
         name, md5 = self._files[self.split]
-        rows = self._listed(name, md5)
+        rows = self._listed(name, md5, download)
         with parsing(self._path(name)):
             targets = [None if self.split == "test" else int(row[1]) for row in rows]
             files = [str(self.images_dir / row[0].lstrip("/")) for row in rows]
         return list(zip(files, targets, strict=True)), targets
 
-    def _download_lists(self) -> None:
-        needed = self._categories, self._files[self.split]
-        if not all(check_integrity(self._path(name), md5) for name, md5 in needed):
-            name, md5 = self._lists[self.variant]
-            download_and_extract_archive(self._site + name, self._path(""), md5=md5)
+    def download_devkit(self) -> None:
+        """Downloads and unpacks the lists."""
+        name, md5 = self._lists[self.variant]
+        download_and_extract_archive(self._site + name, self._path(""), md5=md5)
 
-    def _download_images(self) -> None:
+    def download_images(self) -> None:
+        """Downloads and unpacks the pictures of the split; RuntimeError where they are there."""
         if self.images_dir.exists():
             raise RuntimeError(
                 f"The directory {self.images_dir} already exists. If you want to re-download or "
@@ -339,6 +363,14 @@ class Places365(SamplesDataset):
         return f"Split: {self.split}\nSmall: {self.small}"
 
 
+ARCHIVE_META = {
+    "train": ("ILSVRC2012_img_train.tar", "1d675b47d978889d74fa0da5fadfb00e"),
+    "val": ("ILSVRC2012_img_val.tar", "29b22e2961454d5413ddabcf34fc5622"),
+    "devkit": ("ILSVRC2012_devkit_t12.tar.gz", "fa75699e90414af021442c21a62c3abf"),
+}
+META_FILE = "meta.bin"
+
+
 class ImageNet(ImageFolder):
     """ImageNet of 2012: root/{train,val}/WORDNET, made of the archives in root, which are not
     offered for download: ILSVRC2012_devkit_t12.tar.gz (wants SciPy) and ILSVRC2012_img_*.tar.
@@ -346,71 +378,97 @@ class ImageNet(ImageFolder):
     What the development kit says is kept in root/meta.bin.
     """
 
-    _devkit = "ILSVRC2012_devkit_t12.tar.gz", "fa75699e90414af021442c21a62c3abf"
-    _archives = {
-        "train": ("ILSVRC2012_img_train.tar", "1d675b47d978889d74fa0da5fadfb00e"),
-        "val": ("ILSVRC2012_img_val.tar", "29b22e2961454d5413ddabcf34fc5622"),
-    }
-
     def __init__(self, root: str | Path, split: str = "train", **kwargs: Any) -> None:
-        base = Path(root).expanduser()
+        self.root = base = Path(root).expanduser()
         self.split = verify_str_arg(split, "split", ("train", "val"))
-        if not (base / "meta.bin").is_file():
-            self._parse_devkit(base)
-        try:
-            names, self._wnids_of_val = torch.load(base / "meta.bin", weights_only=True)
-        except Exception as error:  # what pickles raise is many kinds
-            raise RuntimeError(f"{base / 'meta.bin'} is damaged: {error}") from error
-        if not (base / split).is_dir():
-            self._parse_archive(base)
+        self.parse_archives()
+        names, _ = load_meta_file(base)
         super().__init__(base / split, **kwargs)
         self.root = base
         self.wnids, self.wnid_to_idx = self.classes, self.class_to_idx
-        with parsing(base / "meta.bin"):
+        with parsing(base / META_FILE):
             self.classes = [names[wnid] for wnid in self.wnids]
         self.class_to_idx = {name: i for i, every in enumerate(self.classes) for name in every}
+
+    def parse_archives(self) -> None:
+        """Makes meta.bin and the folder of the split of the archives, where they are missing."""
+        base = Path(self.root or "")
+        if not (base / META_FILE).is_file():
+            parse_devkit_archive(base)
+        if not (base / self.split).is_dir():
+            parse = parse_train_archive if self.split == "train" else parse_val_archive
+            parse(base)
 
     @property
     def split_folder(self) -> str:
         return str(Path(self.root or "") / self.split)
 
-    @staticmethod
-    def _archive(base: Path, name: str, md5: str) -> Path:
-        if not check_integrity(base / name, md5):
-            raise RuntimeError(
-                f"The archive {name} is not present in the root directory or is corrupted. You "
-                f"need to download it externally and place it in {base}."
-            )
-        return base / name
-
-    def _parse_devkit(self, base: Path) -> None:
-        """Writes meta.bin: names by WordNet number, and the numbers of the pictures to validate."""
-        packed = self._archive(base, *self._devkit)
-        with tempfile.TemporaryDirectory() as inside:
-            extract_archive(packed, inside)
-            data = Path(inside) / "ILSVRC2012_devkit_t12" / "data"
-            synsets = np.atleast_1d(read_mat(data / "meta.mat", "synsets"))
-            truth = data / "ILSVRC2012_validation_ground_truth.txt"
-            with parsing(packed):
-                # ILSVRC2012_ID, WNID, words, gloss, number of children and more.
-                leaves = [row for row in synsets if int(row[4]) == 0]
-                wnids = {int(row[0]): str(row[1]) for row in leaves}
-                names = {str(row[1]): tuple(str(row[2]).split(", ")) for row in leaves}
-                of_val = [wnids[int(line)] for line in lines_of(truth)]
-        torch.save((names, of_val), base / "meta.bin")
-
-    def _parse_archive(self, base: Path) -> None:
-        packed = self._archive(base, *self._archives[self.split])
-        into = base / self.split
-        extract_archive(packed, into)
-        if self.split == "train":  # an archive of archives, one for each class
-            for path in sorted(into.glob("*.tar")):
-                extract_archive(path, into / path.stem, remove_finished=True)
-            return
-        images = sorted(p for p in into.iterdir() if p.is_file())
-        for path, wnid in zip(images, self._wnids_of_val, strict=True):
-            (into / wnid).mkdir(exist_ok=True)
-            path.rename(into / wnid / path.name)
-
     def extra_repr(self) -> str:
         return f"Split: {self.split}"
+
+
+def load_meta_file(
+    root: str | Path, file: str | None = None
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """Names by WordNet number, and the numbers of the pictures to validate on, of meta.bin."""
+    path = Path(root) / (file or META_FILE)
+    if not path.is_file():
+        raise RuntimeError(
+            f"The meta file {path.name} is not present in the root directory {root}. "
+            "ImageNet makes it of the development kit."
+        )
+    try:
+        return torch.load(path, weights_only=True)
+    except Exception as error:  # what pickles raise is many kinds
+        raise RuntimeError(f"{path} is damaged: {error}") from error
+
+
+def _archive(root: str | Path, part: str, file: str | None) -> Path:
+    name, md5 = ARCHIVE_META[part]
+    path = Path(root) / (file or name)
+    if not check_integrity(path, md5):
+        raise RuntimeError(
+            f"The archive {path.name} is not present in the root directory or is corrupted. You "
+            f"need to download it externally and place it in {root}."
+        )
+    return path
+
+
+def parse_devkit_archive(root: str | Path, file: str | None = None) -> None:
+    """Writes meta.bin of the development kit: what `load_meta_file` gives. Wants SciPy."""
+    packed = _archive(root, "devkit", file)
+    with tempfile.TemporaryDirectory() as inside:
+        extract_archive(packed, inside)
+        data = Path(inside) / "ILSVRC2012_devkit_t12" / "data"
+        synsets = np.atleast_1d(read_mat(data / "meta.mat", "synsets"))
+        truth = data / "ILSVRC2012_validation_ground_truth.txt"
+        with parsing(packed):
+            # ILSVRC2012_ID, WNID, words, gloss, number of children and more.
+            leaves = [row for row in synsets if int(row[4]) == 0]
+            wnids = {int(row[0]): str(row[1]) for row in leaves}
+            names = {str(row[1]): tuple(str(row[2]).split(", ")) for row in leaves}
+            of_val = [wnids[int(line)] for line in lines_of(truth)]
+    torch.save((names, of_val), Path(root) / META_FILE)
+
+
+def parse_train_archive(root: str | Path, file: str | None = None, folder: str = "train") -> None:
+    """Unpacks the pictures to train on, an archive of archives, one for each class."""
+    into = Path(root) / folder
+    extract_archive(_archive(root, "train", file), into)
+    for path in sorted(into.glob("*.tar")):
+        extract_archive(path, into / path.stem, remove_finished=True)
+
+
+def parse_val_archive(
+    root: str | Path, file: str | None = None, wnids: list[str] | None = None, folder: str = "val"
+) -> None:
+    """Unpacks the pictures to validate on into folders of their classes: wnids in the order of the
+    pictures' names, those of meta.bin without.
+    """
+    wnids = load_meta_file(root)[1] if wnids is None else wnids
+    into = Path(root) / folder
+    extract_archive(_archive(root, "val", file), into)
+    images = sorted(p for p in into.iterdir() if p.is_file())
+    for path, wnid in zip(images, wnids, strict=True):
+        (into / wnid).mkdir(exist_ok=True)
+        path.rename(into / wnid / path.name)

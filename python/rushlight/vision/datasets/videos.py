@@ -98,6 +98,12 @@ class HMDB51(_Folds):
     fold: 1, 2 or 3. Frames are (T, H, W, 3), or (T, 3, H, W) with output_format="TCHW".
     """
 
+    # Where people find the videos and the lists: archives of a kind that is not unpacked here.
+    data_url = "https://serre-lab.clps.brown.edu/wp-content/uploads/2013/10/hmdb51_org.rar"
+    splits = {  # noqa: RUF012
+        "url": "https://serre-lab.clps.brown.edu/wp-content/uploads/2013/10/test_train_splits.rar",
+        "md5": "15e67781e70dcfbdce2d7dbb9b3344b5",
+    }
     TRAIN_TAG, TEST_TAG = 1, 2
 
     def _name(self, path: Path) -> str:
@@ -166,7 +172,7 @@ class Kinetics(_Clips):
         base = Path(self.root or "")
         self.split_folder = str(base if _legacy else base / split)
         if download:
-            self.download()
+            self.download_and_process_videos()
         self.classes, numbers = find_classes(self.split_folder)
         self.samples = make_dataset(self.split_folder, numbers, extensions)
         self._open(
@@ -175,7 +181,7 @@ class Kinetics(_Clips):
             output_format="THWC" if _legacy else output_format,
         )
 
-    def download(self) -> None:
+    def download_and_process_videos(self) -> None:
         """Downloads the archives of the split, and puts videos into the folders of their classes.
 
         RuntimeError where the folder of the split is there.

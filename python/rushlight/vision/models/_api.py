@@ -114,13 +114,13 @@ def weights_enum(name: str, module: str) -> Any:
     return WeightsEnum(name, list(members.items()), module=module)
 
 
-def overwrite(kwargs: dict[str, Any], name: str, value: Any) -> None:
+def overwrite(kwargs: dict[str, Any], param: str, new_value: Any) -> None:
     """Sets an argument that weights decide; ValueError where the caller wants another."""
-    if name in kwargs and kwargs[name] != value:
+    if param in kwargs and kwargs[param] != new_value:
         raise ValueError(
-            f"The parameter '{name}' expected value {value} but got {kwargs[name]} instead."
+            f"The parameter '{param}' expected value {new_value} but got {kwargs[param]} instead."
         )
-    kwargs[name] = value
+    kwargs[param] = new_value
 
 
 def _legacy(weights: type[WeightsEnum] | None, args: tuple, kwargs: dict[str, Any]) -> None:
@@ -140,6 +140,16 @@ def _legacy(weights: type[WeightsEnum] | None, args: tuple, kwargs: dict[str, An
         kwargs["weights"] = next(iter(weights)) if wanted and weights is not None else None
 
 
+def _named(make: Callable[..., Any], after: int) -> list[str]:
+    """Names of the arguments, but for the first, of a function that puts a model on a backbone.
+
+    Its arguments by name alone are for its builder's `prepare`.
+    """
+    listed = list(inspect.signature(make).parameters.values())[after:]
+    names = [p.name for p in listed if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return names if "weights_backbone" in names else []
+
+
 def builder(
     name: str,
     weights: Any,
@@ -149,19 +159,24 @@ def builder(
     prepare: Callable[[Any, dict[str, Any]], Callable[[Any], None] | None] | None = None,
     load: Callable[[Any, dict[str, Any]], None] | None = None,
     classes: bool = True,
+    backbone: WeightsEnum | None = None,
 ) -> Callable[..., Any]:
     """The function that makes a model of this name, registered for `get_model`.
 
-    It calls make(*settings, **kwargs). Where weights are asked for, their classes decide
+    It calls make(*settings, **kwargs). backbone: the weights_backbone where the caller says none,
+    if make has such an argument. Where weights are asked for, their classes decide
     num_classes unless `classes` is False, `load` puts the loaded dict into the model, and `prepare`
     sees weights and arguments before; what it returns is called with the model at last.
     """
+
+    named = _named(make, len(settings))
 
     def build(*args: Any, weights: Any = None, progress: bool = True, **kwargs: Any) -> Any:
         given = {"weights": weights, "progress": progress, **kwargs}
         _legacy(build.weights, args, given)
         chosen, progress = given.pop("weights"), given.pop("progress")
         chosen = build.weights.verify(chosen) if build.weights is not None else chosen
+        given = {**({"weights_backbone": backbone} if "weights_backbone" in named else {}), **given}
         if chosen is not None and classes:
             overwrite(given, "num_classes", len(chosen.meta["categories"]))
         finish = prepare(chosen, given) if prepare is not None else None
@@ -185,6 +200,10 @@ def builder(
         [
             inspect.Parameter("weights", keyword, default=None, annotation=weights),
             inspect.Parameter("progress", keyword, default=True, annotation=bool),
+            *(
+                inspect.Parameter(n, keyword, default=backbone if n == "weights_backbone" else None)
+                for n in named
+            ),
             inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD, annotation=Any),
         ]
     )

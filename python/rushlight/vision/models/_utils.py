@@ -113,6 +113,29 @@ def _ovewrite_value_param(param: str, actual: Any, expected: Any) -> Any:
     return expected
 
 
+def kwonly_to_pos_or_kw(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets arguments by name alone be given by position, too, with a warning; TypeError where a
+    function has none.
+    """
+    parameters = inspect.signature(fn).parameters.values()
+    named = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    if not named:
+        raise TypeError(f"Found no keyword-only parameter on function '{fn.__name__}'")
+    before = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+    @functools.wraps(fn)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(named, args[len(before) :], strict=False))
+        if given:
+            warnings.warn(
+                f"{' and '.join(given)} by position are deprecated for {fn.__name__}; name them.",
+                stacklevel=2,
+            )
+        return fn(*args[: len(before)], **{**kwargs, **given})
+
+    return inner
+
+
 def handle_legacy_interface(**weights: tuple[str, Any]) -> Callable[..., Any]:
     """A decorator of functions that make models: takes what was said before there were
     enumerations of weights.

@@ -17,9 +17,9 @@ from ._utils import depth_rates, init_layers, trunc_normal
 class LayerNorm2d(nn.LayerNorm):
     """Normalises over the channels of images (N, C, H, W)."""
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> Tensor:
         x = F.layer_norm(
-            input.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias, self.eps
+            x.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias, self.eps
         )
         return x.permute(0, 3, 1, 2)
 

@@ -15,10 +15,6 @@ from ._api import builder, weights_enum
 from ._utils import _make_divisible, bound_by_fan, init_layers
 
 
-def _channels(channels: int, width_mult: float) -> int:
-    return _make_divisible(channels * width_mult, 8)
-
-
 @dataclass
 class _MBConvConfig:
     expand_ratio: float
@@ -107,44 +103,51 @@ class FusedMBConv(_Residual):
         super().__init__(cnf, layers, stochastic_depth_prob)
 
 
-def MBConvConfig(
-    expand_ratio: float,
-    kernel: int,
-    stride: int,
-    input_channels: int,
-    out_channels: int,
-    num_layers: int,
-    width_mult: float = 1.0,
-    depth_mult: float = 1.0,
-    block: Callable[..., nn.Module] | None = None,
-) -> _MBConvConfig:
+class MBConvConfig(_MBConvConfig):
     """A stage of `MBConv` blocks whose channels and number are multiplied."""
-    return _MBConvConfig(
-        *(
-            expand_ratio,
-            kernel,
-            stride,
-            _channels(input_channels, width_mult),
-            _channels(out_channels, width_mult),
-        ),
-        math.ceil(num_layers * depth_mult),
-        block or MBConv,
-    )
+
+    def __init__(
+        self,
+        expand_ratio: float,
+        kernel: int,
+        stride: int,
+        input_channels: int,
+        out_channels: int,
+        num_layers: int,
+        width_mult: float = 1.0,
+        depth_mult: float = 1.0,
+        block: Callable[..., nn.Module] | None = None,
+    ) -> None:
+        super().__init__(
+            *(expand_ratio, kernel, stride),
+            self.adjust_channels(input_channels, width_mult),
+            self.adjust_channels(out_channels, width_mult),
+            self.adjust_depth(num_layers, depth_mult),
+            block or MBConv,
+        )
+
+    @staticmethod
+    def adjust_depth(num_layers: int, depth_mult: float) -> int:
+        return math.ceil(num_layers * depth_mult)
 
 
-def FusedMBConvConfig(
-    expand_ratio: float,
-    kernel: int,
-    stride: int,
-    input_channels: int,
-    out_channels: int,
-    num_layers: int,
-    block: Callable[..., nn.Module] | None = None,
-) -> _MBConvConfig:
+class FusedMBConvConfig(_MBConvConfig):
     """A stage of `FusedMBConv` blocks."""
-    return _MBConvConfig(
-        expand_ratio, kernel, stride, input_channels, out_channels, num_layers, block or FusedMBConv
-    )
+
+    def __init__(
+        self,
+        expand_ratio: float,
+        kernel: int,
+        stride: int,
+        input_channels: int,
+        out_channels: int,
+        num_layers: int,
+        block: Callable[..., nn.Module] | None = None,
+    ) -> None:
+        super().__init__(
+            *(expand_ratio, kernel, stride, input_channels, out_channels, num_layers),
+            block or FusedMBConv,
+        )
 
 
 class EfficientNet(nn.Module):

@@ -10,7 +10,18 @@ from typing import Any
 from rushlight import fx, nn
 
 
-class NodePathTracer(fx.Tracer):
+class LeafModuleAwareTracer(fx.Tracer):
+    """A tracer that takes modules of these classes as they are: `leaf_modules=`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.leaf_modules = kwargs.pop("leaf_modules", ())
+        super().__init__(*args, **kwargs)
+
+    def is_leaf_module(self, m: nn.Module, module_qualname: str) -> bool:
+        return isinstance(m, tuple(self.leaf_modules)) or super().is_leaf_module(m, module_qualname)
+
+
+class NodePathTracer(LeafModuleAwareTracer):
     """A tracer that knows each node's name: the module's path, and the operation where it is not
     the module itself.
 
@@ -18,18 +29,10 @@ class NodePathTracer(fx.Tracer):
     they end in.
     """
 
-    def __init__(
-        self, *args: Any, leaf_modules: list[type] | tuple[type, ...] = (), **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._leaves = tuple(leaf_modules)
         self._path = ""
         self.node_to_qualname: OrderedDict[fx.Node, str] = OrderedDict()
-
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return (bool(self._leaves) and isinstance(m, self._leaves)) or super().is_leaf_module(
-            m, module_qualified_name
-        )
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
         outer, self._path = self._path, self.path_of_module(m)
@@ -38,8 +41,17 @@ class NodePathTracer(fx.Tracer):
         finally:
             self._path = outer
 
-    def create_proxy(self, *args: Any, **kwargs: Any) -> Any:
-        proxy = super().create_proxy(*args, **kwargs)
+    def create_proxy(
+        self,
+        kind: str,
+        target: Any,
+        args: Any,
+        kwargs: Any,
+        name: str | None = None,
+        type_expr: Any = None,
+        *_: Any,
+    ) -> Any:
+        proxy = super().create_proxy(kind, target, args, kwargs, name, type_expr, *_)
         self.node_to_qualname[proxy.node] = self._name(proxy.node)
         return proxy
 

@@ -212,9 +212,15 @@ class GoogLeNet(nn.Module):
                 heads[name] = head(x)
         return self.fc(self.dropout(self.avgpool(x).flatten(1))), heads["4d"], heads["4a"]
 
+    def eager_outputs(
+        self, x: Tensor, aux2: Tensor | None, aux1: Tensor | None
+    ) -> GoogLeNetOutputs | Tensor:
+        """What the model gives: in training with the scores in its middle."""
+        return GoogLeNetOutputs(x, aux2, aux1) if self.training and self.aux_logits else x
+
     def forward(self, x: Tensor) -> GoogLeNetOutputs | Tensor:
         x, aux2, aux1 = self._features(recoloured(x) if self.transform_input else x)
-        return GoogLeNetOutputs(x, aux2, aux1) if self.training and self.aux_logits else x
+        return self.eager_outputs(x, aux2, aux1)
 
 
 GoogLeNet_Weights = weights_enum("GoogLeNet_Weights", __name__)

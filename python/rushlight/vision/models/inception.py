@@ -224,9 +224,13 @@ class Inception3(nn.Module):
         x = self.avgpool(self.Mixed_7c(self.Mixed_7b(self.Mixed_7a(x))))
         return self.fc(self.dropout(x).flatten(1)), aux
 
+    def eager_outputs(self, x: Tensor, aux: Tensor | None) -> InceptionOutputs | Tensor:
+        """What the model gives: in training with the scores in its middle."""
+        return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
+
     def forward(self, x: Tensor) -> InceptionOutputs | Tensor:
         x, aux = self._features(recoloured(x) if self.transform_input else x)
-        return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
+        return self.eager_outputs(x, aux)
 
 
 Inception_V3_Weights = weights_enum("Inception_V3_Weights", __name__)

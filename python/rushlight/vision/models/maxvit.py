@@ -105,6 +105,9 @@ class RelativePositionalMultiHeadAttention(nn.Module):
 class WindowPartition(nn.Module):
     """Maps (N, C, H, W) as windows (N, windows, places, C) of p rows and columns."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def forward(self, x: Tensor, p: tuple[int, int]) -> Tensor:
         batch, channels, height, width = x.shape
         rows, columns = p
@@ -117,11 +120,17 @@ class WindowPartition(nn.Module):
 class WindowDepartition(nn.Module):
     """Undoes `WindowPartition`, for so many windows below and beside each other."""
 
-    def forward(self, x: Tensor, p: tuple[int, int], below: int, beside: int) -> Tensor:
+    def __init__(self) -> None:
+        super().__init__()
+
+    def forward(
+        self, x: Tensor, p: tuple[int, int], h_partitions: int, w_partitions: int
+    ) -> Tensor:
         batch, _, _, channels = x.shape
         rows, columns = p
-        x = x.reshape(batch, below, beside, rows, columns, channels).permute(0, 5, 1, 3, 2, 4)
-        return x.reshape(batch, channels, below * rows, beside * columns)
+        x = x.reshape(batch, h_partitions, w_partitions, rows, columns, channels)
+        x = x.permute(0, 5, 1, 3, 2, 4)
+        return x.reshape(batch, channels, h_partitions * rows, w_partitions * columns)
 
 
 class SwapAxes(nn.Module):
@@ -251,21 +260,35 @@ class MaxVitBlock(nn.Module):
         self,
         in_channels: int,
         out_channels: int,
+        squeeze_ratio: float,
+        expansion_ratio: float,
+        norm_layer: Callable[..., nn.Module],
+        activation_layer: Callable[..., nn.Module],
+        head_dim: int,
+        mlp_ratio: int,
+        mlp_dropout: float,
+        attention_dropout: float,
+        partition_size: int,
         input_grid_size: tuple[int, int],
+        n_layers: int,
         p_stochastic: list[float],
-        **settings: Any,
     ) -> None:
         super().__init__()
+        if len(p_stochastic) != n_layers:
+            raise ValueError(
+                f"p_stochastic must have length n_layers={n_layers}, got {p_stochastic}."
+            )
         self.grid_size = (input_grid_size[0] + 1) // 2, (input_grid_size[1] + 1) // 2
         layers = []
         for i, rate in enumerate(p_stochastic):
-            where = {
-                "stride": 2 if i == 0 else 1,
-                "p_stochastic_dropout": rate,
-                "grid_size": self.grid_size,
-            }
-            inputs = in_channels if i == 0 else out_channels
-            layers.append(MaxVitLayer(inputs, out_channels, **where, **settings))
+            inputs, stride = (in_channels, 2) if i == 0 else (out_channels, 1)
+            layers.append(
+                MaxVitLayer(
+                    *(inputs, out_channels, squeeze_ratio, expansion_ratio, stride),
+                    *(norm_layer, activation_layer, head_dim, mlp_ratio, mlp_dropout),
+                    *(attention_dropout, rate, partition_size, self.grid_size),
+                )
+            )
         self.layers = nn.ModuleList(layers)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -322,15 +345,9 @@ class MaxVit(nn.Module):
         channels = stem_channels
         for outputs, count in zip(block_channels, block_layers, strict=True):
             block = MaxVitBlock(
-                *(channels, outputs, grid, rates[:count]),
-                **how,
-                squeeze_ratio=squeeze_ratio,
-                expansion_ratio=expansion_ratio,
-                head_dim=head_dim,
-                mlp_ratio=mlp_ratio,
-                mlp_dropout=mlp_dropout,
-                attention_dropout=attention_dropout,
-                partition_size=partition_size,
+                *(channels, outputs, squeeze_ratio, expansion_ratio, norm_layer, activation_layer),
+                *(head_dim, mlp_ratio, mlp_dropout, attention_dropout, partition_size),
+                *(grid, count, rates[:count]),
             )
             self.blocks.append(block)
             channels, grid, rates = outputs, block.grid_size, rates[count:]

@@ -85,6 +85,33 @@ class ResBottleneckBlock(nn.Module):
         return self.activation((x if self.proj is None else self.proj(x)) + self.f(x))
 
 
+class AnyStage(nn.Sequential):
+    """Blocks of one shape, the first of which has the stride."""
+
+    def __init__(
+        self,
+        width_in: int,
+        width_out: int,
+        stride: int,
+        depth: int,
+        block_constructor: Callable[..., nn.Module],
+        norm_layer: Callable[..., nn.Module],
+        activation_layer: Callable[..., nn.Module],
+        group_width: int,
+        bottleneck_multiplier: float,
+        se_ratio: float | None = None,
+        stage_index: int = 0,
+    ) -> None:
+        super().__init__()
+        for i in range(depth):
+            inputs, step = (width_in, stride) if i == 0 else (width_out, 1)
+            block = block_constructor(
+                *(inputs, width_out, step, norm_layer, activation_layer),
+                *(group_width, bottleneck_multiplier, se_ratio),
+            )
+            self.add_module(f"block{stage_index}-{i}", block)
+
+
 class BlockParams:
     """What the blocks of each stage are like."""
 
@@ -167,14 +194,11 @@ class RegNet(nn.Module):
             p.widths, p.strides, p.depths, p.group_widths, p.bottleneck_multipliers, strict=True
         )
         for i, (outputs, stride, depth, group_width, multiplier) in enumerate(every, 1):
-            blocks: OrderedDict[str, nn.Module] = OrderedDict()
-            for j in range(depth):
-                blocks[f"block{i}-{j}"] = block_type(
-                    *(width, outputs, stride if j == 0 else 1, norm_layer, activation),
-                    *(group_width, multiplier, p.se_ratio),
-                )
-                width = outputs
-            stages[f"block{i}"] = nn.Sequential(blocks)
+            stages[f"block{i}"] = AnyStage(
+                *(width, outputs, stride, depth, block_type, norm_layer, activation),
+                *(group_width, multiplier, p.se_ratio, i),
+            )
+            width = outputs
         self.trunk_output = nn.Sequential(stages)
         self.avgpool = nn.AdaptiveAvgPool2d((1, 1))
         self.fc = nn.Linear(width, num_classes)

@@ -48,6 +48,12 @@ class InvertedResidual(nn.Module):
             *_conv(half, half, 1),
         )
 
+    @staticmethod
+    def depthwise_conv(
+        i: int, o: int, kernel_size: int, stride: int = 1, padding: int = 0, bias: bool = False
+    ) -> nn.Conv2d:
+        return nn.Conv2d(i, o, kernel_size, stride, padding, bias=bias, groups=i)
+
     def forward(self, x: Tensor) -> Tensor:
         passed, convolved = x.chunk(2, dim=1) if self.stride == 1 else (self.branch1(x), x)
         return channel_shuffle(torch.cat((passed, self.branch2(convolved)), dim=1), 2)

@@ -67,22 +67,24 @@ def strangers(window: list[int], shift: list[int], sizes: list[int], like: Tenso
 
 
 def shifted_window_attention(
-    x: Tensor,
-    qkv: tuple[Tensor, Tensor | None],
-    proj: tuple[Tensor, Tensor | None],
+    input: Tensor,
+    qkv_weight: Tensor,
+    proj_weight: Tensor,
     relative_position_bias: Tensor,
     window_size: list[int],
     num_heads: int,
     shift_size: list[int],
     attention_dropout: float = 0.0,
     dropout: float = 0.0,
+    qkv_bias: Tensor | None = None,
+    proj_bias: Tensor | None = None,
     logit_scale: Tensor | None = None,
     training: bool = True,
 ) -> Tensor:
     """Attention (N, *sizes, C) within windows; logit_scale: by cosines, with a factor for each
     head.
     """
-    dims = len(window_size)
+    x, dims = input, len(window_size)
     sizes = list(x.shape[1:-1])
     channels = x.shape[-1]
     missing = [(w - size % w) % w for size, w in zip(sizes, window_size, strict=True)]
@@ -96,12 +98,11 @@ def shifted_window_attention(
     if any(shift):
         x = torch.roll(x, shifts=[-s for s in shift], dims=along)
     x = windows_of(x, window_size)
-    weight, bias = qkv
-    if logit_scale is not None and bias is not None:
-        bias = bias.clone()
-        bias[channels : 2 * channels].zero_()
+    if logit_scale is not None and qkv_bias is not None:
+        qkv_bias = qkv_bias.clone()
+        qkv_bias[channels : 2 * channels].zero_()
     every = (
-        F.linear(x, weight, bias)
+        F.linear(x, qkv_weight, qkv_bias)
         .unflatten(2, (3, num_heads, channels // num_heads))
         .permute(2, 0, 3, 1, 4)
     )
@@ -116,7 +117,7 @@ def shifted_window_attention(
         apart = strangers(window_size, shift, padded, x)
         scores = (scores.unflatten(0, (-1, apart.shape[0])) + apart[None, :, None]).flatten(0, 1)
     share = F.dropout(F.softmax(scores, dim=-1), p=attention_dropout, training=training)
-    x = F.linear(share.matmul(v).transpose(1, 2).flatten(2), *proj)
+    x = F.linear(share.matmul(v).transpose(1, 2).flatten(2), proj_weight, proj_bias)
     x = from_windows(F.dropout(x, p=dropout, training=training), window_size, padded)
     if any(shift):
         x = torch.roll(x, shifts=shift, dims=along)
@@ -125,10 +126,12 @@ def shifted_window_attention(
     return x.contiguous()
 
 
-def _get_relative_position_bias(table: Tensor, index: Tensor, window_size: list[int]) -> Tensor:
+def _get_relative_position_bias(
+    relative_position_bias_table: Tensor, relative_position_index: Tensor, window_size: list[int]
+) -> Tensor:
     """Rows of a table (rows, heads) for all pairs of places of a window: (1, heads, L, L)."""
     places = math.prod(window_size)
-    rows = table[index.flatten()].view(places, places, -1)
+    rows = relative_position_bias_table[relative_position_index.flatten()].view(places, places, -1)
     return rows.permute(2, 0, 1).contiguous().unsqueeze(0)
 
 
@@ -172,14 +175,12 @@ class ShiftedWindowAttention(nn.Module):
         return self._bias_of(self.relative_position_bias_table)
 
     def _settings(self) -> tuple[Any, ...]:
-        """Arguments of `shifted_window_attention` behind the input, up to `dropout`."""
+        """Arguments of `shifted_window_attention` behind the input, up to `proj_bias`."""
         bias = self.get_relative_position_bias()
-        weights = self.qkv.weight, self.proj.weight
-        biases = self.qkv.bias, self.proj.bias
         return (
-            *(zip(weights, biases, strict=True)),
-            *(bias, self.window_size, self.num_heads, self.shift_size),
-            *(self.attention_dropout, self.dropout),
+            *(self.qkv.weight, self.proj.weight, bias),
+            *(self.window_size, self.num_heads, self.shift_size),
+            *(self.attention_dropout, self.dropout, self.qkv.bias, self.proj.bias),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -195,10 +196,15 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
         window_size: list[int],
         shift_size: list[int],
         num_heads: int,
-        *args: Any,
-        **kwargs: Any,
+        qkv_bias: bool = True,
+        proj_bias: bool = True,
+        attention_dropout: float = 0.0,
+        dropout: float = 0.0,
     ):
-        super().__init__(dim, window_size, shift_size, num_heads, *args, **kwargs)
+        super().__init__(
+            *(dim, window_size, shift_size, num_heads, qkv_bias, proj_bias),
+            *(attention_dropout, dropout),
+        )
         self.logit_scale = nn.Parameter(torch.log(10 * torch.ones((num_heads, 1, 1))))
         self.cpb_mlp = nn.Sequential(
             nn.Linear(2, 512, bias=True),
@@ -325,11 +331,21 @@ class SwinTransformerBlockV2(SwinTransformerBlock):
 
     def __init__(
         self,
-        *args: Any,
+        dim: int,
+        num_heads: int,
+        window_size: list[int],
+        shift_size: list[int],
+        mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        stochastic_depth_prob: float = 0.0,
+        norm_layer: Callable[..., nn.Module] = nn.LayerNorm,
         attn_layer: Callable[..., nn.Module] = ShiftedWindowAttentionV2,
-        **kwargs: Any,
     ):
-        super().__init__(*args, attn_layer=attn_layer, **kwargs)
+        super().__init__(
+            *(dim, num_heads, window_size, shift_size, mlp_ratio, dropout),
+            *(attention_dropout, stochastic_depth_prob, norm_layer, attn_layer),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.stochastic_depth(self.norm1(self.attn(x)))

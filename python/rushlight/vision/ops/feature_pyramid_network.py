@@ -77,18 +77,26 @@ class FeaturePyramidNetwork(nn.Module):
 
     _version = 2
 
+    def get_result_from_inner_blocks(self, x: Tensor, idx: int) -> Tensor:
+        """A map through its first convolution, of 1 x 1."""
+        return self.inner_blocks[idx](x)
+
+    def get_result_from_layer_blocks(self, x: Tensor, idx: int) -> Tensor:
+        """A map through its second convolution, of 3 x 3."""
+        return self.layer_blocks[idx](x)
+
     def forward(self, x: dict[str, Tensor]) -> dict[str, Tensor]:
         names, maps = list(x.keys()), list(x.values())
         results: list[Tensor] = []
         above: Tensor | None = None
-        for inner, layer, each in reversed(
-            list(zip(self.inner_blocks, self.layer_blocks, maps, strict=True))
-        ):
-            lateral = inner(each)
+        if len(maps) > len(self.inner_blocks):
+            raise ValueError(f"{len(maps)} maps, but layers for {len(self.inner_blocks)}")
+        for i in reversed(range(len(maps))):
+            lateral = self.get_result_from_inner_blocks(maps[i], i)
             if above is not None:
                 lateral = lateral + F.interpolate(above, size=lateral.shape[-2:], mode="nearest")
             above = lateral
-            results.insert(0, layer(lateral))
+            results.insert(0, self.get_result_from_layer_blocks(lateral, i))
         if self.extra_blocks is not None:
             results, names = self.extra_blocks(results, maps, names)
         return OrderedDict(zip(names, results, strict=True))
@@ -98,9 +106,9 @@ class LastLevelMaxPool(ExtraFPNBlock):
     """One more map, "pool": every second pixel of the last result."""
 
     def forward(
-        self, results: list[Tensor], x: list[Tensor], names: list[str]
+        self, x: list[Tensor], y: list[Tensor], names: list[str]
     ) -> tuple[list[Tensor], list[str]]:
-        return [*results, F.max_pool2d(results[-1], 1, stride=2)], [*names, "pool"]
+        return [*x, F.max_pool2d(x[-1], 1, stride=2)], [*names, "pool"]
 
 
 class LastLevelP6P7(ExtraFPNBlock):
@@ -118,7 +126,7 @@ class LastLevelP6P7(ExtraFPNBlock):
         self.use_P5 = in_channels == out_channels
 
     def forward(
-        self, results: list[Tensor], x: list[Tensor], names: list[str]
+        self, p: list[Tensor], c: list[Tensor], names: list[str]
     ) -> tuple[list[Tensor], list[str]]:
-        p6 = self.p6((results if self.use_P5 else x)[-1])
-        return [*results, p6, self.p7(F.relu(p6))], [*names, "p6", "p7"]
+        p6 = self.p6((p if self.use_P5 else c)[-1])
+        return [*p, p6, self.p7(F.relu(p6))], [*names, "p6", "p7"]

@@ -95,6 +95,25 @@ class ConvNormActivation(nn.Sequential):
 class Conv2dNormActivation(ConvNormActivation):
     """A convolution of images (N, C, H, W), a normalisation and an activation."""
 
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size=3,
+        stride=1,
+        padding=None,
+        groups: int = 1,
+        norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
+        activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
+        dilation=1,
+        inplace: bool | None = True,
+        bias: bool | None = None,
+    ) -> None:
+        super().__init__(
+            *(in_channels, out_channels, kernel_size, stride, padding, groups),
+            *(norm_layer, activation_layer, dilation, inplace, bias, nn.Conv2d),
+        )
+
 
 class Conv3dNormActivation(ConvNormActivation):
     """A convolution of volumes (N, C, D, H, W), a normalisation and an activation."""
@@ -114,18 +133,8 @@ class Conv3dNormActivation(ConvNormActivation):
         bias: bool | None = None,
     ) -> None:
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            padding,
-            groups,
-            norm_layer,
-            activation_layer,
-            dilation,
-            inplace,
-            bias,
-            nn.Conv3d,
+            *(in_channels, out_channels, kernel_size, stride, padding, groups),
+            *(norm_layer, activation_layer, dilation, inplace, bias, nn.Conv3d),
         )
 
 

@@ -10,6 +10,41 @@ from .boxes import box_area
 from .rois import numbered, roi_align
 
 
+class LevelMapper:
+    """Of boxes (L, 4) of each image, numbers of the maps, from 0, that suit their sizes.
+
+    Maps are the levels k_min to k_max; a box whose side (the root of its area) is canonical_scale
+    belongs to level canonical_level, one twice as large to the next.
+    """
+
+    def __init__(
+        self,
+        k_min: int,
+        k_max: int,
+        canonical_scale: int = 224,
+        canonical_level: int = 4,
+        eps: float = 1e-6,
+    ) -> None:
+        self.k_min, self.k_max, self.eps = k_min, k_max, eps
+        self.s0, self.lvl0 = canonical_scale, canonical_level
+
+    def __call__(self, boxlists: list[Tensor]) -> Tensor:
+        sides = torch.cat([box_area(boxes) for boxes in boxlists]).sqrt()
+        level = torch.floor(self.lvl0 + torch.log2(sides / self.s0) + self.eps)
+        return (level.clamp(self.k_min, self.k_max) - self.k_min).to(torch.int64)
+
+
+def initLevelMapper(
+    k_min: int,
+    k_max: int,
+    canonical_scale: int = 224,
+    canonical_level: int = 4,
+    eps: float = 1e-6,
+) -> LevelMapper:
+    """A `LevelMapper`."""
+    return LevelMapper(k_min, k_max, canonical_scale, canonical_level, eps)
+
+
 class MultiScaleRoIAlign(nn.Module):
     """`roi_align` from one of several maps (N, C, H_i, W_i): larger boxes from smaller maps.
 
@@ -47,10 +82,8 @@ class MultiScaleRoIAlign(nn.Module):
         rois = numbered(boxes)
         if len(maps) == 1:
             return roi_align(maps[0], rois, self.output_size, scales[0], self.sampling_ratio)
-        sides = torch.cat([box_area(b) for b in boxes]).sqrt()
-        level = torch.floor(self.canonical_level + torch.log2(sides / self.canonical_scale) + 1e-6)
-        first, last = -math.log2(scales[0]), -math.log2(scales[-1])
-        level = (level.clamp(first, last) - first).to(torch.int64)
+        first, last = (-int(math.log2(scale)) for scale in (scales[0], scales[-1]))
+        level = LevelMapper(first, last, self.canonical_scale, self.canonical_level)(boxes)
         result = maps[0].new_zeros((len(rois), maps[0].shape[1], *self.output_size))
         for i, (each, scale) in enumerate(zip(maps, scales, strict=True)):
             chosen = (level == i).nonzero().squeeze(1)

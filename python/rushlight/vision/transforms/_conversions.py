@@ -104,6 +104,8 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
     else:
         pixels = pic if pic.ndim == 3 else pic[:, :, None]
     channels = pixels.shape[2]
+    if channels == 0:
+        raise ValueError("pic has no channels: there is not enough image data")
     if channels > 4:
         raise ValueError(f"pic should not have > 4 channels. Got {channels} channels.")
     if channels == 1:
@@ -150,6 +152,8 @@ def normalize(
         inplace: whether the tensor itself is changed.
     """
     want_tensor(tensor)
+    if tensor.ndim < 2:
+        raise TypeError("Tensor is not a torch image.")
     if not tensor.is_floating_point():
         raise TypeError(f"Input tensor should be a float tensor. Got {tensor.dtype}.")
     if tensor.ndim < 3:
@@ -166,6 +170,11 @@ def normalize(
         )
     middle = middle.view(-1, 1, 1) if middle.ndim == 1 else middle
     spread = spread.view(-1, 1, 1) if spread.ndim == 1 else spread
+    if max(middle.numel(), spread.numel()) > 1 == tensor.shape[-3]:
+        raise RuntimeError(
+            f"output with shape {list(tensor.shape)} doesn't match {middle.numel()} means and "
+            f"{spread.numel()} deviations: there is one channel"
+        )
     if tensor.dtype in (rushlight.float32, rushlight.float64):
         ops = rushlight._C.ops
         return (ops._standardize_ if inplace else ops._standardize)(tensor, middle, spread)

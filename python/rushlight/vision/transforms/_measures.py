@@ -172,6 +172,11 @@ def perspective_coefficients(
         raise ValueError(
             "Either the startpoints/endpoints or the coefficients must have non `None` values."
         )
+    return corner_coefficients(startpoints, endpoints)
+
+
+def corner_coefficients(startpoints: Any, endpoints: Any) -> list[float]:
+    """The coefficients from end to start, by four corners of each."""
     if len(startpoints) != 4 or len(endpoints) != 4:
         raise ValueError(
             f"Please provide exactly four corners, got {len(startpoints)} startpoints and "

@@ -35,9 +35,14 @@ def pillow_code(mode: InterpolationMode) -> int:
     return _CODES[mode]
 
 
+def mode_of_code(i: int) -> InterpolationMode:
+    """The mode of Pillow's number."""
+    return _OF_CODE[i]
+
+
 def as_mode(value: Any) -> InterpolationMode:
-    """The mode, also from Pillow's number; TypeError for anything else."""
-    if isinstance(value, int) and value in _OF_CODE:
+    """The mode, also from Pillow's number (else KeyError); TypeError for anything else."""
+    if isinstance(value, int):
         return _OF_CODE[value]
     if not isinstance(value, InterpolationMode):
         raise TypeError(

@@ -494,6 +494,11 @@ class ElasticTransform(Shown):
         fill: Any = 0,
     ) -> None:
         super().__init__()
+        for name, value in (("alpha", alpha), ("sigma", sigma)):
+            if isinstance(value, Sequence) and len(value) != 2:
+                raise ValueError(
+                    f"If {name} is a sequence its length should be 2. Got {len(value)}"
+                )
         self.alpha = _per_axis(alpha, "alpha")
         self.sigma = _per_axis(sigma, "sigma")
         self.interpolation = as_mode(interpolation)
@@ -501,7 +506,9 @@ class ElasticTransform(Shown):
 
     @staticmethod
     def get_params(alpha: Sequence[float], sigma: Sequence[float], size: Sequence[int]) -> Tensor:
-        """The displacement, (1, H, W, 2)."""
+        """The displacement, (1, H, W, 2); RuntimeError for an image without pixels."""
+        if 0 in size:
+            raise RuntimeError(f"an image of size {tuple(size)} has no pixels to move")
         moves = []
         for axis in range(2):
             noise = rushlight.rand([1, 1, *size]) * 2 - 1

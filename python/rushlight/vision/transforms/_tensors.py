@@ -32,6 +32,14 @@ def largest(dtype: Any) -> int:
     return _LARGEST.get(dtype, 1)
 
 
+def want_integers(dtype: Any) -> None:
+    """TypeError for bools."""
+    if dtype == rushlight.bool:
+        raise TypeError(
+            f"Number of value bits is only defined for integer dtypes, but got {dtype}."
+        )
+
+
 def get_dimensions(img: Tensor) -> list[int]:
     check(img)
     return [1 if img.ndim == 2 else img.shape[-3], img.shape[-2], img.shape[-1]]
@@ -48,6 +56,14 @@ def check_colours(img: Tensor) -> None:
     if channels not in (1, 3):
         raise TypeError(
             f"Input image tensor permitted channel values are [1, 3], but found {channels}"
+        )
+
+
+def check_planes(img: Tensor) -> None:
+    """TypeError unless it has a dimension of channels."""
+    if img.ndim < 3:
+        raise TypeError(
+            f"Input image tensor should have at least 3 dimensions, but found {img.ndim}"
         )
 
 
@@ -121,9 +137,9 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
     check(img)
     h, w = img.shape[-2:]
     bottom, right = top + height, left + width
-    part = img[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
     if left >= 0 and top >= 0 and right <= w and bottom <= h:
-        return part
+        return img[..., top:bottom, left:right]  # of negative sizes, what a slice makes of them
+    part = img[..., max(top, 0) : max(bottom, 0), max(left, 0) : max(right, 0)]
     sides = [
         max(min(right, 0) - left, 0),
         max(min(bottom, 0) - top, 0),
@@ -311,7 +327,7 @@ def elastic_transform(img: Tensor, displacement: Tensor, interpolation: Any, fil
 
 
 def _blend(first: Tensor, second: Tensor, ratio: float) -> Tensor:
-    mixed = first.mul(ratio).add_(second, alpha=1.0 - ratio)
+    mixed = first.mul(float(ratio)).add_(second, alpha=1.0 - ratio)
     return mixed.clamp_(0, largest(first.dtype)).to(first.dtype)
 
 
@@ -341,12 +357,13 @@ def adjust_contrast(img: Tensor, factor: float) -> Tensor:
 def adjust_saturation(img: Tensor, factor: float) -> Tensor:
     _check_factor("saturation_factor", factor)
     check_colours(img)
-    return img if img.shape[-3] == 1 else _blend(img, to_grayscale(img, 1), factor)
+    grey = get_dimensions(img)[0] == 1
+    return img if grey else _blend(img, to_grayscale(img, 1), factor)
 
 
 def adjust_hue(img: Tensor, factor: float) -> Tensor:
     check_colours(img)
-    if img.shape[-3] == 1 or img.numel() == 0:
+    if get_dimensions(img)[0] == 1 or img.numel() == 0:
         return img
     # As HSV: the value is the largest of red, green and blue, the hue six parts of a circle.
     red, green, blue = convert_image_dtype(img, rushlight.float32).unbind(-3)
@@ -381,8 +398,9 @@ def posterize(img: Tensor, bits: int) -> Tensor:
     if img.is_floating_point():
         levels = 1 << bits
         return img.mul(levels).floor_().clamp_(0, levels - 1).mul_(1.0 / levels)
-    dropped = largest(img.dtype).bit_length() - bits
-    return img if dropped <= 0 else img & (((1 << bits) - 1) << dropped)
+    white = largest(img.dtype)
+    dropped = white.bit_length() - bits
+    return img if dropped <= 0 else img & (white & -int(2**dropped))
 
 
 def solarize(img: Tensor, threshold: float) -> Tensor:

@@ -11,6 +11,8 @@ import numbers
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from rushlight import Tensor
 
 from . import _parts, _pictures, _tensors
@@ -24,18 +26,20 @@ from ._conversions import (
     want_tensor,
 )
 from ._measures import (
+    affine_matrix,
     check_affine,
     check_displacement,
     check_padding,
     check_turn,
+    corner_coefficients,
     inverse_affine,
     middle,
-    perspective_coefficients,
     resized_size,
     sides_of,
     two,
 )
 from ._modes import InterpolationMode, as_mode
+from ._modes import mode_of_code as _interpolation_modes_from_int  # noqa: F401  # torchvision's name
 
 __all__ = [
     "InterpolationMode",
@@ -96,6 +100,42 @@ def _check_tensor(img: Any, check: Any) -> None:
         check(img)
 
 
+# ---- what others take from torchvision, beside its public names ----
+
+_get_perspective_coeffs = corner_coefficients
+
+
+def _is_numpy(img: Any) -> bool:
+    return isinstance(img, np.ndarray)
+
+
+def _is_numpy_image(img: Any) -> bool:
+    return img.ndim in (2, 3)
+
+
+def _get_inverse_affine_matrix(
+    center: list[float],
+    angle: float,
+    translate: list[float],
+    scale: float,
+    shear: list[float],
+    inverted: bool = True,
+) -> list[float]:
+    matrix = inverse_affine if inverted else affine_matrix
+    return matrix(center, angle, translate, scale, shear)
+
+
+def _compute_resized_output_size(
+    image_size: tuple[int, int],
+    size: list[int] | None,
+    max_size: int | None = None,
+    allow_size_none: bool = False,
+) -> list[int]:
+    if size is None and not allow_size_none:
+        raise ValueError("size is None")
+    return resized_size(image_size, size, max_size)
+
+
 # ---- kinds of images ----
 
 
@@ -154,8 +194,8 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
     check_padding(padding, padding_mode)
     if not isinstance(fill, numbers.Number | str | tuple | list) and fill is not None:
         raise TypeError("Got inappropriate fill arg")
-    if isinstance(img, Tensor) and isinstance(fill, list | tuple) and len(fill) != 1:
-        raise ValueError(f"Argument fill should be a number for tensors, but got {fill}")
+    if isinstance(img, Tensor) and fill is not None and not isinstance(fill, int | float):
+        raise TypeError(f"Got inappropriate fill arg: of tensors it is a number, not {fill!r}")
     return _place(img).pad(img, sides_of(padding), fill, padding_mode)
 
 
@@ -275,7 +315,8 @@ def rotate(
     if is_picture(img):
         return _pictures.rotate(img, angle, interpolation, expand, center, fill)
     _, height, width = get_dimensions(img)
-    fixed = [0.0, 0.0] if center is None else [center[0] - width * 0.5, center[1] - height * 0.5]
+    half = width * 0.5, height * 0.5
+    fixed = [0.0, 0.0] if center is None else [c - h for c, h in zip(center, half, strict=False)]
     matrix = inverse_affine(fixed, -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
     return _place(img).rotate(img, matrix, interpolation, expand, fill)
 
@@ -290,7 +331,7 @@ def perspective(
     """The image seen from elsewhere: its points (x, y) `startpoints`, four of them, come to lie at
     `endpoints`.
     """
-    coefficients = perspective_coefficients(startpoints, endpoints)
+    coefficients = corner_coefficients(startpoints, endpoints)
     return _place(img).perspective(img, coefficients, as_mode(interpolation), fill)
 
 
@@ -310,6 +351,7 @@ def elastic_transform(
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Tensor:
     """The tensor with v in place of the part whose top left corner is (i, j)."""
     want_tensor(img)
+    _tensors.check(img)
     out = img if inplace else img.clone()
     out[..., i : i + h, j : j + w] = v
     return out
@@ -354,8 +396,13 @@ def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
 
 
 def _grey(img: Any, num_output_channels: int) -> Any:
+    if isinstance(img, Tensor):
+        _tensors.check_planes(img)
+        _tensors.check_colours(img)
     if num_output_channels not in (1, 3):
         raise ValueError("num_output_channels should be either 1 or 3")
+    if isinstance(img, Tensor) and img.shape[-3] == 1:  # stays a channel, as in torchvision
+        return img.clone()
     return _place(img).to_grayscale(img, num_output_channels)
 
 
@@ -373,6 +420,7 @@ def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
 
 def invert(img: Any) -> Any:
     """White less the image."""
+    _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_colours)
     return _place(img).invert(img)
 
@@ -381,18 +429,21 @@ def posterize(img: Any, bits: int) -> Any:
     """Bytes of which only the highest bits, 0 to 8, are kept."""
     if not 0 <= bits <= 8:
         raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
+    _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_bytes)
     return _place(img).posterize(img, bits)
 
 
 def solarize(img: Any, threshold: float) -> Any:
     """Pixels at or above the threshold inverted."""
+    _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_colours)
     return _place(img).solarize(img, threshold)
 
 
 def autocontrast(img: Any) -> Any:
     """Each channel stretched from black to white."""
+    _check_tensor(img, _tensors.check_planes)
     return _place(img).autocontrast(img)
 
 

@@ -29,6 +29,9 @@ from ._basic import (
     ToPILImage,
     ToTensor,
 )
+from ._drawn import angles as _setup_angle  # noqa: F401  # torchvision's names
+from ._drawn import check_sequence as _check_sequence_input  # noqa: F401
+from ._measures import two as _setup_size  # noqa: F401
 from ._modes import InterpolationMode
 from ._random import (
     ColorJitter,

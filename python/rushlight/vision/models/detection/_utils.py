@@ -38,6 +38,28 @@ class BalancedPositiveNegativeSampler:
         return masks
 
 
+def _middles(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    return boxes[:, 0] + 0.5 * width, boxes[:, 1] + 0.5 * height, width, height
+
+
+def encode_boxes(
+    reference_boxes: Tensor, proposals: Tensor, weights: Tensor | tuple[float, ...]
+) -> Tensor:
+    """Where boxes (N, 4) lie, seen from proposals: shifts of centres, logarithms of sizes, times
+    four weights.
+    """
+    x, y, w, h = _middles(reference_boxes)
+    from_x, from_y, from_w, from_h = _middles(proposals)
+    told = (
+        (x - from_x) / from_w,
+        (y - from_y) / from_h,
+        torch.log(w / from_w),
+        torch.log(h / from_h),
+    )
+    return torch.stack([t * weights[i] for i, t in enumerate(told)], dim=1)
+
+
 class BoxCoder:
     """Boxes told by how far others lie from them: shifts of centres and logarithms of sizes,
     times weights.
@@ -50,28 +72,13 @@ class BoxCoder:
     ):
         self.weights, self.bbox_xform_clip = weights, bbox_xform_clip
 
-    @staticmethod
-    def _middles(boxes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        width, height = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
-        return boxes[:, 0] + 0.5 * width, boxes[:, 1] + 0.5 * height, width, height
-
     def encode(self, reference_boxes: list[Tensor], proposals: list[Tensor]) -> tuple[Tensor, ...]:
         """Where the boxes of each image lie, seen from its proposals."""
         counts = [len(b) for b in reference_boxes]
         return self.encode_single(torch.cat(reference_boxes), torch.cat(proposals)).split(counts)
 
     def encode_single(self, reference_boxes: Tensor, proposals: Tensor) -> Tensor:
-        x, y, w, h = self._middles(reference_boxes)
-        from_x, from_y, from_w, from_h = self._middles(proposals)
-        told = (
-            (x - from_x) / from_w,
-            (y - from_y) / from_h,
-            torch.log(w / from_w),
-            torch.log(h / from_h),
-        )
-        return torch.stack(
-            [t * weight for t, weight in zip(told, self.weights, strict=True)], dim=1
-        )
+        return encode_boxes(reference_boxes, proposals, self.weights)
 
     def decode(self, rel_codes: Tensor, boxes: list[Tensor]) -> Tensor:
         """Boxes (N, classes, 4) from what is told of them (N, 4 * classes)."""
@@ -81,9 +88,7 @@ class BoxCoder:
         return self.decode_single(rel_codes, every).reshape(len(every), -1, 4)
 
     def decode_single(self, rel_codes: Tensor, boxes: Tensor) -> Tensor:
-        from_x, from_y, from_w, from_h = (
-            t[:, None] for t in self._middles(boxes.to(rel_codes.dtype))
-        )
+        from_x, from_y, from_w, from_h = (t[:, None] for t in _middles(boxes.to(rel_codes.dtype)))
         dx, dy, dw, dh = (rel_codes[:, i::4] / weight for i, weight in enumerate(self.weights))
         x, y = dx * from_w + from_x, dy * from_h + from_y
         w = dw.clamp(max=self.bbox_xform_clip).exp() * from_w * 0.5

@@ -7,6 +7,8 @@ from rushlight import Tensor, nn
 
 from .image_list import ImageList
 
+_CPU = torch.device("cpu")
+
 
 class AnchorGenerator(nn.Module):
     """At each place of map i, boxes of sizes[i] and aspect_ratios[i] (height over width), all
@@ -24,7 +26,7 @@ class AnchorGenerator(nn.Module):
             self.generate_anchors(s, r) for s, r in zip(sizes, aspect_ratios, strict=True)
         ]
 
-    def generate_anchors(self, scales, aspect_ratios, dtype=torch.float32, device=None) -> Tensor:
+    def generate_anchors(self, scales, aspect_ratios, dtype=torch.float32, device=_CPU) -> Tensor:
         """Boxes around (0, 0), with whole numbers for corners."""
         sides = torch.as_tensor(scales, dtype=dtype, device=device)
         tall = torch.as_tensor(aspect_ratios, dtype=dtype, device=device).sqrt()

@@ -94,6 +94,21 @@ def resnet_fpn_backbone(
     return _resnet_fpn_extractor(network, trainable_layers, returned_layers, extra_blocks)
 
 
+def mobilenet_backbone(
+    *,
+    backbone_name: str,
+    weights: Any,
+    fpn: bool,
+    norm_layer: Callable[..., nn.Module] = FrozenBatchNorm2d,
+    trainable_layers: int = 2,
+    returned_layers: list[int] | None = None,
+    extra_blocks: ExtraFPNBlock | None = None,
+) -> nn.Module:
+    """A MobileNet by its name with a pyramid or one map of 256 channels."""
+    network = get_model_builder(backbone_name)(weights=weights, norm_layer=norm_layer)
+    return _mobilenet_extractor(network, fpn, trainable_layers, returned_layers, extra_blocks)
+
+
 def frozen_mobilenet(layers: Any, trainable_layers: int) -> list[int]:
     """Where each size of a MobileNet begins, and its last layer; only the last trainable_layers of
     these are trained.

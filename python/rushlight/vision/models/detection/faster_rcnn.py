@@ -1,5 +1,7 @@
 """Faster R-CNN (Ren 2015)."""
 
+import functools
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -9,7 +11,7 @@ from rushlight import Tensor, nn
 
 from ...ops.misc import Conv2dNormActivation, FrozenBatchNorm2d
 from ...ops.poolers import MultiScaleRoIAlign
-from .. import mobilenetv3
+from .. import mobilenetv3, resnet
 from .._api import builder, weights_enum
 from .._utils import he_normal
 from . import _utils
@@ -160,6 +162,29 @@ class FasterRCNN(GeneralizedRCNN):
         )
 
 
+def after_those_of_faster_rcnn(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor of a subclass that takes `FasterRCNN`'s arguments, then its own.
+
+    Its first arguments may have other defaults; all can be given by position.
+    """
+    before = inspect.signature(FasterRCNN.__init__).parameters
+    own = inspect.signature(init).parameters
+    shown = {name: own.get(name, p) for name, p in before.items() if p.kind is not p.VAR_KEYWORD}
+    for name, p in own.items():
+        if p.kind is p.KEYWORD_ONLY:
+            shown[name] = p.replace(kind=p.POSITIONAL_OR_KEYWORD)
+    signature = inspect.Signature([*shown.values(), before["kwargs"]])
+
+    @functools.wraps(init)
+    def inner(*args: Any, **kwargs: Any) -> None:
+        given = signature.bind(*args, **kwargs).arguments
+        more = given.pop("kwargs", {})
+        init(**given, **more)
+
+    inner.__signature__ = signature  # type: ignore[attr-defined]
+    return inner
+
+
 def prepare(weights: Any, kwargs: dict[str, Any]) -> Callable[[Any], None] | None:
     """`whole_weights`; norms of the first weights had no epsilon."""
     _utils.whole_weights(weights, kwargs)
@@ -184,6 +209,7 @@ def _on_resnet(
     num_classes: int = 91,
     weights_backbone: Any = "IMAGENET1K_V1",
     trainable_backbone_layers: int | None = None,
+    *,
     trained: bool = False,
     **kwargs: Any,
 ) -> FasterRCNN:
@@ -200,6 +226,7 @@ def _on_mobilenet(
     num_classes: int = 91,
     weights_backbone: Any = "IMAGENET1K_V1",
     trainable_backbone_layers: int | None = None,
+    *,
     trained: bool = False,
     **kwargs: Any,
 ) -> FasterRCNN:
@@ -217,25 +244,33 @@ def _on_mobilenet(
 
 
 def _make(
-    name: str, title: str, make: Callable[..., FasterRCNN], *settings: Any
+    name: str, title: str, backbone: Any, make: Callable[..., FasterRCNN], *settings: Any
 ) -> tuple[Any, Any]:
     weights = weights_enum(
         f"FasterRCNN_{title}_FPN{'_V2' if name.endswith('v2') else ''}_Weights", __name__
     )
-    return weights, builder(name, weights, make, *settings, module=__name__, prepare=prepare)
+    return weights, builder(
+        name, weights, make, *settings, module=__name__, prepare=prepare, backbone=backbone
+    )
 
 
+_RESNET = resnet.ResNet50_Weights.IMAGENET1K_V1
+_MOBILENET = mobilenetv3.MobileNet_V3_Large_Weights.IMAGENET1K_V1
 FasterRCNN_ResNet50_FPN_Weights, fasterrcnn_resnet50_fpn = _make(
-    "fasterrcnn_resnet50_fpn", "ResNet50", _on_resnet, 1
+    "fasterrcnn_resnet50_fpn", "ResNet50", _RESNET, _on_resnet, 1
 )
 FasterRCNN_ResNet50_FPN_V2_Weights, fasterrcnn_resnet50_fpn_v2 = _make(
-    "fasterrcnn_resnet50_fpn_v2", "ResNet50", _on_resnet, 2
+    "fasterrcnn_resnet50_fpn_v2", "ResNet50", None, _on_resnet, 2
 )
 FasterRCNN_MobileNet_V3_Large_FPN_Weights, fasterrcnn_mobilenet_v3_large_fpn = _make(
-    "fasterrcnn_mobilenet_v3_large_fpn", "MobileNet_V3_Large", _on_mobilenet, False
+    "fasterrcnn_mobilenet_v3_large_fpn", "MobileNet_V3_Large", _MOBILENET, _on_mobilenet, False
 )
 FasterRCNN_MobileNet_V3_Large_320_FPN_Weights, fasterrcnn_mobilenet_v3_large_320_fpn = _make(
-    "fasterrcnn_mobilenet_v3_large_320_fpn", "MobileNet_V3_Large_320", _on_mobilenet, True
+    "fasterrcnn_mobilenet_v3_large_320_fpn",
+    "MobileNet_V3_Large_320",
+    _MOBILENET,
+    _on_mobilenet,
+    True,
 )
 
 __all__ = ["FasterRCNN", *(n for n in dir() if n.startswith(("FasterRCNN_", "fasterrcnn_")))]

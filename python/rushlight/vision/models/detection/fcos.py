@@ -12,6 +12,7 @@ from rushlight import Tensor, nn
 from ...ops.boxes import box_area
 from ...ops.feature_pyramid_network import LastLevelP6P7
 from ...ops.losses import generalized_box_iou_loss, sigmoid_focal_loss
+from .. import resnet
 from .._api import builder, weights_enum
 from .._utils import normal
 from . import _utils
@@ -215,6 +216,7 @@ def _on_resnet(
     num_classes: int = 91,
     weights_backbone: Any = "IMAGENET1K_V1",
     trainable_backbone_layers: int | None = None,
+    *,
     trained: bool = False,
     **kwargs: Any,
 ) -> FCOS:
@@ -233,6 +235,7 @@ fcos_resnet50_fpn = builder(
     _on_resnet,
     module=__name__,
     prepare=_utils.whole_weights,
+    backbone=resnet.ResNet50_Weights.IMAGENET1K_V1,
 )
 
 __all__ = ["FCOS", "FCOS_ResNet50_FPN_Weights", "fcos_resnet50_fpn"]

@@ -22,6 +22,10 @@ class GeneralizedRCNN(nn.Module):
         self.rpn = rpn
         self.roi_heads = roi_heads
 
+    def eager_outputs(self, losses: dict[str, Tensor], detections: list[dict[str, Tensor]]) -> Any:
+        """What the model gives: losses in training, otherwise what it found."""
+        return losses if self.training else detections
+
     def forward(self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None) -> Any:
         if self.training:
             _utils.check_targets(targets)
@@ -32,6 +36,5 @@ class GeneralizedRCNN(nn.Module):
             features = OrderedDict([("0", features)])
         proposals, losses = self.rpn(batch, features, targets)
         found, more = self.roi_heads(features, proposals, batch.image_sizes, targets)
-        if self.training:
-            return {**more, **losses}
-        return self.transform.postprocess(found, batch.image_sizes, sizes)
+        found = self.transform.postprocess(found, batch.image_sizes, sizes)
+        return self.eager_outputs({**more, **losses}, found)

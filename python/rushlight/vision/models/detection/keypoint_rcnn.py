@@ -7,10 +7,11 @@ import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 
 from ...ops.poolers import MultiScaleRoIAlign
+from .. import resnet
 from .._api import builder, overwrite, weights_enum
 from .._utils import he_normal
 from .backbone_utils import resnet50_pyramid
-from .faster_rcnn import FasterRCNN, prepare
+from .faster_rcnn import FasterRCNN, after_those_of_faster_rcnn, prepare
 
 
 def _init(model: nn.Module) -> None:
@@ -58,6 +59,7 @@ class KeypointRCNN(FasterRCNN):
     seen.
     """
 
+    @after_those_of_faster_rcnn
     def __init__(
         self,
         backbone: Any,
@@ -92,6 +94,7 @@ def _on_resnet(
     num_keypoints: int = 17,
     weights_backbone: Any = "IMAGENET1K_V1",
     trainable_backbone_layers: int | None = None,
+    *,
     trained: bool = False,
     **kwargs: Any,
 ) -> KeypointRCNN:
@@ -114,6 +117,7 @@ keypointrcnn_resnet50_fpn = builder(
     _on_resnet,
     module=__name__,
     prepare=_prepare,
+    backbone=resnet.ResNet50_Weights.IMAGENET1K_V1,
 )
 
 __all__ = ["KeypointRCNN", "KeypointRCNN_ResNet50_FPN_Weights", "keypointrcnn_resnet50_fpn"]

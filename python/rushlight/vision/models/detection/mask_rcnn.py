@@ -8,10 +8,11 @@ from rushlight import nn
 
 from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
+from .. import resnet
 from .._api import builder, weights_enum
 from .._utils import he_normal
 from .backbone_utils import resnet50_pyramid
-from .faster_rcnn import FasterRCNN, prepare, second_version
+from .faster_rcnn import FasterRCNN, after_those_of_faster_rcnn, prepare, second_version
 
 
 class MaskRCNNHeads(nn.Sequential):
@@ -72,6 +73,7 @@ class MaskRCNN(FasterRCNN):
     W).
     """
 
+    @after_those_of_faster_rcnn
     def __init__(
         self,
         backbone: Any,
@@ -106,6 +108,7 @@ def _on_resnet(
     num_classes: int = 91,
     weights_backbone: Any = "IMAGENET1K_V1",
     trainable_backbone_layers: int | None = None,
+    *,
     trained: bool = False,
     **kwargs: Any,
 ) -> MaskRCNN:
@@ -131,6 +134,7 @@ maskrcnn_resnet50_fpn = builder(
     1,
     module=__name__,
     prepare=prepare,
+    backbone=resnet.ResNet50_Weights.IMAGENET1K_V1,
 )
 maskrcnn_resnet50_fpn_v2 = builder(
     "maskrcnn_resnet50_fpn_v2",

@@ -115,6 +115,31 @@ class OneStageDetector(nn.Module):
         kept = kept[: self.detections_per_img]
         return {"boxes": boxes[kept], "scores": scores[kept], "labels": labels[kept]}
 
+    def eager_outputs(self, losses: dict[str, Tensor], detections: list[dict[str, Tensor]]) -> Any:
+        """What the model gives: losses in training, otherwise what it found."""
+        return losses if self.training else detections
+
+    def postprocess_detections(
+        self, head_outputs: Any, anchors: list[Any], image_shapes: list[tuple[int, int]]
+    ) -> list[dict[str, Tensor]]:
+        """What is found in each image, from what the head says of the anchors of each map.
+
+        head_outputs: by name, a list of (N, anchors of the map, …); anchors: of each image a list.
+        """
+        whole = {name: torch.cat(parts, 1) for name, parts in head_outputs.items()}
+        return [
+            self._detect(
+                {name: values[i] for name, values in whole.items()},
+                *(torch.cat(own), size, [len(part) for part in own]),
+            )
+            for i, (own, size) in enumerate(zip(anchors, image_shapes, strict=True))
+        ]
+
+    def _postprocessed(self, outputs, anchors, sizes, counts) -> list[dict[str, Tensor]]:
+        parts = {name: list(values.split(counts, 1)) for name, values in outputs.items()}
+        each = [list(own.split(counts)) for own in anchors]
+        return self.postprocess_detections(parts, each, sizes)
+
     def forward(self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None) -> Any:
         if self.training:
             _utils.check_targets(targets)
@@ -130,9 +155,6 @@ class OneStageDetector(nn.Module):
         counts = [n * k for n, k in zip(places, each, strict=True)]
         if self.training:
             assert targets is not None
-            return self._losses(targets, outputs, anchors, counts)
-        found = [
-            self._detect({k: v[i] for k, v in outputs.items()}, own, size, counts)
-            for i, (own, size) in enumerate(zip(anchors, batch.image_sizes, strict=True))
-        ]
-        return self.transform.postprocess(found, batch.image_sizes, sizes)
+            return self.eager_outputs(self._losses(targets, outputs, anchors, counts), [])
+        found = self._postprocessed(outputs, anchors, batch.image_sizes, counts)
+        return self.eager_outputs({}, self.transform.postprocess(found, batch.image_sizes, sizes))

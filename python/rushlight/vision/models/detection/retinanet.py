@@ -12,6 +12,7 @@ from rushlight import Tensor, nn
 from ...ops.feature_pyramid_network import LastLevelP6P7
 from ...ops.losses import generalized_box_iou_loss, sigmoid_focal_loss
 from ...ops.misc import Conv2dNormActivation
+from .. import resnet
 from .._api import builder, weights_enum
 from .._utils import normal
 from . import _utils
@@ -217,6 +218,7 @@ def _on_resnet(
     num_classes: int = 91,
     weights_backbone: Any = "IMAGENET1K_V1",
     trainable_backbone_layers: int | None = None,
+    *,
     trained: bool = False,
     **kwargs: Any,
 ) -> RetinaNet:
@@ -246,7 +248,13 @@ def _make(version: int) -> tuple[Any, Any]:
     suffix = "_v2" if version == 2 else ""
     weights = weights_enum(f"RetinaNet_ResNet50_FPN{suffix.upper()}_Weights", __name__)
     name = f"retinanet_resnet50_fpn{suffix}"
-    return weights, builder(name, weights, _on_resnet, version, module=__name__, prepare=_prepare)
+    backbone = None if version == 2 else resnet.ResNet50_Weights.IMAGENET1K_V1
+    return weights, builder(
+        *(name, weights, _on_resnet, version),
+        module=__name__,
+        prepare=_prepare,
+        backbone=backbone,
+    )
 
 
 RetinaNet_ResNet50_FPN_Weights, retinanet_resnet50_fpn = _make(1)

@@ -35,6 +35,12 @@ def maskrcnn_inference(x: Tensor, labels: list[Tensor]) -> tuple[Tensor, ...]:
     return chosen.split([len(part) for part in labels])
 
 
+def project_masks_on_boxes(gt_masks: Tensor, boxes: Tensor, matched_idxs: Tensor, M: int) -> Tensor:
+    """What of the masks (N, H, W) that boxes (K, 4) belong to lies in them: (K, M, M)."""
+    rois = torch.cat([matched_idxs[:, None].to(boxes), boxes], dim=1)
+    return roi_align(gt_masks[:, None].to(rois), rois, (M, M), 1.0)[:, 0]
+
+
 def maskrcnn_loss(
     mask_logits: Tensor,
     proposals: list[Tensor],
@@ -45,15 +51,37 @@ def maskrcnn_loss(
     """Loss of masks against the true ones, cut out of their images."""
     side = mask_logits.shape[-1]
     label = torch.cat([own[i] for own, i in zip(gt_labels, mask_matched_idxs, strict=True)])
-    wanted = []
-    for masks, boxes, matched in zip(gt_masks, proposals, mask_matched_idxs, strict=True):
-        rois = torch.cat([matched[:, None].to(boxes), boxes], dim=1)
-        wanted.append(roi_align(masks[:, None].to(rois), rois, (side, side), 1.0)[:, 0])
-    targets = torch.cat(wanted)
+    cut = zip(gt_masks, proposals, mask_matched_idxs, strict=True)
+    targets = torch.cat([project_masks_on_boxes(*parts, side) for parts in cut])
     if targets.numel() == 0:
         return mask_logits.sum() * 0
     own = mask_logits[torch.arange(len(label), device=label.device), label]
     return F.binary_cross_entropy_with_logits(own, targets)
+
+
+def expand_boxes(boxes: Tensor, scale: float) -> Tensor:
+    """Boxes (K, 4) as many times as large around their middles."""
+    middle = (boxes[:, :2] + boxes[:, 2:]) * 0.5
+    half = (boxes[:, 2:] - boxes[:, :2]) * 0.5 * scale
+    return torch.cat([middle - half, middle + half], 1)
+
+
+def expand_masks(mask: Tensor, padding: int) -> tuple[Tensor, float]:
+    """Square masks (…, M, M) with zeros around them, and how much larger they are."""
+    side = mask.shape[-1]
+    return F.pad(mask, (padding,) * 4), (side + 2 * padding) / side
+
+
+def paste_mask_in_image(mask: Tensor, box: Tensor, im_h: int, im_w: int) -> Tensor:
+    """A mask (M, M) of a box of whole numbers, in an image (im_h, im_w)."""
+    x1, y1, x2, y2 = box.tolist()
+    size = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
+    large = F.interpolate(mask[None, None], size=size, mode="bilinear", align_corners=False)[0, 0]
+    image = mask.new_zeros((im_h, im_w))
+    left, top, right, bottom = max(x1, 0), max(y1, 0), min(x2 + 1, im_w), min(y2 + 1, im_h)
+    if right > left and bottom > top:
+        image[top:bottom, left:right] = large[top - y1 : bottom - y1, left - x1 : right - x1]
+    return image
 
 
 def paste_masks_in_image(
@@ -61,21 +89,13 @@ def paste_masks_in_image(
 ) -> Tensor:
     """Masks (K, 1, M, M) of boxes (K, 4) as masks (K, 1, H, W) of the image."""
     height, width = img_shape
-    side = masks.shape[-1]
-    padded = F.pad(masks, (padding,) * 4)
-    middle = (boxes[:, :2] + boxes[:, 2:]) * 0.5
-    half = (boxes[:, 2:] - boxes[:, :2]) * 0.5 * ((side + 2 * padding) / side)
-    corners = torch.cat([middle - half, middle + half], 1).to(torch.int64)
-    result = masks.new_zeros((len(masks), 1, height, width))
-    for image, mask, (x1, y1, x2, y2) in zip(result, padded, corners.tolist(), strict=True):
-        tall, wide = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
-        large = F.interpolate(mask[None], size=(tall, wide), mode="bilinear", align_corners=False)[
-            0, 0
-        ]
-        left, top, right, bottom = max(x1, 0), max(y1, 0), min(x2 + 1, width), min(y2 + 1, height)
-        if right > left and bottom > top:
-            image[0, top:bottom, left:right] = large[top - y1 : bottom - y1, left - x1 : right - x1]
-    return result
+    padded, scale = expand_masks(masks, padding)
+    corners = expand_boxes(boxes, scale).to(torch.int64)
+    pasted = [
+        paste_mask_in_image(mask[0], box, height, width)
+        for mask, box in zip(padded, corners, strict=True)
+    ]
+    return torch.stack(pasted)[:, None] if pasted else masks.new_empty((0, 1, height, width))
 
 
 # ---- keypoints ----
@@ -115,6 +135,13 @@ def heatmaps_to_keypoints(maps: Tensor, rois: Tensor) -> tuple[Tensor, Tensor]:
     if not found:
         return maps.new_zeros((0, maps.shape[1], 3)), maps.new_zeros((0, maps.shape[1]))
     return torch.stack(found), torch.stack(scores)
+
+
+def keypointrcnn_inference(x: Tensor, boxes: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+    """`heatmaps_to_keypoints` for the heat maps of the boxes of each image."""
+    parts = zip(x.split([len(own) for own in boxes]), boxes, strict=True)
+    found = [heatmaps_to_keypoints(heat, own) for heat, own in parts]
+    return [points for points, _ in found], [scores for _, scores in found]
 
 
 def keypointrcnn_loss(
@@ -345,8 +372,7 @@ class RoIHeads(nn.Module):
                 points = [t["keypoints"] for t in targets]
                 losses["loss_keypoint"] = keypointrcnn_loss(logits, chosen, points, matched)
             else:
-                for found, heat in zip(result, logits.split([len(b) for b in chosen]), strict=True):
-                    found["keypoints"], found["keypoints_scores"] = heatmaps_to_keypoints(
-                        heat, found["boxes"]
-                    )
+                parts = keypointrcnn_inference(logits, chosen)
+                for found, points, scores in zip(result, *parts, strict=True):
+                    found["keypoints"], found["keypoints_scores"] = points, scores
         return result, losses

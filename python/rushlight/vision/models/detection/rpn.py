@@ -51,6 +51,22 @@ def by_place(maps: Tensor, size: int) -> Tensor:
     return maps.unflatten(1, (-1, size)).permute(0, 3, 4, 1, 2).flatten(1, 3)
 
 
+def permute_and_flatten(layer: Tensor, N: int, A: int, C: int, H: int, W: int) -> Tensor:
+    """Maps (N, A * C, H, W) as rows (N, H * W * A, C)."""
+    return by_place(layer.view(N, A * C, H, W), C)
+
+
+def concat_box_prediction_layers(
+    box_cls: list[Tensor], box_regression: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Rows of all maps, images and places: scores (…, classes) and shifts (…, 4)."""
+    # Scores have A * classes channels, shifts A * 4.
+    classes = [4 * c.shape[1] // s.shape[1] for c, s in zip(box_cls, box_regression, strict=True)]
+    scores = [by_place(each, n) for each, n in zip(box_cls, classes, strict=True)]
+    shifts = [by_place(each, 4) for each in box_regression]
+    return torch.cat(scores, 1).flatten(0, -2), torch.cat(shifts, 1).reshape(-1, 4)
+
+
 class RegionProposalNetwork(nn.Module):
     """Boxes (K, 4) of each image, and in training the losses "loss_objectness" and
     "loss_rpn_box_reg".
@@ -109,14 +125,14 @@ class RegionProposalNetwork(nn.Module):
         proposals: Tensor,
         objectness: Tensor,
         image_shapes: list[tuple[int, int]],
-        counts: list[int],
+        num_anchors_per_level: list[int],
     ) -> tuple[list[Tensor], list[Tensor]]:
         """The best proposals of each image, the best of each map before, without those that
         overlap better ones.
         """
         objectness = objectness.detach().reshape(len(proposals), -1)
         places, levels, first = [], [], 0
-        for level, part in enumerate(objectness.split(counts, 1)):
+        for level, part in enumerate(objectness.split(num_anchors_per_level, 1)):
             best = part.topk(min(self.pre_nms_top_n(), part.shape[1]), dim=1).indices
             places.append(best + first)
             levels.append(torch.full_like(best, level))
@@ -139,7 +155,7 @@ class RegionProposalNetwork(nn.Module):
     def compute_loss(
         self,
         objectness: Tensor,
-        deltas: Tensor,
+        pred_bbox_deltas: Tensor,
         labels: list[Tensor],
         regression_targets: tuple[Tensor, ...],
     ) -> tuple[Tensor, Tensor]:
@@ -147,7 +163,9 @@ class RegionProposalNetwork(nn.Module):
         positive, negative = (torch.cat(m).nonzero().squeeze(1) for m in self.fg_bg_sampler(labels))
         sampled = torch.cat([positive, negative])
         wanted = torch.cat(regression_targets)
-        box_loss = F.smooth_l1_loss(deltas[positive], wanted[positive], beta=1 / 9, reduction="sum")
+        box_loss = F.smooth_l1_loss(
+            pred_bbox_deltas[positive], wanted[positive], beta=1 / 9, reduction="sum"
+        )
         scores = objectness.flatten()[sampled]
         return (
             F.binary_cross_entropy_with_logits(scores, torch.cat(labels)[sampled]),
@@ -163,8 +181,7 @@ class RegionProposalNetwork(nn.Module):
         scores, shifts = self.head(list(features.values()))
         anchors = self.anchor_generator(images, list(features.values()))
         counts = [each[0].numel() for each in scores]
-        objectness = torch.cat([by_place(each, 1) for each in scores], 1).reshape(-1, 1)
-        deltas = torch.cat([by_place(each, 4) for each in shifts], 1).reshape(-1, 4)
+        objectness, deltas = concat_box_prediction_layers(scores, shifts)
         proposals = self.box_coder.decode(deltas.detach(), anchors).view(len(anchors), -1, 4)
         boxes, _ = self.filter_proposals(proposals, objectness, images.image_sizes, counts)
         losses: dict[str, Any] = {}

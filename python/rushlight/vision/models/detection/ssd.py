@@ -153,6 +153,21 @@ class SSD(OneStageDetector):
             place, values = best_of(own, self.score_thresh, self.topk_candidates)
             yield place, torch.full_like(place, label), values
 
+    def postprocess_detections(
+        self,
+        head_outputs: dict[str, Tensor],
+        image_anchors: list[Tensor],
+        image_shapes: list[tuple[int, int]],
+    ) -> list[dict[str, Tensor]]:
+        """What is found in each image, from what the head says of all of its anchors."""
+        return [
+            self._detect({k: v[i] for k, v in head_outputs.items()}, own, size, [len(own)])
+            for i, (own, size) in enumerate(zip(image_anchors, image_shapes, strict=True))
+        ]
+
+    def _postprocessed(self, outputs, anchors, sizes, counts) -> list[dict[str, Tensor]]:
+        return self.postprocess_detections(outputs, anchors, sizes)
+
 
 def _smaller(inputs: int, inside: int, outputs: int, side: int = 3, **how: Any) -> nn.Sequential:
     """A convolution of 1 x 1, then one that makes the map smaller."""
@@ -219,6 +234,7 @@ def _on_vgg(
     num_classes: int = 91,
     weights_backbone: Any = "IMAGENET1K_FEATURES",
     trainable_backbone_layers: int | None = None,
+    *,
     trained: bool = False,
     **kwargs: Any,
 ) -> SSD:
@@ -243,6 +259,7 @@ ssd300_vgg16 = builder(
     _on_vgg,
     module=__name__,
     prepare=_utils.whole_weights,
+    backbone=vgg.VGG16_Weights.IMAGENET1K_FEATURES,
 )
 
 __all__ = ["SSD300_VGG16_Weights", "ssd300_vgg16"]

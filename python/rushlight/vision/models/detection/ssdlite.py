@@ -119,8 +119,9 @@ def _on_mobilenet(
     num_classes: int = 91,
     weights_backbone: Any = "IMAGENET1K_V1",
     trainable_backbone_layers: int | None = None,
-    trained: bool = False,
     norm_layer: _Norm | None = None,
+    *,
+    trained: bool = False,
     **kwargs: Any,
 ) -> SSD:
     _utils.fixed_size(kwargs)
@@ -160,6 +161,7 @@ ssdlite320_mobilenet_v3_large = builder(
     _on_mobilenet,
     module=__name__,
     prepare=_utils.whole_weights,
+    backbone=mobilenetv3.MobileNet_V3_Large_Weights.IMAGENET1K_V1,
 )
 
 __all__ = ["SSDLite320_MobileNet_V3_Large_Weights", "ssdlite320_mobilenet_v3_large"]

@@ -117,9 +117,13 @@ class GeneralizedRCNNTransform(nn.Module):
             target["keypoints"] = resize_keypoints(target["keypoints"], before, after)
         return image, target
 
+    def max_by_axis(self, the_list: list[list[int]]) -> list[int]:
+        """The largest of the first, second … numbers of lists."""
+        return [max(numbers) for numbers in zip(*the_list, strict=True)]
+
     def batch_images(self, images: list[Tensor], size_divisible: int = 32) -> Tensor:
         """Images as one tensor, filled up with zeros below and on the right."""
-        sizes = [max(image.shape[d] for image in images) for d in range(3)]
+        sizes = self.max_by_axis([list(image.shape) for image in images])
         height, width = (math.ceil(n / size_divisible) * size_divisible for n in sizes[1:])
         batch = images[0].new_full((len(images), sizes[0], height, width), 0)
         for place, image in zip(batch, images, strict=True):

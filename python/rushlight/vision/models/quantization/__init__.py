@@ -1,3 +1,7 @@
 """Networks that can be quantised, in their float forms."""
 
-from ._quantizable import *  # noqa: F403
+from .googlenet import *  # noqa: F403
+from .inception import *  # noqa: F403
+from .mobilenet import *  # noqa: F403
+from .resnet import *  # noqa: F403
+from .shufflenetv2 import *  # noqa: F403

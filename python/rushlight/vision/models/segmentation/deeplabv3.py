@@ -93,13 +93,29 @@ DeepLabV3_MobileNet_V3_Large_Weights = weights_enum(
 _how: dict[str, Any] = {"module": __name__, "prepare": prepare_with_aux}
 _what = DeepLabV3, DeepLabHead
 deeplabv3_resnet50 = builder(
-    "deeplabv3_resnet50", DeepLabV3_ResNet50_Weights, on_resnet, *_what, resnet.resnet50, **_how
+    "deeplabv3_resnet50",
+    DeepLabV3_ResNet50_Weights,
+    on_resnet,
+    *_what,
+    resnet.resnet50,
+    **_how,
+    backbone=resnet.ResNet50_Weights.IMAGENET1K_V1,
 )
 deeplabv3_resnet101 = builder(
-    "deeplabv3_resnet101", DeepLabV3_ResNet101_Weights, on_resnet, *_what, resnet.resnet101, **_how
+    "deeplabv3_resnet101",
+    DeepLabV3_ResNet101_Weights,
+    on_resnet,
+    *_what,
+    resnet.resnet101,
+    **_how,
+    backbone=resnet.ResNet101_Weights.IMAGENET1K_V1,
 )
 deeplabv3_mobilenet_v3_large = builder(
-    "deeplabv3_mobilenet_v3_large", DeepLabV3_MobileNet_V3_Large_Weights, _on_mobilenet, **_how
+    "deeplabv3_mobilenet_v3_large",
+    DeepLabV3_MobileNet_V3_Large_Weights,
+    _on_mobilenet,
+    **_how,
+    backbone=mobilenetv3.MobileNet_V3_Large_Weights.IMAGENET1K_V1,
 )
 
 __all__ = [

@@ -31,10 +31,24 @@ FCN_ResNet50_Weights = weights_enum("FCN_ResNet50_Weights", __name__)
 FCN_ResNet101_Weights = weights_enum("FCN_ResNet101_Weights", __name__)
 _how: dict[str, Any] = {"module": __name__, "prepare": prepare_with_aux}
 fcn_resnet50 = builder(
-    "fcn_resnet50", FCN_ResNet50_Weights, on_resnet, FCN, FCNHead, resnet.resnet50, **_how
+    "fcn_resnet50",
+    FCN_ResNet50_Weights,
+    on_resnet,
+    FCN,
+    FCNHead,
+    resnet.resnet50,
+    **_how,
+    backbone=resnet.ResNet50_Weights.IMAGENET1K_V1,
 )
 fcn_resnet101 = builder(
-    "fcn_resnet101", FCN_ResNet101_Weights, on_resnet, FCN, FCNHead, resnet.resnet101, **_how
+    "fcn_resnet101",
+    FCN_ResNet101_Weights,
+    on_resnet,
+    FCN,
+    FCNHead,
+    resnet.resnet101,
+    **_how,
+    backbone=resnet.ResNet101_Weights.IMAGENET1K_V1,
 )
 
 __all__ = ["FCN", "FCN_ResNet50_Weights", "FCN_ResNet101_Weights", "fcn_resnet50", "fcn_resnet101"]

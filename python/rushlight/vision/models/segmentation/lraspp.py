@@ -80,6 +80,7 @@ lraspp_mobilenet_v3_large = builder(
     _on_mobilenet,
     module=__name__,
     prepare=prepare,
+    backbone=mobilenetv3.MobileNet_V3_Large_Weights.IMAGENET1K_V1,
 )
 
 __all__ = ["LRASPP", "LRASPP_MobileNet_V3_Large_Weights", "lraspp_mobilenet_v3_large"]

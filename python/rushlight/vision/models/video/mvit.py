@@ -38,20 +38,30 @@ class Pool(nn.Module):
     first, that of the class.
     """
 
-    def __init__(self, pool: Any, norm: nn.Module | None) -> None:
+    def __init__(
+        self,
+        pool: Any,
+        norm: nn.Module | None,
+        activation: nn.Module | None = None,
+        norm_before_pool: bool = False,
+    ) -> None:
         super().__init__()
         self.pool = pool
-        self.norm_act = None if norm is None else nn.Sequential(norm)
+        layers = [layer for layer in (norm, activation) if layer is not None]
+        self.norm_act = nn.Sequential(*layers) if layers else None
+        self.norm_before_pool = norm_before_pool
 
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
         x, dims = _unsqueeze(x, 4, 1)
         first, x = torch.tensor_split(x, indices=(1,), dim=2)
+        if self.norm_before_pool and self.norm_act is not None:
+            x = self.norm_act(x)
         x = x.transpose(2, 3)
         batch, heads, channels = x.shape[:3]
         x = self.pool(x.reshape((batch * heads, channels, *thw)).contiguous())
         t, h, w = x.shape[2:]
         x = torch.cat((first, x.reshape(batch, heads, channels, -1).transpose(2, 3)), dim=2)
-        if self.norm_act is not None:
+        if self.norm_act is not None and not self.norm_before_pool:
             x = self.norm_act(x)
         return _squeeze(x, 4, 1, dims), (t, h, w)
 

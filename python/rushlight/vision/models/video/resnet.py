@@ -106,6 +106,36 @@ class BasicBlock(nn.Module):
         return self.relu(branch + (x if self.downsample is None else self.downsample(x)))
 
 
+class Bottleneck(nn.Module):
+    """A convolution between two of 1 x 1 x 1."""
+
+    expansion = 4
+
+    def __init__(
+        self,
+        inplanes: int,
+        planes: int,
+        conv_builder: Callable[..., nn.Module],
+        stride: int = 1,
+        downsample: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        outputs = planes * self.expansion
+        first = nn.Conv3d(inplanes, planes, 1, bias=False)
+        middle = conv_builder(planes, planes, _between(inplanes, planes), stride)
+        last = nn.Conv3d(planes, outputs, 1, bias=False)
+        self.conv1 = nn.Sequential(first, nn.BatchNorm3d(planes), nn.ReLU(inplace=True))
+        self.conv2 = nn.Sequential(middle, nn.BatchNorm3d(planes), nn.ReLU(inplace=True))
+        self.conv3 = nn.Sequential(last, nn.BatchNorm3d(outputs))
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = downsample
+        self.stride = stride
+
+    def forward(self, x: Tensor) -> Tensor:
+        branch = self.conv3(self.conv2(self.conv1(x)))
+        return self.relu(branch + (x if self.downsample is None else self.downsample(x)))
+
+
 class BasicStem(nn.Sequential):
     """7 x 7 of the frames, 3 along time."""
 

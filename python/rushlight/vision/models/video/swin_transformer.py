@@ -23,34 +23,37 @@ from ..swin_transformer import (
 
 
 @fx.wrap
-def _compute_pad_size_3d(size: tuple[int, ...], patch: tuple[int, ...]) -> tuple[int, ...]:
+def _compute_pad_size_3d(size_dhw: tuple[int, ...], patch_size: tuple[int, ...]) -> tuple[int, ...]:
     """What is missing in each dimension to multiples of a patch."""
-    return tuple(-n % p for n, p in zip(size, patch, strict=True))
+    return tuple(-n % p for n, p in zip(size_dhw, patch_size, strict=True))
 
 
 @fx.wrap
 def _get_window_and_shift_size(
-    shift: list[int], size: list[int], window: list[int]
+    shift_size: list[int], size_dhw: list[int], window_size: list[int]
 ) -> tuple[list[int], list[int]]:
     """Windows that are no larger than the video, and shifts: none along what one window covers."""
-    pairs = list(zip(window, size, strict=True))
-    shifts = [0 if n <= w else s for (w, n), s in zip(pairs, shift, strict=True)]
+    pairs = list(zip(window_size, size_dhw, strict=True))
+    shifts = [0 if n <= w else s for (w, n), s in zip(pairs, shift_size, strict=True)]
     return [min(pair) for pair in pairs], shifts
 
 
 @fx.wrap
-def _get_relative_position_bias(table: Tensor, index: Tensor, window: list[int]) -> Tensor:
-    """(1, heads, L, L). A smaller window takes the first rows of `index` (L, L), as the trained
+def _get_relative_position_bias(
+    relative_position_bias_table: Tensor, relative_position_index: Tensor, window_size: list[int]
+) -> Tensor:
+    """(1, heads, L, L). A smaller window takes the first rows of the index (L, L), as the trained
     weights want it.
     """
-    places = math.prod(window)
-    bias = table[index[:places, :places].flatten()].view(places, places, -1)
+    places = math.prod(window_size)
+    index = relative_position_index[:places, :places].flatten()
+    bias = relative_position_bias_table[index].view(places, places, -1)
     return bias.permute(2, 0, 1).contiguous()[None]
 
 
 @fx.wrap
 def shifted_window_attention_3d(
-    x: Tensor,
+    input: Tensor,
     qkv_weight: Tensor,
     proj_weight: Tensor,
     relative_position_bias: Tensor,
@@ -65,11 +68,9 @@ def shifted_window_attention_3d(
 ) -> Tensor:
     """`shifted_window_attention` of videos (N, T, H, W, C)."""
     return shifted_window_attention(
-        x,
-        (qkv_weight, qkv_bias),
-        (proj_weight, proj_bias),
-        *(relative_position_bias, window_size, num_heads, shift_size),
-        *(attention_dropout, dropout),
+        *(input, qkv_weight, proj_weight, relative_position_bias),
+        *(window_size, num_heads, shift_size, attention_dropout, dropout),
+        *(qkv_bias, proj_bias),
         training=training,
     )
 
@@ -82,12 +83,16 @@ class ShiftedWindowAttention3d(ShiftedWindowAttention):
         places = math.prod(self.window_size)
         self.relative_position_index = self.relative_position_index.view(places, places)
 
+    def get_relative_position_bias(self, window_size: list[int]) -> Tensor:
+        """(1, heads, L, L) for places of a window."""
+        return _get_relative_position_bias(
+            self.relative_position_bias_table, self.relative_position_index, window_size
+        )
+
     def forward(self, x: Tensor) -> Tensor:
         _, t, h, w, _ = x.shape
         window, shift = _get_window_and_shift_size(self.shift_size, [t, h, w], self.window_size)
-        bias = _get_relative_position_bias(
-            self.relative_position_bias_table, self.relative_position_index, window
-        )
+        bias = self.get_relative_position_bias(window)
         return shifted_window_attention_3d(
             *(x, self.qkv.weight, self.proj.weight, bias, window, self.num_heads),
             shift_size=shift,

@@ -190,8 +190,8 @@ class Lambda(Transform):
 class _OfTensors(Transform):
     """Refuses samples with pictures of Pillow."""
 
-    def check_inputs(self, flat_inputs: list[Any]) -> None:
-        if has_any(flat_inputs, Picture):
+    def check_inputs(self, sample: Any) -> None:
+        if has_any(sample, Picture):
             raise TypeError(f"{type(self).__name__}() does not support PIL images.")
 
 

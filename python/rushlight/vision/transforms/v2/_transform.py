@@ -28,6 +28,9 @@ class Transform(nn.Module):
     _transformed_types: tuple = (Tensor, Picture)  # types, or functions that say yes or no
     _v1_transform_cls: Any = None
 
+    def __init__(self) -> None:
+        super().__init__()
+
     def __init_subclass__(cls) -> None:
         draw = getattr(cls._v1_transform_cls, "get_params", None)
         if draw is not None:

@@ -15,7 +15,7 @@ from rushlight.vision.tv_tensors import Image
 
 from ... import _pictures, _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel
+from ._registry import IMAGES, call, kernel, renamed
 
 _STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and colours as they are
 
@@ -37,7 +37,9 @@ def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
     """Of an image; ValueError unless it has one channel or three."""
     if isinstance(image, Tensor) and F.get_dimensions(image)[0] not in (1, 3):
         raise ValueError(f"Grey is made of 1 or 3 channels, but found {image.shape[-3]}")
-    return F.rgb_to_grayscale(image, num_output_channels)
+    if num_output_channels not in (1, 3):
+        raise ValueError(f"num_output_channels must be 1 or 3, got {num_output_channels}.")
+    return _place(image).to_grayscale(image, num_output_channels)
 
 
 def grayscale_to_rgb(inpt: Any) -> Any:
@@ -50,7 +52,7 @@ def grayscale_to_rgb_image(image: Any) -> Any:
     """Of an image."""
     if not isinstance(image, Tensor):
         return image.convert("RGB")
-    return image if image.shape[-3] >= 3 else _tensors.to_grayscale(image, 3)
+    return image if image.shape[-3] >= 3 else rgb_to_grayscale_image(image, 3)
 
 
 def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
@@ -64,7 +66,7 @@ def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
     return F.adjust_brightness(image, brightness_factor)
 
 
-adjust_brightness_video = adjust_brightness_image
+adjust_brightness_video = renamed(adjust_brightness_image, "video")
 
 
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
@@ -78,7 +80,7 @@ def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
     return F.adjust_saturation(image, saturation_factor)
 
 
-adjust_saturation_video = adjust_saturation_image
+adjust_saturation_video = renamed(adjust_saturation_image, "video")
 
 
 def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
@@ -92,7 +94,7 @@ def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
     return F.adjust_contrast(image, contrast_factor)
 
 
-adjust_contrast_video = adjust_contrast_image
+adjust_contrast_video = renamed(adjust_contrast_image, "video")
 
 
 def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
@@ -106,7 +108,7 @@ def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
     return F.adjust_sharpness(image, sharpness_factor)
 
 
-adjust_sharpness_video = adjust_sharpness_image
+adjust_sharpness_video = renamed(adjust_sharpness_image, "video")
 
 
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
@@ -120,7 +122,7 @@ def adjust_hue_image(image: Any, hue_factor: float) -> Any:
     return F.adjust_hue(image, hue_factor)
 
 
-adjust_hue_video = adjust_hue_image
+adjust_hue_video = renamed(adjust_hue_image, "video")
 
 
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
@@ -136,7 +138,7 @@ def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
     return _place(image).adjust_gamma(image, gamma, gain)
 
 
-adjust_gamma_video = adjust_gamma_image
+adjust_gamma_video = renamed(adjust_gamma_image, "video")
 
 
 def posterize(inpt: Any, bits: int) -> Any:
@@ -149,10 +151,12 @@ def posterize_image(image: Any, bits: int) -> Any:
     """Of an image of any dtype."""
     if not isinstance(bits, int) or not 0 <= bits <= 8:
         raise TypeError(f"bits must be a positive integer in the range [0, 8], got {bits} instead.")
+    if isinstance(image, Tensor) and not image.is_floating_point():
+        _tensors.want_integers(image.dtype)
     return _place(image).posterize(image, bits)
 
 
-posterize_video = posterize_image
+posterize_video = renamed(posterize_image, "video")
 
 
 def solarize(inpt: Any, threshold: float) -> Any:
@@ -166,7 +170,7 @@ def solarize_image(image: Any, threshold: float) -> Any:
     return _place(image).solarize(image, threshold)
 
 
-solarize_video = solarize_image
+solarize_video = renamed(solarize_image, "video")
 
 
 def autocontrast(inpt: Any) -> Any:
@@ -180,7 +184,7 @@ def autocontrast_image(image: Any) -> Any:
     return F.autocontrast(image)
 
 
-autocontrast_video = autocontrast_image
+autocontrast_video = renamed(autocontrast_image, "video")
 
 
 def equalize(inpt: Any) -> Any:
@@ -194,7 +198,7 @@ def equalize_image(image: Any) -> Any:
     return _place(image).equalize(image)
 
 
-equalize_video = equalize_image
+equalize_video = renamed(equalize_image, "video")
 
 
 def invert(inpt: Any) -> Any:
@@ -208,7 +212,7 @@ def invert_image(image: Any) -> Any:
     return _place(image).invert(image)
 
 
-invert_video = invert_image
+invert_video = renamed(invert_image, "video")
 
 
 def permute_channels(inpt: Any, permutation: Sequence[int]) -> Any:
@@ -229,4 +233,4 @@ def permute_channels_image(image: Any, permutation: Sequence[int]) -> Any:
     return image[..., list(permutation), :, :]
 
 
-permute_channels_video = permute_channels_image
+permute_channels_video = renamed(permute_channels_image, "video")

@@ -101,6 +101,9 @@ def converted(boxes: Tensor, old: Any, new: Any) -> Tensor:
         return boxes
     if is_rotated_bounding_format(old) != is_rotated_bounding_format(new):
         raise ValueError("Cannot convert between rotated and unrotated bounding boxes.")
+    columns = 8 if old == _Format.XYXYXYXY else 5 if is_rotated_bounding_format(old) else 4
+    if boxes.shape[-1] != columns:
+        raise RuntimeError(f"boxes {old.value} have {columns} numbers, not {boxes.shape[-1]}")
     if old == _Format.XYWH and new == _Format.CXCYWH:  # the sizes stay as they are
         sizes = boxes[..., 2:]
         return rushlight.cat((boxes[..., :2] + _halves(sizes), sizes), -1)

@@ -18,7 +18,7 @@ from ... import _pictures, _tensors
 from ... import functional as F
 from ..._modes import InterpolationMode, named_mode
 from . import _places as P
-from ._registry import IMAGES, call, kernel
+from ._registry import IMAGES, call, kernel, renamed
 
 _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 
@@ -37,7 +37,8 @@ def horizontal_flip_image(image: Any) -> Any:
     return F.hflip(image)
 
 
-horizontal_flip_video = horizontal_flip_mask = horizontal_flip_image
+horizontal_flip_video = renamed(horizontal_flip_image, "video")
+horizontal_flip_mask = renamed(horizontal_flip_image, "mask")
 kernel(horizontal_flip, KeyPoints)(P.horizontal_flip_keypoints)
 kernel(horizontal_flip, BoundingBoxes)(P.horizontal_flip_bounding_boxes)
 
@@ -53,7 +54,8 @@ def vertical_flip_image(image: Any) -> Any:
     return F.vflip(image)
 
 
-vertical_flip_video = vertical_flip_mask = vertical_flip_image
+vertical_flip_video = renamed(vertical_flip_image, "video")
+vertical_flip_mask = renamed(vertical_flip_image, "mask")
 kernel(vertical_flip, KeyPoints)(P.vertical_flip_keypoints)
 kernel(vertical_flip, BoundingBoxes)(P.vertical_flip_bounding_boxes)
 
@@ -116,7 +118,7 @@ def resize_image(
     return _tensors.resize(image, wanted, mode, antialias, whole=True)
 
 
-resize_video = resize_image
+resize_video = renamed(resize_image, "video")
 
 
 @kernel(resize, Mask)
@@ -187,7 +189,7 @@ def affine_image(
     return F.affine(image, angle, translate, scale, shear, mode, fill, center)
 
 
-affine_video = affine_image
+affine_video = renamed(affine_image, "video")
 
 
 @kernel(affine, Mask)
@@ -250,7 +252,7 @@ def rotate_image(
     return F.rotate(image, angle, named_mode(interpolation), expand, center, fill)
 
 
-rotate_video = rotate_image
+rotate_video = renamed(rotate_image, "video")
 
 
 @kernel(rotate, Mask)
@@ -286,11 +288,18 @@ def pad_image(image: Any, padding: Any, fill: Any = None, padding_mode: str = "c
     """Of an image."""
     if not isinstance(image, Tensor):
         return F.pad(image, padding, 0 if fill is None else fill, padding_mode)
+    if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
+        raise ValueError(
+            "`padding_mode` should be either `'constant'`, `'edge'`, `'reflect'` or "
+            f"`'symmetric'`, but got `'{padding_mode}'`."
+        )
+    if isinstance(fill, str):
+        raise TypeError(f"Got inappropriate fill arg: of tensors it is numbers, not {fill!r}")
     M.check_padding(padding, padding_mode)
     return _tensors.pad(image, M.sides_of(padding), fill, padding_mode)
 
 
-pad_video = pad_image
+pad_video = renamed(pad_image, "video")
 
 
 @kernel(pad, Mask)
@@ -318,7 +327,8 @@ def crop_image(image: Any, top: int, left: int, height: int, width: int) -> Any:
     return F.crop(image, top, left, height, width)
 
 
-crop_video = crop_mask = crop_image
+crop_video = renamed(crop_image, "video")
+crop_mask = renamed(crop_image, "mask")
 kernel(crop, KeyPoints)(P.crop_keypoints)
 kernel(crop, BoundingBoxes)(P.crop_bounding_boxes)
 
@@ -334,7 +344,8 @@ def center_crop_image(image: Any, output_size: Any) -> Any:
     return F.center_crop(image, output_size)
 
 
-center_crop_video = center_crop_mask = center_crop_image
+center_crop_video = renamed(center_crop_image, "video")
+center_crop_mask = renamed(center_crop_image, "mask")
 kernel(center_crop, KeyPoints)(P.center_crop_keypoints)
 kernel(center_crop, BoundingBoxes)(P.center_crop_bounding_boxes)
 
@@ -379,7 +390,7 @@ def resized_crop_image(
     return resize_image(part, size, interpolation, antialias=antialias)
 
 
-resized_crop_video = resized_crop_image
+resized_crop_video = renamed(resized_crop_image, "video")
 
 
 @kernel(resized_crop, Mask)
@@ -405,7 +416,7 @@ def five_crop_image(image: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
     return F.five_crop(image, size)
 
 
-five_crop_video = five_crop_image
+five_crop_video = renamed(five_crop_image, "video")
 
 
 def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> tuple:
@@ -419,7 +430,7 @@ def ten_crop_image(image: Any, size: Any, vertical_flip: bool = False) -> tuple:
     return F.ten_crop(image, size, vertical_flip)
 
 
-ten_crop_video = ten_crop_image
+ten_crop_video = renamed(ten_crop_image, "video")
 
 
 # ---- points moved one by one ----
@@ -462,7 +473,7 @@ def perspective_image(
     return place.perspective(image, found, named_mode(interpolation), fill)
 
 
-perspective_video = perspective_image
+perspective_video = renamed(perspective_image, "video")
 
 
 @kernel(perspective, Mask)
@@ -497,7 +508,7 @@ def elastic_image(
     return F.elastic_transform(image, displacement, named_mode(interpolation), fill)
 
 
-elastic_video = elastic_image
+elastic_video = renamed(elastic_image, "video")
 
 
 @kernel(elastic, Mask)

@@ -20,8 +20,9 @@ from rushlight import Tensor
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
 
+from ... import _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel
+from ._registry import IMAGES, call, kernel, renamed
 
 to_pil_image = F.to_pil_image
 pil_to_tensor = F.pil_to_tensor
@@ -43,7 +44,7 @@ def normalize_image(
     return F.normalize(image, mean, std, inplace)
 
 
-normalize_video = normalize_image
+normalize_video = renamed(normalize_image, "video")
 
 
 def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
@@ -63,7 +64,7 @@ def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
     return F.gaussian_blur(image, kernel_size, sigma)
 
 
-gaussian_blur_video = gaussian_blur_image
+gaussian_blur_video = renamed(gaussian_blur_image, "video")
 
 
 def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
@@ -97,7 +98,7 @@ def gaussian_noise_image(
     return (out.clamp(0, 255) if clip else out).to(rushlight.uint8)
 
 
-gaussian_noise_video = gaussian_noise_image
+gaussian_noise_video = renamed(gaussian_noise_image, "video")
 
 
 @kernel(gaussian_noise, Picture)
@@ -113,11 +114,13 @@ def to_dtype(inpt: Any, dtype: Any = rushlight.float32, scale: bool = False) -> 
 
 @kernel(to_dtype, Tensor, Image, Video)
 def to_dtype_image(image: Tensor, dtype: Any = rushlight.float32, scale: bool = False) -> Tensor:
-    """Of an image."""
+    """Of an image; TypeError for bools that are to be scaled to integers."""
+    if scale and image.dtype == rushlight.bool and not dtype.is_floating_point:
+        _tensors.want_integers(image.dtype)
     return F.convert_image_dtype(image, dtype) if scale else image.to(dtype)
 
 
-to_dtype_video = to_dtype_image
+to_dtype_video = renamed(to_dtype_image, "video")
 
 
 @kernel(to_dtype, BoundingBoxes, KeyPoints, Mask)
@@ -148,12 +151,12 @@ def erase_image(
     return F.to_pil_image(F.erase(F.pil_to_tensor(image), i, j, h, w, v, True), image.mode)
 
 
-erase_video = erase_image
+erase_video = renamed(erase_image, "video")
 
 
-def jpeg(inpt: Any, quality: int) -> Any:
+def jpeg(image: Any, quality: int) -> Any:
     """The image as a JPEG file of some quality, 1 to 100, shows it; tensors are bytes."""
-    return call(jpeg, inpt, quality=quality)
+    return call(jpeg, image, quality=quality)
 
 
 @kernel(jpeg, *IMAGES)
@@ -172,7 +175,7 @@ def jpeg_image(image: Any, quality: int) -> Any:
     return rushlight.stack(made).reshape(image.shape)
 
 
-jpeg_video = jpeg_image
+jpeg_video = renamed(jpeg_image, "video")
 
 
 # ---- frames ----

@@ -62,6 +62,19 @@ def _of_kind(functional: Callable, kernel: Callable, kind: Any) -> Callable:
     return run
 
 
+def renamed(found: Callable, kind: str) -> Callable:
+    """A kernel of images under the names, its own and that of its input, of another kind's."""
+    first, *rest = inspect.signature(found).parameters.values()
+
+    @functools.wraps(found)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return found(kwargs.pop(kind), **kwargs) if kind in kwargs else found(*args, **kwargs)
+
+    run.__name__ = run.__qualname__ = found.__name__.replace("image", kind)
+    run.__signature__ = inspect.Signature([first.replace(name=kind), *rest])  # type: ignore
+    return run
+
+
 def kernel(functional: Callable, *kinds: type) -> Callable:
     """Registers what it decorates as the function's kernel for some kinds of input."""
 
