@@ -13,16 +13,13 @@ tests so.
 
 from __future__ import annotations
 
-import dis
 import importlib
-import importlib.abc
 import importlib.machinery
-import importlib.metadata
 import importlib.util
+import opcode
 import os
 import sys
 import types
-from pathlib import Path
 from typing import Any
 
 import rushlight
@@ -39,7 +36,7 @@ _PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=Tr
 # What is asked for its module.
 _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, _C._Offered)
 
-_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+_IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 
 def _public(name: str) -> str:
@@ -99,7 +96,7 @@ def _mirror(module: types.ModuleType, name: str) -> None:
     vars(module)["__getattr__"] = _missing(module, public)
 
 
-class _Watch(importlib.abc.MetaPathFinder):
+class _Watch:
     """Finds our modules as others do; once they have run, they have PyTorch's names, too."""
 
     def find_spec(self, fullname: str, path=None, target=None):
@@ -120,21 +117,6 @@ class _Watch(importlib.abc.MetaPathFinder):
         return spec
 
 
-class _Distribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` tells of torch and torchvision."""
-
-    def __init__(self, name: str, version: str) -> None:
-        self._is, self._version = name, version
-
-    def read_text(self, filename):
-        if filename != "METADATA":
-            return None
-        return f"Metadata-Version: 2.1\nName: {self._is}\nVersion: {self._version}\n"
-
-    def locate_file(self, path):
-        return Path(rushlight.__path__[0]).parent / path
-
-
 def _is_asked() -> bool:
     """Whether a finder is called by somebody who asks for a spec, not by an import."""
     frame: Any = sys._getframe(2)
@@ -145,7 +127,7 @@ def _is_asked() -> bool:
     return frame.f_code.co_name != "_find_and_load_unlocked"
 
 
-class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
+class _Finder:
     """Finds torch.X where rushlight.X is, torchvision.X where rushlight.vision.X is."""
 
     def find_spec(self, name: str, path=None, target=None):
@@ -184,13 +166,15 @@ class _Finder(importlib.metadata.DistributionFinder, importlib.abc.Loader):
     def exec_module(self, module: Any) -> None:
         module.__spec__ = module.__spec__.loader_state
 
-    def find_distributions(self, context=importlib.metadata.DistributionFinder.Context()):  # noqa: B008
-        if context.name in (None, "torch"):
-            yield _Distribution("torch", VERSION)
-        if context.name in (None, "torchvision"):
-            yield _Distribution(
-                "torchvision", importlib.import_module("rushlight.vision").__version__
-            )
+    def find_distributions(self, context: Any = None):
+        """For `importlib.metadata`, which is imported by those who ask alone."""
+        from rushlight._distribution import Named
+
+        name = None if context is None else context.name
+        if name in (None, "torch"):
+            yield Named("torch", VERSION)
+        if name in (None, "torchvision"):
+            yield Named("torchvision", importlib.import_module("rushlight.vision").__version__)
 
 
 def install():
@@ -216,9 +200,9 @@ def for_children():
     They inherit RUSHLIGHT_AS_TORCH=1 and, in PYTHONPATH, a folder whose `sitecustomize` reads it.
     """
     os.environ["RUSHLIGHT_AS_TORCH"] = "1"
-    package = Path(rushlight.__path__[0])
+    package = rushlight.__path__[0]
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    for path in (str(package.parent), str(package / "_startup")):
+    for path in (os.path.dirname(package), os.path.join(package, "_startup")):
         paths = [path, *(p for p in paths if p not in ("", path))]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
