@@ -2,6 +2,8 @@
 
 # ruff: noqa: UP006, UP007, UP035, UP045  # the forms that programs for TorchScript are written in
 
+import copy
+import pickle
 import typing
 import warnings
 from typing import Dict, List, Optional, Tuple, Union
@@ -71,12 +73,12 @@ def test_what_would_compile_says_so_once(monkeypatch):
     with pytest.warns(UserWarning, match="rushlight has no graphs yet"):
         assert jit.script(f) is f
     with pytest.warns(UserWarning, match=r"torch\.jit\.trace: .* runs as Python"):
-        assert jit.trace(net, (torch.ones(1),)) is net
+        assert isinstance(jit.trace(net, (torch.ones(1),)), jit.TopLevelTracedModule)
     with pytest.warns(UserWarning, match="the module runs"):
-        assert jit.trace_module(net, {"forward": torch.ones(1)}) is net
+        assert isinstance(jit.trace_module(net, {"forward": torch.ones(1)}), jit.TracedModule)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert jit.script(net) is net and jit.trace(f, 1) is f
+        assert isinstance(jit.script(net), jit.ScriptModule) and jit.trace(f, 1) is f
     with pytest.raises(RuntimeError, match="eval mode"):
         jit.freeze(net)
     assert jit.freeze(net.eval()) is net
@@ -88,6 +90,34 @@ def test_what_would_compile_says_so_once(monkeypatch):
         jit.trace_module(net, 3)
     with pytest.raises(AttributeError, match="expected torch"):
         jit.trace_module(f, {})
+
+
+@pytest.mark.filterwarnings("ignore:torch.jit")
+def test_a_script_of_a_module_is_the_module_under_another_class(monkeypatch):
+    monkeypatch.setattr(jit, "_told", set())
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+    script = jit.script(net)
+    assert isinstance(script, jit.RecursiveScriptModule) and isinstance(script, torch.ScriptModule)
+    assert isinstance(script, nn.Sequential) and not isinstance(net, jit.ScriptModule)
+    assert script.original_name == "Sequential" and "original_name=Sequential" in repr(script)
+    assert type(script) is type(jit.script(nn.Sequential())) and jit.script(script) is script
+    x = torch.randn(4, 2)
+    script.eval()
+    assert not net.training and torch.equal(script(x), net(x))
+    assert script[0].weight is net[0].weight and list(script.state_dict()) == list(net.state_dict())
+    for other in (copy.deepcopy(script), pickle.loads(pickle.dumps(script)), copy.copy(script)):
+        assert isinstance(other, jit.RecursiveScriptModule) and torch.equal(other(x), script(x))
+    assert copy.deepcopy(script)[0].weight is not script[0].weight
+    graph = torch.fx.symbolic_trace(net)
+    compiled = jit.script(graph)
+    assert isinstance(compiled, jit.ScriptModule) and isinstance(compiled, torch.fx.GraphModule)
+    assert torch.equal(pickle.loads(pickle.dumps(compiled))(x), script(x))
+    outer = nn.Module()
+    outer.inner = jit.trace(net, x)
+    assert (
+        isinstance(outer.inner, jit.TracedModule)
+        and dict(outer.named_modules())["inner.0"] is net[0]
+    )
 
 
 def test_modules_written_for_scripts_run(tmp_path):

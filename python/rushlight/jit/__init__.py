@@ -1,17 +1,20 @@
 """What programs say to TorchScript: marks on functions, and questions about where they run.
 
-Nothing is compiled yet: `script` and `trace` give back what they are given, with one warning, so
-that a program runs as it is written; files of TorchScript are neither written nor read. What a
-program does can be recorded as a graph to look at (`_get_trace_graph`).
+Nothing is compiled yet: `script` and `trace` give back the functions that they are given, and
+modules under a class that is a `ScriptModule`, with one warning, so that a program runs as it is
+written; files of TorchScript are neither written nor read. What a program does can be recorded as a
+graph to look at (`_get_trace_graph`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import sys
 import types
 import typing
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -96,21 +99,78 @@ class ScriptModule(nn.Module):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """A compiled module. Nothing makes one yet."""
+    """What `script` makes of a module: the module's own parts under a class that says so.
+
+    It is of the module's class, too, and runs as Python; parameters, submodules and hooks are the
+    module's, in one place, so that what one changes the other sees.
+    """
 
     def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("rushlight compiles no modules yet: use the Python module")
+        raise RuntimeError("script modules are made by script(): nothing is compiled yet")
+
+    @property
+    def original_name(self) -> str:
+        """The name of the module's class."""
+        return _original(self).__name__
+
+    def _get_name(self):
+        return type(self).__name__
+
+    def extra_repr(self):
+        inner = _original(self).extra_repr(self)
+        return f"original_name={self.original_name}" + (f", {inner}" if inner else "")
+
+    def __reduce_ex__(self, protocol):
+        return _as_script, (_without_script(self), _script_base(self))
+
+    def __deepcopy__(self, memo):
+        made = _as_script(copy.deepcopy(_without_script(self), memo), _script_base(self))
+        memo[id(self)] = made
+        return made
+
+    def __copy__(self):
+        return _as_script(copy.copy(_without_script(self)), _script_base(self))
 
 
-class TracedModule(ScriptModule):
-    """A module made from a trace. Nothing makes one yet."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("rushlight traces no modules yet: use the Python module")
+class TracedModule(RecursiveScriptModule):
+    """What `trace` makes of a module."""
 
 
 class TopLevelTracedModule(TracedModule):
-    """The same for a module that is no part of another."""
+    """What `trace` makes of the module that it is given."""
+
+
+# By the classes of modules and of scripts: the class that is both.
+_SCRIPTS: weakref.WeakKeyDictionary[type, dict[type, Any]] = weakref.WeakKeyDictionary()
+
+
+def _original(script: Any) -> Any:
+    return type(script).__bases__[1]
+
+
+def _script_base(script: Any) -> type:
+    return type(script).__bases__[0]
+
+
+def _as_script(module: Any, base: type) -> Any:
+    """The module under a class that is `base` and its own; a script as it is."""
+    if _is(module, ScriptModule):
+        return module
+    kinds = _SCRIPTS.setdefault(type(module), {})
+    kind = kinds[base]() if base in kinds else None
+    if kind is None:
+        space = {"__module__": base.__module__, "__doc__": base.__doc__}
+        kind = type(base.__name__, (base, type(module)), space)
+        kinds[base] = weakref.ref(kind)
+    made = object.__new__(kind)
+    object.__setattr__(made, "__dict__", module.__dict__)
+    return made
+
+
+def _without_script(script: Any) -> Any:
+    made = object.__new__(_original(script))
+    object.__setattr__(made, "__dict__", script.__dict__)
+    return made
 
 
 class CompilationUnit:
@@ -254,11 +314,13 @@ def _tell(function: str, what: str) -> None:
 
 
 def script(obj: Any, optimize=None, _frames_up=0, _rcb=None, example_inputs=None) -> Any:
-    """The function, class or module itself, with a warning: nothing is compiled yet."""
+    """The function or class itself, or the module as a script module, with a warning: nothing is
+    compiled yet.
+    """
     if not callable(obj):
         raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
     _tell("script", "what is given")
-    return obj
+    return _as_script(obj, RecursiveScriptModule) if _is(obj, nn.Module) else obj
 
 
 def trace(
@@ -275,21 +337,21 @@ def trace(
     example_kwarg_inputs=None,
     _store_inputs=True,
 ) -> Any:
-    """The function or module itself, with a warning: nothing is traced yet."""
+    """The function itself, or the module as a traced module, with a warning: nothing is traced."""
     if not callable(func):
         raise RuntimeError(f"trace() takes a function or a module, not {type(func)}")
     _tell("trace", "what is given")
-    return func
+    return _as_script(func, TopLevelTracedModule) if _is(func, nn.Module) else func
 
 
 def trace_module(mod, inputs, *args, **kwargs):
-    """The module itself, with a warning: nothing is traced yet."""
+    """The module as a traced module, with a warning: nothing is traced yet."""
     if not _is(mod, nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not _is(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     _tell("trace_module", "the module")
-    return mod
+    return _as_script(mod, TopLevelTracedModule)
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
