@@ -64,6 +64,27 @@ def test_the_guide_in_cpp_builds_and_learns(tmp_path):
     assert list(state) == ["0.weight", "0.bias", "2.weight", "2.bias"]
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer would watch the compiler")
+def test_the_program_for_libtorch_builds_and_learns(tmp_path):
+    page = ROOT / "docs" / "from-libtorch.md"
+    (program,) = blocks(page, "cpp")
+    (command,) = re.findall(r"`(g\+\+ .*?)`", page.read_text())
+    (tmp_path / "net.cpp").write_text(program)
+    package = Path(rushlight.__file__).parent
+    run = subprocess.run(
+        ["sh", "-ec", f"P={package}; {command} -o net; ./net"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    losses = [float(line.split()[1]) for line in run.stdout.splitlines()]
+    assert len(losses) == 3 and losses[0] > losses[1] > losses[2]
+    assert "conv.weight" in rushlight.load(tmp_path / "net.pt")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_to_files(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
