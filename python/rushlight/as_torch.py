@@ -142,7 +142,8 @@ class _Finder:
         if found is not None:
             # What is imported is a package, so that this finder tells what it has not.
             package = not asked or found.submodule_search_locations is not None
-            return importlib.machinery.ModuleSpec(name, self, origin=source, is_package=package)
+            loader: Any = self  # by its methods; the base class would import much
+            return importlib.machinery.ModuleSpec(name, loader, origin=source, is_package=package)
         # What somebody else has put under a name of PyTorch's lies where that package says.
         beside = None if path is None else importlib.machinery.PathFinder.find_spec(name, path)
         if beside is not None:

@@ -80,11 +80,12 @@ class UntypedStorage(_C.StorageBase):
 
     def get_device(self) -> int:
         """The number of its GPU, -1 in main memory."""
-        return self.device.index if self.is_cuda else -1
+        return (self.device.index or 0) if self.is_cuda else -1
 
     def cuda(self, device: Device = None, non_blocking: bool = False):
         """A copy on a GPU; itself where it lies there."""
-        return self.to(device="cuda" if device is None else device, non_blocking=non_blocking)
+        place = _C.device("cuda" if device is None else device)
+        return self.to(device=place, non_blocking=non_blocking)
 
     def is_shared(self) -> bool:
         """Whether it lies in memory that other processes may see."""
@@ -244,7 +245,7 @@ class TypedStorage:
 
     def get_device(self):
         """The number of its GPU, -1 in main memory."""
-        return self.device.index if self.is_cuda else -1
+        return (self.device.index or 0) if self.is_cuda else -1
 
     def resizable(self):
         """Whether `resize_` works."""

@@ -168,7 +168,7 @@ class ModuleChanges(ModuleTree):
     def _replicate_for_data_parallel(self):
         """A module with the same attributes, which has dicts of its own and no parameters: those
         that a copy on another device is given are results, plain attributes."""
-        copy = self.__new__(type(self))
+        copy: Any = self.__new__(type(self))
         copy.__dict__ = self.__dict__.copy()
         copy._parameters = {}
         copy._buffers = self._buffers.copy()
