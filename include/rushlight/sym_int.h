@@ -36,4 +36,38 @@ inline IntArrayRef asIntArrayRefUnchecked(SymIntArrayRef list) { return list; }
 
 }  // namespace rushlight
 
+// The methods of tensors that have a form for such sizes: of numbers, and with a list first.
+#define RL_FOR_EACH_SYMINT_METHOD(F) \
+  F(kthvalue)                        \
+  F(multinomial)                     \
+  F(narrow)                          \
+  F(narrow_copy)                     \
+  F(nonzero_static)                  \
+  F(repeat_interleave)               \
+  F(select)                          \
+  F(select_scatter)                  \
+  F(slice)                           \
+  F(slice_scatter)                   \
+  F(split)                           \
+  F(topk)                            \
+  F(tril)                            \
+  F(triu)                            \
+  F(unsafe_split)
+#define RL_FOR_EACH_SYMINT_LIST_METHOD(F) \
+  F(as_strided)                           \
+  F(broadcast_to)                         \
+  F(expand)                               \
+  F(new_empty)                            \
+  F(new_empty_strided)                    \
+  F(new_full)                             \
+  F(new_ones)                             \
+  F(new_zeros)                            \
+  F(repeat)                               \
+  F(reshape)                              \
+  F(split_with_sizes)                     \
+  F(sum_to_size)                          \
+  F(tile)                                 \
+  F(unsafe_split_with_sizes)              \
+  F(view)
+
 #define C10_AS_INTARRAYREF_SLOW(list) static_cast<::rushlight::IntArrayRef>(list)

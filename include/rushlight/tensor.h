@@ -474,8 +474,31 @@ class RL_API Tensor {
       const;  // a new tensor on the same storage, apart from autograd, sharing the version
   Tensor variable_data() const;  // the same with a version of its own (Python's .data)
   void set_data(const Tensor& other) const;
+  // Becomes another window, in place: on the memory of a tensor of its dtype, on all of a storage,
+  // or on a part of one, which grows where it is too short; without a source it has no elements.
+  Tensor& set_() const;
+  Tensor& set_(const Tensor& source) const;
+  Tensor& set_(const Storage& source) const;
+  Tensor& set_(const Storage& source, int64_t storage_offset, IntArrayRef size,
+               IntArrayRef stride = {}) const;
 
 #include <rushlight/tensor_methods.inc>
+
+  // What libtorch calls with sizes that may be symbols: here they are numbers.
+#define RL_SYMINT(name)                             \
+  template <class... A>                             \
+  auto name##_symint(const A&... arguments) const { \
+    return name(arguments...);                      \
+  }
+  RL_FOR_EACH_SYMINT_METHOD(RL_SYMINT)
+#undef RL_SYMINT
+#define RL_SYMINT(name)                                                  \
+  template <class... A>                                                  \
+  auto name##_symint(SymIntArrayRef list, const A&... arguments) const { \
+    return name(IntArrayRef(list), arguments...);                        \
+  }
+  RL_FOR_EACH_SYMINT_LIST_METHOD(RL_SYMINT)
+#undef RL_SYMINT
 
  private:
   // What accessors read; RuntimeError where the tensor is undefined.

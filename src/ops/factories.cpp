@@ -129,6 +129,43 @@ Tensor from_file(std::string_view filename, std::optional<bool> shared, std::opt
   return options.requires_grad() ? t.requires_grad_() : t;
 }
 
+// ---- other windows ----
+
+Tensor& Tensor::set_(const Storage& source, int64_t storage_offset, IntArrayRef size,
+                     IntArrayRef stride) const {
+  RL_CHECK(!(requires_grad() && is_leaf() && grad_enabled()),
+           "a leaf Variable that requires grad is being used in an in-place operation.");
+  RL_CHECK(source->device() == device(), "Attempted to set the storage of a tensor on device \"",
+           device(), "\" to a storage on different device \"", source->device(),
+           "\".  This is no longer allowed; the devices must match.");
+  RL_CHECK(storage_offset >= 0, "Tensor: invalid storage offset ", storage_offset);
+  const DimVector strides = stride.empty() ? contiguous_strides(size) : DimVector(stride);
+  const Tensor like = make_empty_strided(size, strides, dtype(), kMeta);
+  size_t bytes = 0;
+  const bool overflow = __builtin_mul_overflow(storage_offset, element_size(), &bytes) ||
+                        __builtin_add_overflow(bytes, like.storage()->nbytes(), &bytes);
+  if (like.numel() > 0 && !overflow && bytes > source->nbytes()) {
+    source->resize(bytes);
+  }
+  auto impl = TensorImpl::make(source, dtype(), device());
+  impl->set_sizes_contiguous({0});
+  set_data(make_view(Tensor(std::move(impl)), {size, strides, storage_offset, dtype()}));
+  held().bump_version();
+  return const_cast<Tensor&>(*this);
+}
+
+Tensor& Tensor::set_(const Storage& source) const {
+  return set_(source, 0, {static_cast<int64_t>(source->nbytes()) / element_size()});
+}
+
+Tensor& Tensor::set_(const Tensor& source) const {
+  RL_CHECK(source.dtype() == dtype(), "Could not set tensor of type ", source.dtype(),
+           " to a tensor of ", dtype());
+  return set_(source.storage(), source.storage_offset(), source.sizes(), source.strides());
+}
+
+Tensor& Tensor::set_() const { return set_(StorageImpl::allocate(0, device()), 0, {0}); }
+
 namespace {
 
 void print(std::string& text, const Tensor& t, int64_t depth) {

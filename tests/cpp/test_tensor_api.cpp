@@ -227,6 +227,39 @@ RL_TEST(casts_of_autocast) {
   at::autocast::clear_cache();
 }
 
+RL_TEST(other_windows_on_memory) {
+  const torch::Tensor source = torch::arange(6).view({2, 3}).t();
+  torch::Tensor x = torch::zeros({4}, torch::kLong);
+  const auto version = x._version();
+  x.set_(source);
+  CHECK(torch::equal(x, source) && x.is_alias_of(source) && x.strides() == source.strides());
+  CHECK(x._version() > version);
+  x.set_(source.storage(), 1, {2, 2}, {3, 1});
+  CHECK(torch::equal(x, torch::tensor({{1, 2}, {4, 5}})));
+  x.set_(source.storage());
+  CHECK(torch::equal(x, torch::arange(6)));
+  x.set_(torch::empty({0}, torch::kLong).storage(), 0, {3});
+  CHECK(x.storage()->nbytes() == 24);
+  x.set_();
+  CHECK(x.numel() == 0);
+  CHECK_THROWS(c10::Error, "Could not set tensor", x.set_(torch::ones({2})));
+  CHECK_THROWS(c10::Error, "invalid storage offset", x.set_(source.storage(), -1, {2}));
+  CHECK_THROWS(c10::Error, "overflowed", x.set_(source.storage(), 0, {INT64_MAX, 3}, {3, 1}));
+  CHECK_THROWS(c10::Error, "out of bounds", x.set_(source.storage(), INT64_MAX, {1}));
+  CHECK_THROWS(c10::Error, "must match", x.set_(source.storage(), 0, {2, 2}, {1}));
+  CHECK_THROWS(c10::Error, "a leaf Variable", torch::ones({2}).requires_grad_().set_());
+}
+
+RL_TEST(sizes_that_may_be_symbols) {
+  const torch::Tensor x = torch::arange(12);
+  const c10::SymInt three = 3;
+  CHECK(x.view_symint({three, 4}).size(0) == 3);
+  CHECK(torch::equal(x.reshape_symint(torch::ones({4, 3}).sym_sizes()), x.view({4, 3})));
+  CHECK(torch::equal(x.narrow_symint(0, three, 2), x.narrow(0, 3, 2)));
+  CHECK(torch::equal(x.slice_symint(0, c10::nullopt, three), x.slice(0, 0, 3)));
+  CHECK(x.new_zeros_symint({three}, torch::kFloat).dtype() == torch::kFloat);
+}
+
 }  // namespace
 
 RL_TEST_MAIN()
