@@ -25,6 +25,20 @@ RL_API Tensor random(const Tensor& self, int64_t from, std::optional<int64_t> to
 RL_API std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
                                                  std::optional<bool> train);
 
+// ---- functional forms, and what is known of a tensor ----
+inline bool is_floating_point(const Tensor& self) { return self.is_floating_point(); }
+RL_API Tensor zero(const Tensor& self);
+RL_API Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking = false);
+RL_API Tensor& gelu_(const Tensor& self, std::string_view approximate = "none");
+RL_API Tensor _shape_as_tensor(const Tensor& self);
+RL_API Tensor _softmax(const Tensor& self, int64_t dim, bool half_to_float);
+RL_API Tensor _log_softmax(const Tensor& self, int64_t dim, bool half_to_float);
+RL_API std::tuple<Tensor, Tensor, Tensor> unique_dim_consecutive(const Tensor& self, int64_t dim,
+                                                                 bool return_inverse = false,
+                                                                 bool return_counts = false);
+// The logarithm, and an empty buffer, which its gradient does not need.
+RL_API std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self);
+
 // ---- lists ----
 // Sequences of different lengths as one tensor, filled up at the end or ("left") at the beginning.
 RL_API Tensor pad_sequence(TensorList sequences, bool batch_first = false, double padding_value = 0,
@@ -105,6 +119,26 @@ RL_API Tensor glu_backward(const Tensor& grad, const Tensor& self, int64_t dim);
 RL_API Tensor logit_backward(const Tensor& grad, const Tensor& self,
                              std::optional<double> eps = {});
 RL_API Tensor softshrink_backward(const Tensor& grad, const Tensor& self, const Scalar& lambd);
+RL_API Tensor log_sigmoid_backward(const Tensor& grad, const Tensor& self, const Tensor& buffer);
+RL_API Tensor multi_margin_loss_backward(const Tensor& grad, const Tensor& self,
+                                         const Tensor& target, const Scalar& p,
+                                         const Scalar& margin, const Tensor& weight = {},
+                                         int64_t reduction = Reduction::Mean);
+RL_API Tensor multilabel_margin_loss_backward(const Tensor& grad, const Tensor& self,
+                                              const Tensor& target, int64_t reduction,
+                                              const Tensor& is_target);
+RL_API Tensor cumprod_backward(const Tensor& grad, const Tensor& input, int64_t dim,
+                               const Tensor& output);
+RL_API Tensor matrix_exp_backward(const Tensor& self, const Tensor& grad);
+RL_API Tensor affine_grid_generator_backward(const Tensor& grad, IntArrayRef size,
+                                             bool align_corners);
+RL_API Tensor max_pool2d_backward(const Tensor& grad, const Tensor& self, IntArrayRef kernel_size,
+                                  IntArrayRef stride = {}, IntArrayRef padding = 0,
+                                  IntArrayRef dilation = 1, bool ceil_mode = false);
+// Of an op that picks one element along a dimension: the largest, the median.
+RL_API Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim,
+                                                 const Tensor& indices, IntArrayRef sizes,
+                                                 bool keepdim);
 RL_API Tensor trace_backward(const Tensor& grad, IntArrayRef sizes);
 RL_API Tensor gather_backward(const Tensor& grad, const Tensor& self, int64_t dim,
                               const Tensor& index, bool sparse_grad);

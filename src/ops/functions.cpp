@@ -5,6 +5,7 @@
 #include <functional>
 
 #include <rushlight/autograd.h>
+#include <rushlight/factories.h>
 
 #include "ops/derivatives.h"
 
@@ -52,6 +53,30 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
 }
 Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
   return grad * mask * scale;
+}
+
+// ---- functional forms ----
+
+Tensor zero(const Tensor& self) { return zeros_like(self); }
+Tensor copy(const Tensor& self, const Tensor& src, bool non_blocking) {
+  return self.clone().copy_(src, non_blocking);
+}
+Tensor& gelu_(const Tensor& self, std::string_view approximate) {
+  return self.copy_(gelu(before_write(self), approximate));
+}
+Tensor _shape_as_tensor(const Tensor& self) { return tensor(self.sizes()); }
+Tensor _softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+  return softmax(self, dim, half_to_float ? std::optional(kFloat32) : std::nullopt);
+}
+Tensor _log_softmax(const Tensor& self, int64_t dim, bool half_to_float) {
+  return log_softmax(self, dim, half_to_float ? std::optional(kFloat32) : std::nullopt);
+}
+std::tuple<Tensor, Tensor, Tensor> unique_dim_consecutive(const Tensor& self, int64_t dim,
+                                                          bool return_inverse, bool return_counts) {
+  return unique_consecutive(self, return_inverse, return_counts, dim);
+}
+std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor& self) {
+  return {log_sigmoid(self), empty({0}, self.options())};
 }
 
 // ---- lists ----
@@ -343,6 +368,48 @@ Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<doub
 }
 Tensor softshrink_backward(const Tensor& grad, const Tensor& self, const Scalar& lambd) {
   return gradient_of(grad, self, [&](const Tensor& x) { return softshrink(x, lambd); });
+}
+Tensor log_sigmoid_backward(const Tensor& grad, const Tensor& self, const Tensor& /*buffer*/) {
+  return gradient_of(grad, self, [](const Tensor& x) { return log_sigmoid(x); });
+}
+Tensor multi_margin_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                  const Scalar& p, const Scalar& margin, const Tensor& weight,
+                                  int64_t reduction) {
+  return gradient_of(grad, self, [&](const Tensor& x) {
+    return multi_margin_loss(x, target, p, margin, weight, reduction);
+  });
+}
+Tensor multilabel_margin_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
+                                       int64_t reduction,
+                                       const Tensor& /*is_target: found again*/) {
+  return gradient_of(grad, self,
+                     [&](const Tensor& x) { return multilabel_margin_loss(x, target, reduction); });
+}
+Tensor cumprod_backward(const Tensor& grad, const Tensor& input, int64_t dim,
+                        const Tensor& /*output: computed again*/) {
+  return gradient_of(grad, input, [&](const Tensor& x) { return cumprod(x, dim); });
+}
+Tensor matrix_exp_backward(const Tensor& self, const Tensor& grad) {
+  return gradient_of(grad, self, [](const Tensor& x) { return linalg_matrix_exp(x); });
+}
+Tensor affine_grid_generator_backward(const Tensor& grad, IntArrayRef size, bool align_corners) {
+  const auto dims = static_cast<int64_t>(size.size()) - 2;  // of a picture
+  return gradient_by_size(grad, {size[0], dims, dims + 1}, [&](const Tensor& x) {
+    return affine_grid_generator(x, size, align_corners);
+  });
+}
+Tensor max_pool2d_backward(const Tensor& grad, const Tensor& self, IntArrayRef kernel_size,
+                           IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
+                           bool ceil_mode) {
+  return gradient_of(grad, self, [&](const Tensor& x) {
+    return max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode);
+  });
+}
+Tensor value_selecting_reduction_backward(const Tensor& grad, int64_t dim, const Tensor& indices,
+                                          IntArrayRef sizes, bool keepdim) {
+  const bool reduced = !keepdim && !sizes.empty();
+  const Tensor at = reduced ? indices.unsqueeze(dim) : indices;
+  return zeros(sizes, grad.options()).scatter(dim, at, reduced ? grad.unsqueeze(dim) : grad);
 }
 Tensor trace_backward(const Tensor& grad, IntArrayRef sizes) {
   return gradient_by_size(grad, sizes, [](const Tensor& x) { return trace(x); });

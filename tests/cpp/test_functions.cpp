@@ -60,6 +60,44 @@ RL_TEST(gradients_by_names) {
                  torch::embedding(t, index));
 }
 
+RL_TEST(gradients_of_choices) {
+  const Tensor x = numbers({4, 3}), one = torch::ones({}, torch::kFloat64), grad = numbers({4, 3});
+  const Tensor classes = torch::tensor({0, 2, 1, 2});
+  CHECK_GRADIENT(at::multi_margin_loss_backward(one, x, classes, 1, 0.5), one, x,
+                 torch::multi_margin_loss(t, classes, 1, 0.5));
+  CHECK_GRADIENT(at::log_sigmoid_backward(grad, x, {}), grad, x, torch::log_sigmoid(t));
+  CHECK_GRADIENT(at::cumprod_backward(grad, x, 1, x.cumprod(1)), grad, x, t.cumprod(1));
+  const auto [largest, places] = x.max(1);
+  const Tensor row = numbers({4});
+  CHECK_GRADIENT(at::value_selecting_reduction_backward(row, 1, places, x.sizes(), false), row, x,
+                 std::get<0>(t.max(1)));
+  const Tensor square = numbers({3, 3}), matrix = numbers({3, 3});
+  CHECK_GRADIENT(at::matrix_exp_backward(square, matrix), matrix, square, torch::matrix_exp(t));
+  const Tensor picture = numbers({1, 2, 4, 4}), half = numbers({1, 2, 2, 2});
+  CHECK_GRADIENT(at::max_pool2d_backward(half, picture, 2), half, picture, torch::max_pool2d(t, 2));
+  const Tensor grid = numbers({1, 4, 4, 2}), theta = numbers({1, 2, 3});
+  CHECK_GRADIENT(at::affine_grid_generator_backward(grid, picture.sizes(), false), grid, theta,
+                 torch::affine_grid_generator(t, picture.sizes(), false));
+}
+
+RL_TEST(functional_forms) {
+  const Tensor x = numbers({2, 3});
+  CHECK(at::is_floating_point(x) && torch::equal(at::zero(x), torch::zeros_like(x)));
+  CHECK(torch::equal(at::copy(x, torch::ones({3})), torch::ones_like(x)));
+  CHECK(torch::equal(at::_shape_as_tensor(x), torch::tensor({2, 3})));
+  CHECK(torch::equal(at::_softmax(x, 1, false), x.softmax(1)));
+  CHECK(at::_log_softmax(x.to(torch::kHalf), 1, true).dtype() == torch::kFloat);
+  const Tensor leaf = x.detach().requires_grad_();
+  Tensor y = leaf * 1;
+  at::gelu_(y);
+  CHECK(torch::equal(y, torch::gelu(x)));
+  CHECK_GRADIENT(torch::autograd::grad({y.sum()}, {leaf})[0], torch::ones_like(x), x,
+                 torch::gelu(t));
+  const Tensor rows = torch::tensor({{1, 2}, {1, 2}, {3, 4}});
+  CHECK(std::get<0>(at::unique_dim_consecutive(rows, 0)).size(0) == 2);
+  CHECK(torch::equal(std::get<0>(at::log_sigmoid_forward(x)), torch::log_sigmoid(x)));
+}
+
 RL_TEST(gradients_of_several) {
   const Tensor x = numbers({2, 3, 6, 6}), w = numbers({4, 3, 3, 3}), grad = numbers({2, 4, 4, 4});
   const auto [gx, gw, gb] = at::convolution_backward(grad, x, w, torch::IntArrayRef{4}, 1, 0, 1,
