@@ -54,6 +54,7 @@ void clip_grad_value_(const Tensor& parameter, double clip_value) {
 
 Tensor parameters_to_vector(const std::vector<Tensor>& parameters) {
   std::vector<Tensor> flat;
+  flat.reserve(parameters.size());
   for (const Tensor& p : parameters) {
     flat.push_back(p.reshape(-1));
   }
@@ -118,6 +119,7 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
 
 PackedSequence pack_sequence(const std::vector<Tensor>& sequences, bool enforce_sorted) {
   std::vector<int64_t> lengths;
+  lengths.reserve(sequences.size());
   for (const Tensor& s : sequences) {
     lengths.push_back(s.size(0));
   }

@@ -91,6 +91,7 @@ Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value
     longest = std::max(longest, s.size(0));
   }
   std::vector<Tensor> padded;
+  padded.reserve(sequences.size());
   for (const Tensor& s : sequences) {
     DimVector rest(s.sizes());
     rest[0] = longest - s.size(0);
@@ -102,6 +103,7 @@ Tensor pad_sequence(TensorList sequences, bool batch_first, double padding_value
 
 Tensor flatten_dense_tensors(TensorList tensors) {
   std::vector<Tensor> flat;
+  flat.reserve(tensors.size());
   for (const Tensor& t : tensors) {
     flat.push_back(t.contiguous().view(-1));
   }
@@ -110,6 +112,7 @@ Tensor flatten_dense_tensors(TensorList tensors) {
 
 std::vector<Tensor> unflatten_dense_tensors(const Tensor& flat, TensorList tensors) {
   std::vector<Tensor> parts;
+  parts.reserve(tensors.size());
   int64_t at = 0;
   for (const Tensor& t : tensors) {
     parts.push_back(flat.narrow(0, at, t.numel()).view(t.sizes()));
@@ -165,7 +168,7 @@ void move_towards(const Tensor& running, const Tensor& value, double momentum) {
 
 std::tuple<Tensor, Tensor> batch_norm_stats(const Tensor& input, double eps) {
   const DimVector dims = dims_beside_channels(input);
-  const auto [variance, mean] = var_mean(widened(input), IntArrayRef(dims), 0);
+  const auto [variance, mean] = var_mean(widened(input), IntArrayRef(dims), false);
   return {mean, (variance + eps).rsqrt()};
 }
 
@@ -207,8 +210,9 @@ std::tuple<Tensor, Tensor> batch_norm_gather_stats(const Tensor& input, const Te
 std::tuple<Tensor, Tensor> batch_norm_update_stats(const Tensor& input, const Tensor& running_mean,
                                                    const Tensor& running_var, double momentum) {
   const DimVector dims = dims_beside_channels(input);
-  const auto [variance, mean] = var_mean(widened(input), IntArrayRef(dims), 0);
-  const auto n = static_cast<double>(input.numel() / input.size(1));
+  const auto [variance, mean] = var_mean(widened(input), IntArrayRef(dims), false);
+  const int64_t count = input.numel() / input.size(1);
+  const auto n = static_cast<double>(count);
   const NoGradGuard no_grad;
   move_towards(running_mean, mean, momentum);
   move_towards(running_var, variance * (n / (n - 1)), momentum);

@@ -139,6 +139,7 @@ Tensor bmm(const Tensor& self, const Tensor& mat2) {
   RL_CHECK(self.size(0) == mat2.size(0) && self.size(2) == mat2.size(1), "bmm: shapes ",
            self.sizes(), " and ", mat2.sizes(), " cannot be multiplied");
   std::vector<Tensor> products;
+  products.reserve(static_cast<size_t>(self.size(0)));
   for (int64_t i = 0; i < self.size(0); i++) {
     products.push_back(rushlight::mm(self.select(0, i), mat2.select(0, i)));
   }
@@ -172,7 +173,7 @@ bool sums_to_integer(ScalarType t) { return !is_floating(t) && !is_complex(t); }
 Tensor sum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
            std::optional<ScalarType> dtype) {
   const ScalarType wanted = dtype.value_or(sums_to_integer(self.dtype()) ? kInt64 : self.dtype());
-  const bool all = !dim.has_value() || IntArrayRef(*dim).size() == 0;
+  const bool all = !dim.has_value() || IntArrayRef(*dim).empty();
   if (all && !keepdim) {
     const Tensor t = is_coo(self) && self.requires_grad() ? as_coo(self) : self;
     return values_of(t).sum(OptionalIntArrayRef(), false, wanted);
