@@ -49,6 +49,8 @@ if TYPE_CHECKING:
         _custom_op,
         _custom_ops,
         _dynamo,
+        _guards,
+        _higher_order_ops,
         _inductor,
         _library,
         _prims,
@@ -132,6 +134,7 @@ if TYPE_CHECKING:
         fused_moving_avg_obs_fake_quant,
     )
     from rushlight._functions import *
+    from rushlight._higher_order_ops import cond, while_loop
     from rushlight._info import finfo, iinfo
     from rushlight._legacy import set_default_tensor_type
     from rushlight._python_ops import (
@@ -217,6 +220,7 @@ if TYPE_CHECKING:
         _nested_tensor_from_mask,
         _nested_tensor_from_mask_left_aligned,
     )
+    from rushlight.nn._products import _grouped_mm, _scaled_mm
     from rushlight.random import (
         fork_rng,
         get_rng_state,
@@ -252,7 +256,8 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "_VF __config__ __future__ _custom_op _custom_ops _dynamo _inductor _library _prims "
+        "_VF __config__ __future__ _custom_op _custom_ops _dynamo _guards _higher_order_ops "
+        "_inductor _library _prims "
         "_prims_common _subclasses "
         "_tensor_str _utils _vmap_internals accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
@@ -271,6 +276,8 @@ else:
             ),
             "nested._functions": "_nested_from_padded _nested_tensor_from_mask "
             "_nested_tensor_from_mask_left_aligned",
+            "_higher_order_ops": "cond while_loop",
+            "nn._products": "_grouped_mm _scaled_mm",
             "_info": "finfo iinfo",
             "_legacy": "set_default_tensor_type " + " ".join(f"{kind}Tensor" for kind in _KINDS),
             "_python_ops": "ops _assert_scalar _assert_tensor_metadata _functional_assert_async "

@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     command, *rest = arguments or ["help"]
     if command == "run":
         return _run(rest)
-    if command == "check" and rest:
+    if command == "check" and rest and not {"-h", "--help"} & set(rest):
         from rushlight import _names_used
 
         return max(_names_used.check(target) for target in rest)
@@ -72,8 +72,9 @@ def main(arguments: list[str]) -> int:
         from rushlight.vision import _show
 
         return _show.main(rest)
-    print(__doc__, file=sys.stderr if command not in ("help", "-h", "--help") else sys.stdout)
-    return 0 if command in ("help", "-h", "--help") else 2
+    asked = command in ("help", "-h", "--help") or bool({"-h", "--help"} & set(rest))
+    print(__doc__, file=sys.stdout if asked else sys.stderr)
+    return 0 if asked else 2
 
 
 if __name__ == "__main__":

@@ -50,6 +50,19 @@ _NO_DEVICE = "there is no support for these devices"
 _PROTOCOL = "all functions of the kind are called with the same arguments"
 
 ROWS = (
+    # products, stacks
+    Row(
+        "nn._products.scaled_mm nn._products._scaled_mm",
+        "use_fast_accum",
+        NO_EFFECT,
+        "sums are float32",
+    ),
+    Row(
+        "utils._traceback.CapturedTraceback.extract",
+        "script cpp",
+        NO_EFFECT,
+        "frames are Python's",
+    ),
     # quantisation
     Row(
         "ao.nn.quantized.modules.*.from_float ao.nn.quantized.dynamic.modules.*.from_float",

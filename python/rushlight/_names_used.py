@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from rushlight._nested import nested
 
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+# Ops that PyTorch brings; those of other namespaces are a library's, which registers them.
+_OPS = {"aten", "c10d", "higher_order", "prim", "prims", "profiler", "quantized"}
 _GUARDS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
 
 
@@ -126,6 +128,8 @@ def uses_of(path: Path) -> list[Use]:
 def missing_part(name: str) -> str | None:
     """The shortest part of a dotted name of torch that rushlight lacks; None where it has all."""
     root, *rest = name.split(".")
+    if root == "torch" and rest[:1] == ["ops"] and not _OPS.issuperset(rest[1:2]):
+        return None
     try:
         value: Any = importlib.import_module(_ROOTS[root])
     except ModuleNotFoundError:

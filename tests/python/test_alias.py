@@ -268,6 +268,9 @@ def test_what_is_checked_is_found(tmp_path):
     assert _names_used.check("no_such_package_at_all") == 2
     assert _names_used.missing_part("torch.nn.functional.relu") is None
     assert _names_used.missing_part("torch.classes.some_library.Thing") is None
+    assert _names_used.missing_part("torch.ops.some_library.op.default") is None
+    assert _names_used.missing_part("torch.ops.aten.no_such_op") == "torch.ops.aten.no_such_op"
+    assert "check TARGET" in python("-m", "rushlight", "check", "--help")
     assert _names_used.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
     assert rushlight.__version__ == "0.1.0"
 

@@ -606,3 +606,94 @@ def test_summary_writer(tmp_path):
 
     assert Image.open(io.BytesIO(picture[4])).size == (5, 4)
     assert {p.name for p in tmp_path.iterdir() if p.is_dir()} == {"both_a", "both_b", "h"}
+
+
+# ---- small modules that packages import ----
+
+
+def test_an_ordered_set_keeps_the_order():
+    from rushlight.utils._ordered_set import OrderedSet
+
+    s = OrderedSet([3, 1, 2, 1])
+    assert list(s) == [3, 1, 2] and s == {1, 2, 3} and s[1] == 1
+    assert (
+        list(s | [5, 3]) == [3, 1, 2, 5] and list(s - {1}) == [3, 2] and list(s & [2, 3]) == [3, 2]
+    )
+    assert list(s ^ [1, 7]) == [3, 2, 7] and s.issuperset([1]) and not s.issubset({1})
+    s.difference_update([3])
+    assert s.pop() == 2 and list(s) == [1]
+
+
+def test_a_baton_is_held_by_one(tmp_path):
+    from rushlight.utils.file_baton import FileBaton
+
+    one, other = (FileBaton(tmp_path / "lock") for _ in range(2))
+    assert one.try_acquire() and not other.try_acquire()
+    one.release()
+    other.wait()
+    assert other.try_acquire()
+    other.release()
+
+
+def test_stacks_as_text():
+    from rushlight.utils import _traceback
+
+    taken = _traceback.CapturedTraceback.extract()
+    assert "test_stacks_as_text" in taken.format()[-1]
+    assert taken.summary()[-1].name == "test_stacks_as_text"
+    try:
+        raise ValueError
+    except ValueError as error:
+        assert "in test_stacks_as_text" in _traceback.format_traceback_short(error.__traceback__)
+
+
+def test_devices_of_pieces_of_programs():
+    from rushlight.utils._device import DeviceContext, set_device
+
+    with DeviceContext("meta"):
+        assert torch.ones(2).is_meta
+    assert set_device("meta")(torch.zeros)(2).is_meta and not torch.ones(2).is_meta
+
+
+def test_fake_modes_are_found():
+    from rushlight import _guards
+    from rushlight._subclasses import FakeTensorMode
+
+    assert _guards.detect_fake_mode([torch.ones(1)]) is None
+    assert _guards.TracingContext.try_get() is None
+    with FakeTensorMode() as mode:
+        fake = torch.ones(2)
+        assert _guards.active_fake_mode() is mode
+    assert _guards.detect_fake_mode({"a": [fake]}) is mode and _guards.active_fake_mode() is None
+    with FakeTensorMode() as other:
+        second = other.from_tensor(torch.ones(1))
+    with pytest.raises(AssertionError, match="fake mode"):
+        _guards.detect_fake_mode([fake, second])
+
+
+def test_constants_are_part_of_a_trees_structure():
+    import dataclasses
+
+    from rushlight.utils import _pytree
+
+    @dataclasses.dataclass(frozen=True)
+    class Size:
+        n: int
+
+    _pytree.register_constant(Size)
+    leaves, spec = _pytree.tree_flatten([Size(3), 1])
+    assert leaves == [1] and _pytree.tree_unflatten([2], spec) == [Size(3), 2]
+    with pytest.raises(TypeError, match="__eq__"):
+        _pytree.register_constant(type("Plain", (), {}))
+
+
+def test_old_places_of_optimisers_and_queues():
+    from rushlight.multiprocessing import _atfork, pool, queue
+    from rushlight.optim import _adafactor, _multi_tensor, _muon
+    from rushlight.utils._triton import has_triton
+
+    weight = torch.nn.Parameter(torch.ones(1))
+    assert isinstance(_multi_tensor.RMSprop([weight]), torch.optim.RMSprop)
+    assert _adafactor.Adafactor is torch.optim.Adafactor and _muon.Muon is torch.optim.Muon
+    assert queue.SimpleQueue and pool.Pool and callable(_atfork.register_after_fork)
+    assert not has_triton() and not torch.backends.xnnpack.enabled

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
         openmp,
         opt_einsum,
         quantized,
+        xnnpack,
     )
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "cpu cuda cudnn cusparselt mha mkl mkldnn mps nnpack openmp opt_einsum quantized",
+        "cpu cuda cudnn cusparselt mha mkl mkldnn mps nnpack openmp opt_einsum quantized xnnpack",
     )
 
 

@@ -74,10 +74,10 @@ from rushlight.cuda.streams import (
 )
 
 if TYPE_CHECKING:
-    from rushlight.cuda import amp, nvtx
+    from rushlight.cuda import amp, nvtx, profiler
 else:
     __getattr__, __dir__ = lazy(
-        __name__, "amp nvtx", {"_types": " ".join(f"{kind}Tensor" for kind in _KINDS)}
+        __name__, "amp nvtx profiler", {"_types": " ".join(f"{kind}Tensor" for kind in _KINDS)}
     )
 
 
@@ -129,6 +129,7 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "nvtx",
+    "profiler",
     "random",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",

@@ -81,6 +81,13 @@ from ._pool import (  # noqa: F401
     max_unpool2d,
     max_unpool3d,
 )
+from ._products import (  # noqa: F401
+    ScalingType,
+    SwizzleType,
+    grouped_mm,
+    linear_cross_entropy,
+    scaled_mm,
+)
 from ._resample import (  # noqa: F401
     GRID_SAMPLE_INTERPOLATION_MODES,
     GRID_SAMPLE_PADDING_MODES,

@@ -34,6 +34,7 @@ from rushlight.utils._pytree_nodes import (  # noqa: F401
     _tuple_unflatten,
     is_namedtuple_class,
     namedtuple,
+    register_constant,
     register_dataclass,
     register_pytree_node,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "PyTree",
     "TreeSpec",
     "keystr",
+    "register_constant",
     "register_dataclass",
     "register_pytree_node",
     "tree_all",

@@ -270,3 +270,18 @@ def _get_node_type(tree):
 
 def _is_leaf(tree, is_leaf=None):
     return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
+
+
+def register_constant(cls):
+    """Let instances of `cls` be part of the structure, without leaves, compared by `==`."""
+    if cls.__eq__ is object.__eq__:
+        raise TypeError(
+            "register_constant(cls) expects `cls` to have a non-default `__eq__` implementation."
+        )
+    if cls.__hash__ is None:
+        raise TypeError(
+            "register_constant(cls) expects `cls` to have a non-default `__hash__` implementation."
+        )
+    register_pytree_node(
+        cls, lambda x: ([], x), lambda _, x: x, flatten_with_keys_fn=lambda x: ([], x)
+    )

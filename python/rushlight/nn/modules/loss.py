@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 from .. import functional as F
 from ._stateless.loss import *  # noqa: F403
 from ._stateless.loss import NLLLoss, _Loss
 from ._stateless.loss import __all__ as _generated
 from .distance import PairwiseDistance
+from .linear import Linear
 
 __all__ = [
     *(name for name in _generated if not name.startswith("_")),
     "CTCLoss",
+    "LinearCrossEntropyLoss",
     "NLLLoss2d",
     "TripletMarginWithDistanceLoss",
 ]
@@ -40,6 +44,76 @@ class CTCLoss(_Loss):
             self.reduction,
             self.zero_infinity,
         )
+
+
+class LinearCrossEntropyLoss(_Loss):
+    """`CrossEntropyLoss` of what a linear layer of its own makes of the input.
+
+    Args:
+        in_features: size of an input.
+        num_classes: how many classes.
+        out_features: sizes of what has a class each, for an input.
+        bias: whether the layer has one.
+        device: of the layer.
+        dtype: of the layer.
+        reduction: "mean", "sum" or "none".
+        weight: of the classes.
+        ignore_index: the class that counts nothing; -100 where None.
+        label_smoothing: as in `CrossEntropyLoss`.
+        options: refused: the layer's result is made at once.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device=None,
+        dtype=None,
+        reduction: str = "mean",
+        weight=None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options=None,
+    ) -> None:
+        super().__init__(reduction=reduction)
+        if options is not None:
+            raise NotImplementedError("LinearCrossEntropyLoss: the layer's result is made at once")
+        self.register_buffer("weight", weight)
+        self.in_features, self.num_classes = in_features, num_classes
+        self.out_features = tuple(out_features)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
+        self.options = None
+        count = num_classes * math.prod(self.out_features)
+        self.linear = Linear(in_features, count, bias, device=device, dtype=dtype)
+
+    def forward(self, input, target):
+        sizes = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*sizes, self.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(sizes),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+        )
+
+    def extra_repr(self):
+        names = "in_features num_classes out_features"
+        parts = [f"{name}={getattr(self, name)}" for name in names.split()]
+        parts += [
+            f"bias={self.linear.bias is not None}",
+            f"reduction={self.reduction}",
+            f"ignore_index={self.ignore_index}",
+            f"label_smoothing={self.label_smoothing}",
+            f"options={self.options}",
+        ]
+        return ", ".join(parts)
 
 
 class NLLLoss2d(NLLLoss):

@@ -1,0 +1,32 @@
+"""One of two functions, as a number says."""
+
+from __future__ import annotations
+
+from rushlight import Tensor
+from rushlight.utils import _pytree
+
+__all__ = ["cond"]
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """`true_fn(*operands)` where `pred` is true, else `false_fn(*operands)`.
+
+    Args:
+        pred: a bool, a number, or a tensor of one element.
+        true_fn: a function.
+        false_fn: a function whose results have the same form.
+        operands: tensors, numbers, or containers of them.
+    """
+    if not isinstance(pred, bool | int | float | Tensor):
+        raise RuntimeError(f"Expected pred to be bool or tensor, but got {pred}.")
+    if isinstance(pred, Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    if not (callable(true_fn) and callable(false_fn)):
+        raise RuntimeError("Expect both branches to be callable.")
+    leaves = _pytree.tree_leaves(operands) if isinstance(operands, tuple | list) else [object()]
+    if not all(isinstance(leaf, Tensor | bool | int | float) for leaf in leaves):
+        raise RuntimeError(
+            "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists "
+            f"of tensor leaves, but got {operands}."
+        )
+    return true_fn(*operands) if pred else false_fn(*operands)

@@ -1,0 +1,41 @@
+"""A function again and again, as long as another one says so."""
+
+from __future__ import annotations
+
+from rushlight import Tensor
+from rushlight.utils import _pytree
+
+__all__ = ["while_loop"]
+
+
+def while_loop(cond_fn, body_fn, carried_inputs):
+    """What `body_fn` makes of its own results while `cond_fn` of them is true.
+
+    Args:
+        cond_fn: gives a bool or a tensor of one bool.
+        body_fn: gives as many values as it takes, of the same forms and dtypes.
+        carried_inputs: the values to begin with, a tuple or list.
+    """
+    if not (callable(cond_fn) and callable(body_fn)):
+        raise RuntimeError("Expect cond_fn and body_fn to be callable.")
+    if not isinstance(carried_inputs, tuple | list):
+        raise RuntimeError(f"Expect carried_inputs to be a tuple or list, got {carried_inputs}.")
+    carried = tuple(carried_inputs)
+    form = _pytree.tree_structure(carried)
+
+    def goes_on() -> bool:
+        answer = cond_fn(*carried)
+        if not isinstance(answer, bool) and not (
+            isinstance(answer, Tensor) and answer.numel() == 1
+        ):
+            raise RuntimeError(
+                f"cond_fn must return a boolean scalar tensor or a boolean but got {answer}"
+            )
+        return bool(answer)
+
+    while goes_on():
+        out = body_fn(*carried)
+        carried = tuple(out) if isinstance(out, tuple | list) else (out,)
+        if _pytree.tree_structure(carried) != form:
+            raise RuntimeError("body_fn should return as many values of the same forms as it takes")
+    return carried

@@ -1,0 +1,42 @@
+"""The default device for a piece of a program."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import rushlight
+
+__all__ = ["DeviceContext", "set_device"]
+
+
+class DeviceContext:
+    """`with torch.device(...)` by its old name.
+
+    Args:
+        device: where factories that are told nothing make their tensors.
+    """
+
+    def __init__(self, device) -> None:
+        self.device = rushlight.device(device)
+
+    def __enter__(self):
+        self.device.__enter__()
+        return self
+
+    def __exit__(self, kind, value, trace):
+        return self.device.__exit__(kind, value, trace)
+
+
+def set_device(device):
+    """A decorator: the function with this default device."""
+
+    def decorate(function):
+        @functools.wraps(function)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            with rushlight.device(device):
+                return function(*args, **kwargs)
+
+        return inner
+
+    return decorate

@@ -1,0 +1,54 @@
+"""A file that one process at a time holds."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+
+__all__ = ["FileBaton"]
+
+
+class FileBaton:
+    """A lock between processes: a file that is there while one of them works.
+
+    Args:
+        lock_file_path: the file.
+        wait_seconds: between looks.
+        warn_after_seconds: a warning after so long a wait; without it none.
+    """
+
+    def __init__(self, lock_file_path, wait_seconds=0.1, warn_after_seconds=None) -> None:
+        self.lock_file_path = lock_file_path
+        self.wait_seconds = wait_seconds
+        self.warn_after_seconds = warn_after_seconds
+        self.fd: int | None = None
+
+    def try_acquire(self) -> bool:
+        """Whether this process has it now."""
+        try:
+            self.fd = os.open(self.lock_file_path, os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            return False
+        return True
+
+    def wait(self) -> None:
+        """Returns when nobody holds it."""
+        start = time.monotonic()
+        limit = self.warn_after_seconds
+        told = False
+        while os.path.exists(self.lock_file_path):
+            time.sleep(self.wait_seconds)
+            if limit is not None and not told and time.monotonic() - start > limit:
+                warnings.warn(
+                    f"Waited on lock file {self.lock_file_path!r} for {limit} seconds",
+                    stacklevel=2,
+                )
+                told = True
+
+    def release(self) -> None:
+        """Gives it to others."""
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+        os.remove(self.lock_file_path)

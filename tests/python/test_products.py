@@ -1,0 +1,69 @@
+"""Products with rules of their own: groups, scaled 8-bit floats, a layer with its loss."""
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.nn import functional as F
+
+
+def test_groups_of_rows_columns_and_sums():
+    torch.manual_seed(0)
+    ends = torch.tensor([3, 3, 8], dtype=torch.int32)
+    a, b = torch.randn(8, 4), torch.randn(3, 4, 5)
+    a.requires_grad_()
+    out = F.grouped_mm(a, b, offs=ends)
+    assert torch.allclose(out, torch.cat([a[:3] @ b[0], a[3:] @ b[2]]))
+    out.sum().backward()
+    assert a.grad.shape == a.shape
+    assert torch._grouped_mm(a, b, offs=torch.tensor([1, 2, 5], dtype=torch.int32))[5:].eq(0).all()
+    sums = F.grouped_mm(a.t(), torch.ones(8, 2), offs=ends)
+    assert sums.shape == (3, 4, 2) and sums[1].eq(0).all()
+    columns = F.grouped_mm(b.mT, torch.ones(4, 8), offs=ends)
+    assert columns.shape == (5, 8)
+    batch = F.grouped_mm(b, b.mT)
+    assert torch.allclose(batch, torch.bmm(b, b.mT))
+    for arguments, options in (
+        ((a, b), {}),
+        ((a, b), {"offs": ends.long()}),
+        ((a, b), {"offs": ends, "bias": torch.ones(5)}),
+        ((a, b.double()), {"offs": ends}),
+        ((a, b), {"offs": ends, "out_dtype": torch.double}),
+    ):
+        with pytest.raises(RuntimeError):
+            F.grouped_mm(*arguments, **options)
+
+
+def test_scaled_products_of_8_bit_floats():
+    torch.manual_seed(0)
+    a, b = (torch.randn(4, 6).to(torch.float8_e4m3fn) for _ in range(2))
+    two, whole, rows = torch.tensor(2.0), F.ScalingType.TensorWise, F.ScalingType.RowWise
+    plain = a.float() @ b.float().t()
+    out = F.scaled_mm(a, b.t(), two, whole, two, whole, output_dtype=torch.float32)
+    assert torch.allclose(out, 4 * plain)
+    left, right = torch.rand(4, 1), torch.rand(1, 4)
+    out = F.scaled_mm(a, b.t(), [left], [rows], right, rows, bias=torch.ones(4))
+    assert out.dtype == torch.bfloat16
+    assert torch.allclose(out.float(), plain * left * right + 1, rtol=1e-2, atol=1e-2)
+    assert torch._scaled_mm(a, b.t(), two, two).dtype == a.dtype
+    assert torch._scaled_mm(a, b.t(), left, right, out_dtype=torch.half).dtype == torch.half
+    with pytest.raises(ValueError, match="Float8"):
+        F.scaled_mm(plain, b.t(), two, whole, two, whole)
+    with pytest.raises(NotImplementedError, match="blocks"):
+        F.scaled_mm(a, b.t(), two, F.ScalingType.BlockWise1x128, two, whole)
+
+
+def test_a_layer_with_its_loss():
+    torch.manual_seed(0)
+    loss = nn.LinearCrossEntropyLoss(4, 5, bias=True, label_smoothing=0.1)
+    x, target = torch.randn(3, 4), torch.tensor([0, 4, -100])
+    wanted = F.cross_entropy(loss.linear(x), target, label_smoothing=0.1)
+    assert torch.equal(loss(x, target), wanted)
+    assert list(loss.state_dict()) == ["linear.weight", "linear.bias"]
+    assert "out_features=(), bias=True" in repr(loss)
+    several = nn.LinearCrossEntropyLoss(4, 5, out_features=(2, 3), weight=torch.rand(5))
+    places = torch.randint(5, (3, 2, 3))
+    wanted = F.cross_entropy(several.linear(x).reshape(3, 5, 2, 3), places, several.weight)
+    assert torch.equal(several(x, places), wanted)
+    with pytest.raises(RuntimeError, match="dimensionality 1 or 2"):
+        loss(torch.randn(2, 3, 4), target)
