@@ -137,6 +137,7 @@ if TYPE_CHECKING:
     from rushlight._higher_order_ops import cond, while_loop
     from rushlight._info import finfo, iinfo
     from rushlight._legacy import set_default_tensor_type
+    from rushlight._lobpcg import lobpcg
     from rushlight._python_ops import (
         _assert_scalar,
         _assert_tensor_metadata,
@@ -279,6 +280,7 @@ else:
             "_higher_order_ops": "cond while_loop",
             "nn._products": "_grouped_mm _scaled_mm",
             "_info": "finfo iinfo",
+            "_lobpcg": "lobpcg",
             "_legacy": "set_default_tensor_type " + " ".join(f"{kind}Tensor" for kind in _KINDS),
             "_python_ops": "ops _assert_scalar _assert_tensor_metadata _functional_assert_async "
             "_functional_assert_scalar _convert_indices_from_coo_to_csr "

@@ -14,6 +14,7 @@ from rushlight.fx._symbolic_trace import (
     symbolic_trace,
     wrap,
 )
+from rushlight.fx.annotate import annotate
 from rushlight.fx.graph import CodeGen, Graph
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.interpreter import Interpreter, Transformer
@@ -32,6 +33,7 @@ __all__ = [
     "TraceError",
     "Tracer",
     "Transformer",
+    "annotate",
     "has_side_effect",
     "immutable_collections",
     "is_fx_tracing",

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
         normalize,
         optimization,
         proxy_tensor,
+        rewriter,
         schema_type_annotation,
         symbolic_shapes,
     )
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "const_fold debug normalize optimization proxy_tensor schema_type_annotation "
+        "const_fold debug normalize optimization proxy_tensor rewriter "
+        "schema_type_annotation "
         "symbolic_shapes",
     )
