@@ -123,6 +123,7 @@ if TYPE_CHECKING:
         _check_is_size,
         _check_not_implemented,
         _check_tensor_all,
+        _check_tensor_all_with,
         _check_type,
         _check_value,
         _check_with,
@@ -273,6 +274,7 @@ else:
             "_classes": "classes",
             "_checks": (
                 "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+                "_check_tensor_all_with "
                 "_check_type _check_value _check_with"
             ),
             "nested._functions": "_nested_from_padded _nested_tensor_from_mask "

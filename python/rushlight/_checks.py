@@ -67,8 +67,13 @@ def _check_is_size(i, message=None, *, max=None):
 
 def _check_tensor_all(cond, message=None):
     """RuntimeError unless all elements of a bool tensor are True."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _check_tensor_all_with(error_type, cond, message=None):
+    """An error of this type unless all elements of a bool tensor are True."""
     if not isinstance(cond, _C.TensorBase):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if cond.dtype != _C.bool:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
-    _check(bool(cond.all()), message)
+    _check_with(error_type, bool(cond.all()), message)

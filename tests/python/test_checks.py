@@ -34,6 +34,8 @@ def test_conditions_of_sizes_and_tensors():
     with pytest.raises(RuntimeError):
         rl._check_is_size(-1)
     rl._check_tensor_all(rl.tensor([True]))
+    with pytest.raises(ValueError, match="all of them"):
+        rl._check_tensor_all_with(ValueError, rl.tensor([False]), lambda: "all of them")
     with pytest.raises(RuntimeError):
         rl._check_tensor_all(rl.tensor([True, False]))
     with pytest.raises(TypeError, match="must be a tensor"):
