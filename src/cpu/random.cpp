@@ -16,9 +16,11 @@ DrawLock::DrawLock(const Generator& generator) {
 }
 DrawLock::~DrawLock() { state_->mutex.unlock(); }
 
+OrderedOutput::OrderedOutput(const Tensor& out, const Tensor& memory)
+    : out_(out), memory_(memory) {}
 OrderedOutput::OrderedOutput(const Tensor& out)
-    : out_(out),
-      memory_(out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device())) {}
+    : OrderedOutput(
+          out, out.is_contiguous() ? out : make_empty(out.sizes(), out.dtype(), out.device())) {}
 void OrderedOutput::write_back() const {
   if (!memory_.is_same(out_)) {
     copy_raw(out_, memory_);
@@ -27,8 +29,12 @@ void OrderedOutput::write_back() const {
 void* OrderedOutput::data() const { return memory_.data_ptr(); }
 int64_t OrderedOutput::numel() const { return memory_.numel(); }
 
-OrderedInput::OrderedInput(const Tensor& in, IntArrayRef sizes)
-    : memory_(make_empty(sizes, in.dtype() == kFloat64 ? kFloat64 : kFloat32, in.device())) {
+FilledOutput::FilledOutput(const Tensor& out)
+    : OrderedOutput(out,
+                    out.is_non_overlapping_and_dense() ? out : make_empty_like(out, out.dtype())) {}
+
+OrderedInput::OrderedInput(const Tensor& in, const Tensor& out)
+    : memory_(make_empty_like(out, in.dtype() == kFloat64 ? kFloat64 : kFloat32)) {
   copy_raw(memory_, in);
   bool valid = true;
   for (int64_t i = 0; i < memory_.numel(); i++) {

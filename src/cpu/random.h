@@ -36,16 +36,25 @@ class OrderedOutput {
   void* data() const;
   int64_t numel() const;
 
+ protected:
+  OrderedOutput(const Tensor& out, const Tensor& memory);
+
  private:
   const Tensor& out_;
   Tensor memory_;
 };
 
-// Probabilities as contiguous floats or doubles of a shape; RuntimeError where one is outside of
-// [0, 1].
+// The same in the order of the tensor's memory, in which a tensor alone is filled.
+class FilledOutput : public OrderedOutput {
+ public:
+  explicit FilledOutput(const Tensor& out);
+};
+
+// Probabilities as floats or doubles of the shape and in the order of a `FilledOutput`;
+// RuntimeError where one is outside of [0, 1].
 class OrderedInput {
  public:
-  OrderedInput(const Tensor& in, IntArrayRef sizes);
+  OrderedInput(const Tensor& in, const Tensor& out);
   const void* data() const;
   ScalarType dtype() const;
 

@@ -213,6 +213,8 @@ OutSpec index_select(Tensor& self, int64_t& dim, Tensor& index) {
   check_vector("index_select", index);
   DimVector sizes = self.sizes();
   if (self.dim() > 0) {
+    RL_CHECK(sizes[dim] > 0 || index.numel() == 0,
+             "index_select(): self indexing axis dim should be positive");
     sizes[dim] = index.numel();
   } else {
     RL_CHECK(index.numel() == 1, "index_select(): Index to scalar can have only 1 value, got ",

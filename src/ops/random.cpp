@@ -120,6 +120,11 @@ Tensor fresh(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
   return make_empty(size, options.dtype_opt().value_or(dtype), options.device());
 }
 
+// These ops draw in the order of elements, wherever their argument's lie.
+Tensor contiguous_like(const Tensor& self) {
+  return rushlight::empty_like(self.detach(), TensorOptions(), MemoryFormat::Contiguous);
+}
+
 Tensor fresh_like(const Tensor& self, const TensorOptions& options,
                   std::optional<MemoryFormat> format) {
   // What is drawn into is no leaf yet.
@@ -206,13 +211,13 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return unwritten(rushlight::empty_like(self.detach()).bernoulli_(self.detach(), generator));
+  return unwritten(contiguous_like(self).bernoulli_(self.detach(), generator));
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
-  return unwritten(rushlight::empty_like(self.detach()).bernoulli_(p, generator));
+  return unwritten(contiguous_like(self).bernoulli_(p, generator));
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return unwritten(rushlight::empty_like(self.detach()).bernoulli_(p, generator));
+  return unwritten(contiguous_like(self).bernoulli_(p, generator));
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
@@ -226,7 +231,7 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator)
 }
 Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
   RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
-  const Tensor x = rushlight::empty_like(mean.detach()).normal_(0, std, generator);
+  const Tensor x = contiguous_like(mean).normal_(0, std, generator);
   return recorded(unwritten(x.add_(mean.detach())), mean);
 }
 Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
@@ -396,7 +401,7 @@ Tensor& dropout1d_(const Tensor& self, double p, bool train) {
 }
 
 Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int64_t dim) {
-  const Tensor noise = rushlight::empty_like(logits).exponential_().log().neg();
+  const Tensor noise = contiguous_like(logits).exponential_().log().neg();
   const Tensor soft = ((logits + noise) / tau).softmax(dim);
   if (!hard) {
     return soft;

@@ -16,6 +16,58 @@ def same(mine, theirs):
     return mine.double().tolist() == theirs.double().tolist()
 
 
+# Fills go through memory, ops that make a contiguous result through its elements.
+IN_ORDER = [
+    *(
+        f"lib.empty(5, 6).t().{fill}"
+        for fill in (
+            "normal_()",
+            "uniform_()",
+            "bernoulli_()",
+            "exponential_()",
+            "cauchy_()",
+            "log_normal_()",
+            "geometric_(0.3)",
+        )
+    ),
+    *(
+        "lib.empty(3, 4).t().normal_()",
+        "lib.empty(5, 6, dtype=lib.int64).t().random_(100)",
+        "lib.empty(10, 12)[::2, ::3].t().normal_()",
+    ),
+    *(
+        "lib.empty(2, 3, 4, 5).permute(2, 0, 3, 1).normal_()",
+        "lib.empty(2, 3, 4, 5).to(memory_format=lib.channels_last).uniform_()",
+    ),
+    *(
+        "lib.empty(5, 6).t().bernoulli_(lib.linspace(0, 1, 30).view(6, 5))",
+        "lib.rand_like(lib.empty(5, 6).t())",
+        "lib.randn_like(lib.empty(5, 6).t())",
+    ),
+    *(
+        "lib.randint_like(lib.empty(5, 6).t(), 9)",
+        "lib.bernoulli(lib.linspace(0, 1, 30).view(5, 6).t())",
+        "lib.normal(lib.zeros(5, 6).t(), 1.0)",
+    ),
+    *(
+        "lib.poisson(lib.full((5, 6), 4.0).t())",
+        "lib.nn.functional.dropout(lib.ones(5, 6).t())",
+        "lib.nn.functional.gumbel_softmax(lib.ones(5, 6).t())",
+    ),
+    *(
+        "lib.nn.functional.dropout(lib.ones(2, 3, 4, 5).to(memory_format=lib.channels_last))",
+        "lib.nn.init.trunc_normal_(lib.empty(5, 6).t())",
+    ),
+    "lib.multinomial(lib.linspace(0.1, 1, 30).view(5, 6).t(), 2)",
+]
+
+
+@pytest.mark.parametrize("call", IN_ORDER)
+def test_order_of_elements(call):
+    mine, theirs = both(lambda lib: eval(call, {"lib": lib}))
+    assert mine.stride() == theirs.stride() and close(mine, theirs)
+
+
 def close(mine, theirs):
     """The same up to the last bit or two, where processors without FMA differ."""
     a, b = torch.tensor(mine.double().tolist(), dtype=torch.float64), theirs.double()

@@ -9,7 +9,6 @@
 #include <cstring>
 
 #include "core/parallel.h"
-#include "cpu/isa/image/bytes.h"
 #include "cpu/isa/reduce/fold.h"
 #include "cpu/resample.h"
 #include "cpu/scratch.h"
@@ -241,6 +240,24 @@ void resample_images(const Tensor& out, const Tensor& self, const Axes<T>& axes)
 
 // ---- bytes ----
 
+// Taps of an output, whose places are neighbours: `few`, or a multiple of `many` that is enough.
+int64_t slots_of(const Axis<double>& axis, int64_t few, int64_t many) {
+  int64_t most = 1;
+  for (int64_t i = 0; i < axis.outputs; i++) {
+    int32_t low = std::numeric_limits<int32_t>::max();
+    int32_t high = -1;
+    for (int64_t t = 0; t < axis.taps; t++) {
+      const int32_t place = axis.place(i, t);
+      if (place != axis.inputs) {
+        low = std::min(low, place);
+        high = std::max(high, place);
+      }
+    }
+    most = std::max(most, int64_t{high} - low + 1);
+  }
+  return most <= few ? few : (most + many - 1) / many * many;
+}
+
 // An axis with weights in fixed point: whole numbers over 1 << bits, each below 1 << 15. An output
 // has `slots` taps at neighbouring places from `first`; those that it does not need have weight 0
 // and may lie behind the end.
@@ -252,9 +269,9 @@ struct ByteAxis {
   Scratch<int32_t> count;
   Scratch<int16_t> weight;
 
-  ByteAxis(const Axis<double>& given, int64_t group)
+  ByteAxis(const Axis<double>& given, int64_t few, int64_t many)
       : axis(given),
-        slots((given.taps + group - 1) / group * group),
+        slots(slots_of(given, few, many)),
         first(given.outputs),
         count(given.outputs),
         weight(slots * given.outputs) {
@@ -286,6 +303,15 @@ struct ByteAxis {
     }
   }
   int32_t half() const { return bits > 0 ? 1 << (bits - 1) : 0; }
+  // Whether every output is the input at its place.
+  bool changes_nothing() const {
+    for (int64_t i = 0; i < axis.outputs; i++) {
+      if (first[i] != i || count[i] != 1) {
+        return false;
+      }
+    }
+    return axis.inputs == axis.outputs;
+  }
 };
 
 // Sums in fixed point become bytes; values beyond 0 and 255 become those. Returns four bytes.
@@ -296,9 +322,39 @@ inline int32_t bytes_of(__m128i sums, __m128i bits) {
 }
 
 // Taps that are read at a time, behind the last of which a row needs room.
+constexpr int64_t few_of_single = 4;
 constexpr int64_t taps_of_single = 8;
 constexpr int64_t taps_of_several = 2;
 constexpr int64_t room_behind_row = 64;
+
+// One channel and four taps an output: those of two outputs make a vector.
+void narrow_single_few(const ByteAxis& w, const uint8_t* from, uint8_t* to) {
+  const int64_t n = w.axis.outputs;
+  const int32_t* const first = w.first;
+  const int16_t* const weights = w.weight;
+  const __m128i half = _mm_set1_epi32(w.half());
+  const __m128i bits = _mm_cvtsi32_si128(w.bits);
+  const auto four_at = [&](int64_t i) { return _mm_loadu_si32(from + first[i]); };
+  const auto two = [&](__m128i a, __m128i b, __m128i factors) {
+    return _mm_madd_epi16(_mm_cvtepu8_epi16(_mm_unpacklo_epi32(a, b)), factors);
+  };
+  const auto factors_of = [&](int64_t i) {
+    return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(weights + i * few_of_single));
+  };
+  int64_t x = 0;
+  for (; x + 4 <= n; x += 4) {
+    const auto* const factors = reinterpret_cast<const __m128i*>(weights + x * few_of_single);
+    const __m128i low = two(four_at(x), four_at(x + 1), _mm_loadu_si128(factors));
+    const __m128i high = two(four_at(x + 2), four_at(x + 3), _mm_loadu_si128(factors + 1));
+    const int32_t bytes = bytes_of(_mm_add_epi32(_mm_hadd_epi32(low, high), half), bits);
+    std::memcpy(to + x, &bytes, sizeof(bytes));
+  }
+  for (; x < n; x++) {
+    const __m128i sum = two(four_at(x), _mm_setzero_si128(), factors_of(x));
+    const int32_t byte = bytes_of(_mm_add_epi32(_mm_hadd_epi32(sum, sum), half), bits);
+    to[x] = static_cast<uint8_t>(byte);
+  }
+}
 
 // One channel: eight taps of an output make a vector, and four outputs are added up at once.
 // `Slots`: of an output, 0 where the compiler does not know.
@@ -373,48 +429,70 @@ void narrow_several(const ByteAxis& w, const uint8_t* from, uint8_t* to) {
   }
 }
 
-// The compiler would convert one by one.
-inline Sums widened(const uint8_t* from) {
-#if defined(__AVX512F__)
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
-  return reinterpret_cast<Sums>(_mm512_maskz_cvtepu8_epi32(0xffff, bytes));
+// Vectors of whole numbers: what is done in parts of 16 bytes each.
+#if defined(__AVX512BW__)
+#define RL_WHOLE(op) _mm512_##op
+using Whole = __m512i;
+inline Whole bytes_at(const uint8_t* p) { return _mm512_loadu_si512(p); }
+inline void store_bytes_at(uint8_t* p, Whole v) { _mm512_storeu_si512(p, v); }
 #elif defined(__AVX2__)
-  const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
-  return reinterpret_cast<Sums>(_mm256_cvtepu8_epi32(bytes));
-#else
-  int32_t bytes;
-  std::memcpy(&bytes, from, sizeof(bytes));
-  return reinterpret_cast<Sums>(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(bytes)));
-#endif
+#define RL_WHOLE(op) _mm256_##op
+using Whole = __m256i;
+inline Whole bytes_at(const uint8_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
 }
+inline void store_bytes_at(uint8_t* p, Whole v) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v);
+}
+#else
+#define RL_WHOLE(op) _mm_##op
+using Whole = __m128i;
+inline Whole bytes_at(const uint8_t* p) {
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+}
+inline void store_bytes_at(uint8_t* p, Whole v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), v);
+}
+#endif
+constexpr int64_t whole_width = sizeof(Whole);
 
-// Rows of `length` bytes, with the weights of output y, become one: from place i on, `Vectors`
-// vectors at a time. Returns where it stopped.
-template <int Vectors>
-int64_t add_byte_rows(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t length, int64_t i,
-                      uint8_t* to) {
+// Rows of `length` bytes, with the weights of output y, become one; returns where it stopped. Two
+// rows are taken at a time: their bytes side by side, as 16-bit numbers, are multiplied and added
+// by one instruction.
+inline int64_t add_byte_rows(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t length,
+                             uint8_t* to) {
   const int16_t* const weight = h.weight + y * h.slots;
   const int64_t count = h.count[y];
-  const int32_t half = h.half();
-  const int bits = h.bits;
-  for (; i + Vectors * sums_width <= length; i += Vectors * sums_width) {
-    Sums sums[Vectors];
+  const Whole half = RL_WHOLE(set1_epi32)(h.half());
+  const __m128i bits = _mm_cvtsi32_si128(h.bits);
+  const Whole zero = RL_WHOLE(set1_epi32)(0);
+  int64_t i = 0;
+  for (; i + whole_width <= length; i += whole_width) {
+    Whole sums[4] = {half, half, half, half};
+    for (int64_t t = 0; t < count; t += 2) {
+      const bool pair = t + 1 < count;
+      const Whole a = bytes_at(rows + t * length + i);
+      const Whole b = pair ? bytes_at(rows + (t + 1) * length + i) : zero;
+      const auto second = static_cast<uint32_t>(static_cast<uint16_t>(pair ? weight[t + 1] : 0));
+      const Whole factors = RL_WHOLE(set1_epi32)(
+          static_cast<int32_t>(second << 16 | static_cast<uint16_t>(weight[t])));
+      const Whole low = RL_WHOLE(unpacklo_epi8)(a, b);
+      const Whole high = RL_WHOLE(unpackhi_epi8)(a, b);
+      const Whole words[4] = {
+          RL_WHOLE(unpacklo_epi8)(low, zero), RL_WHOLE(unpackhi_epi8)(low, zero),
+          RL_WHOLE(unpacklo_epi8)(high, zero), RL_WHOLE(unpackhi_epi8)(high, zero)};
 #pragma GCC unroll 4
-    for (int k = 0; k < Vectors; k++) {
-      sums[k] = Sums{} + half;
-    }
-    for (int64_t t = 0; t < count; t++) {
-      const uint8_t* const row = rows + t * length + i;
-      const int32_t factor = weight[t];
-#pragma GCC unroll 4
-      for (int k = 0; k < Vectors; k++) {
-        sums[k] += widened(row + k * sums_width) * factor;
+      for (int k = 0; k < 4; k++) {
+        sums[k] = RL_WHOLE(add_epi32)(sums[k], RL_WHOLE(madd_epi16)(words[k], factors));
       }
     }
 #pragma GCC unroll 4
-    for (int k = 0; k < Vectors; k++) {
-      store_bytes(to + i + k * sums_width, sums[k], bits);
+    for (int k = 0; k < 4; k++) {
+      sums[k] = RL_WHOLE(sra_epi32)(sums[k], bits);
     }
+    const Whole packed = RL_WHOLE(packus_epi16)(RL_WHOLE(packs_epi32)(sums[0], sums[1]),
+                                                RL_WHOLE(packs_epi32)(sums[2], sums[3]));
+    store_bytes_at(to + i, packed);
   }
   return i;
 }
@@ -422,8 +500,7 @@ int64_t add_byte_rows(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t
 // The rows from `rows` on that output y is made of.
 inline void shorten_column(const ByteAxis& h, int64_t y, const uint8_t* rows, int64_t length,
                            uint8_t* to) {
-  int64_t i = add_byte_rows<4>(h, y, rows, length, 0, to);
-  i = add_byte_rows<1>(h, y, rows, length, i, to);
+  int64_t i = add_byte_rows(h, y, rows, length, to);
   for (; i < length; i++) {
     int32_t sum = h.half();
     for (int64_t t = 0; t < h.count[y]; t++) {
@@ -445,17 +522,20 @@ void narrow_row_of_columns(const ByteAxis& w, int64_t lanes, const uint8_t* from
 void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& axes) {
   const Images images(self);
   const int64_t lanes = images.lanes;
-  const ByteAxis w(axes.axis[2], lanes == 1 ? taps_of_single : taps_of_several);
-  const ByteAxis h(axes.axis[1], 1);
+  const ByteAxis w(axes.axis[2], lanes == 1 ? few_of_single : taps_of_several,
+                   lanes == 1 ? taps_of_single : taps_of_several);
+  const ByteAxis h(axes.axis[1], 1, 1);
   const int64_t rows = h.axis.inputs;
   const int64_t length = w.axis.inputs * lanes;
   const int64_t wide = w.axis.outputs * lanes;
-  const Scratch<uint8_t> narrowed(rows * wide);
+  const bool narrows = !w.changes_nothing();
+  const Scratch<uint8_t> narrowed(narrows ? rows * wide : 0);
   for (int64_t image = 0; image < images.count; image++) {
     const uint8_t* from = self.data<uint8_t>() + image * rows * length;
     uint8_t* to = out.data<uint8_t>() + image * h.axis.outputs * wide;
     const int64_t row_work = wide * w.slots;
-    parallel_for(0, rows, std::max<int64_t>(1, 65536 / row_work), [&](int64_t begin, int64_t end) {
+    const int64_t narrow_grain = std::max<int64_t>(1, 65536 / row_work);
+    parallel_for(0, narrows ? rows : 0, narrow_grain, [&](int64_t begin, int64_t end) {
       // Taps without weight are read, too.
       const int64_t room = w.slots * lanes + room_behind_row;
       const Scratch<uint8_t> source(length + room);
@@ -465,8 +545,9 @@ void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& a
         uint8_t* const row = narrowed + y * wide;
         switch (lanes) {
           case 1:
-            w.slots == taps_of_single ? narrow_single<taps_of_single>(w, source, row)
-                                      : narrow_single<0>(w, source, row);
+            w.slots == few_of_single    ? narrow_single_few(w, source, row)
+            : w.slots == taps_of_single ? narrow_single<taps_of_single>(w, source, row)
+                                        : narrow_single<0>(w, source, row);
             break;
           case 2:
             narrow_several<2>(w, source, row);
@@ -485,7 +566,8 @@ void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& a
     const int64_t grain = std::max<int64_t>(1, 262144 / (wide * h.axis.taps));
     parallel_for(0, h.axis.outputs, grain, [&](int64_t begin, int64_t end) {
       for (int64_t y = begin; y < end; y++) {
-        shorten_column(h, y, narrowed + h.first[y] * wide, wide, to + y * wide);
+        shorten_column(h, y, (narrows ? narrowed.data() : from) + h.first[y] * wide, wide,
+                       to + y * wide);
       }
     });
   }

@@ -1,5 +1,5 @@
 // Random fills on the CPU. Numbers are drawn in order, by one thread, so a seed means the same
-// numbers everywhere. Tensors that are not contiguous are filled by way of a contiguous copy.
+// numbers everywhere. The order is that of memory; tensors with gaps are filled by way of a copy.
 #include "cpu/random.h"
 #include "generated/kernels.h"
 #include "kernels/random.h"
@@ -13,7 +13,7 @@ namespace fills = rushlight::random::RL_ISA;
 // Calls f(data as T*, numel, generator) for the elements of `out` in order.
 template <uint32_t Set, class F>
 void fill_in_order(const char* op, const Tensor& out, const Generator& generator, const F& f) {
-  const OrderedOutput target(out);
+  const FilledOutput target(out);
   const DrawLock draw(generator);
   visit_dtype<Set>(op, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -69,7 +69,7 @@ void random__from(const Tensor& out, int64_t from, std::optional<int64_t> to,
                   const Generator& generator) {
   const RandomRange range(out.dtype(), from, to);
   if (is_wide_unsigned(out.dtype())) {
-    const Tensor numbers = make_empty(out.sizes(), kInt64, kCPU);
+    const Tensor numbers = make_empty_like(out, kInt64);
     fill_in_order<set_Long>("random_", numbers, generator,
                             [&](int64_t* x, int64_t n, GeneratorImpl& g) {
                               fills::fill_integers(x, n, range.size(), from, g);
@@ -101,7 +101,7 @@ void bernoulli__float(const Tensor& out, double p, const Generator& generator) {
       [&]<class T>(T* x, int64_t n, GeneratorImpl& g) { fills::fill_bernoulli(x, n, p, g); });
 }
 void bernoulli__Tensor(const Tensor& out, const Tensor& p, const Generator& generator) {
-  const OrderedInput chances(p, out.sizes());
+  const OrderedInput chances(p, out);
   fill_in_order<set_real | set_Bool>(
       "bernoulli_", out, generator, [&]<class T>(T* x, int64_t n, GeneratorImpl& g) {
         if (chances.dtype() == kFloat64) {
