@@ -153,6 +153,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def new(self, *args, **kwargs):
         """A tensor of the same dtype from sizes or data, as the constructor takes them."""
+        if self.layout is not _C.strided:
+            from rushlight.sparse._types import legacy_sparse
+
+            return legacy_sparse(self.dtype, args, kwargs)
         if "device" not in kwargs:
             kwargs["device"] = self.device
         return _C._legacy_tensor(self.dtype, args, kwargs)

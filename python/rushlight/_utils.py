@@ -103,6 +103,8 @@ def _rebuild_sparse_tensor(layout, data):
     # What a file says is checked like what a program says.
     if layout is _C.sparse_coo:
         indices, values, size, *coalesced = data
+        if coalesced == [True]:
+            return _C.ops._sparse_coo_tensor(indices, values, _integers(size), is_coalesced=True)
         made = _C.ops._sparse_coo_tensor(indices, values, _integers(size))
         return made._coalesced_(False) if coalesced == [False] else made.coalesce()
     compressed, plain, values, size = data

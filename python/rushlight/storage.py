@@ -78,7 +78,7 @@ class UntypedStorage(_C.StorageBase):
         parts = self._bytes[: self.nbytes() // part * part].view(-1, part)
         parts.copy_(parts.flip(1))
 
-    def get_device(self) -> int:
+    def get_device(self):
         """The number of its GPU, -1 in main memory."""
         return (self.device.index or 0) if self.is_cuda else -1
 

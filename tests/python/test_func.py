@@ -3,7 +3,7 @@
 import pytest
 
 import rushlight as torch
-from rushlight import func
+from rushlight import func, nn
 from rushlight.utils.flop_counter import FlopCounterMode
 
 
@@ -282,3 +282,14 @@ def test_statistics_that_a_function_captures_are_updated():
     assert torch.equal(mean, expected[0]) and torch.equal(var, expected[1])
     with pytest.raises(RuntimeError, match="running_mean"):
         torch.vmap(lambda a: torch.nn.functional.instance_norm(a, mean, var))(torch.stack([x, x]))
+
+
+def test_parameters_that_a_call_adds_are_gone_after_it():
+    layer = nn.Linear(1, 1)
+    more = nn.Parameter(torch.ones(1))
+    seen = []
+    layer.register_forward_pre_hook(lambda module, _: seen.append(dict(module.named_parameters())))
+    func.functional_call(layer, {"extra": more}, torch.ones(1, 1))
+    assert seen[0]["extra"] is more and "extra" not in dict(layer.named_parameters())
+    assert all(isinstance(p, nn.Parameter) for p in layer.parameters())
+    assert not hasattr(layer, "extra")

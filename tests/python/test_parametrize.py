@@ -157,3 +157,22 @@ def test_transfer():
     assert parametrize.type_before_parametrizations(target) is rl.nn.Linear
     assert target.parametrizations.weight.original is source.parametrizations.weight.original
     assert rl.equal(target.weight, source.weight)
+
+
+@pytest.mark.parametrize(
+    "right_inverse, message",
+    [
+        (lambda self, x: (x, x), "right_inverse must return a tensor"),
+        (lambda self, x: x.bool(), "must have the same dtype"),
+        (lambda self, x: x[:-1], "must have the same shape"),
+    ],
+)
+def test_a_second_parametrization_sets_what_is_there(right_inverse, message):
+    layer = rl.nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, "weight", rl.nn.Identity())
+    wrong = type("Wrong", (rl.nn.Identity,), {"right_inverse": right_inverse})()
+    with pytest.raises(ValueError, match=message):
+        parametrize.register_parametrization(layer, "weight", wrong)
+    assert len(layer.parametrizations.weight) == 1
+    parametrize.register_parametrization(layer, "weight", wrong, unsafe=True)
+    assert len(layer.parametrizations.weight) == 2

@@ -3,11 +3,13 @@
 import copy
 import io
 import pickle
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.testing import assert_close
 
 LAYOUTS = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
 
@@ -493,3 +495,108 @@ def test_types_by_name():
     )
     assert not isinstance(values, torch.sparse.FloatTensor)
     assert repr(torch.sparse.FloatTensor) == "<class 'torch.sparse.FloatTensor'>"
+
+
+MAKERS = [
+    lambda t: t.to_sparse(),
+    lambda t: t.to_sparse_csr(),
+    lambda t: t.to_sparse_csc(),
+    lambda t: t.to_sparse_bsr((2, 2)),
+    lambda t: t.to_sparse_bsc((2, 2)),
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_other_processes_get_what_was_sent(make):
+    tensor = make(torch.eye(4))
+    sent = pickle.loads(bytes(ForkingPickler.dumps(tensor)))
+    assert sent.layout is tensor.layout and sent.to_dense().equal(torch.eye(4))
+    loader = torch.utils.data.DataLoader([tensor, tensor], batch_size=None, num_workers=1)
+    for sample in loader:
+        assert sample.layout is tensor.layout and sample.to_dense().equal(torch.eye(4))
+    assert not tensor.is_shared()
+    tensor.share_memory_()
+    assert tensor.is_shared() and tensor.to_dense().equal(torch.eye(4))
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_copies_without_entries_keep_dimensions_and_blocks(make):
+    dense = torch.eye(4)
+    tensor = make(dense)
+    for like in (
+        torch.zeros_like(tensor),
+        torch.zeros_like(tensor, dtype=torch.int64),
+        torch.zeros_like(tensor, device="meta"),
+        tensor.to("meta"),
+    ):
+        assert like.layout is tensor.layout and like.shape == tensor.shape
+        assert like._nnz() == 0
+        assert (like.sparse_dim(), like.dense_dim()) == (tensor.sparse_dim(), tensor.dense_dim())
+        values = tensor.detach().values() if tensor.layout is not torch.sparse_coo else None
+        if values is not None:
+            assert like.values().shape[1:] == values.shape[1:]
+    assert torch.zeros_like(tensor, layout=torch.strided).equal(torch.zeros(4, 4))
+
+
+def test_copies_without_entries_in_other_layouts():
+    hybrid = torch.ones(2, 3, 4).to_sparse_csr(dense_dim=1)
+    coo = torch.zeros_like(hybrid, layout=torch.sparse_coo)
+    assert (coo.sparse_dim(), coo.dense_dim(), coo.shape) == (2, 1, (2, 3, 4))
+    csc = torch.zeros_like(hybrid, layout=torch.sparse_csc)
+    assert csc.ccol_indices().shape == (4,) and csc.values().shape == (0, 4)
+    back = torch.zeros_like(torch.ones(2, 3, 4).to_sparse(2), layout=torch.sparse_csr)
+    assert back.crow_indices().shape == (3,) and back.dense_dim() == 1
+    with pytest.raises(RuntimeError, match="block size"):
+        torch.zeros_like(hybrid, layout=torch.sparse_bsr)
+
+
+def test_products_of_broadcast_sizes():
+    torch.manual_seed(0)
+    mask = torch.rand(2, 3, 4) < 0.5
+    full = torch.randn(2, 3, 4) * mask
+    for sparse_dim in (0, 1, 2, 3):
+        sparse = full.to_sparse(sparse_dim) if sparse_dim else torch.sparse_coo_tensor(
+            torch.zeros(0, 1, dtype=torch.int64), full.unsqueeze(0), (2, 3, 4)
+        )  # fmt: skip
+        for size in ((4,), (1, 1), (2, 1, 4), (5, 2, 3, 4), (5, 1, 1, 1, 4)):
+            dense = torch.randn(size)
+            for product in (sparse * dense, dense * sparse):
+                assert_close(product.to_dense(), full * dense)
+    row = torch.randn(1, 4).to_sparse()
+    assert_close((row * torch.ones(3, 1)).to_dense(), row.to_dense().expand(3, 4))
+    assert_close((full[0].to_sparse() * row).to_dense(), full[0] * row.to_dense())
+    few = row.requires_grad_()
+    (few * torch.ones(3, 1)).to_dense().sum().backward()
+    assert_close(few.grad.to_dense(), torch.full((1, 4), 3.0))
+
+
+def test_empty_sums_and_negatives_and_old_constructors():
+    x = torch.sparse_coo_tensor([[0, 0, 1]], [1.0, 2.0, 3.0], (2,))
+    x.neg_()
+    assert x.to_dense().tolist() == [-3.0, -3.0]
+    hybrid = torch.ones(2, 3).to_sparse(1)
+    for total in (
+        hybrid + torch.sparse_coo_tensor((2, 3)),
+        torch.sparse_coo_tensor((2, 3)) + hybrid,
+    ):
+        assert total.to_dense().equal(torch.ones(2, 3)) and total.dense_dim() == 1
+    assert x.new().layout is torch.sparse_coo and x.new(2, 3).shape == (2, 3)
+    assert x.new(x._indices(), x._values(), (2,)).to_dense().equal(x.to_dense())
+    mask = torch.eye(2).to_sparse()._coalesced_(False)
+    assert not torch.eye(2).to_sparse().sparse_mask(mask).is_coalesced()
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "amax", "amin", "mean"])
+def test_masked_reductions_keep_the_layout(name):
+    dense = torch.tensor([[1.0, 0.0, 3.0], [0.0, 5.0, 6.0]])
+    mask = dense != 0
+    reduce = getattr(torch.masked, name)
+    expected = reduce(dense, dim=(0, 1), mask=mask)
+    found = reduce(dense.to_sparse(), dim=(), mask=mask.to_sparse())
+    assert found.layout is torch.sparse_coo and found.to_dense().equal(expected)
+    rows = reduce(dense.to_sparse_csr(), dim=1, keepdim=True, mask=mask.to_sparse_csr())
+    assert rows.layout is torch.sparse_csr
+    assert rows.to_dense().equal(reduce(dense, dim=1, keepdim=True, mask=mask))
+    if name in ("prod", "amax", "amin"):
+        with pytest.raises(ValueError, match="explicit mask"):
+            reduce(dense.to_sparse())

@@ -146,6 +146,10 @@ class GradScaler:
                         continue
                     if grad.dtype is _C.float16 and not allow_fp16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
+                    if grad.is_sparse:
+                        if grad.dtype is _C.float16:  # whose sums may be infinite
+                            grad = param.grad = grad.coalesce()
+                        grad = grad._values()
                     grads[grad.device, grad.dtype].append(grad)
             for (device, _), list_ in grads.items():
                 _C.ops._amp_foreach_non_finite_check_and_unscale_(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import rushlight
 
 _SCANS = ("cumsum", "cumprod")
@@ -144,6 +146,34 @@ def _summed(dtype, given):
     return dtype if dtype.is_floating_point or dtype.is_complex else rushlight.int64
 
 
+def _of_any_layout(needs_mask):
+    """Sparse inputs too: their result has their layout.
+
+    Where zero is not what is reduced to nothing, elements without an entry have to be told from
+    those outside the mask, and PyTorch wants a mask (`needs_mask`).
+    """
+
+    def decorate(reduction):
+        @functools.wraps(reduction)
+        def reduced(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+            if input.layout is not rushlight.strided:
+                if needs_mask and mask is None:
+                    raise ValueError(
+                        f"masked {reduction.__name__} expects explicit mask for "
+                        f"{str(input.layout).rpartition('.')[2]} tensor input"
+                    )
+                layout, input = input.layout, input.to_dense()
+                mask = mask if mask is None else mask.to_dense()
+                result = reduction(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+                return result.to_sparse(layout=layout)
+            return reduction(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
+
+        return reduced
+
+    return decorate
+
+
+@_of_any_layout(needs_mask=False)
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum of the elements in the mask."""
     input = input.to(_summed(input.dtype, dtype))
@@ -151,6 +181,7 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return rushlight.sum(filled, _canonical_dim(dim, input.ndim), keepdim=bool(keepdim))
 
 
+@_of_any_layout(needs_mask=True)
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product of the elements in the mask."""
     result = _combine_input_and_mask(prod, input.to(_summed(input.dtype, dtype)), mask)
@@ -179,6 +210,7 @@ def _numbers(name, input):
     return input
 
 
+@_of_any_layout(needs_mask=True)
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The largest of the elements in the mask; the lowest number of the dtype where none is."""
     input = input.to(dtype or input.dtype)
@@ -186,6 +218,7 @@ def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return rushlight.amax(filled, _canonical_dim(dim, input.ndim), bool(keepdim))
 
 
+@_of_any_layout(needs_mask=True)
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The smallest of the elements in the mask; the greatest number of the dtype where none is."""
     input = input.to(dtype or input.dtype)
@@ -207,6 +240,7 @@ def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return rushlight.argmin(filled, dim, bool(keepdim)).to(input.dtype)  # PyTorch's dtype
 
 
+@_of_any_layout(needs_mask=False)
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The mean of the elements in the mask."""
     dtype = dtype or input.dtype

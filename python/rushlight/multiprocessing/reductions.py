@@ -12,8 +12,9 @@ from multiprocessing import reduction
 from multiprocessing.reduction import ForkingPickler
 
 import rushlight
-from rushlight import _C, Tensor
+from rushlight import _C, Tensor, _utils
 from rushlight._parameter import Parameter
+from rushlight._utils import sparse_parts
 
 __all__ = [
     "init_reductions",
@@ -81,11 +82,19 @@ def memory_of_file(fd, nbytes):
 
 def is_shared(tensor):
     """Whether other processes may see its memory."""
+    if tensor.layout is not _C.strided:
+        return all(map(is_shared, sparse_parts(tensor)))
     return tensor.device.type != "cpu" or _block_of(tensor) is not None
 
 
 def share_memory_(tensor):
     """Move a tensor to shared memory, in place; what shares its memory now does not follow."""
+    if tensor.layout is not _C.strided:
+        rebuild, (layout, parts) = _utils.reduce_tensor(tensor)
+        shared = [share_memory_(p) if isinstance(p, _C.TensorBase) else p for p in parts]
+        with rushlight.no_grad():
+            tensor.data = rebuild(layout, shared)
+        return tensor
     if is_shared(tensor) or tensor.untyped_storage().nbytes() == 0:
         return tensor
     storage = tensor.untyped_storage()
@@ -121,8 +130,8 @@ def reduce_tensor(tensor):
             "does not support crossing process boundaries. If you just want to transfer the data, "
             "call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
-    if tensor.device.type != "cpu":
-        return tensor.__reduce_ex__(2)
+    if tensor.device.type != "cpu" or tensor.layout is not _C.strided:
+        return tensor.__reduce_ex__(2)  # of a sparse one: its parts, which are tensors
     share_memory_(tensor)
     block = _block_of(tensor)
     handle = None if block is None else reduction.DupFd(block.fd)

@@ -12,6 +12,14 @@ from rushlight.sparse._make import sparse_coo_tensor
 __all__ = ["TYPES"]
 
 
+def legacy_sparse(dtype: _C.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """A COO tensor of indices, values and perhaps a size, or of sizes, without entries."""
+    if args and isinstance(args[0], Tensor):
+        return sparse_coo_tensor(*args, **kwargs)
+    size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+    return sparse_coo_tensor(size, dtype=dtype, **kwargs)
+
+
 class _SparseType(_TensorType):
     """The class of `sparse.FloatTensor` and its like: calling one makes a COO tensor."""
 
@@ -26,10 +34,7 @@ class _SparseType(_TensorType):
             f"torch.sparse.{cls.__name__}() is deprecated. Please use torch.sparse_coo_tensor()",
             stacklevel=2,
         )
-        if args and isinstance(args[0], Tensor):
-            return sparse_coo_tensor(*args, **kwargs)
-        size = args[0] if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
-        return sparse_coo_tensor(size, dtype=cls.dtype, **kwargs)
+        return legacy_sparse(cls.dtype, args, kwargs)
 
     def _text(cls) -> str:
         return f"torch.sparse.{cls.__name__}"

@@ -40,6 +40,13 @@ Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) 
     const Tensor sum = rushlight::coalesce(add_sparse(as_coo(self), as_coo(other), alpha));
     return as_layout(sum, layout_of(self), self);
   }
+  if (sparse_dims(self) != sparse_dims(other) && (nnz(self) == 0 || nnz(other) == 0)) {
+    const Tensor& entries = nnz(other) == 0 ? self : other;  // the other one is zero
+    const ScalarType dtype = promote_types(self.dtype(), other.dtype());
+    return with_values(entries, nnz(other) == 0
+                                    ? values_of(entries).to(dtype)
+                                    : values_of(entries).to(dtype).mul(make_number(alpha)));
+  }
   RL_CHECK(sparse_dims(self) == sparse_dims(other),
            "cannot add tensors with different sparse dimensions: ", sparse_dims(self), " and ",
            sparse_dims(other));
@@ -84,8 +91,48 @@ Tensor add_to_dense(const Tensor& dense, const Tensor& sparse, const Scalar& alp
   return dense.to(dtype).index_put(index_list(parts(coo).first()), values, /*accumulate=*/true);
 }
 
+// A COO tensor as often as other sizes want it: entries are repeated along sparse dimensions, among
+// them new ones in front, and values along dense ones.
+Tensor broadcast(const Tensor& coo, IntArrayRef sizes) {
+  if (coo.sizes() == sizes) {
+    return coo;
+  }
+  const int64_t fresh = static_cast<int64_t>(sizes.size()) - coo.dim();
+  const int64_t n = fresh + sparse_dims(coo);
+  const Tensor& indices = parts(coo).first();
+  Tensor which = count_up(indices.size(1), indices);
+  std::vector<Tensor> rows;
+  for (int64_t d = 0; d < n; d++) {
+    rows.push_back(d < fresh ? rushlight::zeros_like(which) : indices.select(0, d - fresh));
+  }
+  for (int64_t d = 0; d < n; d++) {
+    const int64_t times = sizes[static_cast<size_t>(d)];
+    if (times == (d < fresh ? 1 : coo.size(d - fresh))) {
+      continue;
+    }
+    const Tensor along = count_up(times, which).repeat_interleave(which.size(0));
+    for (Tensor& row : rows) {
+      row = row.repeat({times});
+    }
+    rows[static_cast<size_t>(d)] = along;
+    which = which.repeat({times});
+  }
+  const Tensor values = values_of(coo).index_select(0, which);
+  DimVector wanted{which.size(0)};
+  for (size_t d = static_cast<size_t>(n); d < sizes.size(); d++) {
+    wanted.push_back(sizes[d]);
+  }
+  const Tensor places =
+      rows.empty() ? rushlight::zeros({0, which.size(0)}, which.options()) : rushlight::stack(rows);
+  return rushlight::coalesce(make_coo(places, values.expand(wanted), sizes, false));
+}
+
 // The products of the entries that both have.
 Tensor mul_sparse(const Tensor& self, const Tensor& other) {
+  if (is_coo(self) && is_coo(other) && self.sizes() != other.sizes()) {
+    const DimVector sizes = broadcast_sizes(self.sizes(), other.sizes());
+    return mul_sparse(broadcast(as_coo(self), sizes), broadcast(as_coo(other), sizes));
+  }
   check_sizes("mul", self, other);
   if (!is_coo(self)) {
     if (same_places(self, other)) {
@@ -120,7 +167,15 @@ template <class F>
 Tensor with_dense(const Tensor& sparse, const Tensor& dense, const F& f) {
   if (is_number(dense)) {
     const Tensor pattern = unique_where_recorded(sparse);
-    return with_values(pattern, f(values_of(pattern), dense));
+    Tensor values = values_of(pattern);
+    if (sparse.dim() == 0 && !dense.impl()->is_wrapped_number()) {
+      values = values.to(promote_types(values.dtype(), dense.dtype()));  // neither has dimensions
+    }
+    return with_values(pattern, f(values, dense));
+  }
+  if (is_coo(sparse) && !is_expandable_to(dense.sizes(), sparse.sizes())) {
+    return with_dense(broadcast(as_coo(sparse), broadcast_sizes(sparse.sizes(), dense.sizes())),
+                      dense, f);
   }
   RL_CHECK(is_expandable_to(dense.sizes(), sparse.sizes()), "mul(sparse, dense): sizes ",
            sparse.sizes(), " and ", dense.sizes(), " do not match");
@@ -218,8 +273,54 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat>) {
   return make(p.layout(), p.first().clone(), p.second().defined() ? p.second().clone() : p.second(),
               values_of(from).clone(), self.sizes(), p.coalesced());
 }
+namespace {
+
+// Of a sparse tensor's sizes, with as many dense dimensions and with blocks of its size.
+Tensor without_entries(const Tensor& self, Layout layout, const TensorOptions& options) {
+  const SparseTensor& p = parts(self);
+  const int64_t dense = dense_dims(self);
+  const int64_t leading = self.dim() - dense;  // batch and sparse dimensions
+  const auto number_of = [](int64_t n) { return static_cast<size_t>(n); };
+  const IntArrayRef dense_sizes = self.sizes().slice(number_of(leading), number_of(dense));
+  const auto with = [](DimVector sizes, IntArrayRef more) {
+    for (const int64_t n : more) {
+      sizes.push_back(n);
+    }
+    return sizes;
+  };
+  if (layout == kSparse) {
+    const TensorOptions indices = TensorOptions(kInt64).device(options.device());
+    return make_coo(rushlight::empty({leading, 0}, indices),
+                    rushlight::empty(with({0}, dense_sizes), options), self.sizes(), true);
+  }
+  RL_CHECK(leading >= 2, "a tensor of layout ", printed(layout),
+           " has two sparse dimensions, but the size is ", self.sizes());
+  RL_CHECK(!is_blocked(layout) || is_blocked(p.layout()), "a tensor of layout ", printed(layout),
+           " needs a block size, which one of layout ", printed(p.layout()), " does not have");
+  const int64_t b = leading - 2;
+  const IntArrayRef block = is_blocked(layout)
+                                ? p.values().sizes().slice(number_of(batch_dims(self) + 1), 2)
+                                : IntArrayRef();
+  const DimVector batch(self.sizes().slice(0, number_of(b)));
+  const int64_t across = is_by_column(layout) ? 1 : 0;
+  const int64_t lines = self.size(b + across) / (block.empty() ? 1 : block[number_of(across)]);
+  const DimVector starts = with(batch, {lines + 1});
+  const DimVector entries = with(batch, {0});
+  const ScalarType kind = is_coo(self) ? kInt64 : p.first().dtype();
+  const TensorOptions indices = TensorOptions(kind).device(options.device());
+  return make(layout, rushlight::zeros(starts, indices), rushlight::empty(entries, indices),
+              rushlight::empty(with(with(entries, block), dense_sizes), options), self.sizes(),
+              true);
+}
+
+}  // namespace
+
 Tensor to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Device> device,
                bool, std::optional<MemoryFormat>) {
+  if (device.has_value() && device->is_meta() && !self.is_meta()) {
+    return without_entries(self, layout_of(self),
+                           TensorOptions(dtype.value_or(self.dtype())).device(*device));
+  }
   RL_CHECK_NOT_IMPLEMENTED(!device.has_value() || *device == self.device(),
                            "to: sparse tensors lie on the CPU alone");
   const Tensor from = unique_where_recorded(self);
@@ -335,20 +436,10 @@ Tensor zeros_like(const Tensor& self, const TensorOptions& options,
   }
   const NoGradGuard no_grad;
   const Layout layout = options.layout_opt().value_or(layout_of(self));
-  if (layout != layout_of(self)) {
+  if (!is_sparse(self) || layout == kStrided) {
     return sparse::new_zeros(self, self.sizes(), options);
   }
-  const Tensor none = is_coo(self) ? sparse::zero_(self) : [&] {
-    const SparseTensor& p = parts(self);
-    DimVector plain = p.second().sizes();
-    plain[plain.size() - 1] = 0;
-    DimVector values = p.values().sizes();
-    values[static_cast<size_t>(batch_dims(self))] = 0;
-    return make(p.layout(), rushlight::zeros_like(p.first()),
-                rushlight::empty(plain, p.second().options()),
-                rushlight::empty(values, p.values().options()), self.sizes(), true);
-  }();
-  return options.dtype_opt().has_value() ? none.to(*options.dtype_opt()) : none;
+  return without_entries(self, layout, plain_like(self, options));
 }
 Tensor any(const Tensor& self, OptionalIntArrayRef dim, bool keepdim) {
   return !dim.has_value() && !keepdim ? values_of(self).any() : as_dense(self).any(dim, keepdim);

@@ -590,7 +590,9 @@ Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
   }
   const Tensor pattern =
       sparse::with_values(mask, rushlight::ones(p.values().sizes(), TensorOptions(self.dtype())));
-  return pattern.mul(sparse::as_coo(self));
+  const Tensor masked = pattern.mul(sparse::as_coo(self));
+  parts(masked).set_coalesced(p.coalesced());
+  return masked;
 }
 
 }  // namespace composite

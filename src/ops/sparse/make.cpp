@@ -199,7 +199,9 @@ std::vector<Value> on_values(const char* op, const SparseRule& rule, std::vector
                              bool inplace) {
   const Tensor self = arguments[0].get<Tensor>();
   RL_CHECK_NOT_IMPLEMENTED(is_sparse(self), op, ": of sparse tensors the first may be one");
-  RL_CHECK(!inplace || !is_coo(self) || parts(self).coalesced(), op, ": expected coalesced tensor");
+  const bool linear = std::string_view(op) == "neg_";  // the sum of results is that of the sum
+  RL_CHECK(!inplace || linear || !is_coo(self) || parts(self).coalesced(), op,
+           ": expected coalesced tensor");
   const Tensor pattern = is_coo(self) ? rushlight::coalesce(self) : self;
   arguments[0] = Value(values_of(pattern));
   return {Value(with_values(pattern, rule.call(arguments).at(0).get<Tensor>()))};

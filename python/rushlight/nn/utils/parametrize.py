@@ -221,6 +221,28 @@ def _inject_property(module, name):
     setattr(module.__class__, name, property(get, put))
 
 
+def _check_right_inverse(parametrization, name, value, made):
+    """ValueError where what a parametrization would set differs in kind from what is there."""
+    if not hasattr(parametrization, "right_inverse"):
+        return
+    try:
+        back = parametrization.right_inverse(made)
+    except NotImplementedError:
+        return
+    if not isinstance(back, Tensor):
+        raise ValueError(
+            f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}"
+        )
+    for what in ("dtype", "shape"):
+        if getattr(back, what) != getattr(value, what):
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} "
+                f"as module.{name}, unless the `unsafe` flag is enabled.\n"
+                f"module.{name}.{what}: {getattr(value, what)}\n"
+                f"returned {what}: {getattr(back, what)}"
+            )
+
+
 def register_parametrization(module: Module, tensor_name, parametrization, *, unsafe: bool = False):
     """Compute a parameter or buffer of a module by another module, from now on.
 
@@ -248,6 +270,7 @@ def register_parametrization(module: Module, tensor_name, parametrization, *, un
                         f"module.{tensor_name}.{what}: {getattr(value, what)}\n"
                         f"parametrization(module.{tensor_name}).{what}: {getattr(made, what)}"
                     )
+            _check_right_inverse(parametrization, tensor_name, value, made)
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:

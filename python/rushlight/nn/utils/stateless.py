@@ -61,7 +61,10 @@ def _exchange(holder, leaf, value):
     for space in (holder._parameters, holder._buffers):
         if leaf in space:
             before = space[leaf]
-            space[leaf] = value
+            if value is _MISSING:  # what was put there became one of the module's
+                del space[leaf]
+            else:
+                space[leaf] = value
             return before
     before = getattr(holder, leaf, _MISSING)
     if before is not _MISSING and not isinstance(before, _C.TensorBase):

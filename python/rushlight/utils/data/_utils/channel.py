@@ -92,7 +92,8 @@ class _Packer:
 
     def reduce(self, tensor):
         """What is pickled of a tensor."""
-        if tensor.device.type != "cpu" or (tensor.requires_grad and not tensor.is_leaf):
+        plain = tensor.device.type == "cpu" and tensor.layout is _C.strided
+        if not plain or (tensor.requires_grad and not tensor.is_leaf):
             return reductions.reduce_tensor(tensor)
         storage = tensor.untyped_storage()
         size, stride, offset = tuple(tensor.size()), tensor.stride(), tensor.storage_offset()
