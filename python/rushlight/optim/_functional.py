@@ -13,7 +13,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import _steps
+from .optimizer import _get_value, _steps
 
 __all__ = [
     "adadelta",
@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 _List = Sequence[Tensor]
+
+
+def _ops(differentiable: bool) -> Any:
+    return _steps({"differentiable": differentiable})
 
 
 def _is_skipped(grads: Any, grad_scale: Tensor | None, found_inf: Tensor | None) -> bool:
@@ -68,38 +72,26 @@ def sgd(
         raise RuntimeError("sgd(): sparse gradients are taken by the class SGD alone")
     if _is_skipped(d_p_list, grad_scale, found_inf):
         return
-    _sgd(
-        _steps(False),
-        params,
-        d_p_list,
-        momentum_buffer_list if momentum != 0 else [],
-        momentum != 0 and any(buffer is None for buffer in momentum_buffer_list),
-        lr=float(lr),
-        momentum=momentum,
-        dampening=dampening,
-        weight_decay=weight_decay,
-        nesterov=nesterov,
-        maximize=maximize,
-    )
-
-
-def _sgd(
-    steps: Any, params: _List, grads: _List, buffers: list[Any], fresh: bool, **settings: Any
-) -> None:
-    """A step; `fresh` says that running gradients are missing, which are made here."""
-    if not fresh:
-        steps.sgd_step_(params, grads, buffers, first=False, **settings)
-        return
-    # Parameters that have no running gradient yet take another branch of the formula.
     parts: dict[bool, list[int]] = {False: [], True: []}
-    for i, buffer in enumerate(buffers):
-        parts[buffer is None].append(i)
-        if buffer is None:
-            buffers[i] = rushlight.empty_like(grads[i])
+    for i, buffer in enumerate(momentum_buffer_list):
+        first = momentum != 0 and buffer is None
+        if first:
+            momentum_buffer_list[i] = rushlight.empty_like(d_p_list[i])
+        parts[first].append(i)
     for first, places in parts.items():
         if places:
-            of = [[each[i] for i in places] for each in (params, grads, buffers)]
-            steps.sgd_step_(*of, first=first, **settings)
+            _ops(False).sgd_step_(
+                [params[i] for i in places],
+                [d_p_list[i] for i in places],
+                [momentum_buffer_list[i] for i in places] if momentum != 0 else [],
+                lr=float(_get_value(lr)),
+                momentum=momentum,
+                dampening=dampening,
+                weight_decay=weight_decay,
+                nesterov=nesterov,
+                maximize=maximize,
+                first=first,
+            )
 
 
 def adam(
@@ -129,7 +121,7 @@ def adam(
     """A step of `Adam`."""
     if _is_skipped(grads, grad_scale, found_inf):
         return
-    _steps(differentiable).adam_step_(
+    _ops(differentiable).adam_step_(
         params,
         grads,
         exp_avgs,
@@ -220,7 +212,7 @@ def adagrad(
         raise RuntimeError("adagrad(): sparse gradients are taken by the class Adagrad alone")
     if _is_skipped(grads, grad_scale, found_inf):
         return
-    _steps(differentiable).adagrad_step_(
+    _ops(differentiable).adagrad_step_(
         params,
         grads,
         state_sums,
@@ -251,7 +243,7 @@ def adadelta(
     maximize: bool,
 ) -> None:
     """A step of `Adadelta`."""
-    _steps(differentiable).adadelta_step_(
+    _ops(differentiable).adadelta_step_(
         params,
         grads,
         square_avgs,
@@ -284,7 +276,7 @@ def adamax(
     weight_decay: float,
 ) -> None:
     """A step of `Adamax`."""
-    _steps(differentiable).adamax_step_(
+    _ops(differentiable).adamax_step_(
         params,
         grads,
         exp_avgs,
@@ -324,7 +316,7 @@ def asgd(
     for i, (eta, mu) in enumerate(zip(etas, mus, strict=True)):
         together.setdefault((float(eta), float(mu)), []).append(i)
     for (eta, mu), places in together.items():
-        _steps(differentiable).asgd_step_(
+        _ops(differentiable).asgd_step_(
             [params[i] for i in places],
             [grads[i] for i in places],
             [axs[i] for i in places],
@@ -362,7 +354,7 @@ def nadam(
     eps: float,
 ) -> None:
     """A step of `NAdam`."""
-    _steps(differentiable).nadam_step_(
+    _ops(differentiable).nadam_step_(
         params,
         grads,
         exp_avgs,
@@ -400,7 +392,7 @@ def radam(
     eps: float,
 ) -> None:
     """A step of `RAdam`."""
-    _steps(differentiable).radam_step_(
+    _ops(differentiable).radam_step_(
         params,
         grads,
         exp_avgs,
@@ -437,7 +429,7 @@ def rmsprop(
     centered: bool,
 ) -> None:
     """A step of `RMSprop`."""
-    _steps(differentiable).rmsprop_step_(
+    _ops(differentiable).rmsprop_step_(
         params,
         grads,
         square_avgs,
@@ -472,7 +464,7 @@ def rprop(
     etaplus: float,
 ) -> None:
     """A step of `Rprop`."""
-    _steps(differentiable).rprop_step_(
+    _ops(differentiable).rprop_step_(
         params,
         grads,
         prevs,

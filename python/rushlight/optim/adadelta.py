@@ -7,13 +7,14 @@ from typing import Any
 
 from rushlight import Tensor
 
-from ._functional import adadelta
+from ._functional import adadelta  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -66,7 +67,7 @@ class Adadelta(StatewiseOptimizer):
         return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}
 
     def _step_group(self, group, params, grads, states):
-        adadelta(
+        _steps(group).adadelta_step_(
             params,
             grads,
             _each(states, "square_avg"),
@@ -77,5 +78,4 @@ class Adadelta(StatewiseOptimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

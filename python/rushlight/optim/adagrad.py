@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import adagrad
+from ._functional import adagrad  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _at,
@@ -16,6 +16,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _steps,
 )
 
 __all__ = ["Adagrad"]
@@ -103,7 +104,7 @@ class Adagrad(StatewiseOptimizer):
             p.add_(_at(grad, values / total), alpha=-lr)
 
     def _step_group(self, group, params, grads, states):
-        adagrad(
+        _steps(group).adagrad_step_(
             params,
             grads,
             _each(states, "sum"),
@@ -113,5 +114,4 @@ class Adagrad(StatewiseOptimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

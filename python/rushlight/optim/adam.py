@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
-from ._functional import adam
+from ._functional import adam  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -86,7 +87,7 @@ class Adam(StatewiseOptimizer):
 
     def _step_group(self, group, params, grads, states):
         beta1, beta2 = group["betas"]
-        adam(
+        _steps(group).adam_step_(
             params,
             grads,
             _each(states, "exp_avg"),
@@ -98,8 +99,7 @@ class Adam(StatewiseOptimizer):
             beta2=float(beta2),
             eps=group["eps"],
             weight_decay=group["weight_decay"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
             amsgrad=group["amsgrad"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

@@ -7,13 +7,14 @@ from typing import Any
 
 from rushlight import Tensor
 
-from ._functional import adamax
+from ._functional import adamax  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -67,7 +68,7 @@ class Adamax(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        adamax(
+        _steps(group).adamax_step_(
             params,
             grads,
             _each(states, "exp_avg"),
@@ -79,5 +80,4 @@ class Adamax(StatewiseOptimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

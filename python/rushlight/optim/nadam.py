@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import nadam
+from ._functional import nadam  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -82,7 +83,7 @@ class NAdam(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        nadam(
+        _steps(group).nadam_step_(
             params,
             grads,
             _each(states, "exp_avg"),
@@ -95,7 +96,6 @@ class NAdam(StatewiseOptimizer):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             momentum_decay=group["momentum_decay"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

@@ -417,9 +417,9 @@ def _check_ways(foreach, fused, differentiable):
         raise RuntimeError("`fused` does not support `differentiable`")
 
 
-def _steps(differentiable):
-    """Where steps are found: the ops, or the same of ops that are recorded."""
-    if differentiable:
+def _steps(group):
+    """Where a group's step is found: the ops, or the same of ops that are recorded."""
+    if group["differentiable"]:
         from . import _differentiable
 
         return _differentiable

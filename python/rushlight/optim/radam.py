@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
-from ._functional import radam
+from ._functional import radam  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -75,7 +76,7 @@ class RAdam(StatewiseOptimizer):
         }
 
     def _step_group(self, group, params, grads, states):
-        radam(
+        _steps(group).radam_step_(
             params,
             grads,
             _each(states, "exp_avg"),
@@ -86,7 +87,6 @@ class RAdam(StatewiseOptimizer):
             beta2=group["betas"][1],
             eps=group["eps"],
             weight_decay=group["weight_decay"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
+            decoupled=group["decoupled_weight_decay"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

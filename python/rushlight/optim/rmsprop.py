@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 from rushlight import Tensor
 
-from ._functional import rmsprop
+from ._functional import rmsprop  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -79,12 +80,12 @@ class RMSprop(StatewiseOptimizer):
         return state
 
     def _step_group(self, group, params, grads, states):
-        rmsprop(
+        _steps(group).rmsprop_step_(
             params,
             grads,
             _each(states, "square_avg"),
-            _each(states, "grad_avg") if group["centered"] else [],
             _each(states, "momentum_buffer") if group["momentum"] > 0 else [],
+            _each(states, "grad_avg") if group["centered"] else [],
             _each(states, "step"),
             lr=float(group["lr"]),
             alpha=group["alpha"],
@@ -93,5 +94,4 @@ class RMSprop(StatewiseOptimizer):
             momentum=group["momentum"],
             centered=group["centered"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

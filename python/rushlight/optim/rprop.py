@@ -8,13 +8,14 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from ._functional import rprop
+from ._functional import rprop  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
     _check_settings,
     _check_ways,
     _counter,
     _each,
+    _steps,
     _zeros_like,
 )
 
@@ -66,16 +67,15 @@ class Rprop(StatewiseOptimizer):
         return {"step": _counter(), "prev": _zeros_like(p), "step_size": length}
 
     def _step_group(self, group, params, grads, states):
-        rprop(
+        _steps(group).rprop_step_(
             params,
             grads,
             _each(states, "prev"),
             _each(states, "step_size"),
             _each(states, "step"),
-            etaminus=group["etas"][0],
-            etaplus=group["etas"][1],
+            eta_minus=group["etas"][0],
+            eta_plus=group["etas"][1],
             step_size_min=group["step_sizes"][0],
             step_size_max=group["step_sizes"][1],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from ._functional import _sgd, sgd  # noqa: F401  # PyTorch has `sgd` here, too
+from ._functional import sgd  # noqa: F401  # PyTorch has it here, too
 from .optimizer import Optimizer, _check_settings, _check_ways, _steps
 
 __all__ = ["SGD"]
@@ -92,7 +92,9 @@ class SGD(Optimizer):
         p.add_(grad, alpha=-float(group["lr"]))
 
     def _step_group(self, group):
-        params, grads, buffers, fresh = [], [], [], []
+        # Parameters that have no running gradient yet take another branch of the formula.
+        old: tuple[list, list, list] = ([], [], [])
+        new: tuple[list, list, list] = ([], [], [])
         momentum = group["momentum"]
         for p in group["params"]:
             grad = p.grad
@@ -101,27 +103,27 @@ class SGD(Optimizer):
             if grad.layout is not rushlight.strided:
                 self._step_sparse(p, grad, group)
                 continue
+            params, grads, buffers = old
             if momentum != 0:
                 state = self.state[p]
                 buffer = state.get("momentum_buffer")
                 if buffer is None:
-                    fresh.append((state, len(buffers)))
+                    params, grads, buffers = new
+                    buffer = state["momentum_buffer"] = rushlight.empty_like(grad)
                 buffers.append(buffer)
             params.append(p)
             grads.append(grad)
-        if params:
-            _sgd(
-                _steps(group["differentiable"]),
-                params,
-                grads,
-                buffers,
-                bool(fresh),
-                lr=float(group["lr"]),
-                momentum=momentum,
-                dampening=group["dampening"],
-                weight_decay=group["weight_decay"],
-                nesterov=group["nesterov"],
-                maximize=group["maximize"],
-            )
-        for state, place in fresh:
-            state["momentum_buffer"] = buffers[place]
+        for first, (params, grads, buffers) in ((False, old), (True, new)):
+            if params:
+                _steps(group).sgd_step_(
+                    params,
+                    grads,
+                    buffers,
+                    lr=float(group["lr"]),
+                    momentum=momentum,
+                    dampening=group["dampening"],
+                    weight_decay=group["weight_decay"],
+                    nesterov=group["nesterov"],
+                    maximize=group["maximize"],
+                    first=first,
+                )
