@@ -129,6 +129,10 @@ _NEVER = frozenset(
 )
 
 
+# Functions that are offered though no schema says that they take a tensor.
+_QUESTIONS = frozenset("is_complex is_floating_point numel".split())
+
+
 def _takes_tensors(name):
     return any(
         a.type.startswith("Tensor") and not a.is_out
@@ -152,13 +156,13 @@ def _functions(space):
 def _overridable():
     """{module or class: {name: function}} of what is offered."""
     import rushlight
-    from rushlight.nn import functional
+    from rushlight.nn import functional, init
 
     tensor = rushlight.Tensor
     offered = {
         n: f
         for n, f in _functions(rushlight).items()
-        if isinstance(f, _C._Offered) or _takes_tensors(n)
+        if isinstance(f, _C._Offered) or n in _QUESTIONS or _takes_tensors(n)
     }
     of_nn = {
         n: f
@@ -179,6 +183,7 @@ def _overridable():
         ):
             methods[name] = value
     out = {rushlight: offered, functional: of_nn, tensor: methods}
+    out[init] = {n: getattr(init, n) for n in init._OFFERED}
     for name in ("linalg", "fft", "special"):
         space = getattr(rushlight, name, None)
         if space is not None:

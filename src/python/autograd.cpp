@@ -271,10 +271,6 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
 
 // ---- the rest of Tensor ----
 
-PyObject* grad_fn(PyObject* self, void*) {
-  return guarded([&] { return wrap_node(unwrap(self).grad_fn()); });
-}
-
 PyObject* retain_grad(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     PyObject* result;
@@ -296,12 +292,6 @@ const PyMethodDef tensor_methods[] = {
      "gradients of this tensor to the leaves' .grad."},
     {"retain_grad", retain_grad, METH_NOARGS, "Let backward fill in .grad though this is no leaf."},
     {"is_inference", is_inference, METH_NOARGS, "Whether it was made in inference mode."},
-    {},
-};
-
-const PyGetSetDef tensor_getset[] = {
-    {"grad_fn", grad_fn, nullptr, "The node of the op that made this tensor; None for leaves.",
-     nullptr},
     {},
 };
 
@@ -408,7 +398,6 @@ PyMethodDef functions[] = {
 
 void add_autograd() {
   add_methods(tensor_methods);
-  add_getset(tensor_getset);
   add_hooks();
 }
 

@@ -3,6 +3,7 @@
 #include <rushlight/ops.h>
 
 #include "core/sparse.h"
+#include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/parser.h"
 #include "python/torch_function.h"
@@ -65,6 +66,7 @@ PyObject* lies_on(const Tensor& t) {
   return boolean(as_device(Object::check(device(t)).get()).type() == is);
 }
 PyObject* none(const Tensor&) { Py_RETURN_NONE; }
+PyObject* grad_fn(const Tensor& t) { return wrap_node(t.grad_fn()); }
 PyObject* no(const Tensor&) { return boolean(false); }
 PyObject* requires_grad(const Tensor& t) { return boolean(t.requires_grad()); }
 PyObject* is_leaf(const Tensor& t) { return boolean(t.is_leaf()); }
@@ -185,10 +187,13 @@ PyGetSetDef properties[] = {
     GET("is_mkldnn", no, "False."),
     GET("is_mps", no, "False."),
     GET("is_xpu", no, "False."),
+    GET("is_xla", no, "False."),
+    GET("is_mtia", no, "False."),
     GET("is_quantized", no, "False."),
     GET("is_nested", no, "False."),
     GET_SET("requires_grad", requires_grad, set_requires_grad, "Whether gradients are recorded."),
     GET("is_leaf", is_leaf, "Whether no recorded op made it."),
+    GET("grad_fn", grad_fn, "The node of the op that made this tensor; None for leaves."),
     GET("retains_grad", retains_grad, "Whether a result keeps its gradient."),
     GET("output_nr", output_nr, "Which result of its grad_fn it is."),
     GET("_version", version, "How often it was written."),

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -302,3 +303,28 @@ def test_a_profiler_is_ended_from_outside():
     profile.stop()
     with pytest.warns(UserWarning, match="no active profiling session"):
         assert len(autograd._disable_profiler()) == 0
+
+
+def test_questions_initialisations_and_properties_are_offered():
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "seen"
+
+    x = torch.ones(2, 2).as_subclass(Seen)
+    testing = torch.overrides.get_testing_overrides()
+    calls = {
+        torch.is_complex: (),
+        torch.is_floating_point: (),
+        torch.numel: (),
+        torch.nn.init.constant_: (1,),
+        torch.nn.init.normal_: (),
+        torch.nn.init.uniform_: (),
+        torch.nn.init.kaiming_uniform_: (),
+    }
+    for function, rest in calls.items():
+        assert function in testing and function(x, *rest) == "seen", function
+    for name in dir(torch.Tensor):
+        value = getattr(torch.Tensor, name)
+        if isinstance(value, (types.GetSetDescriptorType, property)) and not name.startswith("_"):
+            assert getattr(x, name) == "seen", name

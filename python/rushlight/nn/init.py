@@ -12,7 +12,10 @@ import warnings
 
 import rushlight
 from rushlight import _C, Tensor
+from rushlight._torch_function import handle_torch_function, has_torch_function_unary
 
+# Those that are offered to `__torch_function__`, as PyTorch's are.
+_OFFERED = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
 # Rounds after which `trunc_normal_` gives up: limits so far out that hardly a number is accepted.
 _TRUNCATION_ROUNDS = 100_000
 
@@ -45,6 +48,8 @@ def calculate_gain(nonlinearity, param=None):
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: _C.Generator | None = None):
     """Fill with numbers from U(a, b)."""
+    if has_torch_function_unary(tensor):
+        return handle_torch_function(uniform_, (tensor,), tensor, a, b, generator=generator)
     with rushlight.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
@@ -53,6 +58,8 @@ def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: _C.Generator | None = None
 ):
     """Fill with numbers from N(mean, std²)."""
+    if has_torch_function_unary(tensor):
+        return handle_torch_function(normal_, (tensor,), tensor, mean, std, generator=generator)
     with rushlight.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -112,6 +119,8 @@ def trunc_normal_(
 
 def constant_(tensor: Tensor, val):
     """Fill with one value."""
+    if has_torch_function_unary(tensor):
+        return handle_torch_function(constant_, (tensor,), tensor, val)
     with rushlight.no_grad():
         return tensor.fill_(val)
 
@@ -217,6 +226,10 @@ def kaiming_uniform_(
         mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass.
         nonlinearity: see `calculate_gain`.
     """
+    if has_torch_function_unary(tensor):
+        return handle_torch_function(
+            kaiming_uniform_, (tensor,), tensor, a, mode, nonlinearity, generator=generator
+        )
     if _is_empty(tensor):
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
