@@ -281,7 +281,8 @@ def draw_keypoints(
         image: (3, H, W), bytes or numbers from 0 to 1.
         keypoints: (N, K, 2): x and y of K points of N things.
         connectivity: pairs of points that lines join.
-        colors: of the points: one RGB or name, a list of one for each thing, or red if None.
+        colors: of the points: one RGB or name, or a list of one for each thing; None draws the
+            lines alone, as torchvision does.
         radius: of the points, in pixels.
         width: of the lines, in pixels.
         visibility: (N, K): points that are 0 are not drawn.
@@ -299,16 +300,14 @@ def draw_keypoints(
             f"Got {visibility.shape if visibility is not None else None} and {keypoints.shape}"
         )
     picture, draw = _to_canvas(image)
-    lines = (
-        [(255, 0, 0)] * keypoints.size(0) if colors is None else _colours(colors, keypoints.size(0))
-    )
+    fills = None if colors is None else _colours(colors, keypoints.size(0))
     for thing, (points, seen) in enumerate(
         zip(keypoints.to(rushlight.int64).tolist(), shown.tolist(), strict=True)
     ):
         for (x, y), visible in zip(points, seen, strict=True):
-            if visible:
+            if visible and fills is not None:
                 ends = [x - radius, y - radius, x + radius, y + radius]
-                draw.ellipse(ends, fill=lines[thing], outline=None, width=0)
+                draw.ellipse(ends, fill=fills[thing], outline=None, width=0)
         for a, b in connectivity or ():
             if seen[a] and seen[b]:
                 draw.line((*points[a], *points[b]), width=width)

@@ -145,8 +145,8 @@ def box_area(boxes: Tensor, fmt: str = "xyxy") -> Tensor:
     if fmt not in _UPRIGHT:
         raise ValueError(f"Unsupported Bounding Box area for given format {fmt}")
     boxes = widened(boxes)
-    sides = boxes[..., 2:] - boxes[..., :2] if fmt == "xyxy" else boxes[..., 2:]
-    return sides[..., 0] * sides[..., 1]
+    wide, tall = boxes[..., 2], boxes[..., 3]  # IndexError where there are fewer numbers
+    return (wide - boxes[..., 0]) * (tall - boxes[..., 1]) if fmt == "xyxy" else wide * tall
 
 
 def _ends(boxes: Tensor, fmt: str) -> tuple[Tensor, Tensor]:
@@ -302,6 +302,8 @@ def masks_to_boxes(masks: Tensor) -> Tensor:
     """
     if masks.numel() == 0:
         return torch.zeros((0, 4), device=masks.device)
+    if masks.ndim != 3:
+        raise ValueError(f"masks are (N, H, W), not {tuple(masks.shape)}")
     sides = []
     for along in (1, 2):  # columns first: x before y
         seen = (masks != 0).any(along).float()

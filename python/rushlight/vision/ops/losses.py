@@ -56,12 +56,15 @@ def distance_box_iou_loss(
 def complete_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
 ) -> Tensor:
-    """1 less the complete IoU of boxes (N, 4), row by row. ValueError for an unknown reduction."""
-    rows = _Rows(boxes1, boxes2, eps)
+    """1 less the complete IoU of boxes (N, 4), row by row. ValueError for an unknown reduction.
+
+    eps guards the weight of the sides alone, as in torchvision.
+    """
+    rows = _Rows(boxes1, boxes2, 1e-7)
     v = _aspect_difference(*rows.sides)
     with torch.no_grad():
         alpha = v / (1 - rows.iou + v + eps)
-    return reduced(rows.distance_loss(eps) + alpha * v, reduction, empty_is_zero=True)
+    return reduced(rows.distance_loss(1e-7) + alpha * v, reduction, empty_is_zero=True)
 
 
 def sigmoid_focal_loss(
@@ -76,6 +79,10 @@ def sigmoid_focal_loss(
     if alpha != -1 and not 0 <= alpha <= 1:
         raise ValueError(
             f"Invalid alpha value: {alpha}. alpha must be in the range [0,1] or -1 for ignore."
+        )
+    if inputs.shape != targets.shape:
+        raise ValueError(
+            f"Target size ({targets.shape}) must be the same as input size ({inputs.shape})"
         )
     p = inputs.sigmoid()
     right = p * targets + (1 - p) * (1 - targets)

@@ -170,11 +170,6 @@ def normalize(
         )
     middle = middle.view(-1, 1, 1) if middle.ndim == 1 else middle
     spread = spread.view(-1, 1, 1) if spread.ndim == 1 else spread
-    if max(middle.numel(), spread.numel()) > 1 == tensor.shape[-3]:
-        raise RuntimeError(
-            f"output with shape {list(tensor.shape)} doesn't match {middle.numel()} means and "
-            f"{spread.numel()} deviations: there is one channel"
-        )
     if tensor.dtype in (rushlight.float32, rushlight.float64):
         ops = rushlight._C.ops
         return (ops._standardize_ if inplace else ops._standardize)(tensor, middle, spread)

@@ -91,7 +91,7 @@ def _as_batch(
     cast = img.dtype not in dtypes
     out = compute(batch.to(dtypes[0]) if cast else batch)
     if cast:
-        if not img.dtype.is_floating_point:
+        if not img.dtype.is_floating_point and img.dtype != rushlight.bool:
             out = out.round()
         out = out.to(img.dtype)
     return out.reshape(*lead, *(out.shape[-2:] if img.ndim == 2 else out.shape[-3:]))
@@ -160,7 +160,12 @@ def vflip(img: Tensor) -> Tensor:
 
 
 def _mirrored(n: int, before: int, after: int, device: Any) -> Tensor:
-    """Indices of n pixels and of as many more on both sides, mirrored with the edge."""
+    """Indices of n pixels and of as many more on both sides, mirrored with the edge.
+
+    IndexError for more than there are.
+    """
+    if max(before, after) > n or n + before + after < 0:
+        raise IndexError(f"{n} pixels cannot be mirrored to {before} and {after} more")
     at = rushlight.arange(-before, n + after, device=device) % (2 * n)
     return rushlight.where(at < n, at, 2 * n - 1 - at)
 
@@ -435,7 +440,8 @@ def autocontrast(img: Tensor) -> Tensor:
     low, high = (edge((-2, -1), keepdim=True).to(dtype) for edge in (img.amin, img.amax))
     flat = low == high
     scale = rushlight.where(flat, 1.0, white / (high - low))
-    return ((img - rushlight.where(flat, 0.0, low)) * scale).clamp_(0, white).to(img.dtype)
+    lifted = img.to(dtype) - rushlight.where(flat, 0.0, low)
+    return (lifted * scale).clamp_(0, white).to(img.dtype)
 
 
 def _equalized(channel: Tensor) -> Tensor:

@@ -20,6 +20,12 @@ from ._registry import IMAGES, call, kernel, renamed
 _STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and colours as they are
 
 
+def _check_levels(image: Any) -> None:
+    """TypeError for images of bools."""
+    if isinstance(image, Tensor) and image.numel() > 0:
+        _tensors.want_integers(image.dtype)
+
+
 def _place(image: Any) -> Any:
     return _tensors if isinstance(image, Tensor) else _pictures
 
@@ -151,8 +157,7 @@ def posterize_image(image: Any, bits: int) -> Any:
     """Of an image of any dtype."""
     if not isinstance(bits, int) or not 0 <= bits <= 8:
         raise TypeError(f"bits must be a positive integer in the range [0, 8], got {bits} instead.")
-    if isinstance(image, Tensor) and not image.is_floating_point():
-        _tensors.want_integers(image.dtype)
+    _check_levels(image)
     return _place(image).posterize(image, bits)
 
 
@@ -167,6 +172,7 @@ def solarize(inpt: Any, threshold: float) -> Any:
 @kernel(solarize, *IMAGES)
 def solarize_image(image: Any, threshold: float) -> Any:
     """Of an image."""
+    _check_levels(image)
     return _place(image).solarize(image, threshold)
 
 
@@ -195,6 +201,7 @@ def equalize(inpt: Any) -> Any:
 @kernel(equalize, *IMAGES)
 def equalize_image(image: Any) -> Any:
     """Of an image of any dtype, in steps of bytes."""
+    _check_levels(image)
     return _place(image).equalize(image)
 
 
@@ -209,6 +216,7 @@ def invert(inpt: Any) -> Any:
 @kernel(invert, *IMAGES)
 def invert_image(image: Any) -> Any:
     """Of an image."""
+    _check_levels(image)
     return _place(image).invert(image)
 
 

@@ -115,7 +115,7 @@ def to_dtype(inpt: Any, dtype: Any = rushlight.float32, scale: bool = False) -> 
 @kernel(to_dtype, Tensor, Image, Video)
 def to_dtype_image(image: Tensor, dtype: Any = rushlight.float32, scale: bool = False) -> Tensor:
     """Of an image; TypeError for bools that are to be scaled to integers."""
-    if scale and image.dtype == rushlight.bool and not dtype.is_floating_point:
+    if scale and not dtype.is_floating_point:
         _tensors.want_integers(image.dtype)
     return F.convert_image_dtype(image, dtype) if scale else image.to(dtype)
 
