@@ -311,6 +311,9 @@ def _map_into(name, callable, tensor, *others):
         )
     elements = [t.expand_as(tensor).reshape(-1).tolist() for t in (tensor, *others)]
     values = [callable(*element) for element in zip(*elements, strict=True)]
+    for value in values:
+        if not isinstance(value, (bool, int, float, complex, _C.TensorBase)):
+            raise TypeError(f"{name}(): expected a number, but got {type(value).__name__}")
     return tensor.copy_(_C.ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
 
 

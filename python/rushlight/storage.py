@@ -211,6 +211,10 @@ class TypedStorage:
         """The bytes."""
         return self._untyped
 
+    @property
+    def _untyped_storage(self):
+        return self._untyped
+
     # ---- what it is ----
 
     @property

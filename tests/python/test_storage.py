@@ -108,3 +108,19 @@ def test_data_is_replaced_by_data_of_the_same_layout_alone():
     moved = torch.zeros(5).to_sparse()
     moved.data = sparse
     assert moved.shape == (3,) and moved.to_dense().equal(torch.ones(3))
+
+
+def test_what_a_function_of_elements_gives_is_a_number():
+    x = torch.tensor([1, 2])
+    assert x.apply_(lambda k: k + k).tolist() == [2, 4]
+    with pytest.raises(TypeError, match="expected a number, but got str"):
+        x.apply_(lambda k: "text")
+    with pytest.raises(TypeError, match="expected a number, but got str"):
+        x.map_(x, lambda k, other: "text")
+
+
+def test_nested_and_plain_tensors_differ_in_size():
+    nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    for one, other in ((nested, torch.ones(2, 3)), (torch.ones(2, 3), nested)):
+        assert not torch.is_same_size(one, other)
+    assert torch.is_same_size(nested, nested.clone())

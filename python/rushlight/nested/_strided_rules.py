@@ -213,7 +213,8 @@ def _is_contiguous(func, t, memory_format=rushlight.contiguous_format):
 
 @rule("is_same_size")
 def _is_same_size(func, t, other):
-    return other.is_nested and t._windows.shapes == other._windows.shapes
+    both = t.is_nested and other.is_nested
+    return both and t._windows.shapes == other._windows.shapes
 
 
 @rule("equal allclose")
