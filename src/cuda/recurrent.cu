@@ -225,12 +225,12 @@ void forward(const Layer& z, const Tensor& output, const Tensor& last_hidden,
     const auto step = [&](auto tag) {
       using H = typename decltype(tag)::type;
       each(launch, cells_of(m, z.units),
-           Step<S, H>{z.cell, z.units, z.gates, z.row_step(),
-                      z.rows_of(given, t, 0, m).template data<S>(), sums.data<T>(),
-                      bias_hh.defined() ? bias_hh.data<S>() : nullptr, made.data<H>(),
-                      data_or_null<T>(cell),
-                      keep && z.kept > 0 ? z.own_rows_of(kept_gates, t).template data<T>() : nullptr,
-                      keep && lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr});
+           Step<S, H>{
+               z.cell, z.units, z.gates, z.row_step(), z.rows_of(given, t, 0, m).template data<S>(),
+               sums.data<T>(), bias_hh.defined() ? bias_hh.data<S>() : nullptr, made.data<H>(),
+               data_or_null<T>(cell),
+               keep && z.kept > 0 ? z.own_rows_of(kept_gates, t).template data<T>() : nullptr,
+               keep && lstm ? z.own_rows_of(kept_cells, t).template data<T>() : nullptr});
     };
     if (projected) {
       step(TypeTag<T>{});
