@@ -648,7 +648,7 @@ ROWS = (
     ),
     Row("vision.models.*", "kwargs", NO_EFFECT, "torchvision's take any, too"),
     Row("vision.models.video.resnet.*", "midplanes", NO_EFFECT, _PROTOCOL),
-    Row("vision.ops.feature_pyramid_network.LastLevelMaxPool.forward", "x", NO_EFFECT, _PROTOCOL),
+    Row("vision.ops.feature_pyramid_network.LastLevelMaxPool.forward", "y", NO_EFFECT, _PROTOCOL),
     Row("vision.transforms.v2.*.transform", "params", NO_EFFECT, _PROTOCOL),
     Row("vision.transforms.v2.*.make_params", "flat_inputs", NO_EFFECT, _PROTOCOL),
     Row("vision.transforms.v2.*.check_inputs", "flat_inputs", NO_EFFECT, _PROTOCOL),

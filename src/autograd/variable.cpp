@@ -385,7 +385,7 @@ void Tensor::set_data(const Tensor& other) const {
            "data set to a tensor that requires gradients must be floating point or complex dtype");
   RL_CHECK(!is_view() || other.dtype() == dtype(),
            "the data of a view cannot be replaced by data of another dtype");
-  RL_CHECK((self.special() == nullptr) == (other.impl()->special() == nullptr) &&
+  RL_CHECK((self.special() == nullptr) == (other.held().special() == nullptr) &&
                layout_of(*this) == layout_of(other),
            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
            "incompatible tensor type.");

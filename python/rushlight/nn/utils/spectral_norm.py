@@ -60,7 +60,7 @@ class SpectralNorm:
     def __call__(self, module: Module, inputs):
         setattr(module, self.name, self.compute_weight(module, module.training))
 
-    def tell_version(self, module: Module, state, prefix: str, metadata):
+    def _tell_version(self, module: Module, state, prefix: str, metadata):
         """A hook of `state_dict`, which says how the state is written."""
         key = f"{self.name}.version"
         versions = metadata.setdefault("spectral_norm", {})
@@ -68,7 +68,7 @@ class SpectralNorm:
             raise RuntimeError(f"Unexpected key in metadata['spectral_norm']: {key}")
         versions[key] = self._version
 
-    def read_old(self, state, prefix: str, metadata, strict, missing, unexpected, errors):
+    def _read_old(self, state, prefix: str, metadata, strict, missing, unexpected, errors):
         """A hook of loading, which finds the right singular vector that old states do not have.
 
         They have the weight that was used, too, and with it the singular value.
@@ -122,8 +122,8 @@ def spectral_norm(
     module.register_buffer(name + "_u", u)
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
-    module._register_state_dict_hook(hook.tell_version)
-    module._register_load_state_dict_pre_hook(hook.read_old)
+    module._register_state_dict_hook(hook._tell_version)
+    module._register_load_state_dict_pre_hook(hook._read_old)
     return module
 
 

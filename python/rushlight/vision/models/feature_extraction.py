@@ -49,9 +49,10 @@ class NodePathTracer(LeafModuleAwareTracer):
         kwargs: Any,
         name: str | None = None,
         type_expr: Any = None,
-        *_: Any,
+        *more: Any,
+        **named: Any,
     ) -> Any:
-        proxy = super().create_proxy(kind, target, args, kwargs, name, type_expr, *_)
+        proxy = super().create_proxy(kind, target, args, kwargs, name, type_expr, *more, **named)
         self.node_to_qualname[proxy.node] = self._name(proxy.node)
         return proxy
 
