@@ -10,6 +10,7 @@ import os
 import weakref
 from multiprocessing import reduction
 from multiprocessing.reduction import ForkingPickler
+from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, _utils
@@ -90,7 +91,8 @@ def is_shared(tensor):
 def share_memory_(tensor):
     """Move a tensor to shared memory, in place; what shares its memory now does not follow."""
     if tensor.layout is not _C.strided:
-        rebuild, (layout, parts) = _utils.reduce_tensor(tensor)
+        reduced: Any = _utils.reduce_tensor(tensor)
+        rebuild, (layout, parts) = reduced
         shared = [share_memory_(p) if isinstance(p, _C.TensorBase) else p for p in parts]
         with rushlight.no_grad():
             tensor.data = rebuild(layout, shared)
