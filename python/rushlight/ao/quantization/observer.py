@@ -233,11 +233,23 @@ def _factory(kwargs):
 # ---- what was smallest and largest ----
 
 
-class MinMaxObserver(UniformQuantizationObserverBase):
-    """The smallest and the largest number so far. Its arguments are the base's."""
+class _BoundsObserver(UniformQuantizationObserverBase):
+    """What has the smallest and the largest number as buffers."""
 
     min_val: Any
     max_val: Any
+
+    def _begin_with(self, low: Any, high: Any, factory_kwargs: Any) -> None:
+        made = _factory(factory_kwargs)
+        self.register_buffer("min_val", rushlight.tensor(low, **made))
+        self.register_buffer("max_val", rushlight.tensor(high, **made))
+
+    def extra_repr(self):
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class MinMaxObserver(_BoundsObserver):
+    """The smallest and the largest number so far. Its arguments are the base's."""
 
     def __init__(
         self,
@@ -267,9 +279,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
             is_dynamic,
             **kwargs,
         )
-        made = _factory(factory_kwargs)
-        self.register_buffer("min_val", rushlight.tensor(rushlight.inf, **made))
-        self.register_buffer("max_val", rushlight.tensor(-rushlight.inf, **made))
+        self._begin_with(rushlight.inf, -rushlight.inf, factory_kwargs)
 
     def forward(self, x_orig):
         if x_orig.numel() == 0:
@@ -279,9 +289,6 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         self.min_val.copy_(rushlight.minimum(low, self.min_val))
         self.max_val.copy_(rushlight.maximum(high, self.max_val))
         return x_orig
-
-    def extra_repr(self):
-        return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self):
         """Forgets what was seen."""
@@ -343,16 +350,13 @@ def _average(observer, low, high):
             buffer.copy_(buffer + observer.averaging_constant * (now - buffer))
 
 
-class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
+class PerChannelMinMaxObserver(_BoundsObserver):
     """The smallest and the largest number of each channel so far.
 
     Args:
         ch_axis: the dimension of the channels.
         dtype: of the codes; the rest as in the base.
     """
-
-    min_val: Any
-    max_val: Any
 
     def __init__(
         self,
@@ -388,9 +392,7 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
             **kwargs,
         )
         self.ch_axis = ch_axis
-        made = _factory(factory_kwargs)
-        self.register_buffer("min_val", rushlight.tensor([], **made))
-        self.register_buffer("max_val", rushlight.tensor([], **made))
+        self._begin_with([], [], factory_kwargs)
 
     def _channels(self, x_orig):
         x = x_orig.detach().movedim(self.ch_axis, 0).to(self.min_val.dtype)
@@ -405,9 +407,6 @@ class PerChannelMinMaxObserver(UniformQuantizationObserverBase):
         self.min_val.resize_(low.shape).copy_(low)
         self.max_val.resize_(high.shape).copy_(high)
         return x_orig
-
-    def extra_repr(self):
-        return f"min_val={self.min_val}, max_val={self.max_val}"
 
     def reset_min_max_vals(self):
         """Forgets what was seen."""
@@ -467,7 +466,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 # ---- histograms ----
 
 
-class HistogramObserver(UniformQuantizationObserverBase):
+class HistogramObserver(_BoundsObserver):
     """A histogram of what was seen, cut at both ends where codes then lose the least.
 
     Args:
@@ -476,8 +475,6 @@ class HistogramObserver(UniformQuantizationObserverBase):
     """
 
     histogram: Any
-    min_val: Any
-    max_val: Any
 
     def __init__(
         self,
@@ -513,8 +510,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         self.bins = bins
         made = _factory(factory_kwargs)
         self.register_buffer("histogram", rushlight.zeros(bins, **made))
-        self.register_buffer("min_val", rushlight.tensor(rushlight.inf, **made))
-        self.register_buffer("max_val", rushlight.tensor(-rushlight.inf, **made))
+        self._begin_with(rushlight.inf, -rushlight.inf, factory_kwargs)
         low, high = _RANGES[dtype]
         self.dst_nbins = high - low + 1
         self.upsample_rate = 16
@@ -528,15 +524,11 @@ class HistogramObserver(UniformQuantizationObserverBase):
             return x_orig
         low, high = x.aminmax()
         first = bool(rushlight.isinf(self.min_val))
-        if first or self.min_val == self.max_val:
-            if not first:
-                low = rushlight.minimum(low, self.min_val)
-                high = rushlight.maximum(high, self.max_val)
-            counts = rushlight.histc(x, self.bins, min=float(low), max=float(high))
-        else:
+        if not first:
             low = rushlight.minimum(low, self.min_val)
             high = rushlight.maximum(high, self.max_val)
-            counts = rushlight.histc(x, self.bins, min=float(low), max=float(high))
+        counts = rushlight.histc(x, self.bins, min=float(low), max=float(high))
+        if not first and self.min_val != self.max_val:
             counts = counts + self._stretched(low, high)
         self.histogram.detach_().resize_(counts.shape).copy_(counts)
         self.min_val.detach_().resize_(low.shape).copy_(low)
@@ -618,9 +610,6 @@ class HistogramObserver(UniformQuantizationObserverBase):
             return self._calculate_qparams(self.min_val, self.max_val)
         return self._calculate_qparams(*self._non_linear_param_search())
 
-    def extra_repr(self):
-        return f"min_val={self.min_val}, max_val={self.max_val}"
-
 
 # ---- others ----
 
@@ -667,7 +656,17 @@ class FixedQParamsObserver(ObserverBase):
         return self.scale, self.zero_point
 
 
-class PlaceholderObserver(ObserverBase):
+class _WithoutScale(ObserverBase):
+    """Gives tensors on, and has neither scale nor zero point."""
+
+    def forward(self, x):
+        return x
+
+    def calculate_qparams(self):
+        raise Exception(f"calculate_qparams should not be called for {type(self).__name__}")
+
+
+class PlaceholderObserver(_WithoutScale):
     """Sees nothing: it says how a place is to be quantised.
 
     Args:
@@ -700,17 +699,11 @@ class PlaceholderObserver(ObserverBase):
         self.eps = _EPS if eps is None else eps
         self.custom_op = custom_op_name
 
-    def forward(self, x):
-        return x
-
     def extra_repr(self):
         return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
 
-    def calculate_qparams(self):
-        raise Exception("calculate_qparams should not be called for PlaceholderObserver")
 
-
-class RecordingObserver(ObserverBase):
+class RecordingObserver(_WithoutScale):
     """Keeps the tensors that it sees.
 
     Args:
@@ -725,15 +718,12 @@ class RecordingObserver(ObserverBase):
         self.tensor_val.append(x.clone())
         return x
 
-    def calculate_qparams(self):
-        raise Exception("calculate_qparams should not be called for RecordingObserver")
-
     def get_tensor_value(self):
         """The tensors."""
         return self.tensor_val
 
 
-class NoopObserver(ObserverBase):
+class NoopObserver(_WithoutScale):
     """Sees nothing: for numbers that stay floats.
 
     Args:
@@ -745,24 +735,12 @@ class NoopObserver(ObserverBase):
         super().__init__(dtype, is_dynamic=False)
         self.custom_op = custom_op_name
 
-    def forward(self, x):
-        return x
 
-    def calculate_qparams(self):
-        raise Exception("calculate_qparams should not be called for NoopObserver")
-
-
-class ReuseInputObserver(ObserverBase):
+class ReuseInputObserver(_WithoutScale):
     """Sees nothing: the result has its input's codes."""
 
     def __init__(self) -> None:
         super().__init__(rushlight.quint8, is_dynamic=False)
-
-    def forward(self, x):
-        return x
-
-    def calculate_qparams(self):
-        raise Exception("calculate_qparams should not be called for ReuseInputObserver")
 
 
 # ---- files, and the usual ones ----

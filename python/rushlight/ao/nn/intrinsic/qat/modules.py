@@ -27,6 +27,13 @@ __all__ = [
 ]
 
 
+class _ReLU:
+    """Before another base: its results are those of that base, after relu."""
+
+    def forward(self, input):
+        return nn.functional.relu(super().forward(input))  # pyright: ignore
+
+
 class _WithNorm(qat._Rounds, nn.Module):
     """A layer and its batch norm, in one: the weight that is rounded is the one with the norm's
     scale in it, by the running variance. In training the result is divided by that scale again
@@ -42,6 +49,18 @@ class _WithNorm(qat._Rounds, nn.Module):
         self.freeze_bn = freeze_bn if self.training else True
         if self.training and freeze_bn:
             self.bn.training = False
+
+    def _share(self, layer: Any, norm: Any) -> None:
+        """Takes the parameters of a float layer, and what its norm has."""
+        self.weight, self.bias = layer.weight, layer.bias
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            setattr(self.bn, name, getattr(norm, name))
+
+    def _copy_to(self, layer: Any) -> None:
+        """Gives a float layer parameters of its own with these values."""
+        layer.weight = nn.Parameter(self.weight.detach())
+        if self.bias is not None:
+            layer.bias = nn.Parameter(self.bias.detach())
 
     def reset_running_stats(self):
         """Forgets the statistics of the norm."""
@@ -135,18 +154,13 @@ class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
             freeze_bn=False,
             qconfig=mod.qconfig,
         )
-        made.weight, made.bias = conv.weight, conv.bias
-        made.bn.weight, made.bn.bias = norm.weight, norm.bias
-        made.bn.running_mean, made.bn.running_var = norm.running_mean, norm.running_var
-        made.bn.num_batches_tracked = norm.num_batches_tracked
+        made._share(conv, norm)
         return qat._kept(made, conv, use_precomputed_fake_quant)
 
     def to_float(self):
         """The float layer, norm folded in."""
         conv = self._CONV(**qat._sizes(self))
-        conv.weight = nn.Parameter(self.weight.detach())
-        if self.bias is not None:
-            conv.bias = nn.Parameter(self.bias.detach())
+        self._copy_to(conv)
         made = fuse_conv_bn_eval(conv.eval(), self.bn.eval()).train(self.training)
         if self._RELU_KIND is None:
             return made
@@ -161,14 +175,11 @@ class ConvBn1d(_ConvBnNd, nn.Conv1d):
     _NORM = nn.BatchNorm1d
 
 
-class ConvBnReLU1d(ConvBn1d):
+class ConvBnReLU1d(_ReLU, ConvBn1d):
     """The same with relu."""
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU1d
     _RELU_KIND = intrinsic.ConvReLU1d
-
-    def forward(self, input):
-        return nn.functional.relu(super().forward(input))
 
 
 class ConvBn2d(_ConvBnNd, nn.Conv2d):
@@ -179,14 +190,11 @@ class ConvBn2d(_ConvBnNd, nn.Conv2d):
     _NORM = nn.BatchNorm2d
 
 
-class ConvBnReLU2d(ConvBn2d):
+class ConvBnReLU2d(_ReLU, ConvBn2d):
     """The same with relu."""
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU2d
     _RELU_KIND = intrinsic.ConvReLU2d
-
-    def forward(self, input):
-        return nn.functional.relu(super().forward(input))
 
 
 class ConvBn3d(_ConvBnNd, nn.Conv3d):
@@ -197,14 +205,11 @@ class ConvBn3d(_ConvBnNd, nn.Conv3d):
     _NORM = nn.BatchNorm3d
 
 
-class ConvBnReLU3d(ConvBn3d):
+class ConvBnReLU3d(_ReLU, ConvBn3d):
     """The same with relu."""
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU3d
     _RELU_KIND = intrinsic.ConvReLU3d
-
-    def forward(self, input):
-        return nn.functional.relu(super().forward(input))
 
 
 class LinearBn1d(_WithNorm, nn.Linear):
@@ -251,54 +256,38 @@ class LinearBn1d(_WithNorm, nn.Linear):
             False,
             mod.qconfig,
         )
-        made.weight, made.bias = linear.weight, linear.bias
-        made.bn.weight, made.bn.bias = norm.weight, norm.bias
-        made.bn.running_mean, made.bn.running_var = norm.running_mean, norm.running_var
-        made.bn.num_batches_tracked = norm.num_batches_tracked
+        made._share(linear, norm)
         return qat._kept(made, linear, use_precomputed_fake_quant)
 
     def to_float(self):
         """The float layer, norm folded in."""
         linear = nn.Linear(self.in_features, self.out_features, self.bias is not None)
-        linear.weight = nn.Parameter(self.weight.detach())
-        if self.bias is not None:
-            linear.bias = nn.Parameter(self.bias.detach())
+        self._copy_to(linear)
         return fuse_linear_bn_eval(linear.eval(), self.bn.eval()).train(self.training)
 
 
-class _ConvReLU:
-    """A convolution with a rounded weight, and relu."""
-
-    def forward(self: Any, input):
-        rounded = self.weight_fake_quant(self.weight)
-        return nn.functional.relu(self._conv_forward(input, rounded, self.bias))
-
-
-class ConvReLU1d(_ConvReLU, qat.Conv1d):
+class ConvReLU1d(_ReLU, qat.Conv1d):
     """A convolution with a rounded weight, and relu."""
 
     _FLOAT_MODULE = intrinsic.ConvReLU1d
 
 
-class ConvReLU2d(_ConvReLU, qat.Conv2d):
+class ConvReLU2d(_ReLU, qat.Conv2d):
     """A convolution with a rounded weight, and relu."""
 
     _FLOAT_MODULE = intrinsic.ConvReLU2d
 
 
-class ConvReLU3d(_ConvReLU, qat.Conv3d):
+class ConvReLU3d(_ReLU, qat.Conv3d):
     """A convolution with a rounded weight, and relu."""
 
     _FLOAT_MODULE = intrinsic.ConvReLU3d
 
 
-class LinearReLU(qat.Linear):
+class LinearReLU(_ReLU, qat.Linear):
     """A linear layer with a rounded weight, and relu."""
 
     _FLOAT_MODULE = intrinsic.LinearReLU
-
-    def forward(self, input):
-        return nn.functional.relu(super().forward(input))
 
 
 def update_bn_stats(mod):
