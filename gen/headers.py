@@ -66,6 +66,7 @@ NAMES = {
         "torch/csrc/jit/serialization": "import pickle",
     },
     "<torch/extension.h>": {"torch": "python", "torch/csrc/utils": "pybind"},
+    "<rushlight/record_function.h>": {"ATen": "record_function", "torch/csrc/autograd": "profiler record_function"},
     "<rushlight/nn/parallel.h>": {"torch/nn/parallel": "data_parallel"},
     "<rushlight/checks.h>": {"ATen": "TensorUtils", "c10/util": "MaybeOwned"},
     "<rushlight/tensor_iterator.h>": {"ATen": "TensorIterator", "ATen/native": "TensorIterator cpu/Loops"},

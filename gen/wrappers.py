@@ -220,6 +220,7 @@ def registry(ops: list[Op]) -> str:
 WRAPPER = """
 $info
 $signature {
+  $format
   if (RL_UNLIKELY(tls.upper != nullptr)) {
     $upper
   }
@@ -327,6 +328,21 @@ def handed_over(op: Op, form: str, to: str) -> str:
     return f"dispatch_boxed<{result}>({arguments})"
 
 
+FORMAT = """
+if (RL_UNLIKELY(options.has_memory_format())) {
+  return in_format($call, options);
+}
+"""
+
+
+def in_format(op: Op, form: str) -> list[str]:
+    """Statements for options that say a memory format: what follows them meets none."""
+    if not (op.has_options and form == "functional"):
+        return []
+    said = {"options": "without_format(options)", "memory_format": "format_of(options, memory_format)"}
+    return fill(FORMAT, call=f"{name_of(op, form)}({call_arguments(op, **said)})")
+
+
 def seldom(op: Op, form: str) -> list[str]:
     """Statements for calls that a program has overridden, and for arguments with tangents: one test covers both."""
     call = handed_over(op, form, "overrides::dispatch")
@@ -382,7 +398,15 @@ def wrapper(op: Op, form: str) -> list[str]:
     if schemas.casts(op, form):
         function = f"function_{function_name(op, form)}"
         cast = fill(CAST, function=function, call=handed_over(op, form, "autocast::dispatch"))
-    return fill(WRAPPER, info=boxed(op, form), signature=signature(op, form), upper=handed, cast=cast, body=body)
+    return fill(
+        WRAPPER,
+        info=boxed(op, form),
+        signature=signature(op, form),
+        format=in_format(op, form),
+        upper=handed,
+        cast=cast,
+        body=body,
+    )
 
 
 # ---- out= ----

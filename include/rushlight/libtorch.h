@@ -6,6 +6,7 @@
 #include <rushlight/compat.h>
 #include <rushlight/function.h>
 #include <rushlight/functions.h>
+#include <rushlight/record_function.h>
 
 namespace rushlight {
 

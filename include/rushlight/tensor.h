@@ -225,6 +225,12 @@ class RL_API TensorOptions {
     o.requires_grad_ = v.value_or(false);
     return o;
   }
+  // Order of the dimensions in memory; an error where an argument says one, too.
+  TensorOptions memory_format(std::optional<MemoryFormat> f) const {
+    auto o = *this;
+    o.memory_format_ = f;
+    return o;
+  }
   // A device of the kind that most programs count.
   TensorOptions device_index(int8_t index) const { return device(kCUDA, index); }
   template <class T>
@@ -237,12 +243,14 @@ class RL_API TensorOptions {
     o.dtype_ = other.dtype_ ? other.dtype_ : dtype_;
     o.device_ = other.device_ ? other.device_ : device_;
     o.layout_ = other.layout_ ? other.layout_ : layout_;
+    o.memory_format_ = other.memory_format_ ? other.memory_format_ : memory_format_;
     o.requires_grad_ = requires_grad_ || other.requires_grad_;
     return o;
   }
   bool has_dtype() const { return dtype_.has_value(); }
   bool has_device() const { return device_.has_value(); }
   bool has_layout() const { return layout_.has_value(); }
+  bool has_memory_format() const { return memory_format_.has_value(); }
   bool is_sparse() const { return layout() == kSparse; }
   // Whether both make tensors of one dtype, device and layout.
   bool type_equal(const TensorOptions& other) const {
@@ -255,11 +263,13 @@ class RL_API TensorOptions {
   std::optional<ScalarType> dtype_opt() const { return dtype_; }
   std::optional<Device> device_opt() const { return device_; }
   std::optional<Layout> layout_opt() const { return layout_; }
+  std::optional<MemoryFormat> memory_format_opt() const { return memory_format_; }
 
  private:
   std::optional<ScalarType> dtype_;
   std::optional<Device> device_;
   std::optional<Layout> layout_;
+  std::optional<MemoryFormat> memory_format_;
   bool requires_grad_ = false;
 };
 

@@ -5,7 +5,8 @@
 // - Larger blocks are rounded up to one of eight sizes a doubling and, once freed, wait in a bin of
 //   that size, the latest first (it is the one in the processor's cache). Beyond the limit the
 //   longest unused ones go back to the system.
-// - From 1 MiB on they are mapped on their own, aligned to 2 MiB, with huge pages asked for.
+// - From 128 KiB on they are cut from slabs of 4 MiB, from 1 MiB on mapped on their own, aligned to
+//   2 MiB; huge pages are asked for in both cases.
 // Everything common lies under one lock, never held while the system is asked for memory of a large
 // block.
 #include "core/allocator.h"

@@ -314,6 +314,24 @@ Tensor as_leaf(const Tensor& made, bool requires_grad) {
   return made.requires_grad_();
 }
 
+TensorOptions without_format(const TensorOptions& options) {
+  return options.memory_format(std::nullopt).requires_grad(false);
+}
+
+std::optional<MemoryFormat> format_of(const TensorOptions& options,
+                                      std::optional<MemoryFormat> memory_format) {
+  RL_CHECK(!(memory_format && options.has_memory_format()),
+           "Cannot set memory_format both in TensorOptions and explicit argument; say it in one "
+           "place");
+  return memory_format ? memory_format : options.memory_format_opt();
+}
+
+Tensor in_format(const Tensor& made, const TensorOptions& options) {
+  const MemoryFormat format = options.memory_format_opt().value_or(MemoryFormat::Preserve);
+  const bool kept = format == MemoryFormat::Preserve;
+  return as_leaf(kept ? made : made.contiguous(format), options.requires_grad());
+}
+
 // ---- out= ----
 
 void resize_out(const Tensor& out, IntArrayRef sizes) {

@@ -192,6 +192,14 @@ RL_API Scalar read_number(const Tensor& t);  // the element of a tensor that has
 // gradients.
 RL_API Tensor as_leaf(const Tensor& made, bool requires_grad);
 
+// Options that say a memory format are split: what they say beside it goes to the factory with what
+// `format_of` gives, and `in_format` puts the result into the format and makes it a leaf.
+RL_API TensorOptions without_format(const TensorOptions& options);
+// RuntimeError where both say one.
+RL_API std::optional<MemoryFormat> format_of(const TensorOptions& options,
+                                             std::optional<MemoryFormat> memory_format);
+RL_API Tensor in_format(const Tensor& made, const TensorOptions& options);
+
 // Copies between any two layouts and dtypes with broadcasting; below autograd and modes.
 // Between devices the host waits unless `non_blocking` allows it not to. (src/cpu/copy.cpp)
 RL_API void copy_raw(const Tensor& to, const Tensor& from, bool non_blocking = false);

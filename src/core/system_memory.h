@@ -5,7 +5,9 @@
 
 namespace rushlight::allocation {
 
-inline constexpr size_t map_threshold = size_t{1} << 20;  // from here on blocks are mapped
+// From here on blocks are cut from slabs; their sizes are multiples of the page.
+inline constexpr size_t slab_threshold = size_t{128} << 10;
+inline constexpr size_t map_threshold = size_t{1} << 20;  // from here on mapped on their own
 inline constexpr size_t huge_page = size_t{2} << 20;
 inline constexpr size_t page = 4096;
 

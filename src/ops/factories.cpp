@@ -73,8 +73,7 @@ Tensor tensor(const TensorData& data, const TensorOptions& options) {
   const Tensor made = empty(sizes, dtype);
   char* to = static_cast<char*>(made.data_ptr());
   data.fill(to, dtype, sizes, 0);
-  const Tensor out = made.to(options.device_opt(), std::optional<ScalarType>());
-  return options.requires_grad() ? out.requires_grad_() : out;
+  return in_format(made.to(options.device_opt(), std::optional<ScalarType>()), options);
 }
 
 Tensor detail::from_owned_blob(void* data, IntArrayRef sizes, IntArrayRef strides,

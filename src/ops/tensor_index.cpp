@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <ostream>
 
+#include "core/op_support.h"
+
 namespace rushlight {
 
 namespace indexing {
@@ -214,7 +216,8 @@ Tensor Tensor::matrix_H() const {
 
 Tensor Tensor::to(const TensorOptions& options, bool non_blocking, bool copy,
                   std::optional<MemoryFormat> format) const {
-  return to(options.device_opt(), options.dtype_opt(), non_blocking, copy, format);
+  return to(options.device_opt(), options.dtype_opt(), non_blocking, copy,
+            format_of(options, format));
 }
 
 Tensor Tensor::to(Device device, bool non_blocking, bool copy) const {

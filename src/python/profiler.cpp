@@ -1,7 +1,8 @@
 // The profiler's mode: notes every op of a thread, below autograd, with its times, and if asked the
-// sizes of its inputs and the bytes of its new results. python/rushlight/profiler makes tables of
-// it.
+// sizes of its inputs and the bytes of its new results; and the ranges that C++ programs name.
+// python/rushlight/profiler makes tables of it.
 #include <rushlight/mode.h>
+#include <rushlight/record_function.h>
 
 #include <algorithm>
 #include <chrono>
@@ -42,7 +43,7 @@ void each_tensor(const std::vector<Value>& values, F f) {
   }
 }
 
-class ProfilerMode final : public LowerMode {
+class ProfilerMode final : public LowerMode, public RangeRecorder {
  public:
   struct Event {
     const char* name;
@@ -51,9 +52,28 @@ class ProfilerMode final : public LowerMode {
     std::vector<DimVector> shapes;
     int64_t bytes = 0;
   };
+  struct Range {
+    std::string name;
+    int64_t begin;
+    int64_t end;
+    std::vector<DimVector> shapes;
+  };
   ProfilerMode(bool shapes, bool memory) : shapes_(shapes), memory_(memory) {}
+  void enter() {
+    LowerMode::enter();
+    RangeRecorder::enter();
+  }
+  void leave() {
+    RangeRecorder::leave();
+    LowerMode::leave();
+  }
   const std::vector<Event>& events() const { return events_; }
-  bool has_shapes() const { return shapes_; }
+  const std::vector<Range>& ranges() const { return ranges_; }
+  bool wants_shapes() const override { return shapes_; }
+  void note(const std::string& name, int64_t begin, int64_t end,
+            const std::vector<DimVector>& shapes) override {
+    ranges_.push_back({name, std::max(begin, began_), end, shapes});
+  }
 
  private:
   std::vector<Value> run(const OpInfo& op, const std::vector<Value>& arguments) override {
@@ -87,8 +107,23 @@ class ProfilerMode final : public LowerMode {
 
   bool shapes_;
   bool memory_;
+  int64_t began_ = now();
   std::vector<Event> events_;
+  std::vector<Range> ranges_;
 };
+
+// A list of lists, or None where no shapes are wanted.
+Object shapes_of(const ProfilerMode& profile, const std::vector<DimVector>& shapes) {
+  if (!profile.wants_shapes()) {
+    return Object::borrow(Py_None);
+  }
+  Object list = Object::check(PyList_New(0));
+  for (const DimVector& sizes : shapes) {
+    const Object one = Object::check(wrap_ints(sizes));
+    check(PyList_Append(list.get(), one.get()));
+  }
+  return list;
+}
 
 thread_local std::vector<std::unique_ptr<ProfilerMode>> profiles;
 
@@ -106,29 +141,29 @@ PyObject* profile_start(PyObject*, PyObject* args) {
   });
 }
 
-// [(name, begin, end, shapes or None, bytes)] of this thread since the matching start.
+// [(name, begin, end, shapes or None, bytes)] of the ops of this thread since the matching start,
+// and [(name, begin, end, shapes or None)] of its ranges in C++.
 PyObject* profile_stop(PyObject*, PyObject*) {
   return guarded([&] {
     RL_CHECK(!profiles.empty(), "the profiler was not started on this thread");
     profiles.back()->leave();
     const std::unique_ptr<ProfilerMode> profile = std::move(profiles.back());
     profiles.pop_back();
-    Object out = Object::check(PyList_New(0));
+    Object ops = Object::check(PyList_New(0));
     for (const ProfilerMode::Event& e : profile->events()) {
-      Object shapes = Object::borrow(Py_None);
-      if (profile->has_shapes()) {
-        shapes = Object::check(PyList_New(0));
-        for (const DimVector& sizes : e.shapes) {
-          const Object one = Object::check(wrap_ints(sizes));
-          check(PyList_Append(shapes.get(), one.get()));
-        }
-      }
       const Object item = Object::check(Py_BuildValue(
           "(sLLOL)", e.name, static_cast<long long>(e.begin), static_cast<long long>(e.end),
-          shapes.get(), static_cast<long long>(e.bytes)));
-      check(PyList_Append(out.get(), item.get()));
+          shapes_of(*profile, e.shapes).get(), static_cast<long long>(e.bytes)));
+      check(PyList_Append(ops.get(), item.get()));
     }
-    return out.release();
+    Object ranges = Object::check(PyList_New(0));
+    for (const ProfilerMode::Range& r : profile->ranges()) {
+      const Object item = Object::check(
+          Py_BuildValue("(sLLO)", r.name.c_str(), static_cast<long long>(r.begin),
+                        static_cast<long long>(r.end), shapes_of(*profile, r.shapes).get()));
+      check(PyList_Append(ranges.get(), item.get()));
+    }
+    return Object::check(PyTuple_Pack(2, ops.get(), ranges.get())).release();
   });
 }
 

@@ -144,6 +144,30 @@ RL_TEST(transposed_views) {
   CHECK_THROWS(c10::Error, "Got 1-D tensor", torch::ones({2}).mT());
 }
 
+RL_TEST(memory_format_of_options) {
+  const auto last = torch::TensorOptions().memory_format(torch::MemoryFormat::ChannelsLast);
+  const std::vector<int64_t> strides = {60, 1, 15, 3};
+  CHECK(last.has_memory_format() && !torch::TensorOptions().has_memory_format());
+  CHECK(*torch::TensorOptions().merge_in(last).memory_format_opt() ==
+        torch::MemoryFormat::ChannelsLast);
+  // With an argument for it and without, of the size given, of a tensor's, and of data.
+  CHECK(torch::empty({2, 3, 4, 5}, last).strides() == strides);
+  CHECK(torch::ones({2, 3, 4, 5}, last.dtype(torch::kDouble)).strides() == strides);
+  CHECK(torch::rand({2, 3, 4, 5}, last.requires_grad(true)).is_leaf());
+  const torch::Tensor x = torch::arange(120).reshape({2, 3, 4, 5});
+  CHECK(torch::zeros_like(x, last).strides() == strides);
+  CHECK(torch::zeros_like(x.contiguous(torch::MemoryFormat::ChannelsLast),
+                          torch::TensorOptions().memory_format(torch::MemoryFormat::Preserve))
+            .strides() == strides);
+  const torch::Tensor moved = x.to(last.dtype(torch::kInt));
+  CHECK(moved.strides() == strides && moved.equal(x.to(torch::kInt)));
+  CHECK_THROWS(c10::Error, "memory_format both in TensorOptions and explicit argument",
+               torch::empty({2, 3, 4, 5}, last, torch::MemoryFormat::Contiguous));
+  CHECK_THROWS(c10::Error, "memory_format both in TensorOptions and explicit argument",
+               x.to(last, false, false, torch::MemoryFormat::Contiguous));
+  CHECK_THROWS(c10::Error, "rank 4", torch::empty({2, 3}, last));
+}
+
 RL_TEST(what_extensions_ask) {
   const torch::Tensor x = torch::ones({2, 3, 4, 5});
   CHECK(x.suggest_memory_format() == torch::MemoryFormat::Contiguous);

@@ -28,6 +28,15 @@ std::tuple<std::string, double, bool> several(std::string text, double number, b
 }
 torch::Tensor cast(const torch::Tensor& x, torch::ScalarType t) { return x.to(t); }
 void fill(torch::Tensor x, int64_t value) { x.fill_(value); }
+torch::Tensor named(const torch::Tensor& x) {
+  RECORD_FUNCTION("outer", std::vector<c10::IValue>({x}));
+  torch::Tensor y;
+  {
+    RECORD_USER_SCOPE("inner");
+    y = x + 1;
+  }
+  return y * 2;
+}
 """
 
 
@@ -35,8 +44,9 @@ void fill(torch::Tensor x, int64_t value) { x.fill_(value); }
 def extension(tmp_path_factory):
     return cpp_extension.load_inline(
         "rl_test_extension",
-        SOURCE,
-        functions={"twice": '2 x "y"', "reversed": "", "several": "", "cast": "", "fill": ""},
+        "#include <ATen/core/ivalue.h>\n" + SOURCE,
+        functions={"twice": '2 x "y"'}
+        | dict.fromkeys(("reversed", "several", "cast", "fill", "named"), ""),
         build_directory=str(tmp_path_factory.mktemp("extension")),
     )
 
@@ -65,6 +75,19 @@ def test_errors_keep_their_types(extension):
         extension.reversed(3)
     with pytest.raises(OverflowError):
         extension.fill(torch.ones(1), 2**70)
+
+
+def test_ranges_that_the_profiler_shows(extension):
+    x = torch.ones(2, 3)
+    with torch.profiler.profile(record_shapes=True) as profile:
+        extension.named(x)
+    found = {e.name: e for e in profile.events()}
+    outer, inner = found["outer"], found["inner"]
+    assert outer.input_shapes == [[2, 3]] and inner.input_shapes == []
+    assert inner.cpu_parent is outer and found["aten::add"].cpu_parent is inner
+    assert found["aten::mul"].cpu_parent is outer
+    assert outer.cpu_time_total >= inner.cpu_time_total > 0
+    assert extension.named(x).tolist() == [[4] * 3] * 2  # nobody records
 
 
 def test_a_source_that_does_not_compile(tmp_path):

@@ -176,7 +176,7 @@ class _Recorder:
     def _end(self):
         if self not in _recording():  # `autograd._disable_profiler` has ended it
             return EventList([], profile_memory=self._memory)
-        ops = _C._profile_stop()
+        ops, ranges = _C._profile_stop()
         _recording().remove(self)
         thread = threading.get_ident()
         events = [
@@ -188,6 +188,12 @@ class _Recorder:
         events += [
             FunctionEvent(name, Interval(begin / 1e3, end / 1e3), thread, is_range=True)
             for name, begin, end in self._ranges
+        ]
+        events += [
+            FunctionEvent(
+                name, Interval(begin / 1e3, end / 1e3), thread, shapes or [], is_range=True
+            )
+            for name, begin, end, shapes in ranges
         ]
         for name, begin, end, shapes in self._works:
             event = FunctionEvent(name, Interval(begin / 1e3, end / 1e3), thread, shapes)

@@ -8,10 +8,12 @@ no batch has a number, and none is sorted in. `worker_loop.py` is the other side
 from __future__ import annotations
 
 import atexit
+import importlib
 import multiprocessing
 import os
 import select
 import signal
+import sys
 import time
 import weakref
 from collections import deque
@@ -37,11 +39,46 @@ _MOST_SPARE = 1 << 28
 
 _running: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
 
+# Processes of workers that have no more to do, and by when they are to have ended. Nobody waits for
+# them: an epoch is over with its last batch, not when the system has taken back its memory.
+_ending: list[tuple[Any, float]] = []
+os.register_at_fork(after_in_child=_ending.clear)  # they are no children of a child
+
 
 @atexit.register
 def _end_all():
     for iterator in list(_running):
         iterator._shutdown_workers()
+    _end([process for process, _ in _ending], max((end for _, end in _ending), default=0))
+
+
+def _end(processes, deadline):
+    """Wait for processes up to a time, then end them."""
+    for process in processes:
+        process.join(max(0, deadline - time.monotonic()))
+    for stop in ("terminate", "kill"):
+        late = [process for process in processes if process.is_alive()]
+        for process in late:
+            getattr(process, stop)()
+        for process in late:
+            process.join(2)
+
+
+def _collect():
+    """Forget the processes that have ended, and end those that were to have ended."""
+    now = time.monotonic()
+    _end([process for process, deadline in _ending if deadline < now], now)
+    _ending[:] = [(process, deadline) for process, deadline in _ending if process.is_alive()]
+
+
+def _load_for_workers():
+    """Load what workers would load otherwise, each for itself: modules that open pictures, and numpy's
+    generator, which is seeded in each."""
+    if "numpy" in sys.modules:
+        importlib.import_module("numpy.random")
+    pillow = sys.modules.get("PIL.Image")
+    if pillow is not None:
+        pillow.preinit()
 
 
 class _Worker:
@@ -141,6 +178,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _start(self, loader):
         context = loader.multiprocessing_context or multiprocessing
+        _collect()
+        if context.get_start_method() == "fork":
+            _load_for_workers()
         self._shutdown = False
         _running.add(self)
         if self._pins:
@@ -266,7 +306,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 content.reraise()
             return content.result() if isinstance(content, Future) else content
         if not self._loader.persistent_workers:
-            self._shutdown_workers()
+            self._shutdown_workers(wait=False)
         raise StopIteration
 
     def _answer(self):
@@ -370,7 +410,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """Whether all workers are there for another epoch."""
         return not self._shutdown and all(w.process.is_alive() for w in self._workers)
 
-    def _shutdown_workers(self):
+    def _shutdown_workers(self, wait=True):
         if self._shutdown or self._pid != os.getpid():
             return
         self._shutdown = True
@@ -379,24 +419,17 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._pinning.shutdown(cancel_futures=True)
         for worker in self._workers:
             worker.channel.close()
-        self._end_processes()
+        processes, end = [w.process for w in self._workers], time.monotonic() + self._patience
+        if wait:
+            _end(processes, end)
+        else:
+            _ending.extend((process, end) for process in processes)
         left = _MOST_SPARE
         spares = getattr(self._loader, "_spares", None)
         for block in (block for worker in self._workers for block in worker.channel.spare()):
             left -= block.nbytes
             if left >= 0 and spares is not None:
                 spares.append(block)
-
-    def _end_processes(self):
-        end = time.monotonic() + self._patience
-        for worker in self._workers:
-            worker.process.join(max(0, end - time.monotonic()))
-        for stop in ("terminate", "kill"):
-            late = [worker for worker in self._workers if worker.process.is_alive()]
-            for worker in late:
-                getattr(worker.process, stop)()
-            for worker in late:
-                worker.process.join(2)
 
     def __del__(self) -> None:
         self._shutdown_workers()

@@ -7,6 +7,7 @@ channel. What it is asked for (`Ask`) and what it answers (`Answer`) are the kin
 from __future__ import annotations
 
 import enum
+import gc
 import multiprocessing
 from collections import deque
 from typing import Any, NamedTuple
@@ -212,6 +213,9 @@ def run(end, setup):
         end: its socket.
         setup: a `Setup`.
     """
+    # What a forked process inherits is shared with its parent until it is written to, and a search
+    # for garbage writes to all of it.
+    gc.freeze()
     channel = Channel(end)
     rushlight.set_num_threads(1)
     seeds.seed_worker(setup.base_seed, setup.worker_id)
