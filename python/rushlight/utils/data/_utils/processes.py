@@ -72,8 +72,7 @@ def _collect():
 
 
 def _load_for_workers():
-    """Load what workers would load otherwise, each for itself: modules that open pictures, and numpy's
-    generator, which is seeded in each."""
+    """Load what workers would each load: what opens pictures, and numpy's generator to be seeded."""
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random")
     pillow = sys.modules.get("PIL.Image")
