@@ -72,7 +72,7 @@ def _collect():
 
 
 def _load_for_workers():
-    """Load what workers would each load: what opens pictures, and numpy's generator to be seeded."""
+    """Load what each worker would load: what opens pictures, and numpy's generator for its seed."""
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random")
     pillow = sys.modules.get("PIL.Image")
