@@ -96,8 +96,8 @@ def test_focal_loss(alpha):
 @pytest.mark.parametrize("aligned", [True, False])
 @pytest.mark.parametrize("ratio", [-1, 2])
 def test_roi_align(aligned, ratio):
-    """Their Python form, which is there without the compiled part; gradients, too."""
-    slow = importlib.import_module("torchvision.ops.roi_align")._roi_align
+    """Their Python form, which is there without the compiled part, not compiled either; gradients, too."""
+    slow = importlib.import_module("torchvision.ops.roi_align")._roi_align.__wrapped__
     x = np.random.default_rng(0).standard_normal((2, 3, 12, 15), dtype=np.float32)
     rois = np.concatenate([[[0.0], [1], [1], [0]], boxes(4) / 4], 1).astype(np.float32)
     theirs = torch.from_numpy(x.copy()).requires_grad_()

@@ -339,12 +339,12 @@ class Tracer(TracerBase):
             for name, value in collection:
                 if attr_val is value:
                     if name not in parameter_proxy_cache:
-                        factory = None
+                        made: dict[str, Any] = {}  # not every tracer's own create_proxy takes it
                         if self.param_shapes_constant:
                             factory = functools.partial(self._parameter_proxy, name, attr_val)
-                        parameter_proxy_cache[name] = self.create_proxy(
-                            "get_attr", name, (), {}, proxy_factory_fn=factory
-                        )
+                            made["proxy_factory_fn"] = factory
+                        proxy = self.create_proxy("get_attr", name, (), {}, **made)
+                        parameter_proxy_cache[name] = proxy
                     return parameter_proxy_cache[name]
             return None
 

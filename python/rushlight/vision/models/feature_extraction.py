@@ -49,10 +49,9 @@ class NodePathTracer(LeafModuleAwareTracer):
         kwargs: Any,
         name: str | None = None,
         type_expr: Any = None,
-        *more: Any,
-        **named: Any,
+        *_: Any,
     ) -> Any:
-        proxy = super().create_proxy(kind, target, args, kwargs, name, type_expr, *more, **named)
+        proxy = super().create_proxy(kind, target, args, kwargs, name, type_expr, *_)
         self.node_to_qualname[proxy.node] = self._name(proxy.node)
         return proxy
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import rushlight
 from rushlight import Tensor
 
 from . import _parts, _pictures, _tensors
@@ -444,6 +445,9 @@ def solarize(img: Any, threshold: float) -> Any:
 def autocontrast(img: Any) -> Any:
     """Each channel stretched from black to white."""
     _check_tensor(img, _tensors.check_planes)
+    if isinstance(img, Tensor) and img.dtype == rushlight.bool:
+        _tensors.check_colours(img)
+        raise RuntimeError("autocontrast: bools have no differences; convert the image first")
     return _place(img).autocontrast(img)
 
 

@@ -22,7 +22,7 @@ _STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and co
 
 def _check_levels(image: Any) -> None:
     """TypeError for images of bools."""
-    if isinstance(image, Tensor) and image.numel() > 0:
+    if isinstance(image, Tensor):
         _tensors.want_integers(image.dtype)
 
 
@@ -187,7 +187,9 @@ def autocontrast(inpt: Any) -> Any:
 @kernel(autocontrast, *IMAGES)
 def autocontrast_image(image: Any) -> Any:
     """Of an image."""
-    return F.autocontrast(image)
+    if isinstance(image, Tensor):
+        _tensors.check_planes(image)
+    return _place(image).autocontrast(image)
 
 
 autocontrast_video = renamed(autocontrast_image, "video")
@@ -201,6 +203,8 @@ def equalize(inpt: Any) -> Any:
 @kernel(equalize, *IMAGES)
 def equalize_image(image: Any) -> Any:
     """Of an image of any dtype, in steps of bytes."""
+    if isinstance(image, Tensor) and image.numel() == 0:
+        return image
     _check_levels(image)
     return _place(image).equalize(image)
 
