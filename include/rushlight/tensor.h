@@ -154,8 +154,7 @@ class RL_API TensorImpl : public RefCounted {
         wrapped_number_(false),
         inference_(false),
         requires_grad_(false),
-        late_view_(false),
-        owns_python_(false) {}
+        late_view_(false) {}
   ~TensorImpl();
   void set_dims(IntArrayRef sizes);
   void refresh_flags();
@@ -177,7 +176,8 @@ class RL_API TensorImpl : public RefCounted {
   bool inference_ : 1;
   bool requires_grad_ : 1;
   bool late_view_ : 1;
-  bool owns_python_ : 1;
+  // A byte of its own: who holds the GIL writes it while others read those above.
+  bool owns_python_ = false;
   std::atomic<VersionCell*> version_cell_{nullptr};  // owned
   std::atomic<AutogradMeta*> autograd_{nullptr};     // owned
   ViewInfo view_;
