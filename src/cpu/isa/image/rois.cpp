@@ -202,70 +202,95 @@ inline __attribute__((always_inline)) void for_pixels(const Axis<T>& axis, int64
   }
 }
 
-// The bins of a small box, for `lanes` channels at once: its pixels are turned so that channels lie
-// side by side. Adds up in the order of `average`.
-constexpr int64_t lanes = 16;
+// One plane's bins of a box, row of bins by row of bins: pixels are added up along columns, then
+// weighted by column. Where bins are few against the columns that they read, every column is
+// weighted for every bin, most by zero: the sums have the same order and bits, but for what is not
+// finite, which only the bins that read it may see.
 template <class T>
-struct Turned {
-  std::vector<T> pixels;
-  std::vector<T> line;
-  std::vector<T> bins;
+class Lines {
+ public:
+  explicit Lines(int64_t width) : line_(padded(width)) {}
 
-  // Where turning the pixels costs less than what it saves.
-  static bool fits(const Axis<T>& rows, const Axis<T>& columns, int64_t bins) {
-    return (rows.high - rows.low) * (columns.high - columns.low) <= 4 * bins;
+  // Called once a box.
+  void set(const Axis<T>& rows, const Axis<T>& columns, const std::vector<T>& divisors) {
+    rows_ = &rows;
+    columns_ = &columns;
+    divisors_ = divisors.data();
+    length_ = columns.high - columns.low;
+    const auto bins = static_cast<int64_t>(columns.count.size());
+    stride_ = padded(bins);
+    every_ = length_ * stride_ <= 16 * static_cast<int64_t>(columns.at.size());
+    if (every_) {
+      weights_.assign(static_cast<size_t>(length_ * stride_), T(0));
+      for (int64_t w = 0; w < bins; w++) {
+        for_pixels(columns, w, [&](int64_t x, T weight) {
+          weights_[static_cast<size_t>((x - columns.low) * stride_ + w)] += weight;
+        });
+      }
+    }
   }
 
   template <class S>
-  void average(S* to, const S* from, int64_t height, int64_t width, const Axis<T>& rows,
-               const Axis<T>& columns, const std::vector<T>& divisors) {
-    const int64_t high = rows.high - rows.low;
-    const int64_t wide = columns.high - columns.low;
-    const auto all = static_cast<int64_t>(divisors.size());
-    pixels.resize(static_cast<size_t>(high * wide * lanes));
-    line.resize(static_cast<size_t>(wide * lanes));
-    bins.resize(static_cast<size_t>(all * lanes));
-    for (int64_t c = 0; c < lanes; c++) {
-      for (int64_t y = 0; y < high; y++) {
-        const S* row = from + (c * height + rows.low + y) * width + columns.low;
-        T* turned = pixels.data() + y * wide * lanes + c;
-        for (int64_t x = 0; x < wide; x++) {
-          turned[x * lanes] = static_cast<T>(row[x]);
+  void average(S* to, const S* plane, int64_t width) {
+    const auto high = static_cast<int64_t>(rows_->count.size());
+    const auto wide = static_cast<int64_t>(columns_->count.size());
+    const T* const line = line_.data();
+    for (int64_t h = 0; h < high; h++) {
+      const bool finite = add_up(plane + columns_->low, width, h);
+      const T* divisors = divisors_ + h * wide;
+      S* const row = to + h * wide;
+      if (!every_ || !finite) {
+        for (int64_t w = 0; w < wide; w++) {
+          T sum = 0;
+          for_pixels(*columns_, w,
+                     [&](int64_t x, T weight) { sum += weight * line[x - columns_->low]; });
+          row[w] = S(sum / divisors[w]);
         }
+        continue;
       }
-    }
-    const auto bins_high = static_cast<int64_t>(rows.count.size());
-    const auto bins_wide = static_cast<int64_t>(columns.count.size());
-    for (int64_t h = 0; h < bins_high; h++) {
-      std::fill_n(line.data(), wide * lanes, T(0));
-      for_pixels(rows, h, [&](int64_t y, T weight) {
-        const T* row = pixels.data() + (y - rows.low) * wide * lanes;
-        T* sum = line.data();
-#pragma GCC ivdep
-        for (int64_t i = 0; i < wide * lanes; i++) {
-          sum[i] += weight * row[i];
+      for_vectors<T>(wide, [&](int64_t w, int64_t n) {
+        typename V::V sum = V::zero();
+        const T* weights = weights_.data() + w;
+        for (int64_t x = 0; x < length_; x++) {
+          sum = V::add(sum, V::mul(V::load(weights + x * stride_), V::set1(line[x])));
+        }
+        T sums[V::width];
+        V::store(sums, sum);
+        for (int64_t i = 0; i < n; i++) {
+          row[w + i] = S(sums[i] / divisors[w + i]);
         }
       });
-      for (int64_t w = 0; w < bins_wide; w++) {
-        T sum[lanes] = {};
-        for_pixels(columns, w, [&](int64_t x, T weight) {
-          const T* column = line.data() + (x - columns.low) * lanes;
-          for (int64_t c = 0; c < lanes; c++) {
-            sum[c] += weight * column[c];
-          }
-        });
-        const int64_t bin = h * bins_wide + w;
-        for (int64_t c = 0; c < lanes; c++) {
-          bins[static_cast<size_t>(bin * lanes + c)] = sum[c] / divisors[static_cast<size_t>(bin)];
-        }
-      }
-    }
-    for (int64_t c = 0; c < lanes; c++) {
-      for (int64_t bin = 0; bin < all; bin++) {
-        to[c * all + bin] = S(bins[static_cast<size_t>(bin * lanes + c)]);
-      }
     }
   }
+
+ private:
+  using V = Simd<T>;
+  static int64_t padded(int64_t n) { return (n + V::width - 1) / V::width * V::width; }
+
+  // The sums of the columns over the rows of bin h; whether all are finite.
+  template <class S>
+  bool add_up(const S* from, int64_t width, int64_t h) {
+    typename V::V zeros = V::zero();  // not finite times zero is not zero
+    T* const line = line_.data();
+    for_vectors<T>(length_, [&](int64_t x, int64_t n) {
+      typename V::V sum = V::zero();
+      for_pixels(*rows_, h, [&](int64_t y, T weight) {
+        sum = V::add(sum, V::mul(V::set1(weight), load_some(from + y * width + x, n)));
+      });
+      V::store(line + x, sum);
+      zeros = V::add(zeros, V::mul(sum, V::zero()));
+    });
+    return !V::any(V::unordered(zeros, zeros));
+  }
+
+  const Axis<T>* rows_ = nullptr;
+  const Axis<T>* columns_ = nullptr;
+  const T* divisors_ = nullptr;
+  int64_t length_ = 0;
+  int64_t stride_ = 0;
+  bool every_ = false;
+  std::vector<T> weights_;  // of each column for each bin
+  Scratch<T> line_;
 };
 
 template <class S>
@@ -275,7 +300,8 @@ void average(const Tensor& out, const Tensor& input, const Tensor& rois, const H
   const int64_t height = input.size(2);
   const int64_t width = input.size(3);
   const int64_t bins = how.height * how.width;
-  const int64_t some = 32;  // channels of a task
+  // Channels of a task: all of them where there are boxes for every thread.
+  const int64_t some = rois.size(0) >= 64 ? std::max<int64_t>(channels, 1) : 32;
   const int64_t tasks = (channels + some - 1) / some;
   const S* const boxes = rois.data<S>();
   const std::vector<int64_t> image = images_of(boxes, rois.size(0), input.size(0));
@@ -283,56 +309,35 @@ void average(const Tensor& out, const Tensor& input, const Tensor& rois, const H
     Axis<T> rows;
     Axis<T> columns;
     std::vector<T> divisors;
-    Turned<T> turned;
-    const Scratch<T> line(width);
+    Lines<T> lines(width);
     for (int64_t task = begin; task < end; task++) {
       const int64_t k = task / tasks;
       find_axes(rows, columns, boxes + k * 5, height, width, how);
       find_divisors(divisors, rows, columns, how);
       const bool by_lines = !how.own_channels() && dense(columns);
-      const int64_t low = columns.low;
-      const int64_t length = columns.high - low;
+      if (by_lines) {
+        lines.set(rows, columns, divisors);
+      }
       const S* const planes =
           input.data<S>() + image[static_cast<size_t>(k)] * input.size(1) * height * width;
-      const int64_t last = std::min(channels, task % tasks * some + some);
-      int64_t c = task % tasks * some;
-      if (by_lines && Turned<T>::fits(rows, columns, bins)) {
-        for (; c + lanes <= last; c += lanes) {
-          turned.average(out.data<S>() + (k * channels + c) * bins, planes + c * height * width,
-                         height, width, rows, columns, divisors);
-        }
-      }
-      for (; c < last; c++) {
+      for (int64_t c = task % tasks * some; c < std::min(channels, task % tasks * some + some);
+           c++) {
         S* const to = out.data<S>() + (k * channels + c) * bins;
-        for (int64_t h = 0; h < how.height; h++) {
-          if (by_lines) {
-            std::fill_n(line.data(), length, T(0));
-            for_pixels(rows, h, [&](int64_t y, T weight) {
-              const S* from = planes + (c * height + y) * width + low;
-              T* sum = line;
-#pragma GCC ivdep
-              for (int64_t x = 0; x < length; x++) {
-                sum[x] += weight * static_cast<T>(from[x]);
-              }
-            });
-          }
-          for (int64_t w = 0; w < how.width; w++) {
-            const int64_t bin = h * how.width + w;
-            T sum = 0;
-            if (by_lines) {
-              for_pixels(columns, w, [&](int64_t x, T weight) { sum += weight * line[x - low]; });
-            } else {
-              const int64_t channel = how.own_channels() ? c * bins + bin : c;
-              for_pixels(rows, h, [&](int64_t y, T row_weight) {
-                const S* from = planes + (channel * height + y) * width;
-                T row = 0;
-                for_pixels(columns, w,
-                           [&](int64_t x, T weight) { row += weight * static_cast<T>(from[x]); });
-                sum += row_weight * row;
-              });
-            }
-            to[bin] = S(sum / divisors[static_cast<size_t>(bin)]);
-          }
+        if (by_lines) {
+          lines.average(to, planes + c * height * width, width);
+          continue;
+        }
+        for (int64_t bin = 0; bin < bins; bin++) {
+          const int64_t channel = how.own_channels() ? c * bins + bin : c;
+          T sum = 0;
+          for_pixels(rows, bin / how.width, [&](int64_t y, T row_weight) {
+            const S* from = planes + (channel * height + y) * width;
+            T row = 0;
+            for_pixels(columns, bin % how.width,
+                       [&](int64_t x, T weight) { row += weight * static_cast<T>(from[x]); });
+            sum += row_weight * row;
+          });
+          to[bin] = S(sum / divisors[static_cast<size_t>(bin)]);
         }
       }
     }
