@@ -199,7 +199,9 @@ void copy_rows(E* to, int64_t ld, const S* from, int64_t row, int64_t col, int64
       if (pairs && depth % 2 == 1) {
         line[depth / 2] = E{};
       }
-      std::memcpy(static_cast<void*>(line), x, depth * sizeof(S));
+      if (depth > 0) {  // else `x` may be null
+        std::memcpy(static_cast<void*>(line), x, depth * sizeof(S));
+      }
       continue;
     }
     if constexpr (is_complex_v<S>) {
