@@ -546,17 +546,17 @@ ROWS = (
     # profiling
     Row(
         "autograd.profiler.profile.*",
-        "use_cuda use_device with_flops with_stack with_modules use_kineto use_cpu "
-        "experimental_config acc_events custom_trace_id_callback",
+        "use_cuda use_device use_kineto use_cpu experimental_config acc_events "
+        "custom_trace_id_callback",
         NO_EFFECT,
-        "ops on the CPU are recorded, with their ranges, shapes and memory",
+        "ops on the CPU are recorded",
     ),
     Row(
         "profiler.profiler.profile.*",
-        "with_stack with_flops with_modules experimental_config execution_trace_observer "
-        "acc_events use_cuda custom_trace_id_callback post_processing_timeout_s",
+        "experimental_config execution_trace_observer acc_events use_cuda "
+        "custom_trace_id_callback post_processing_timeout_s",
         NO_EFFECT,
-        "ops on the CPU are recorded, with their ranges, shapes and memory",
+        "ops on the CPU are recorded",
     ),
     Row(
         "profiler.profiler.profile.toggle_collection_dynamic",
@@ -572,12 +572,12 @@ ROWS = (
     ),
     Row("autograd.profiler.emit_*", "record_shapes", NO_EFFECT, "the same"),
     Row(
-        "autograd.profiler.profile.* profiler.profiler.profile.* profiler._events.EventList.*",
-        "options with_flops use_device group_by_stack_n max_src_column_width time_unit",
+        "profiler._events.EventList.*",
+        "use_device",
         NO_EFFECT,
-        "tables have one form",
+        "ops on the CPU are recorded",
     ),
-    Row("utils.flop_counter.*_flop", "", EFFECT, _PROTOCOL),
+    Row("utils._flops.*_flop", "", EFFECT, _PROTOCOL),
     Row("utils.flop_counter.FlopCounterMode.*", "mods", NO_EFFECT, "modules are found by calls"),
     Row("utils.benchmark.utils.compare.Compare.colorize", "rowwise", NO_EFFECT, "columns alone"),
     Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all buckets are written"),

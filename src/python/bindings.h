@@ -30,6 +30,18 @@ extern PyObject*
 extern PyObject* listed_owner;   // _C._listed: those that rushlight.functional has beside its own
 extern PyObject* wrapped_owner;  // _C._wrapped: those that a function of the package stands before
 
+// ---- calls of modules (nn_module.cpp) ----
+
+// One who is told of the calls of modules on the thread where it is set.
+struct ModuleWatcher {
+  virtual void begin_module(PyObject* module) = 0;
+  virtual void end_module() = 0;
+
+ protected:
+  ~ModuleWatcher() = default;
+};
+extern constinit thread_local ModuleWatcher* module_watcher;
+
 // ---- tensors whose class has __torch_dispatch__ (dispatch.cpp) ----
 
 // What _make_wrapper_subclass and _make_subclass can be told to ask the class for.

@@ -10,6 +10,8 @@
 
 namespace rushlight::python {
 
+constinit thread_local ModuleWatcher* module_watcher = nullptr;
+
 namespace {
 
 // Interned names, made once.
@@ -157,6 +159,10 @@ void pass_on_error(PyObject* self) {
 PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     const Object dict = Object::check(PyObject_GenericGetDict(self, nullptr));
+    ModuleWatcher* const watcher = module_watcher;
+    if (watcher != nullptr) {
+      watcher->begin_module(self);
+    }
     PyObject* result = nullptr;
     if (is_hooked(self, dict.get())) {
       const Object keywords =
@@ -167,6 +173,9 @@ PyObject* module_call(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     if (result == nullptr) {
       pass_on_error(self);
+    }
+    if (watcher != nullptr && watcher == module_watcher) {
+      watcher->end_module();
     }
     return result;
   });

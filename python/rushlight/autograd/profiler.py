@@ -42,11 +42,14 @@ class profile(_Recorder):
         self.enabled = enabled
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.with_flops = with_flops
+        self.with_modules = with_modules
         self.function_events = None
 
     def __enter__(self):
         if self.enabled:
-            self._begin(self.record_shapes, self.profile_memory)
+            self._begin()
             return self
         return None
 
@@ -66,9 +69,16 @@ class profile(_Recorder):
     def __str__(self):
         return "<unfinished profile>" if self.function_events is None else self.table()
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n=0, **options):
-        """The events by name."""
-        return self._events().key_averages(group_by_input_shape, group_by_stack_n)
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ):
+        """The events by name, and by what else is asked for."""
+        return self._events().key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
 
     def total_average(self):
         """One entry for all events."""
@@ -83,7 +93,9 @@ class profile(_Recorder):
         self._events().export_chrome_trace(path)
 
     def export_stacks(self, path, metric: str = "self_cpu_time_total"):
-        """Write the ranges around each op for flame graphs."""
+        """Write, for flame graphs, the Python calls around events and what those took."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks(): the profile was made without with_stack=True")
         self._events().export_stacks(path, metric)
 
 

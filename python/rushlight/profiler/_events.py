@@ -1,7 +1,8 @@
 """What a profiler saw: events, their sums by name, tables and traces.
 
 Ops are seen below autograd, so that composites appear as the ops that they are made of, and
-without their insides: the time of an op is its own. Ranges (`record_function`) hold others.
+without their insides: the time of an op is its own. Ranges (`record_function`), calls of Python
+functions and of modules hold others.
 """
 
 from __future__ import annotations
@@ -9,10 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from rushlight.profiler._table import format_time, table
+
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
+
+_METRICS = ["self_cpu_time_total", "self_cuda_time_total"]
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,9 @@ class _Times:
     device_time_total = cuda_time_total = self_device_time_total = self_cuda_time_total = 0.0
     device_time = cuda_time = 0.0
     device_memory_usage = self_device_memory_usage = 0
-    flops = 0
     is_async = is_remote = is_legacy = is_user_annotation = False
+    node_id = -1
+    use_device = None
 
     @property
     def cpu_time(self: Any):
@@ -42,99 +48,206 @@ class _Times:
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
-    def self_cpu_memory_usage(self: Any):
-        return self.cpu_memory_usage
-
-    @property
     def cpu_time_str(self: Any):
-        return _time(self.cpu_time)
+        return format_time(self.cpu_time)
 
     @property
     def cpu_time_total_str(self: Any):
-        return _time(self.cpu_time_total)
+        return format_time(self.cpu_time_total)
 
     @property
     def self_cpu_time_total_str(self: Any):
-        return _time(self.self_cpu_time_total)
+        return format_time(self.self_cpu_time_total)
 
 
-@dataclass
 class FunctionEvent(_Times):
-    """One call of an op, or one range."""
+    """One call of an op or of a function, or one range.
 
-    name: str
-    time_range: Interval
-    thread: int = 0
-    input_shapes: list = field(default_factory=list)
-    cpu_memory_usage: int = 0
-    is_range: bool = False
-    id: int = 0
-    cpu_parent: FunctionEvent | None = field(default=None, repr=False)
-    cpu_children: list = field(default_factory=list, repr=False)
+    Attributes:
+        stack: the calls of Python functions and modules around it, the innermost first.
+        module_hierarchy: the modules in whose forward it ran, the outermost first.
+        flops: additions and multiplications that it took; 0 where no rule counts them.
+    """
+
     count = 1
+
+    def __init__(
+        self,
+        id,
+        name,
+        thread,
+        start_us,
+        end_us,
+        overload_name="",
+        fwd_thread=None,
+        input_shapes=None,
+        stack=None,
+        scope: int = 0,
+        use_device=None,
+        cpu_memory_usage: int = 0,
+        device_memory_usage: int = 0,
+        is_async: bool = False,
+        is_remote: bool = False,
+        sequence_nr: int = -1,
+        node_id: int = -1,
+        is_legacy: bool = False,
+        flops=None,
+        concrete_inputs=None,
+        is_user_annotation: bool = False,
+        is_python_function: bool = False,
+        python_id: int = -1,
+        python_parent_id: int = -1,
+        python_module_id: int = -1,
+        module_hierarchy=None,
+    ):
+        self.id = id
+        self.name = self.trace_name = name
+        self.thread = thread
+        self.time_range = Interval(start_us, end_us)
+        self.overload_name = overload_name or ""
+        self.fwd_thread = fwd_thread
+        self.input_shapes = input_shapes or []
+        self.stack = stack or []
+        self.scope = scope
+        self.use_device = use_device
+        self.cpu_memory_usage = cpu_memory_usage
+        self.device_memory_usage = device_memory_usage
+        self.is_async = is_async
+        self.is_remote = is_remote
+        self.sequence_nr = sequence_nr
+        self.node_id = node_id
+        self.is_legacy = is_legacy
+        self.flops = flops or 0
+        self.concrete_inputs = concrete_inputs or []
+        self.is_user_annotation = is_user_annotation
+        self.is_python_function = is_python_function
+        self.python_id = python_id
+        self.python_parent_id = python_parent_id
+        self.python_module_id = python_module_id
+        self.module_hierarchy = module_hierarchy or []
+        self.input_dtypes = []
+        self.structured_input_shapes = []
+        self.structured_input_strides = []
+        self.cpu_parent: FunctionEvent | None = None
+        self.cpu_children: list[FunctionEvent] = []
 
     @property
     def key(self):
         return self.name
 
     @property
+    def is_range(self):
+        """Whether it is a `record_function`."""
+        return self.is_user_annotation
+
+    @property
+    def activity_type(self):
+        """The kind of event in a trace."""
+        if self.is_python_function:
+            return "python_function"
+        return "user_annotation" if self.is_user_annotation else "cpu_op"
+
+    @property
     def cpu_time_total(self):
-        return self.time_range.elapsed_us()
+        return 0 if self.is_async else self.time_range.elapsed_us()
 
     @property
     def self_cpu_time_total(self):
         return self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children)
 
+    @property
+    def self_cpu_memory_usage(self):
+        return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
 
-@dataclass
+    def append_cpu_child(self, child):
+        """Say that another event ran inside this one."""
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent):
+        """Say that this event ran inside another."""
+        self.cpu_parent = parent
+
+    def __repr__(self):
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} thread={self.thread} "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"cpu_children={[c.id for c in self.cpu_children]}>"
+        )
+
+
 class FunctionEventAvg(_Times):
     """The calls of one name together."""
 
-    key: str
-    count: int = 0
-    cpu_time_total: float = 0.0
-    self_cpu_time_total: float = 0.0
-    input_shapes: list = field(default_factory=list)
-    cpu_memory_usage: int = 0
+    def __init__(self, key=None):
+        self.key = key
+        self.count = 0
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.flops = 0
+        self.input_shapes: Any = None
+        self.overload_name = ""
+        self.stack: list = []
+        self.scope = None
+        self.cpu_parent = None
+        self.cpu_children: list[FunctionEvent] = []
 
     def add(self, event):
         """Count one more call."""
+        if self.key is None:
+            for name in ("key", "node_id", "input_shapes", "stack", "scope", "overload_name"):
+                setattr(self, name, getattr(event, name))
+            for name in ("is_async", "is_remote", "is_legacy", "is_user_annotation"):
+                setattr(self, name, getattr(event, name))
+            self.cpu_parent = event.cpu_parent
+            self.cpu_children = event.cpu_children
         self.count += event.count
         self.cpu_time_total += event.cpu_time_total
         self.self_cpu_time_total += event.self_cpu_time_total
         self.cpu_memory_usage += event.cpu_memory_usage
+        self.self_cpu_memory_usage += event.self_cpu_memory_usage
+        self.flops += event.flops
         return self
+
+    __iadd__ = add
+
+    def __repr__(self):
+        return (
+            f"<FunctionEventAvg key={self.key} count={self.count} "
+            f"self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str} "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage}>"
+        )
 
 
 def nested(events):
-    """Gives events of one thread, ordered by their beginning, their parents and children."""
+    """Gives events of one thread, ordered by their beginning, their parents, children and stacks.
+
+    Those that hold others have the memory of what they hold.
+    """
     events.sort(key=lambda e: (e.time_range.start, -e.time_range.end))
-    open_ranges: list[FunctionEvent] = []
+    around: list[FunctionEvent] = []
     for number, event in enumerate(events):
         event.id = number
-        while open_ranges and open_ranges[-1].time_range.end <= event.time_range.start:
-            open_ranges.pop()
-        if open_ranges:
-            event.cpu_parent = open_ranges[-1]
-            open_ranges[-1].cpu_children.append(event)
-        if event.is_range:
-            open_ranges.append(event)
+        while around and around[-1].time_range.end <= event.time_range.start:
+            around.pop()
+        if around:
+            parent = around[-1]
+            event.set_cpu_parent(parent)
+            event.stack = [parent.name, *parent.stack] if _is_call(parent) else parent.stack
+            if not event.module_hierarchy:
+                event.module_hierarchy = parent.module_hierarchy
+            if not event.is_async:
+                parent.append_cpu_child(event)
+        if event.is_range or _is_call(event):
+            around.append(event)
+    for event in reversed(events):
+        if event.cpu_children:
+            event.cpu_memory_usage = sum(c.cpu_memory_usage for c in event.cpu_children)
     return events
 
 
-def _time(us):
-    if us >= 1e6:
-        return f"{us / 1e6:.3f}s"
-    if us >= 1e3:
-        return f"{us / 1e3:.3f}ms"
-    return f"{us:.3f}us"
-
-
-def _memory(n):
-    for size, unit in ((2**30, "GB"), (2**20, "MB"), (2**10, "KB")):
-        if abs(n) >= size:
-            return f"{n / size:.2f} {unit}"
-    return f"{n} B"
+def _is_call(event):
+    return event.is_python_function
 
 
 class EventList(list):
@@ -145,6 +258,8 @@ class EventList(list):
     ) -> None:
         super().__init__(*args)
         self._profile_memory = profile_memory
+        self._with_flops = with_flops
+        self._by_overload = False
 
     @property
     def self_cpu_time_total(self):
@@ -158,16 +273,44 @@ class EventList(list):
             total.add(event)
         return total
 
-    def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n=0):
-        """One entry for each name (and sizes of inputs)."""
-        groups = {}
+    def key_averages(
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ):
+        """One entry for each name.
+
+        Args:
+            group_by_input_shapes: and sizes of inputs.
+            group_by_stack_n: and so many calls around it.
+            group_by_overload_name: and overload.
+        """
+        groups: dict[tuple, FunctionEventAvg] = {}
         for event in self:
-            shapes = event.input_shapes if group_by_input_shapes else []
-            key = (event.key, str(shapes))
+            stack = event.stack[:group_by_stack_n] if group_by_stack_n > 0 else []
+            key = (
+                event.key,
+                event.is_user_annotation,
+                str(event.input_shapes) if group_by_input_shapes else "",
+                tuple(stack),
+                event.overload_name if group_by_overload_name else "",
+            )
             if key not in groups:
-                groups[key] = FunctionEventAvg(event.key, input_shapes=shapes)
-            groups[key].add(event)
-        return EventList(groups.values(), profile_memory=self._profile_memory)
+                average = groups[key] = FunctionEventAvg()
+                average.add(event)
+                average.stack = stack
+                if not group_by_input_shapes:
+                    average.input_shapes = ""
+                if not group_by_overload_name:
+                    average.overload_name = ""
+            else:
+                groups[key].add(event)
+        result = EventList(
+            groups.values(), profile_memory=self._profile_memory, with_flops=self._with_flops
+        )
+        result._by_overload = group_by_overload_name
+        return result
 
     def count(self, name: str):
         """How often an op ran, by its name with or without "aten::"."""
@@ -176,10 +319,10 @@ class EventList(list):
     def table(
         self,
         sort_by=None,
-        row_limit=100,
-        max_src_column_width=75,
-        max_name_column_width=55,
-        max_shapes_column_width=80,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
         header=None,
         top_level_events_only: bool = False,
         time_unit=None,
@@ -188,8 +331,10 @@ class EventList(list):
 
         Args:
             sort_by: an attribute whose largest values come first, as "cpu_time_total",
-                "self_cpu_time_total", "count"; by default the order of time.
+                "self_cpu_time_total", "count", "flops"; by default the order of time.
             row_limit: at most so many rows; -1 for all.
+            top_level_events_only: only what ran inside nothing else.
+            time_unit: "s", "ms" or "us"; by default what suits each number.
         """
         rows = list(self)
         if sort_by is not None:
@@ -198,40 +343,18 @@ class EventList(list):
                 raise AttributeError(f"events have no {sort_by!r} to be sorted by")
             rows.sort(key=lambda e: getattr(e, sort_by), reverse=True)
         if top_level_events_only:
-            rows = [e for e in rows if getattr(e, "cpu_parent", None) is None]
-        rows = rows[:row_limit] if row_limit >= 0 else rows
-        total = self.self_cpu_time_total
-        titles = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg"]
-        if self._profile_memory:
-            titles += ["CPU Mem", "Self CPU Mem"]
-        titles.append("# of Calls")
-        shapes = any(e.input_shapes for e in rows)
-        if shapes:
-            titles.append("Input Shapes")
-        cells = []
-        for e in rows:
-            cell = [
-                _cut(e.key, max_name_column_width),
-                _percent(e.self_cpu_time_total, total),
-                _time(e.self_cpu_time_total),
-                _percent(e.cpu_time_total, total),
-                _time(e.cpu_time_total),
-                _time(e.cpu_time),
-            ]
-            if self._profile_memory:
-                cell += [_memory(e.cpu_memory_usage), _memory(e.self_cpu_memory_usage)]
-            cell.append(str(e.count))
-            if shapes:
-                cell.append(_cut(str(e.input_shapes), max_shapes_column_width))
-            cells.append(cell)
-        widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
-        rule = "  ".join("-" * w for w in widths)
-        lines = [rule, "  ".join(t.rjust(w) for t, w in zip(titles, widths, strict=True)), rule]
-        lines += ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
-        lines += [rule, f"Self CPU time total: {_time(total)}", ""]
-        if header is not None:
-            lines.insert(0, header)
-        return "\n".join(lines)
+            rows = [e for e in rows if e.cpu_parent is None]
+        return table(
+            rows[:row_limit] if row_limit >= 0 else rows,
+            total=self.self_cpu_time_total,
+            memory=self._profile_memory,
+            flops=self._with_flops,
+            overloads=self._by_overload,
+            widths=(max_name_column_width, max_shapes_column_width, max_src_column_width),
+            header=header,
+            top_level=top_level_events_only,
+            time_unit=time_unit,
+        )
 
     def __str__(self):
         return self.table()
@@ -241,39 +364,64 @@ class EventList(list):
         events = [
             {
                 "ph": "X",
-                "cat": "user_annotation" if e.is_range else "cpu_op",
+                "cat": e.activity_type,
                 "name": e.name,
                 "ts": e.time_range.start,
                 "dur": e.time_range.elapsed_us(),
                 "pid": os.getpid(),
                 "tid": e.thread,
-                "args": {"Input Dims": [list(s) for s in e.input_shapes]} if e.input_shapes else {},
+                "args": _trace_arguments(e),
             }
             for e in self
         ]
         with open(path, "w") as file:
-            json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+            json.dump({"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": events}, file)
+
+    def supported_export_stacks_metrics(self):
+        """What `export_stacks` can measure."""
+        return list(_METRICS)
 
     def export_stacks(self, path, metric: str = "self_cpu_time_total"):
-        """Write, for flame graphs, the ranges around each op and what it took."""
-        if metric not in ("self_cpu_time_total", "self_cuda_time_total"):
-            raise ValueError("metric should be one of: self_cpu_time_total, self_cuda_time_total")
+        """Write, for flame graphs, the Python calls around events and what those took.
+
+        Events of a profiler without stacks are left out.
+        """
+        if metric not in _METRICS:
+            raise ValueError(f"export_stacks(): metric should be one of {_METRICS}, got {metric!r}")
         sums: defaultdict[str, float] = defaultdict(float)
         for event in self:
-            names = []
-            around = event
-            while around is not None:
-                names.append(around.name)
-                around = around.cpu_parent
-            sums[";".join(reversed(names))] += getattr(event, metric)
+            if event.stack:
+                names = [name.translate(_SEPARATORS) for name in reversed(event.stack)]
+                sums[";".join(names)] += getattr(event, metric)
         with open(path, "w") as file:
             for stack, value in sums.items():
-                print(stack, int(value), file=file)
+                if int(value) > 0:
+                    print(stack, int(value), file=file)
 
 
-def _cut(text, width):
-    return text if width is None or len(text) <= width else text[: width - 3] + "..."
+_SEPARATORS = str.maketrans(" ;\t\n", "____")
 
 
-def _percent(part, total):
-    return f"{100 * part / total:.2f}%" if total else "NaN"
+def _trace_arguments(event):
+    arguments: dict[str, Any] = {"External id": event.id}
+    if event.structured_input_shapes:
+        arguments["Input Dims"] = event.structured_input_shapes
+        arguments["Input Strides"] = event.structured_input_strides
+        arguments["Input type"] = event.input_dtypes
+        arguments["Concrete Inputs"] = [
+            "" if value is None else str(value) for value in event.concrete_inputs
+        ]
+    elif event.input_shapes:
+        arguments["Input Dims"] = event.input_shapes
+    if event.flops:
+        arguments["flops"] = event.flops
+    if event.is_python_function:
+        arguments["Python id"] = event.python_id
+        arguments["Python parent id"] = event.python_parent_id
+        if event.python_module_id >= 0:
+            arguments["Python module id"] = event.python_module_id
+    elif event.stack:
+        arguments["Call stack"] = ";".join(event.stack)
+    if event.module_hierarchy:
+        arguments["Module Hierarchy"] = ".".join(event.module_hierarchy)
+    return arguments

@@ -20,7 +20,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import _C
-from rushlight.profiler._events import EventList, FunctionEvent, Interval, nested
+from rushlight.profiler._calls import call_events
+from rushlight.profiler._events import EventList, FunctionEvent, nested
+from rushlight.profiler._ops import op_event
 
 __all__ = [
     "ProfilerAction",
@@ -163,43 +165,57 @@ def note_work(name, shapes):
 
 
 class _Recorder:
-    """Notes ops and ranges between `_begin` and `_end`, on the calling thread."""
+    """Notes ops and ranges between `_begin` and `_end`, on the calling thread.
 
-    def _begin(self, shapes, memory):
+    What is asked for stands in attributes: record_shapes, profile_memory, with_stack, with_flops
+    and with_modules.
+    """
+
+    record_shapes = profile_memory = with_stack = with_flops = with_modules = False
+
+    def _begin(self):
         self._ranges = []
         self._works = []  # [name, begin, end, shapes] of what went on beside the thread
-        self._memory = memory
         self._began = time.perf_counter_ns()
         _recording().append(self)
-        _C._profile_start(shapes, memory)
+        _C._profile_start(
+            self.record_shapes or self.with_flops,
+            self.profile_memory,
+            self.with_stack,
+            self.with_modules,
+        )
 
     def _end(self):
-        if self not in _recording():  # `autograd._disable_profiler` has ended it
-            return EventList([], profile_memory=self._memory)
-        ops, ranges = _C._profile_stop()
-        _recording().remove(self)
-        thread = threading.get_ident()
-        events = [
-            FunctionEvent(
-                f"aten::{name}", Interval(begin / 1e3, end / 1e3), thread, shapes or [], size
-            )
-            for name, begin, end, shapes, size in ops
-        ]
-        events += [
-            FunctionEvent(name, Interval(begin / 1e3, end / 1e3), thread, is_range=True)
-            for name, begin, end in self._ranges
-        ]
-        events += [
-            FunctionEvent(
-                name, Interval(begin / 1e3, end / 1e3), thread, shapes or [], is_range=True
-            )
-            for name, begin, end, shapes in ranges
-        ]
-        for name, begin, end, shapes in self._works:
-            event = FunctionEvent(name, Interval(begin / 1e3, end / 1e3), thread, shapes)
-            event.is_async = True
-            events.append(event)
-        return EventList(nested(events), profile_memory=self._memory)
+        events = []
+        if self in _recording():  # or `autograd._disable_profiler` has ended it
+            ops, ranges, calls = _C._profile_stop()
+            _recording().remove(self)
+            thread = threading.get_ident()
+            events += call_events(calls, thread)
+            events += [op_event(op, thread, self.record_shapes, self.with_flops) for op in ops]
+            events += [
+                FunctionEvent(
+                    0,
+                    name,
+                    thread,
+                    begin / 1e3,
+                    end / 1e3,
+                    input_shapes=[list(sizes) for sizes in shapes or []],
+                    is_user_annotation=True,
+                )
+                for name, begin, end, shapes in [*((*r, None) for r in self._ranges), *ranges]
+            ]
+            events += [
+                FunctionEvent(
+                    0, name, thread, begin / 1e3, end / 1e3, input_shapes=shapes, is_async=True
+                )
+                for name, begin, end, shapes in self._works
+            ]
+            nested(events)
+            if not self.with_modules:
+                for event in events:
+                    event.module_hierarchy = []
+        return EventList(events, profile_memory=self.profile_memory, with_flops=self.with_flops)
 
 
 class profile(_Recorder):
@@ -208,10 +224,15 @@ class profile(_Recorder):
     Args:
         schedule: which steps to record, by what `schedule()` returns; call `step()` after each.
         on_trace_ready: called with the profile after each recorded cycle.
-        record_shapes: keep the sizes of inputs.
+        record_shapes: keep the sizes of inputs, and of arguments that are no tensors the values.
         profile_memory: keep the bytes of new results.
+        with_stack: record the calls of Python functions and modules, and give every event those
+            around it.
+        with_flops: count the additions and multiplications of products, convolutions, `add` and
+            `mul`.
+        with_modules: give every event the modules in whose forward it ran.
 
-    The other arguments are accepted: there are no stacks, modules or flops.
+    The other arguments are accepted.
     """
 
     def __init__(
@@ -239,6 +260,8 @@ class profile(_Recorder):
         self.record_shapes = record_shapes
         self.profile_memory = profile_memory
         self.with_stack = with_stack
+        self.with_flops = with_flops
+        self.with_modules = with_modules
         self.step_num = 0
         self.current_action = self.schedule(0)
         self._events = None
@@ -284,7 +307,7 @@ class profile(_Recorder):
     def _follow(self, action):
         wanted = action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
         if wanted and not self._is_recording:
-            self._begin(self.record_shapes, self.profile_memory)
+            self._begin()
             self._is_recording = True
         elif not wanted and self._is_recording:
             warnings.warn("Incorrect schedule: a record step is followed by none", stacklevel=3)
@@ -322,9 +345,16 @@ class profile(_Recorder):
     def function_events(self):
         return self.events()
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n=0, **options):
-        """The events by name."""
-        return self.events().key_averages(group_by_input_shape, group_by_stack_n)
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ):
+        """The events by name, and by what else is asked for."""
+        return self.events().key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name
+        )
 
     def count(self, name: str):
         """How often an op ran."""
@@ -371,7 +401,9 @@ class profile(_Recorder):
             os.remove(plain)
 
     def export_stacks(self, path, metric: str = "self_cpu_time_total"):
-        """Write the ranges around each op for flame graphs."""
+        """Write, for flame graphs, the Python calls around events and what those took."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks(): the profile was made without with_stack=True")
         self.events().export_stacks(path, metric)
 
 
