@@ -231,6 +231,9 @@ class TypedStorage:
     def _cdata(self):
         return self._untyped._cdata
 
+    def _weak_ref(self):
+        return self._untyped._weak_ref()
+
     def size(self):
         """The number of elements."""
         return self._untyped.nbytes() // self.dtype.itemsize

@@ -13,6 +13,7 @@
 #include "core/allocator.h"
 #include "core/backend.h"
 #include "core/small_blocks.h"
+#include "core/weak_storage.h"
 
 namespace rushlight {
 
@@ -81,6 +82,9 @@ void StorageImpl::release() const {
 }
 
 StorageImpl::~StorageImpl() {
+  if (RL_UNLIKELY(weak_storage::any())) {
+    weak_storage::gone(this);
+  }
   if (deleter_ != nullptr) {
     deleter_(data_, nbytes_, context_);
   }

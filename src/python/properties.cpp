@@ -76,6 +76,7 @@ PyObject* version(const Tensor& t) {
   RL_CHECK(!t.impl()->is_inference(), "Inference tensors do not track version counter.");
   return PyLong_FromUnsignedLong(t._version());
 }
+PyObject* identity(const Tensor& t) { return PyLong_FromVoidPtr(t.impl()); }
 PyObject* grad(const Tensor& t) { return wrap(t.grad()); }
 PyObject* data(const Tensor& t) { return wrap(t.variable_data()); }
 PyObject* base(const Tensor& t) { return wrap(t.is_view() ? t._base() : Tensor()); }
@@ -196,6 +197,7 @@ PyGetSetDef properties[] = {
     GET("grad_fn", grad_fn, "The node of the op that made this tensor; None for leaves."),
     GET("retains_grad", retains_grad, "Whether a result keeps its gradient."),
     GET("output_nr", output_nr, "Which result of its grad_fn it is."),
+    GET("_cdata", identity, "Its identity as an int."),
     GET("_version", version, "How often it was written."),
     GET_SET("grad", grad, set_grad, "The accumulated gradient, or None."),
     GET_SET("_grad", grad, set_grad, nullptr),

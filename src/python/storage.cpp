@@ -13,6 +13,7 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/weak_storage.h"
 #include "python/bindings.h"
 #include "python/convert.h"
 #include "python/tensor_type.h"
@@ -65,6 +66,28 @@ PyObject* device(PyObject* self, void*) {
   return guarded([&] { return wrap(storage_of(self)->device()); });
 }
 PyObject* identity(PyObject* self, void*) { return PyLong_FromVoidPtr(storage_of(self).get()); }
+
+// Weak references are numbers, which their owners give back.
+uint64_t weak_number(PyObject* number) {
+  const uint64_t value = PyLong_AsUnsignedLongLong(number);
+  if (PyErr_Occurred() != nullptr) {
+    throw PythonError();
+  }
+  return value;
+}
+PyObject* weak_ref(PyObject* self, PyObject*) {
+  return guarded(
+      [&] { return PyLong_FromUnsignedLongLong(weak_storage::watch(storage_of(self))); });
+}
+PyObject* expired(PyObject*, PyObject* number) {
+  return guarded([&] { return PyBool_FromLong(weak_storage::expired(weak_number(number))); });
+}
+PyObject* free_weak_ref(PyObject*, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    weak_storage::forget(weak_number(number));
+    Py_RETURN_NONE;
+  });
+}
 
 PyObject* resize(PyObject* self, PyObject* size) {
   return guarded([&] {
@@ -341,6 +364,9 @@ PyMethodDef methods[] = {
     {"_from_bytes", from_bytes, METH_O | METH_CLASS, nullptr},
     {"from_file", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(from_file)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS, "A file as memory."},
+    {"_weak_ref", weak_ref, METH_NOARGS, "A number that stands for it, without keeping it."},
+    {"_expired", expired, METH_O | METH_STATIC, "Whether the storage of a number is gone."},
+    {"_free_weak_ref", free_weak_ref, METH_O | METH_STATIC, "Gives a number back."},
     {"__reduce__", reduce, METH_NOARGS, nullptr},
     {"nbytes", nbytes, METH_NOARGS, "The number of bytes."},
     {"size", nbytes, METH_NOARGS, "The number of bytes."},

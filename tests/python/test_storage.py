@@ -8,6 +8,7 @@ import weakref
 import pytest
 
 import rushlight as torch
+from rushlight.multiprocessing.reductions import StorageWeakRef
 
 KINDS = [d for d in torch._C._dtypes if d._computes]
 pytestmark = pytest.mark.filterwarnings("ignore:TypedStorage is deprecated")
@@ -124,3 +125,27 @@ def test_nested_and_plain_tensors_differ_in_size():
     for one, other in ((nested, torch.ones(2, 3)), (torch.ones(2, 3), nested)):
         assert not torch.is_same_size(one, other)
     assert torch.is_same_size(nested, nested.clone())
+
+
+def test_weak_references():
+    tensor = torch.ones(3)
+    one, same = StorageWeakRef(tensor.untyped_storage()), StorageWeakRef(tensor[1:].storage())
+    other = StorageWeakRef(torch.ones(3).untyped_storage())
+    assert one == same and hash(one) == hash(same) and not one.expired()
+    assert other.expired() and other != one
+    address = tensor.untyped_storage()._cdata
+    del tensor
+    assert one.expired() and same.expired()
+    again = [torch.ones(3) for _ in range(8)]  # one of them in the same place
+    assert any(t.untyped_storage()._cdata == address for t in again)
+    assert all(StorageWeakRef(t.untyped_storage()) != one for t in again)
+    number = again[0].untyped_storage()._weak_ref()
+    assert StorageWeakRef.from_weakref(number) == StorageWeakRef(again[0].untyped_storage())
+
+
+def test_identities_of_tensors():
+    a, b = torch.ones(2), torch.ones(2)
+    assert a._cdata != b._cdata
+    assert a.detach()._cdata != a._cdata
+    held = [a]
+    assert held[0]._cdata == a._cdata

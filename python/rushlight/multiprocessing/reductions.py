@@ -18,6 +18,7 @@ from rushlight._parameter import Parameter
 from rushlight._utils import sparse_parts
 
 __all__ = [
+    "StorageWeakRef",
     "init_reductions",
     "is_shared",
     "memory_of_file",
@@ -26,6 +27,41 @@ __all__ = [
     "share_memory_",
     "shared_file",
 ]
+
+
+class StorageWeakRef:
+    """Stands for a storage without keeping it; two are equal that stand for one.
+
+    Args:
+        storage: what `untyped_storage()` gives, or a `TypedStorage`.
+    """
+
+    __slots__ = ["_free_weak_ref", "cdata"]
+
+    def __init__(self, storage: Any) -> None:
+        self.cdata = storage._weak_ref()
+        self._free_weak_ref = _C.StorageBase._free_weak_ref  # still there at the end of Python
+
+    @classmethod
+    def from_weakref(cls, cdata: int) -> StorageWeakRef:
+        """Takes over what `storage._weak_ref()` gave."""
+        made = cls.__new__(cls)
+        made.cdata = cdata
+        made._free_weak_ref = _C.StorageBase._free_weak_ref
+        return made
+
+    def expired(self) -> bool:
+        """Whether the storage is gone."""
+        return _C.StorageBase._expired(self.cdata)
+
+    def __del__(self) -> None:
+        self._free_weak_ref(self.cdata)
+
+    def __hash__(self) -> int:
+        return self.cdata
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StorageWeakRef) and self.cdata == other.cdata
 
 
 class _Block(mmap.mmap):
