@@ -106,6 +106,11 @@ def _schema(index, space, name, overload):
     )
 
 
+def _offered(op, args, kwargs):
+    """What modes and `__torch_function__` of arguments make of a call."""
+    return _C._offer_torch_function(op, (*args, *kwargs.values()), args, kwargs)
+
+
 class OpOverload:
     """One signature of an op; calling it runs the op through modes, autograd and all."""
 
@@ -152,6 +157,8 @@ class OpOverload:
         return f"{self.namespace}::{self._opname}{suffix}"
 
     def __call__(self, /, *args, **kwargs):
+        if _C._has_torch_function(*args, *kwargs.values()):
+            return _offered(self, args, kwargs)
         return _C._call_op(self._index, tuple(self._values(args, kwargs)))
 
     def redispatch(self, keyset, /, *args, **kwargs):
@@ -296,6 +303,8 @@ class OpOverloadPacket:
         return [*super().__dir__(), *self._rows]
 
     def __call__(self, /, *args, **kwargs):
+        if _C._has_torch_function(*args, *kwargs.values()):
+            return _offered(self, args, kwargs)
         errors = []
         for overload in self._rows:
             try:

@@ -106,6 +106,42 @@ def test_function_modes():
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize("own", [False, True])
+def test_ops_by_their_overloads_ask_too(own):
+    if own:
+        with torch.library._scoped_library("asked", "DEF") as library:
+            library.define("twice(Tensor a, int n=2) -> Tensor")
+            library.impl("twice", lambda a, n=2: a * n, "CompositeExplicitAutograd")
+            ops_ask(torch.ops.asked.twice, torch.ops.asked.twice.default)
+    else:
+        ops_ask(torch.ops.aten.mul, torch.ops.aten.mul.Tensor)
+
+
+def ops_ask(*ops):
+    seen = []
+
+    class Asked:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func, types, len(args), kwargs))
+            return "asked"
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append((func, types, len(args), kwargs))
+            return func(*args, **(kwargs or {}))
+
+    one = torch.ones(1)
+    for op in ops:
+        assert op(Asked(), one) == "asked"
+        with Mode():
+            result = op(one, 3)
+        assert result.item() == 3
+    assert [call[0] for call in seen] == [ops[0]] * 2 + [ops[1]] * 2
+    assert seen[0][1:] == ((Asked,), 2, {})
+    assert torch.ops.aten.cat([torch.ones(1), Asked()]) == "asked"
+
+
 # ---- operators ----
 
 

@@ -14,7 +14,7 @@ from rushlight import _C
 from rushlight._library import keys
 from rushlight._library import schema as schemas
 from rushlight._library.below import Below
-from rushlight._ops import OpOverload, OpOverloadPacket, _Custom, _Namespace, ops
+from rushlight._ops import OpOverload, OpOverloadPacket, _Custom, _Namespace, _offered, ops
 from rushlight._tags import from_bits, listed
 from rushlight.utils import _pytree
 
@@ -129,11 +129,8 @@ class CustomOverload(OpOverload):
         return values
 
     def __call__(self, /, *args, **kwargs):
-        relevant: list = []
-        for value in (*args, *kwargs.values()):
-            relevant.extend(value if isinstance(value, list | tuple) else (value,))
-        if _C._has_torch_function(*relevant):
-            return _C._offer_torch_function(self, tuple(relevant), args, kwargs)
+        if _C._has_torch_function(*args, *kwargs.values()):
+            return _offered(self, args, kwargs)
         return self.call(self._bound(args, kwargs))
 
     def _given(self, values):
@@ -306,6 +303,8 @@ class CustomPacket(OpOverloadPacket):
         super().__init__(space, name, [])
 
     def __call__(self, /, *args, **kwargs):
+        if _C._has_torch_function(*args, *kwargs.values()):
+            return _offered(self, args, kwargs)
         errors = []
         for overload in list(self._made.values()):
             try:
