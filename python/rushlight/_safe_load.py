@@ -296,3 +296,18 @@ def is_safe_global(name):
 def find_public(module, name):
     """What PyTorch's name stands for here, or None: for unpicklers that run what a file says."""
     return _NAMES.get(f"{module}.{name}")
+
+
+def globals_named(data):
+    """The full names of all functions and classes that a pickle mentions, in its order."""
+    import pickletools
+
+    named, strings = {}, []
+    for operation, argument, _ in pickletools.genops(data):
+        if operation.name == "GLOBAL":
+            named[str(argument).replace(" ", ".", 1)] = None
+        elif operation.name == "STACK_GLOBAL" and len(strings) >= 2:
+            named[".".join(strings[-2:])] = None
+        elif isinstance(argument, str):
+            strings.append(argument)
+    return list(named)

@@ -30,11 +30,24 @@ from rushlight._locations import (
 from rushlight._locations import locator as _get_restore_location  # noqa: F401
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
 from rushlight._raised import SourceChangeWarning
+from rushlight._records import (  # noqa: F401
+    _check_seekable,
+    _is_compressed_file,
+    _is_path,
+    _is_torchscript_zip,
+    _legacy_load,
+    _legacy_save,
+    _load,
+    _maybe_decode_ascii,
+    _save,
+    _should_read_directly,
+)
 from rushlight._safe_load import (
     SafeObjects,
     add_safe_globals,
     clear_safe_globals,
     get_safe_globals,
+    globals_named,
     is_safe_global,
     safe_globals,
 )
@@ -340,8 +353,6 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     Raises:
         ValueError: if it is a file in the old format, or of a program.
     """
-    import pickletools
-
     with _open_file_like(f, "rb") as stream:
         if not _is_zipfile(stream):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
@@ -351,15 +362,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
             "Expected input to be a checkpoint returned by torch.save but got a torchscript "
             "checkpoint"
         )
-    named: dict[str, None] = {}
-    strings: list[str] = []
-    for operation, argument, _ in pickletools.genops(reader.record("data.pkl")):
-        if operation.name == "GLOBAL":
-            named[str(argument).replace(" ", ".", 1)] = None
-        elif operation.name == "STACK_GLOBAL" and len(strings) >= 2:
-            named[".".join(strings[-2:])] = None
-        elif isinstance(argument, str):
-            strings.append(argument)
+    named = globals_named(reader.record("data.pkl"))
     return [name for name in named if not is_safe_global(name)]
 
 
