@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import rushlight
-from rushlight import Tensor, nn
+from rushlight import nn
 from rushlight.fx._symbolic_trace import symbolic_trace
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule, _assign_attr, _get_attr, _has_attr
 from rushlight.fx.node import Node
+from rushlight.fx.passes.utils.matcher_utils import SubgraphMatcher
 
 __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
 
 
 class Match(NamedTuple):
-    """A place where a pattern was found: the last node, and by node of the pattern what it is."""
+    """A place where a pattern was found: its last node, and by node of the pattern what it is."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -30,120 +30,6 @@ class ReplacedPatterns:
     anchor: Node
     nodes_map: dict[Node, Any]
     replacements: list[Node]
-
-
-class _Found(NamedTuple):
-    """What filters are given of a match: the names of PyTorch's `InternalMatch`."""
-
-    anchors: list[Node]
-    nodes_map: dict[Node, Any]
-    placeholder_nodes: list[Any]
-    returning_nodes: list[Node]
-
-
-class _Matcher:
-    """Looks for a pattern in a graph."""
-
-    def __init__(self, pattern: Graph, module: Any, pattern_module: Any, literals: bool) -> None:
-        self.pattern = pattern
-        self.module = module
-        self.pattern_module = pattern_module
-        self.ignore_literals = literals
-        self.inputs = [node for node in pattern.nodes if node.op == "placeholder"]
-        self.outputs = pattern.output_node().all_input_nodes
-        if not self.outputs or all(node.op == "placeholder" for node in self.outputs):
-            raise ValueError("a pattern computes something")
-
-    def matches(self, graph: Graph) -> Iterator[_Found]:
-        """The matches that do not overlap, in the order of the graph."""
-        used: set[Node] = set()
-        # An output that another one uses is found with that one.
-        anchors = [n for n in self.outputs if all(u.op == "output" for u in n.users)]
-        nodes = list(graph.nodes)
-        for node in nodes:
-            for found in self._extend({}, anchors, [node], nodes):
-                inner = [
-                    value
-                    for key, value in found.items()
-                    if key.op != "placeholder" and isinstance(value, Node)
-                ]
-                if used.isdisjoint(inner) and self._is_closed(found):
-                    used.update(inner)
-                    yield _Found(
-                        [found[anchor] for anchor in anchors],
-                        found,
-                        [found[node] for node in self.inputs if node in found],
-                        [found[node] for node in self.outputs],
-                    )
-                    break
-
-    def _extend(
-        self, found: dict[Node, Any], anchors: list[Node], first: list[Node], nodes: list[Node]
-    ) -> Iterator[dict[Node, Any]]:
-        """All ways to place the remaining anchors."""
-        if not anchors:
-            yield found
-            return
-        anchor, *rest = anchors
-        for node in first:
-            attempt = dict(found)
-            if self._node(anchor, node, attempt):
-                yield from self._extend(attempt, rest, nodes, nodes)
-
-    def _is_closed(self, found: dict[Node, Any]) -> bool:
-        """Whether nobody outside uses what is not an output of the pattern."""
-        inside = {value for key, value in found.items() if key.op != "placeholder"}
-        return all(
-            key.op == "placeholder" or key in self.outputs or set(value.users) <= inside
-            for key, value in found.items()
-        )
-
-    def _node(self, wanted: Node, node: Any, found: dict[Node, Any]) -> bool:
-        if wanted in found:
-            return found[wanted] is node
-        if wanted.op == "placeholder":
-            found[wanted] = node
-            return True
-        if not isinstance(node, Node) or node.op != wanted.op or node in found.values():
-            return False
-        if wanted.op == "get_attr":
-            same = self._same_attribute(wanted, node)
-        else:
-            same = wanted.target == node.target
-        if not same:
-            return False
-        found[wanted] = node
-        return (
-            wanted.kwargs.keys() == node.kwargs.keys()
-            and self._value(wanted.args, node.args, found)
-            and all(self._value(v, node.kwargs[k], found) for k, v in wanted.kwargs.items())
-        )
-
-    def _same_attribute(self, wanted: Node, node: Node) -> bool:
-        if self.pattern_module is None or not _has_attr(self.pattern_module, wanted.target):
-            return wanted.target == node.target
-        a, b = _get_attr(self.pattern_module, wanted.target), _get_attr(self.module, node.target)
-        if isinstance(a, Tensor) and isinstance(b, Tensor):
-            return a.shape == b.shape and a.dtype == b.dtype and rushlight.equal(a, b)
-        return a is b
-
-    def _value(self, wanted: Any, value: Any, found: dict[Node, Any]) -> bool:
-        if isinstance(wanted, Node):
-            return self._node(wanted, value, found)
-        if isinstance(value, Node):
-            return False
-        if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
-            return len(wanted) == len(value) and all(
-                self._value(w, v, found) for w, v in zip(wanted, value, strict=True)
-            )
-        if isinstance(wanted, dict) and isinstance(value, dict):
-            return wanted.keys() == value.keys() and all(
-                self._value(w, value[k], found) for k, w in wanted.items()
-            )
-        if isinstance(wanted, slice) and isinstance(value, slice):
-            parts = [(w.start, w.stop, w.step) for w in (wanted, value)]
-            return self._value(parts[0], parts[1], found)
-        return self.ignore_literals or (type(wanted) is type(value) and wanted == value)
 
 
 def _graph_of(source: Any) -> tuple[Graph, Any]:
@@ -186,12 +72,14 @@ def _replace(
     ignore_literals: bool,
     callback: Callable[..., Graph] | None,
 ) -> list[ReplacedPatterns]:
-    wanted, wanted_module = _graph_of(pattern)
+    wanted, _ = _graph_of(pattern)
     original = gm.graph
-    matcher = _Matcher(wanted, gm, wanted_module, ignore_literals)
+    if all(node.op == "placeholder" for node in wanted.output_node().all_input_nodes):
+        raise ValueError("a pattern computes something")
+    matcher = SubgraphMatcher(wanted, ignore_literals=ignore_literals)
     matches = [
         match
-        for match in matcher.matches(original)
+        for match in matcher.match(original)
         if all(accepts(match, original, wanted) for accepts in filters)
     ]
     instead: dict[Node, Any] = {}  # what was replaced, as inputs of later matches know it
@@ -218,7 +106,7 @@ def _replace(
         inside = {v for k, v in match.nodes_map.items() if k.op != "placeholder"}
         place = next((n for n in original.nodes if n in users - inside), None)
         if place is None:
-            place = match.anchors[0].next
+            place = match.nodes_map[match.anchors[0]].next
         before = set(original.nodes)
         with original.inserting_before(place):
             result = original.graph_copy(graph, val_map=values)
