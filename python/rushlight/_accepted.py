@@ -617,12 +617,6 @@ ROWS = (
     Row("_prims_common.*", "allow_rhs_unbacked", NO_EFFECT, "sizes are numbers"),
     Row("multiprocessing.spawn.start_processes", "numa_options", NO_EFFECT, "the system decides"),
     Row(
-        "utils._pytree_nodes.register_*",
-        "serialized_type_name to_dumpable_context from_dumpable_context",
-        NO_EFFECT,
-        "specs are not written to files",
-    ),
-    Row(
         "utils.checkpoint.create_selective_checkpoint_contexts",
         "allow_cache_entry_mutation",
         NO_EFFECT,

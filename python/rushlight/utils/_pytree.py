@@ -7,7 +7,6 @@ structure from. Other containers take part once `register_pytree_node` knows the
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -32,11 +31,22 @@ from rushlight.utils._pytree_nodes import (  # noqa: F401
     _register_pytree_node,
     _Results,
     _tuple_unflatten,
+    is_namedtuple,
     is_namedtuple_class,
+    is_namedtuple_instance,
+    is_structseq,
+    is_structseq_class,
+    is_structseq_instance,
     namedtuple,
     register_constant,
     register_dataclass,
     register_pytree_node,
+)
+from rushlight.utils._pytree_specs import LeafSpec, TreeSpec, treespec_leaf  # noqa: F401
+from rushlight.utils._pytree_texts import (  # noqa: F401
+    _register_namedtuple,
+    treespec_dumps,
+    treespec_loads,
 )
 
 __all__ = [
@@ -52,6 +62,7 @@ __all__ = [
     "tree_any_only",
     "tree_flatten",
     "tree_flatten_with_path",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
     "tree_leaves_with_path",
@@ -62,128 +73,12 @@ __all__ = [
     "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
+    "treespec_dumps",
+    "treespec_loads",
     "treespec_pprint",
 ]
 
 PyTree = Any
-
-
-class TreeSpec:
-    """The structure of a tree without its leaves."""
-
-    __slots__ = ("children_specs", "context", "num_children", "num_leaves", "num_nodes", "type")
-
-    def __init__(self, type, context, children_specs) -> None:
-        self.type = type
-        self.context = context
-        self.children_specs = children_specs
-        self.num_children = len(children_specs)
-        self.num_nodes = 1 + sum(c.num_nodes for c in children_specs)
-        self.num_leaves = 1 if type is None else sum(c.num_leaves for c in children_specs)
-
-    def is_leaf(self):
-        """Whether it stands for a leaf."""
-        return self.type is None
-
-    def children(self):
-        """The structures of the parts."""
-        return list(self.children_specs)
-
-    def child(self, index):
-        """The structure of one part."""
-        return self.children_specs[index]
-
-    def unflatten(self, leaves):
-        """The tree with these leaves; ValueError where there are more or fewer."""
-        leaves = list(leaves)
-        if len(leaves) != self.num_leaves:
-            raise ValueError(
-                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec "
-                f"refers to a pytree that holds {self.num_leaves} items ({self})."
-            )
-        return self._build(iter(leaves))
-
-    def _build(self, leaves):
-        if self.type is None:
-            return next(leaves)
-        parts = [child._build(leaves) for child in self.children_specs]
-        return SUPPORTED_NODES[self.type].unflatten_fn(parts, self.context)
-
-    def flatten_up_to(self, tree):
-        """The parts of a tree where this structure has its leaves.
-
-        Raises:
-            ValueError: the tree has another structure.
-        """
-        parts: list[Any] = []
-        self._collect(tree, parts)
-        return parts
-
-    def _collect(self, tree, parts):
-        if self.type is None:
-            parts.append(tree)
-            return
-        kind = _get_node_type(tree)
-        dicts = (dict, OrderedDict, defaultdict)
-        if kind != self.type and not (kind in dicts and self.type in dicts):
-            raise ValueError(f"Type mismatch; expected {self.type!r}, but got {kind!r}.")
-        values, context = SUPPORTED_NODES[kind].flatten_fn(tree)
-        if len(values) != self.num_children:
-            raise ValueError(
-                f"Node arity mismatch; expected {self.num_children}, but got {len(values)}."
-            )
-        if kind in dicts:
-            expected = self.context[1] if self.type is defaultdict else self.context
-            if set(expected) != set(tree):
-                raise ValueError(f"Node keys mismatch; expected {expected}, got {list(tree)}.")
-            values = [tree[k] for k in expected]
-        elif kind is not deque and context != self.context:
-            raise ValueError(
-                f"Node context mismatch for node type {self.type!r}: {self.context} and {context}."
-            )
-        for child, value in zip(self.children_specs, values, strict=True):
-            child._collect(value, parts)
-
-    def __eq__(self, other):
-        return (
-            isinstance(other, TreeSpec)
-            and self.type == other.type
-            and self.context == other.context
-            and self.children_specs == other.children_specs
-        )
-
-    def __hash__(self):
-        context = self.context
-        if self.type in (dict, OrderedDict):
-            context = tuple(context)
-        elif self.type is defaultdict:
-            context = (context[0], tuple(context[1]))
-        elif isinstance(context, list):
-            context = str(context)
-        return hash((self.type, context, tuple(self.children_specs)))
-
-    def __repr__(self) -> str:
-        if self.type is None:
-            return "*"
-        children = ", ".join(map(repr, self.children_specs))
-        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
-
-
-class LeafSpec(TreeSpec):
-    """The structure of a single leaf."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__(None, None, [])
-
-
-_LEAF_SPEC = LeafSpec()
-
-
-def treespec_leaf():
-    """The structure of a single leaf."""
-    return _LEAF_SPEC
 
 
 def treespec_tuple(specs=()):
@@ -205,7 +100,7 @@ def treespec_pprint(treespec):
 def _flatten_into(tree, leaves, is_leaf):
     if _is_leaf(tree, is_leaf):
         leaves.append(tree)
-        return _LEAF_SPEC
+        return treespec_leaf()
     kind = _get_node_type(tree)
     children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     return TreeSpec(kind, context, [_flatten_into(c, leaves, is_leaf) for c in children])
@@ -248,6 +143,11 @@ def tree_leaves(tree, is_leaf=None):
 def arg_tree_leaves(*args, **kwargs):
     """The leaves of all arguments of a call, in order."""
     return [leaf for value in (*args, *kwargs.values()) for leaf in tree_iter(value, None)]
+
+
+def tree_is_leaf(tree, is_leaf=None):
+    """Whether a tree is a single leaf."""
+    return _is_leaf(tree, is_leaf)
 
 
 def tree_structure(tree, is_leaf=None):

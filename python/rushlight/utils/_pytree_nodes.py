@@ -19,6 +19,9 @@ class NodeDef(NamedTuple):
     flatten_fn: Callable[[Any], tuple[list[Any], Context]]
     unflatten_fn: Callable[[Any, Context], Any]
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Context]] | None = None
+    serialized_type_name: str | None = None
+    to_dumpable_context: Callable[[Context], Any] | None = None
+    from_dumpable_context: Callable[[Any], Context] | None = None
 
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {}
@@ -78,14 +81,30 @@ def register_pytree_node(
     Args:
         flatten_fn: instance -> (children, context).
         unflatten_fn: (children, context) -> instance.
+        serialized_type_name: what it is called in texts of structures (`treespec_dumps`).
+        to_dumpable_context: context -> what is written of it there; by default JSON.
+        from_dumpable_context: what is written -> context.
         flatten_with_keys_fn: instance -> (pairs of key and child, context), for paths.
 
     Raises:
-        ValueError: it is registered already.
+        ValueError: it is registered already, or its context is written and not read.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(
+            f"register_pytree_node(): of {cls} one of to_dumpable_context and "
+            "from_dumpable_context is missing"
+        )
+    SUPPORTED_NODES[cls] = NodeDef(
+        cls,
+        flatten_fn,
+        unflatten_fn,
+        flatten_with_keys_fn,
+        serialized_type_name,
+        to_dumpable_context,
+        from_dumpable_context,
+    )
 
 
 def _register_pytree_node(cls, flatten_fn, unflatten_fn, *unused, **options):
@@ -117,7 +136,13 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
         values, context = flatten(obj)
         return [(GetAttrKey(n), v) for n, v in zip(context[0], values, strict=True)], context
 
-    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=with_keys)
+    register_pytree_node(
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=with_keys,
+    )
 
 
 def _list_flatten(value):
@@ -257,6 +282,35 @@ def is_namedtuple_class(cls):
         and isinstance(fields, tuple)
         and all(isinstance(f, str) for f in fields)
     )
+
+
+def is_namedtuple_instance(obj: object):
+    """Whether it is of a class that `namedtuple` made."""
+    return is_namedtuple_class(type(obj))
+
+
+def is_namedtuple(obj: object):
+    """Whether it is such a class or of one."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls):
+    """Whether a class is one of C's tuples with names, as the named results of ops are."""
+    if not isinstance(cls, type) or cls.__bases__ != (tuple,):
+        return False
+    counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+    is_final = not cls.__flags__ & 1 << 10  # Py_TPFLAGS_BASETYPE
+    return is_final and all(isinstance(getattr(cls, name, None), int) for name in counts)
+
+
+def is_structseq_instance(obj: object):
+    """Whether it is of such a class."""
+    return is_structseq_class(type(obj))
+
+
+def is_structseq(obj: object):
+    """Whether it is such a class or of one."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
 def _get_node_type(tree):
