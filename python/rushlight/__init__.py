@@ -334,6 +334,7 @@ else:
     )
 
 newaxis = None
+legacy_contiguous_format = _C.contiguous_format
 
 
 def typename(obj):

@@ -6,12 +6,15 @@ from typing import Any
 
 import rushlight
 from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
+from rushlight._library.keys import DispatchKey, DispatchKeySet
 from rushlight.futures import Future
 from rushlight.jit import ScriptFunction, ScriptMethod, ScriptModule, is_tracing
 from rushlight.jit._graph import Graph, Node, TensorType, Type, Value
 from rushlight.jit._trace import TracingState, state
 
 __all__ = [
+    "DispatchKey",
+    "DispatchKeySet",
     "Future",
     "Graph",
     "Node",
@@ -74,6 +77,16 @@ def _jit_can_fuse_on_cpu() -> bool:
 
 def _log_api_usage_once(event: str) -> None:
     """Tells nobody."""
+
+
+def _is_alias_of(a: rushlight.Tensor, b: rushlight.Tensor) -> bool:
+    """Whether two tensors have one storage."""
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode sees the calls of this thread."""
+    return rushlight._C._torch_function_mode_count() > 0
 
 
 def _get_tracing_state() -> TracingState | None:

@@ -44,7 +44,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             and getattr(owner, "__name__", "") in _NO_WRAP
         ):
             return result
-        return _as_class(result, cls)
+        return _convert(result, cls)
 
     def __repr__(self, *, tensor_contents=None):
         from rushlight import _tensor_str
@@ -332,16 +332,16 @@ def _without_override(function, *args, **kwargs):
         _C._swap_torch_function_disabled(*before)
 
 
-def _as_class(result, cls):
+def _convert(result, cls):
     """Tensors in a result, also inside lists and tuples, as instances of a subclass."""
     if cls is Tensor:
         return result
     if isinstance(result, Tensor) and not isinstance(result, cls):
         return result.as_subclass(cls)
     if type(result) in (list, tuple):
-        return type(result)(_as_class(r, cls) for r in result)
+        return type(result)(_convert(r, cls) for r in result)
     if isinstance(result, tuple) and hasattr(result, "n_sequence_fields"):  # a named result
-        return type(result)(_as_class(r, cls) for r in result)
+        return type(result)(_convert(r, cls) for r in result)
     return result
 
 

@@ -215,12 +215,12 @@ def _is_default_dtype(dtype):
     return dtype is (rushlight.complex128 if default is rushlight.float64 else rushlight.complex64)
 
 
-def _join(text, suffixes, indent):
-    """Append the suffixes, each on the line it still fits on."""
+def _add_suffixes(text, suffixes, indent, force_newline=False):
+    """Append the suffixes, each on the line it still fits on, the first on one of its own if so."""
     parts = [text]
     width = len(text) - text.rfind("\n") + 1
-    for suffix in suffixes:
-        if width + len(suffix) + 2 > PRINT_OPTS.linewidth:
+    for i, suffix in enumerate(suffixes):
+        if width + len(suffix) + 2 > PRINT_OPTS.linewidth or (force_newline and i == 0):
             parts.append(",\n" + " " * indent + suffix)
             width = indent + len(suffix)
         else:
@@ -254,8 +254,10 @@ def _sparse_str(tensor, values, prefix):
     if gradient is not None:
         suffixes.append(gradient)
     if coo:
-        return _join(prefix + text + ",\n" + " " * indent + suffixes[0], suffixes[1:], indent)
-    return _join(prefix + text, suffixes, indent)
+        return _add_suffixes(
+            prefix + text + ",\n" + " " * indent + suffixes[0], suffixes[1:], indent
+        )
+    return _add_suffixes(prefix + text, suffixes, indent)
 
 
 def _str(tensor, *, tensor_contents=None):
@@ -301,4 +303,7 @@ def _str(tensor, *, tensor_contents=None):
     level = _C._forward_level_of(tensor)
     if level:
         suffixes.append(f"tangent={_C._tangent_of(tensor, level)}")
-    return _join(prefix + text, suffixes, len(prefix))
+    return _add_suffixes(prefix + text, suffixes, len(prefix))
+
+
+_str_intern = _str  # as classes with a representation of their own call it

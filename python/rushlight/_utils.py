@@ -249,6 +249,20 @@ def _get_available_device_type():
     return "cuda" if cuda.is_available() else None
 
 
+def _get_device_module(device_type: str):
+    """The module of a kind of device.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    import rushlight
+
+    module = getattr(rushlight, device_type, None)
+    if module is None:
+        raise RuntimeError(f"Device '{device_type}' has no module torch.{device_type}")
+    return module
+
+
 def _get_all_device_indices():
     """The numbers of all accelerators."""
     from rushlight import cuda

@@ -18,7 +18,15 @@ __all__ = [
     "device_count",
     "device_index",
     "empty_cache",
+    "get_memory_info",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_accumulated_memory_stats",
+    "reset_peak_memory_stats",
     "set_device_idx",
     "set_device_index",
     "set_stream",
@@ -95,6 +103,51 @@ def empty_cache():
     kind = current_accelerator(check_available=True)
     if kind is not None:
         getattr(rushlight, kind.type).empty_cache()
+
+
+def _memory(function: str, device: Device):
+    place = _present(device)
+    return getattr(getattr(rushlight, place.type), function)(place)
+
+
+def memory_stats(device: Device = None, /):
+    """The counters of its allocator, by name; like all that follows RuntimeError without one."""
+    return _memory("memory_stats", device)
+
+
+def memory_allocated(device: Device = None, /):
+    """Bytes of all tensors on it."""
+    return _memory("memory_allocated", device)
+
+
+def max_memory_allocated(device: Device = None, /):
+    """The most there were."""
+    return _memory("max_memory_allocated", device)
+
+
+def memory_reserved(device: Device = None, /):
+    """Bytes that its allocator holds."""
+    return _memory("memory_reserved", device)
+
+
+def max_memory_reserved(device: Device = None, /):
+    """The most it held."""
+    return _memory("max_memory_reserved", device)
+
+
+def reset_peak_memory_stats(device: Device = None, /):
+    """The most there were is what there is, from now on."""
+    _memory("reset_peak_memory_stats", device)
+
+
+def reset_accumulated_memory_stats(device: Device = None, /):
+    """What was counted over time begins at 0 again."""
+    _memory("reset_accumulated_memory_stats", device)
+
+
+def get_memory_info(device: Device = None, /):
+    """Bytes of its memory that are free, and all of them."""
+    return _memory("mem_get_info", device)
 
 
 class device_index:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from rushlight import _absent
 from rushlight._absent import *  # noqa: F403
 
@@ -10,6 +13,19 @@ __all__ = [*_absent.__all__, "current_device", "synchronize"]
 current_device = set_device = synchronize = get_device_name = get_device_properties = (
     _absent.refusal("XPU")
 )
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of all generators: none."""
+    return []
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Nothing for no states; there is no generator to set."""
+    for state in new_states:
+        set_rng_state(state)
+
+
 get_rng_state = set_rng_state = mem_get_info = current_stream = get_device_capability = (
     current_device
 )

@@ -21,13 +21,15 @@ from rushlight import nn
         lambda: torch.export.Dim("n"),
         lambda: torch.onnx.export(nn.Linear(1, 1), (), "x"),
         lambda: torch.onnx.ONNXProgram(),
+        lambda: torch.utils.mkldnn.to_mkldnn(nn.Linear(1, 1)),
         lambda: torch.distributed.rpc.rpc_sync("w", abs),
         lambda: torch.distributed.tensor.experimental.context_parallel(),
     ],
 )
 def test_what_is_not_there_says_so_when_it_is_called(call):
     import rushlight.distributed.rpc
-    import rushlight.distributed.tensor.experimental  # noqa: F401
+    import rushlight.distributed.tensor.experimental
+    import rushlight.utils.mkldnn  # noqa: F401
 
     with pytest.raises(RuntimeError, match=r"rushlight has no .* yet: "):
         call()

@@ -41,6 +41,11 @@ class Shard(Placement):
         begin = min(curr_local_size, width * rank)
         return min(width, curr_local_size - begin), begin
 
+    def _local_shard_size_and_offset(
+        self, curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
+        return self.local_shard_size_and_offset(curr_local_size, num_chunks, rank)
+
     def __str__(self):
         return f"S({self.dim})"
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rushlight._lazy import lazy
 from rushlight.ao.nn.intrinsic.modules import *  # noqa: F403
 from rushlight.ao.nn.intrinsic.modules import __all__ as __all__
+from rushlight.ao.nn.intrinsic.modules import _FusedModule as _FusedModule
 
 if TYPE_CHECKING:
     from rushlight.ao.nn.intrinsic import modules, qat, quantized  # noqa: F401

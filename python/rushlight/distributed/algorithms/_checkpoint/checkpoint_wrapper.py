@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterator
 from enum import Enum, auto
 from typing import Any
 
+import rushlight
 from rushlight import Tensor, nn
+from rushlight.autograd.graph import save_on_cpu
 from rushlight.utils.checkpoint import checkpoint
 
 __all__ = [
     "ActivationWrapper",
     "CheckpointImpl",
     "CheckpointWrapper",
+    "OffloadWrapper",
     "apply_activation_checkpointing",
     "checkpoint_wrapper",
+    "offload_wrapper",
 ]
 
 _WRAPPED = "_checkpoint_wrapped_module"
@@ -75,6 +79,15 @@ class ActivationWrapper(nn.Module):
             state_dict[prefix + _PREFIX + key[len(prefix) :]] = state_dict.pop(key)
 
 
+class OffloadWrapper(ActivationWrapper):
+    """Keeps what backward needs in main memory."""
+
+    def forward(self, *args, **kwargs):
+        """Calls the module."""
+        with save_on_cpu(pin_memory=rushlight.accelerator.is_available()):
+            return self._checkpoint_wrapped_module(*args, **kwargs)
+
+
 class CheckpointWrapper(ActivationWrapper):
     """A module that computes again in backward what it would keep.
 
@@ -112,6 +125,11 @@ class CheckpointWrapper(ActivationWrapper):
             return inner(*values[:n], **dict(zip(names, values[n:], strict=True)))
 
         return self._call(run, *args, *kwargs.values(), **self._options)
+
+
+def offload_wrapper(module: nn.Module) -> nn.Module:
+    """A module that keeps what backward needs in main memory; see `OffloadWrapper`."""
+    return OffloadWrapper(module)
 
 
 def checkpoint_wrapper(
