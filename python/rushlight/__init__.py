@@ -88,6 +88,7 @@ if TYPE_CHECKING:
         onnx,
         optim,
         overrides,
+        package,
         profiler,
         quantization,
         quasirandom,
@@ -264,8 +265,8 @@ else:
         "_tensor_str _utils _vmap_internals accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "
         "library linalg masked monitor mps mtia multiprocessing nested nn onnx optim overrides "
-        "profiler quantization quasirandom random safetensors serialization signal sparse special "
-        "storage testing torch_version types utils version xpu",
+        "package profiler quantization quasirandom random safetensors serialization signal sparse "
+        "special storage testing torch_version types utils version xpu",
         {
             "_archive": "PyTorchFileReader PyTorchFileWriter",
             "_built": "has_cuda has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp "
