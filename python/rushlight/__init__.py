@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         _higher_order_ops,
         _inductor,
         _library,
+        _logging,
         _prims,
         _prims_common,
         _subclasses,
@@ -260,7 +261,7 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "_VF __config__ __future__ _custom_op _custom_ops _dynamo _guards _higher_order_ops "
-        "_inductor _library _prims "
+        "_inductor _library _logging _prims "
         "_prims_common _subclasses "
         "_tensor_str _utils _vmap_internals accelerator amp ao autograd "
         "backends compiler cpu cuda distributed distributions export fft func futures fx hub jit "

@@ -80,7 +80,7 @@ SUITES = [
         " ".join(
             f"tests/models/{name}" for name in ("bert", "gpt2", "llama", "t5", "vit", "whisper")
         ),
-        part=12,
+        part=4,
         needs="parameterized pytest-xdist httpx datasets",
         pinned="huggingface_hub<2",
     ),

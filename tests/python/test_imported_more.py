@@ -1,5 +1,7 @@
 """More names that packages import from PyTorch beside what they call."""
 
+import logging
+
 import pytest
 
 import rushlight as torch
@@ -70,3 +72,21 @@ def test_offloaded_modules_compute_the_same():
     assert torch.equal(offloaded(x), layer(x))
     offloaded(x).sum().backward()
     assert torch.equal(x.grad, wanted) and "weight" in offloaded.state_dict()
+
+
+def test_levels_of_loggers():
+    dynamo, aot = logging.getLogger("torch._dynamo"), logging.getLogger("torch._functorch")
+    torch._logging.set_logs(dynamo=logging.DEBUG, graph_breaks=True, modules={"json": 10})
+    assert dynamo.level == logging.getLogger("json").level == 10 and aot.level == 0
+    torch._logging.set_logs(all=logging.ERROR)
+    assert dynamo.level == logging.ERROR and logging.getLogger("json").level == 0
+    torch._logging.set_logs()
+    assert dynamo.level == 0
+    with pytest.raises(TypeError, match="nope"):
+        torch._logging.set_logs(nope=10)
+    with pytest.raises(ValueError, match="no level of dynamo"):
+        torch._logging.set_logs(dynamo="x")
+    with pytest.raises(ValueError, match="switched by a bool"):
+        torch._logging.set_logs(graph_breaks=3)
+    with pytest.raises(ModuleNotFoundError, match="no_such"):
+        torch._logging.set_logs(modules={"no_such": 10})
