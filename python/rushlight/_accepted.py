@@ -461,14 +461,9 @@ ROWS = (
     Row(
         "_settings.use_deterministic_algorithms _settings.set_deterministic_debug_mode",
         "",
-        NO_EFFECT,
-        "there is one algorithm for each op, on GPUs for some with atomic additions",
-    ),
-    Row(
-        "utils.deterministic",
-        {"fill_uninitialized_memory": False},
-        NO_EFFECT,
-        "new memory is never filled unless asked for",
+        EFFECT,
+        "new memory is filled; there is one algorithm for each op, on GPUs for some with atomic "
+        "additions",
     ),
     # devices
     Row("_absent.is_available _absent.device_count", "", FIXED, _NO_DEVICE),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
+from rushlight import _settings
 from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight._library.keys import DispatchKey, DispatchKeySet
 from rushlight.futures import Future
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 _is_tracing = is_tracing
+_get_deterministic_fill_uninitialized_memory = _settings.marks_unwritten
+_set_deterministic_fill_uninitialized_memory = _settings.set_marks_unwritten
 _TensorBase = rushlight._C.TensorBase
 _VariableFunctions = rushlight._VF
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import warnings
 
+from rushlight import _C
+
 __all__ = [
     "are_deterministic_algorithms_enabled",
     "get_deterministic_debug_mode",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _deterministic = False
+_marks_unwritten = True
 _warn_only = False
 _precision = "highest"
 _interop_threads: int | None = None
@@ -35,9 +38,10 @@ _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 def use_deterministic_algorithms(mode, *, warn_only: bool = False):
-    """Note that deterministic algorithms are wanted; it changes no result, and no op refuses.
+    """Note that deterministic algorithms are wanted; no op refuses.
 
-    On the CPU there are no others. On GPUs some sums keep their atomic additions.
+    On the CPU there are no others. On GPUs some sums keep their atomic additions. Meanwhile new
+    memory is filled where `utils.deterministic.fill_uninitialized_memory` is set.
     """
     global _deterministic, _warn_only
     if not isinstance(mode, bool) or not isinstance(warn_only, bool):
@@ -46,6 +50,23 @@ def use_deterministic_algorithms(mode, *, warn_only: bool = False):
         )
     _deterministic = mode
     _warn_only = warn_only
+    _C._mark_unwritten(_deterministic and _marks_unwritten)
+
+
+def marks_unwritten():
+    """Whether new memory is filled while deterministic algorithms are wanted."""
+    return _marks_unwritten
+
+
+def set_marks_unwritten(mode):
+    """Change that."""
+    global _marks_unwritten
+    if not isinstance(mode, bool):
+        raise RuntimeError(
+            f"fill_uninitialized_memory: expected a bool, but got {type(mode).__name__}"
+        )
+    _marks_unwritten = mode
+    _C._mark_unwritten(_deterministic and _marks_unwritten)
 
 
 def are_deterministic_algorithms_enabled():

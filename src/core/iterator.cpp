@@ -306,7 +306,9 @@ void TensorIterator::expand_strides(int operand) {
   const int64_t size = itemsize(dtypes_[operand]);
   const int shift = ndim_ - static_cast<int>(t.dim());
   for (int d = shift; d < ndim_; d++) {
-    strides_[operand][d] = t.sizes()[d - shift] == 1 ? 0 : times(t.strides()[d - shift], size);
+    // Dimensions of size 1 that stay so have strides that put them in order.
+    strides_[operand][d] =
+        t.sizes()[d - shift] == 1 && shape_[d] != 1 ? 0 : times(t.strides()[d - shift], size);
   }
   data_[operand] = t.impl()->data();
 }
@@ -378,15 +380,33 @@ void TensorIterator::order_dims() {
   }
 }
 
+// The strides of inputs that all lie alike and without gaps; empty where they do not.
+DimVector TensorIterator::shared_strides() const {
+  const Tensor* like = nullptr;
+  for (int i = num_outputs_; i < num_operands_; i++) {
+    if (is_input_number(i) ||
+        !(tensors_[i]->sizes() == IntArrayRef(shape_, static_cast<size_t>(ndim_))) ||
+        !tensors_[i]->impl()->is_non_overlapping_and_dense() ||
+        (like != nullptr && !(tensors_[i]->strides() == like->strides()))) {
+      return {};
+    }
+    like = tensors_[i];
+  }
+  return like == nullptr || like->is_contiguous() ? DimVector() : DimVector(like->strides());
+}
+
 void TensorIterator::prepare_outputs() {
   const IntArrayRef sizes(shape_, static_cast<size_t>(ndim_));
   for (int i = 0; i < num_outputs_; i++) {
     if (!tensors_[i]->defined()) {
-      DimVector strides(static_cast<size_t>(ndim_));
-      int64_t step = 1;
-      for (int d = 0; d < ndim_; d++) {
-        strides[order_[d]] = step;
-        step = d + 1 < ndim_ ? next_stride(step, shape_[order_[d]]) : step;
+      DimVector strides = shared_strides();
+      if (strides.empty()) {
+        strides.resize(static_cast<size_t>(ndim_));
+        int64_t step = 1;
+        for (int d = 0; d < ndim_; d++) {
+          strides[order_[d]] = step;
+          step = d + 1 < ndim_ ? next_stride(step, shape_[order_[d]]) : step;
+        }
       }
       allocated_[i] = make_empty_strided(sizes, strides, result_dtype_, device_);
       tensors_[i] = &allocated_[i];

@@ -102,6 +102,7 @@ class RL_API TensorIterator {
   void resolve_dtypes(const PointwiseRule& rule, ScalarType common);
   void broadcast();
   void expand_strides(int operand);
+  DimVector shared_strides() const;
   void order_dims();
   void prepare_outputs();
   void separate_inputs(const Tensor& out);

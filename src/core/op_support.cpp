@@ -401,6 +401,26 @@ void check_outputs_apart(const char* op, InputList outputs) {
   }
 }
 
+std::atomic<bool> marks_unwritten{false};
+
+void mark_unwritten(const Tensor& t) {
+  if (t.is_meta() || t.numel() == 0) {
+    return;
+  }
+  visit_dtype<set_stored>("empty", t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, bool>) {
+      fill_raw(t, true);
+    } else if constexpr (std::is_integral_v<T>) {
+      fill_raw(t, std::numeric_limits<T>::max());
+    } else if constexpr (is_complex_v<T>) {
+      fill_raw(t, complex<double>(std::numeric_limits<double>::quiet_NaN(), 0));
+    } else {
+      fill_raw(t, std::numeric_limits<double>::quiet_NaN());
+    }
+  });
+}
+
 void resize_raw(const Tensor& t, IntArrayRef sizes) {
   const auto negative = std::find_if(sizes.begin(), sizes.end(), [](int64_t n) { return n < 0; });
   RL_CHECK(negative == sizes.end(), "Trying to resize a tensor to a negative dimension: ", sizes);
@@ -409,7 +429,15 @@ void resize_raw(const Tensor& t, IntArrayRef sizes) {
                         __builtin_mul_overflow(bytes, t.element_size(), &bytes);
   RL_CHECK(!overflow, "Storage size calculation overflowed with sizes=", sizes);
   if (static_cast<uint64_t>(bytes) > t.storage()->nbytes()) {
+    const auto item = static_cast<size_t>(t.element_size());
+    const auto begin = static_cast<int64_t>((t.storage()->nbytes() + item - 1) / item);
     t.storage()->resize(static_cast<size_t>(bytes));
+    if (RL_UNLIKELY(marks_unwritten.load(std::memory_order_relaxed))) {
+      auto added = TensorImpl::make(t.storage(), t.dtype(), t.device());
+      added->set_storage_offset(begin);
+      added->set_sizes_contiguous({bytes / t.element_size() - begin});
+      mark_unwritten(Tensor(std::move(added)));
+    }
   }
   t.impl()->set_sizes_contiguous(sizes);
 }

@@ -5,6 +5,7 @@
 // tensors arrive as `Tensor&` and may be replaced (`self = self.contiguous()`).
 #pragma once
 
+#include <atomic>
 #include <algorithm>
 #include <array>
 #include <initializer_list>
@@ -78,6 +79,18 @@ RL_API void finish_out(const Tensor& out, const Tensor& written);
 RL_API void check_outputs_apart(const char* op, InputList outputs);
 // New contiguous sizes; the storage grows when needed and keeps its contents.
 RL_API void resize_raw(const Tensor& t, IntArrayRef sizes);
+
+// Whether memory that a program is given before anything is written there says so: NaN, or an
+// integer dtype's greatest number.
+RL_API extern std::atomic<bool> marks_unwritten;
+RL_API void mark_unwritten(const Tensor& t);
+// What `empty` and its like hand out.
+inline Tensor unwritten(Tensor t) {
+  if (RL_UNLIKELY(marks_unwritten.load(std::memory_order_relaxed))) {
+    mark_unwritten(t);
+  }
+  return t;
+}
 RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // the same with the warning of out=
 
 // Perhaps: where the layout of one has gaps, and the ranges of memory meet. PyTorch's rule: two

@@ -76,6 +76,12 @@ class Matrix {
     }
   }
   void store(const Window<T>& to) const {
+    if (to.row == 1 && to.rows != 0) {
+      for (int64_t j = 0; j < to.cols; j++) {
+        std::copy_n(&at(0, j), to.rows, &to.at(0, j));
+      }
+      return;
+    }
     for (int64_t i = 0; i < to.rows; i++) {
       for (int64_t j = 0; j < to.cols; j++) {
         to.at(i, j) = at(i, j);

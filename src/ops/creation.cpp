@@ -93,10 +93,10 @@ Tensor empty(IntArrayRef size, const TensorOptions& options,
              std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Contiguous);
   RL_CHECK(format != MemoryFormat::Preserve, "empty: preserve_format has no tensor to follow");
-  return make_output({size, options.dtype(), {}, format}, options.device());
+  return unwritten(make_output({size, options.dtype(), {}, format}, options.device()));
 }
 Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& options) {
-  return make_empty_strided(size, stride, options.dtype(), options.device());
+  return unwritten(make_empty_strided(size, stride, options.dtype(), options.device()));
 }
 Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const TensorOptions& options) {
   const int64_t n = static_cast<int64_t>(size.size());
@@ -140,7 +140,7 @@ Tensor scalar_tensor(const Scalar& s, const TensorOptions& options) {
 
 Tensor empty_like(const Tensor& self, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
-  return like(self, options, memory_format);
+  return unwritten(like(self, options, memory_format));
 }
 Tensor zeros_like(const Tensor& self, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
@@ -156,12 +156,13 @@ Tensor full_like(const Tensor& self, const Scalar& fill_value, const TensorOptio
 }
 
 Tensor new_empty(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
-  return make_empty(size, dtype_or(options, self.dtype()), device_or(options, self.device()));
+  return unwritten(
+      make_empty(size, dtype_or(options, self.dtype()), device_or(options, self.device())));
 }
 Tensor new_empty_strided(const Tensor& self, IntArrayRef size, IntArrayRef stride,
                          const TensorOptions& options) {
-  return make_empty_strided(size, stride, dtype_or(options, self.dtype()),
-                            device_or(options, self.device()));
+  return unwritten(make_empty_strided(size, stride, dtype_or(options, self.dtype()),
+                                      device_or(options, self.device())));
 }
 Tensor new_zeros(const Tensor& self, IntArrayRef size, const TensorOptions& options) {
   return filled(size, 0, dtype_or(options, self.dtype()), device_or(options, self.device()));

@@ -52,6 +52,23 @@ DimVector with_vector(IntArrayRef batch, int64_t n) {
   return out;
 }
 
+// Matrices as LAPACK writes them: column by column, of which `leading` elements belong to each.
+OutSpec columns(IntArrayRef sizes, ScalarType dtype, int64_t leading) {
+  OutSpec out{DimVector(sizes), dtype, DimVector(sizes)};
+  const size_t n = sizes.size();
+  out.strides[n - 2] = 1;
+  out.strides[n - 1] = std::max<int64_t>(1, leading);
+  int64_t step = next_stride(out.strides[n - 1], sizes[n - 1]);
+  for (size_t d = n - 2; d-- > 0;) {
+    out.strides[d] = step;
+    step = next_stride(step, sizes[d]);
+  }
+  return out;
+}
+OutSpec columns(IntArrayRef sizes, ScalarType dtype) {
+  return columns(sizes, dtype, sizes[sizes.size() - 2]);
+}
+
 // Brings the leading dimensions of both to their common sizes.
 void broadcast_batches(Tensor& a, Tensor& b) {
   const DimVector batch = broadcast_sizes(leading_sizes(a), leading_sizes(b));
@@ -149,14 +166,14 @@ namespace shape {
 
 OutSpecs<2> linalg_cholesky_ex(Tensor& self, bool&, bool&) {
   check_square("linalg.cholesky", self);
-  return {OutSpec{self.sizes(), self.dtype()}, OutSpec{leading_sizes(self), kInt32}};
+  return {columns(self.sizes(), self.dtype()), OutSpec{leading_sizes(self), kInt32}};
 }
 
 OutSpecs<3> linalg_lu_factor_ex(Tensor& A, bool& pivot, bool&) {
   check_matrices("torch.lu_factor", A);
   RL_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
   const DimVector pivots = with_vector(leading_sizes(A), std::min(A.size(-2), A.size(-1)));
-  return {OutSpec{A.sizes(), A.dtype()}, OutSpec{pivots, kInt32},
+  return {columns(A.sizes(), A.dtype()), OutSpec{pivots, kInt32},
           OutSpec{leading_sizes(A), kInt32}};
 }
 
@@ -176,7 +193,8 @@ OutSpecs<2> _linalg_solve(Tensor& A, Tensor& B, bool& left) {
   RL_CHECK(B.dim() >= 2, "linalg.solve: The input tensor B must have at least 2 dimensions.");
   check_sides("linalg.solve", A, B, left);
   broadcast_batches(A, B);
-  return {OutSpec{B.sizes(), B.dtype()}, OutSpec{leading_sizes(A), kInt32}};
+  return {left ? columns(B.sizes(), B.dtype()) : OutSpec{B.sizes(), B.dtype()},
+          OutSpec{leading_sizes(A), kInt32}};
 }
 
 OutSpec linalg_solve_triangular(Tensor& self, Tensor& B, bool&, bool& left, bool&) {
@@ -185,12 +203,12 @@ OutSpec linalg_solve_triangular(Tensor& self, Tensor& B, bool&, bool& left, bool
   check_same_dtype("linalg.solve_triangular", self, B);
   check_sides("linalg.solve_triangular", self, B, left);
   broadcast_batches(self, B);
-  return {B.sizes(), B.dtype()};
+  return columns(B.sizes(), B.dtype());
 }
 
 OutSpecs<2> linalg_inv_ex(Tensor& A, bool&) {
   check_square("linalg.inv", A);
-  return {OutSpec{A.sizes(), A.dtype()}, OutSpec{leading_sizes(A), kInt32}};
+  return {columns(A.sizes(), A.dtype()), OutSpec{leading_sizes(A), kInt32}};
 }
 
 OutSpecs<4> _linalg_lstsq(Tensor& self, Tensor& b, std::optional<double>&,
@@ -214,7 +232,7 @@ OutSpecs<4> _linalg_lstsq(Tensor& self, Tensor& b, std::optional<double>&,
   const ScalarType real = to_real(self.dtype());
   // Residuals exist where there are more equations than unknowns; the caller drops them where the
   // rank is not full.
-  return {OutSpec{with_matrix(batch, n, b.size(-1)), self.dtype()},
+  return {columns(with_matrix(batch, n, b.size(-1)), self.dtype(), std::max(m, n)),
           OutSpec{m > n && way != "gelsy" ? with_vector(batch, b.size(-1)) : DimVector{0}, real},
           OutSpec{has_rank ? DimVector(batch) : DimVector{0}, kInt64},
           OutSpec{has_values ? with_vector(batch, std::min(m, n)) : DimVector{0}, real}};
@@ -237,14 +255,14 @@ OutSpecs<2> linalg_qr(Tensor& A, std::string& mode) {
   const int64_t n = A.size(-1);
   const int64_t k = mode == "complete" ? m : std::min(m, n);
   const IntArrayRef batch = leading_sizes(A);
-  return {OutSpec{mode == "r" ? DimVector{0} : with_matrix(batch, m, k), A.dtype()},
-          OutSpec{with_matrix(batch, k, n), A.dtype()}};
+  return {mode == "r" ? OutSpec{{0}, A.dtype()} : columns(with_matrix(batch, m, k), A.dtype()),
+          columns(with_matrix(batch, k, n), A.dtype())};
 }
 
 OutSpecs<2> geqrf(Tensor& self) {
   check_matrices("torch.geqrf", self, "input");
   const int64_t k = std::min(self.size(-2), self.size(-1));
-  return {OutSpec{self.sizes(), self.dtype()},
+  return {columns(self.sizes(), self.dtype()),
           OutSpec{with_vector(leading_sizes(self), k), self.dtype()}};
 }
 
@@ -263,7 +281,7 @@ OutSpec linalg_householder_product(Tensor& input, Tensor& tau) {
       tau.sizes(), " and ", input.sizes());
   RL_CHECK(tau.dtype() == input.dtype(), "torch.linalg.householder_product: tau dtype ",
            enum_name(tau.dtype()), " does not match input dtype ", enum_name(input.dtype()));
-  return {input.sizes(), input.dtype()};
+  return columns(input.sizes(), input.dtype());
 }
 
 OutSpecs<3> _linalg_svd(Tensor& A, bool& full_matrices, bool& compute_uv,
@@ -278,9 +296,12 @@ OutSpecs<3> _linalg_svd(Tensor& A, bool& full_matrices, bool& compute_uv,
   const int64_t k = std::min(m, n);
   const IntArrayRef batch = leading_sizes(A);
   const ScalarType dtype = A.dtype();
-  return {OutSpec{compute_uv ? with_matrix(batch, m, full_matrices ? m : k) : DimVector{0}, dtype},
-          OutSpec{with_vector(batch, k), to_real(dtype)},
-          OutSpec{compute_uv ? with_matrix(batch, full_matrices ? n : k, n) : DimVector{0}, dtype}};
+  const OutSpec values{with_vector(batch, k), to_real(dtype)};
+  if (!compute_uv) {
+    return {OutSpec{{0}, dtype}, values, OutSpec{{0}, dtype}};
+  }
+  return {columns(with_matrix(batch, m, full_matrices ? m : k), dtype), values,
+          columns(with_matrix(batch, full_matrices ? n : k, n), dtype)};
 }
 
 OutSpecs<2> _linalg_eigh(Tensor& self, std::string& UPLO, bool& compute_v) {
@@ -288,19 +309,19 @@ OutSpecs<2> _linalg_eigh(Tensor& self, std::string& UPLO, bool& compute_v) {
   RL_CHECK(UPLO == "L" || UPLO == "U" || UPLO == "l" || UPLO == "u",
            "Expected UPLO argument to be 'L' or 'U', but got ", UPLO);
   return {OutSpec{with_vector(leading_sizes(self), self.size(-1)), to_real(self.dtype())},
-          OutSpec{compute_v ? DimVector(self.sizes()) : DimVector{0}, self.dtype()}};
+          compute_v ? columns(self.sizes(), self.dtype()) : OutSpec{{0}, self.dtype()}};
 }
 
 OutSpecs<2> _linalg_eig(Tensor& self, bool& compute_v) {
   check_square("linalg.eig", self);
   const ScalarType dtype = self.is_complex() ? self.dtype() : to_complex(self.dtype());
   return {OutSpec{with_vector(leading_sizes(self), self.size(-1)), dtype},
-          OutSpec{compute_v ? DimVector(self.sizes()) : DimVector{0}, dtype}};
+          compute_v ? columns(self.sizes(), dtype) : OutSpec{{0}, dtype}};
 }
 
 OutSpecs<3> linalg_ldl_factor_ex(Tensor& self, bool&, bool&) {
   check_square("torch.linalg.ldl_factor_ex", self);
-  return {OutSpec{self.sizes(), self.dtype()},
+  return {columns(self.sizes(), self.dtype()),
           OutSpec{with_vector(leading_sizes(self), self.size(-1)), kInt32},
           OutSpec{leading_sizes(self), kInt32}};
 }
@@ -323,7 +344,7 @@ OutSpec linalg_ldl_solve(Tensor& LD, Tensor& pivots, Tensor& B, bool&) {
            " does not match b dtype ", enum_name(B.dtype()));
   broadcast_batches(LD, B);
   pivots = expand_raw(pivots, with_vector(leading_sizes(LD), LD.size(-1)));
-  return {B.sizes(), B.dtype()};
+  return columns(B.sizes(), B.dtype());
 }
 
 OutSpec linalg_det(Tensor& A) {

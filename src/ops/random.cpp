@@ -141,31 +141,31 @@ Tensor recorded(const Tensor& drawn, const Tensor& parameter) {
 }
 
 // A new tensor has version 0, drawn into or not. Batches of vmap stay what they are.
-Tensor unwritten(const Tensor& drawn) {
+Tensor as_drawn(const Tensor& drawn) {
   return drawn.impl()->special() == nullptr ? drawn.variable_data() : drawn;
 }
 
 }  // namespace
 
 Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return unwritten(fresh(size, options, get_default_dtype()).uniform_(0, 1, generator));
+  return as_drawn(fresh(size, options, get_default_dtype()).uniform_(0, 1, generator));
 }
 Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return unwritten(fresh(size, options, get_default_dtype()).normal_(0, 1, generator));
+  return as_drawn(fresh(size, options, get_default_dtype()).normal_(0, 1, generator));
 }
 Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
-  return unwritten(fresh_like(self, options, memory_format).uniform_(0, 1, generator));
+  return as_drawn(fresh_like(self, options, memory_format).uniform_(0, 1, generator));
 }
 Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                   std::optional<MemoryFormat> memory_format) {
-  return unwritten(fresh_like(self, options, memory_format).normal_(0, 1, generator));
+  return as_drawn(fresh_like(self, options, memory_format).normal_(0, 1, generator));
 }
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
                    const TensorOptions& options) {
   RL_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low,
            " >= to=", high);
-  return unwritten(fresh(size, options, kInt64).random_(low, high, generator));
+  return as_drawn(fresh(size, options, kInt64).random_(low, high, generator));
 }
 Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
                const TensorOptions& options) {
@@ -173,7 +173,7 @@ Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
 }
 Tensor randint_like_low(const Tensor& self, int64_t low, int64_t high, const Generator& generator,
                         const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
-  return unwritten(fresh_like(self, options, memory_format).random_(low, high, generator));
+  return as_drawn(fresh_like(self, options, memory_format).random_(low, high, generator));
 }
 Tensor randint_like(const Tensor& self, int64_t high, const Generator& generator,
                     const TensorOptions& options, std::optional<MemoryFormat> memory_format) {
@@ -211,13 +211,13 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return unwritten(contiguous_like(self).bernoulli_(self.detach(), generator));
+  return as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator));
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
-  return unwritten(contiguous_like(self).bernoulli_(p, generator));
+  return as_drawn(contiguous_like(self).bernoulli_(p, generator));
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return unwritten(contiguous_like(self).bernoulli_(p, generator));
+  return as_drawn(contiguous_like(self).bernoulli_(p, generator));
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
@@ -227,19 +227,19 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator)
   const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()),
                               promote_types(mean.dtype(), std.dtype()), mean.device());
   z.normal_(0, 1, generator);
-  return recorded(recorded(unwritten(z.mul_(std.detach()).add_(mean.detach())), mean), std);
+  return recorded(recorded(as_drawn(z.mul_(std.detach()).add_(mean.detach())), mean), std);
 }
 Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
   RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   const Tensor x = contiguous_like(mean).normal_(0, std, generator);
-  return recorded(unwritten(x.add_(mean.detach())), mean);
+  return recorded(as_drawn(x.add_(mean.detach())), mean);
 }
 Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
   return composite::normal(rushlight::full_like(std.detach(), mean), std, generator);
 }
 Tensor normal_float_float(double mean, double std, IntArrayRef size, const Generator& generator,
                           const TensorOptions& options) {
-  return unwritten(fresh(size, options, get_default_dtype()).normal_(mean, std, generator));
+  return as_drawn(fresh(size, options, get_default_dtype()).normal_(mean, std, generator));
 }
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,

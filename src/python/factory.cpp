@@ -441,7 +441,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 // ---- Tensor(…): sizes, data or another tensor ----
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
-  return make_empty(sizes, t, device);
+  return unwritten(make_empty(sizes, t, device));
 }
 
 // Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array),

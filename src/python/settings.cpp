@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/iterator.h"
+#include "core/op_support.h"
 #include "core/cuts.h"
 #include "core/denormals.h"
 #include "core/parallel.h"
@@ -46,6 +47,12 @@ RL_FUNCTION(result_type, Param{"tensor1", Kind::TensorOrNumber},
             Param{"tensor2", Kind::TensorOrNumber}) {
   const Tensor both[] = {a.tensor_or_number(0), a.tensor_or_number(1)};
   return wrap(rushlight::result_type(both));
+}
+
+// _mark_unwritten(on): whether `empty` and its like fill what they give.
+PyObject* change_marks(PyObject*, PyObject* on) {
+  marks_unwritten.store(PyObject_IsTrue(on) == 1, std::memory_order_relaxed);
+  Py_RETURN_NONE;
 }
 
 // ---- tensors ----
@@ -185,6 +192,7 @@ PyObject* libraries(PyObject*, PyObject*) {
 }
 
 PyMethodDef module_functions[] = {
+    {"_mark_unwritten", change_marks, METH_O, nullptr},
     {"_cpu_level", cpu_level, METH_NOARGS, nullptr},
     {"_libraries", libraries, METH_NOARGS, nullptr},
     {"_warn_once", warn_once_for, METH_O, nullptr},

@@ -232,6 +232,12 @@ def _batched(run, gradients, retain):
 
 
 if TYPE_CHECKING:
-    from rushlight.autograd import forward_ad, functional, graph, profiler  # noqa: F401
+    from rushlight.autograd import (  # noqa: F401
+        forward_ad,
+        functional,
+        graph,
+        profiler,
+        profiler_util,
+    )
 else:
-    __getattr__, __dir__ = lazy(__name__, "forward_ad functional graph profiler")
+    __getattr__, __dir__ = lazy(__name__, "forward_ad functional graph profiler profiler_util")
