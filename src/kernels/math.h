@@ -110,6 +110,63 @@ RL_INLINE float exp(float x) {
 }
 RL_INLINE double exp(double x) { return ::exp(x); }
 
+// Logarithms to 1 ULP (without fused products to 2), where the C library's vectors are off by up to 4: x = 2^e (1 + z) with 1 + z
+// between the roots of 1/2 and 2, and ln(1 + z) = z + rest by a polynomial (Cephes).
+struct LogParts {
+  float e;
+  float z;
+  float rest;
+};
+RL_INLINE LogParts log_parts(float x) {
+  const bool is_small = x < std::numeric_limits<float>::min();
+  const auto bits = std::bit_cast<uint32_t>(is_small ? x * 8388608.0f : x);
+  constexpr uint32_t root_of_half = 0x3f3504f3;
+  const int32_t e = static_cast<int32_t>(bits - root_of_half) >> 23;
+  const float z = std::bit_cast<float>(bits - (static_cast<uint32_t>(e) << 23)) - 1.0f;
+  float p = fused(7.0376836292e-2f, z, -1.1514610310e-1f);
+  p = fused(p, z, 1.1676998740e-1f);
+  p = fused(p, z, -1.2420140846e-1f);
+  p = fused(p, z, 1.4249322787e-1f);
+  p = fused(p, z, -1.6668057665e-1f);
+  p = fused(p, z, 2.0000714765e-1f);
+  p = fused(p, z, -2.4999993993e-1f);
+  p = fused(p, z, 3.3333331174e-1f);
+  const float square = z * z;
+  return {static_cast<float>(is_small ? e - 23 : e), z, fused(-0.5f, square, z * square * p)};
+}
+// ln 2 and the factors of other bases are two numbers each, the first of few bits.
+RL_INLINE float natural(LogParts l) {
+  return fused(l.e, 0.693359375f, l.z + fused(l.e, -2.12194440e-4f, l.rest));
+}
+// `value` where x has a finite logarithm.
+RL_INLINE float logarithm_or_edge(float x, float value) {
+  const float edge = x < 0.0f ? nan<float> : x == 0.0f ? -infinity<float> : x;
+  return (x > 0.0f) & (x < infinity<float>) ? value : edge;
+}
+RL_INLINE float log(float x) { return logarithm_or_edge(x, natural(log_parts(x))); }
+RL_INLINE float log2(float x) {
+  const LogParts l = log_parts(x);
+  const float less = fused(l.z, 0.44269504088896341f, l.rest * 0.44269504088896341f);
+  return logarithm_or_edge(x, l.e + (l.z + (l.rest + less)));
+}
+RL_INLINE float log10(float x) {
+  const LogParts l = log_parts(x);
+  float sum = fused(l.e, 2.48745663981195214e-4f, (l.z + l.rest) * 7.00731903251827651e-4f);
+  sum = fused(l.z, 0.43359375f, fused(l.rest, 0.43359375f, sum));
+  return logarithm_or_edge(x, fused(l.e, 0.30078125f, sum));
+}
+RL_INLINE float log1p(float x) {
+  const float sum = 1.0f + x;
+  const float lost = x < 1.0f ? x - (sum - 1.0f) : 1.0f - (sum - x);
+  LogParts l = log_parts(sum);
+  l.rest += lost / sum;
+  return logarithm_or_edge(sum, sum == 1.0f ? x : natural(l));
+}
+RL_INLINE double log(double x) { return ::log(x); }
+RL_INLINE double log2(double x) { return ::log2(x); }
+RL_INLINE double log10(double x) { return ::log10(x); }
+RL_INLINE double log1p(double x) { return ::log1p(x); }
+
 RL_MATH_1(acos, ::acos)
 RL_MATH_1(acosh, ::acosh)
 RL_MATH_1(asin, ::asin)
@@ -127,10 +184,6 @@ RL_INLINE double erf(double x) { return ::erf(x); }
 RL_MATH_1(erfc, ::erfc)
 RL_MATH_1(exp2, ::exp2)
 RL_MATH_1(expm1, ::expm1)
-RL_MATH_1(log, ::log)
-RL_MATH_1(log10, ::log10)
-RL_MATH_1(log1p, ::log1p)
-RL_MATH_1(log2, ::log2)
 RL_MATH_1(sin, ::sin)
 RL_MATH_1(sinh, ::sinh)
 RL_MATH_1(tan, ::tan)
