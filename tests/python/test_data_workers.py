@@ -13,6 +13,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.utils import data
+from rushlight.utils.data._utils import channel
 
 
 @pytest.fixture(autouse=True)
@@ -436,3 +437,38 @@ def test_memory_that_a_child_sees_stays_with_it():
     for batch, _ in loader:
         batch.fill_(3)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_memory_is_kept_when_its_batch_goes_after_the_workers():
+    ends = channel.pair()
+    sender, receiver = channel.Channel(ends[0]), channel.Channel(ends[1])
+    for forked in (False, True):
+        sender.send(0, torch.rand(1 << 15))
+        _, batch = receiver.receive()
+        late = []
+        spare = receiver.spare(late.append)
+        assert batch.untyped_storage().nbytes() == 1 << 17 and not late
+        if forked:  # a child may look at it for longer
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0)
+            os.waitpid(pid, 0)
+        expected = batch.tolist()
+        del batch
+        assert len(late) == (0 if forked else 1) and not set(late) & set(spare)
+        if not forked:
+            memory = torch.frombuffer(late[0].memory, dtype=torch.float32)
+            assert memory[: 1 << 15].tolist() == expected
+            receiver._borrower._keepers.clear()
+    sender.close()
+    receiver.close()
+
+
+def test_what_is_held_is_not_written_again():
+    loader = data.DataLoader(data.TensorDataset(torch.rand(64, 4096)), 8, num_workers=2)
+    first = sum(x.sum().item() for (x,) in loader)
+    (held,) = next(iter(loader))
+    before = held.clone()
+    for _ in range(3):
+        assert sum(x.sum().item() for (x,) in loader) == first
+    assert torch.equal(held, before)

@@ -296,9 +296,9 @@ class Channel:
             blocks = [(-number, spare.nbytes)]
             self._post(None, blocks, [os.dup(spare.fd)], (), ((), (), 0, 0, 0), b"")
 
-    def spare(self):
-        """The blocks of the other side, which has ended, that nobody uses."""
-        return self._borrower.spare()
+    def spare(self, keep):
+        """The blocks of the other side, which has ended, that nobody uses; `keep` gets others later."""
+        return self._borrower.spare(keep)
 
     def _post(self, kind, blocks, files, fds, prepared, content):
         # The borrower's list is filled by others meanwhile.

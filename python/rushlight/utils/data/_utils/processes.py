@@ -71,6 +71,13 @@ def _collect():
     _ending[:] = [(process, deadline) for process, deadline in _ending if process.is_alive()]
 
 
+def _keep(loader, block):
+    """Keep a block of shared memory for the workers of a loader's next epoch."""
+    spares = getattr(loader(), "_spares", None)
+    if spares is not None and sum(b.nbytes for b in spares) + block.nbytes <= _MOST_SPARE:
+        spares.append(block)
+
+
 def _load_for_workers():
     """Load what each worker would load: what opens pictures, and numpy's generator for its seed."""
     if "numpy" in sys.modules:
@@ -423,12 +430,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             _end(processes, end)
         else:
             _ending.extend((process, end) for process in processes)
-        left = _MOST_SPARE
-        spares = getattr(self._loader, "_spares", None)
-        for block in (block for worker in self._workers for block in worker.channel.spare()):
-            left -= block.nbytes
-            if left >= 0 and spares is not None:
-                spares.append(block)
+        loader = weakref.ref(self._loader)
+        for worker in self._workers:
+            for block in worker.channel.spare(lambda block: _keep(loader, block)):
+                _keep(loader, block)
 
     def __del__(self) -> None:
         self._shutdown_workers()

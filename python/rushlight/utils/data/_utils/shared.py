@@ -179,6 +179,7 @@ class Borrower:
         self._blocks: dict[int, Spare] = {}
         self._held: dict[int, Any] = {}  # a reference to each view, and the number of its block
         self._count = itertools.count()
+        self._keepers: list[Any] = []  # who gets blocks that are let go of after the lender's end
 
     def add(self, number, block):
         """Get to know a block."""
@@ -197,17 +198,20 @@ class Borrower:
             self.returned.append(number)
             return memoryview(bytearray(view))
         forks, place = _forks, next(self._count)
-        held, returned = self._held, self.returned
+        held, returned, keepers = self._held, self.returned, self._keepers
 
         def give_back(_):
             del held[place]
             block.seen = block.seen or forks != _forks
             returned.append(-number if block.seen else number)
+            if keepers and not block.seen and all(number != other for _, other in held.values()):
+                keepers[0](block)
 
         held[place] = weakref.ref(view, give_back), number
         return view
 
-    def spare(self):
-        """The blocks that nobody uses, when the lender has ended."""
+    def spare(self, keep):
+        """The blocks that nobody uses, when the lender has ended; `keep` gets the others in time."""
+        self._keepers.append(keep)
         used = {number for _, number in self._held.values()}
         return [b for number, b in self._blocks.items() if number not in used and not b.seen]
