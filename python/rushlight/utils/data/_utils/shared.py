@@ -211,7 +211,7 @@ class Borrower:
         return view
 
     def spare(self, keep):
-        """The blocks that nobody uses, when the lender has ended; `keep` gets the others in time."""
+        """The blocks without users, when the lender has ended; `keep` gets the others in time."""
         self._keepers.append(keep)
         used = {number for _, number in self._held.values()}
         return [b for number, b in self._blocks.items() if number not in used and not b.seen]
