@@ -297,7 +297,7 @@ class Channel:
             self._post(None, blocks, [os.dup(spare.fd)], (), ((), (), 0, 0, 0), b"")
 
     def spare(self, keep):
-        """The blocks of the other side, which has ended, without users; `keep` gets others later."""
+        """The blocks of the other side, which has ended, without users; `keep` gets the others."""
         return self._borrower.spare(keep)
 
     def _post(self, kind, blocks, files, fds, prepared, content):
