@@ -117,7 +117,7 @@ class QuantizedTensor(Tensor):
             suffixes.append(f"axis={about.axis}")
         prefix = "tensor("
         numbers = tensor_contents or _tensor_str._contents(self.dequantize(), len(prefix))
-        return _tensor_str._join(prefix + numbers, suffixes, len(prefix))
+        return _tensor_str._add_suffixes(prefix + numbers, suffixes, len(prefix))
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:

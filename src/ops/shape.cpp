@@ -479,14 +479,33 @@ Tensor& resize_(const Tensor& self, IntArrayRef size, std::optional<MemoryFormat
     if (self.impl()->version() == version) {
       self.impl()->bump_version();
     }
-  } else if (!(self.sizes() == size)) {
+    return const_cast<Tensor&>(self);
+  }
+  RL_CHECK(memory_format != MemoryFormat::Preserve,
+           "resize_(): Unsupported memory format: preserve_format has no tensor to follow");
+  DimVector strides;  // known to be right before anything is changed
+  if (memory_format) {
+    strides = *memory_format == MemoryFormat::Contiguous
+                  ? contiguous_strides(size)
+                  : channels_last_strides(size, *memory_format);
+  }
+  const bool grows = !(self.sizes() == size);
+  if (grows) {
     resize_raw(self, size);
+  }
+  if (memory_format) {
+    self.impl()->set_sizes_and_strides(size, strides);
+  }
+  if (grows || memory_format) {
     self.impl()->bump_version();
   }
   return const_cast<Tensor&>(self);
 }
 Tensor& resize_as_(const Tensor& self, const Tensor& the_template,
                    std::optional<MemoryFormat> memory_format) {
+  if (memory_format == MemoryFormat::Preserve) {
+    memory_format = the_template.suggest_memory_format();
+  }
   return self.resize_(the_template.sizes(), memory_format);
 }
 

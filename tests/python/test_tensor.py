@@ -605,3 +605,24 @@ def test_to_sparse_coo(layout):
     made = given.to_sparse_coo()
     assert made.layout is torch.sparse_coo
     assert made.to_dense().tolist() == dense.tolist()
+
+
+def test_resize_into_memory_formats():
+    last, last_3d = (60, 1, 15, 3), (360, 1, 90, 18, 3)
+    x = torch.arange(120.0)
+    assert x.resize_((2, 3, 4, 5), memory_format=torch.channels_last).stride() == last
+    assert x.is_contiguous(memory_format=torch.channels_last) and x[1, 2, 3, 4] == 119
+    assert x.resize_((2, 3, 4, 5)).stride() == last  # of the same sizes: nothing changes
+    version = x._version
+    assert x.resize_((2, 3, 4, 5), memory_format=torch.contiguous_format).stride() == (60, 20, 5, 1)
+    assert x._version == version + 1
+    y = torch.zeros(1)
+    assert y.resize_((2, 3, 4, 5, 6), memory_format=torch.channels_last_3d).stride() == last_3d
+    like = torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    assert y.resize_as_(like).stride() == (60, 20, 5, 1)
+    assert y.resize_as_(like, memory_format=torch.preserve_format).stride() == last
+    for size, how in (((4, 2), torch.channels_last), ((2, 3, 4, 5), torch.preserve_format)):
+        z = torch.zeros(3)
+        with pytest.raises(RuntimeError, match="rank 4|Unsupported memory format"):
+            z.resize_(size, memory_format=how)
+        assert z.size() == (3,)
