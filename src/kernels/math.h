@@ -110,8 +110,9 @@ RL_INLINE float exp(float x) {
 }
 RL_INLINE double exp(double x) { return ::exp(x); }
 
-// Logarithms to 1 ULP (without fused products to 2), where the C library's vectors are off by up to 4: x = 2^e (1 + z) with 1 + z
-// between the roots of 1/2 and 2, and ln(1 + z) = z + rest by a polynomial (Cephes).
+// Logarithms to 1 ULP (without fused products to 2), where the C library is off by up to 4:
+// x = 2^e (1 + z) with 1 + z between the roots of 1/2 and 2, and ln(1 + z) = z + rest by a
+// polynomial (Cephes).
 struct LogParts {
   float e;
   float z;
