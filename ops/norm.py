@@ -33,6 +33,28 @@ op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight,
    cpp_out=False, doc="The gradients of native_batch_norm, fused.",
    batch="batched_batch_norm_backward(grad_output, input, weight, running_mean, running_var, "
          "save_mean, save_invstd, training, eps, batch)")
+_LEGIT = "Tensor input, Tensor? weight, Tensor? bias"
+_STATISTICS = "(Tensor output, Tensor save_mean, Tensor save_invstd)"
+composite(f"_native_batch_norm_legit({_LEGIT}, Tensor(a!) running_mean, Tensor(b!) running_var, "
+          f"bool training, float momentum, float eps) -> {_STATISTICS}", variants="function",
+          body="return rushlight::native_batch_norm(input, weight, bias, running_mean, "
+               "running_var, training, momentum, eps);",
+          doc="native_batch_norm that writes running statistics.", tags=("core",))
+composite(f"_native_batch_norm_legit.no_stats({_LEGIT}, bool training, float momentum, float eps) "
+          f"-> {_STATISTICS}", variants="function", cpp_out=True,
+          body="return rushlight::native_batch_norm(input, weight, bias, Tensor(), Tensor(), "
+               "training, momentum, eps);",
+          overloads=["_native_batch_norm_legit.no_stats_out(input, weight, bias, training, momentum, "
+                     "eps, out!, save_mean!, save_invstd!)"],
+          doc="native_batch_norm without running statistics.", tags=("core.no_stats",))
+composite(f"_native_batch_norm_legit_no_training({_LEGIT}, Tensor running_mean, "
+          f"Tensor running_var, float momentum, float eps) -> {_STATISTICS}", variants="function",
+          cpp_out=True,
+          body="return rushlight::native_batch_norm(input, weight, bias, running_mean, "
+               "running_var, false, momentum, eps);",
+          overloads=["_native_batch_norm_legit_no_training.out(input, weight, bias, running_mean, "
+                     "running_var, momentum, eps, out0!, out1!, out2!)"],
+          doc="native_batch_norm by running statistics.", tags=("core.default",))
 op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float "
    "eps) -> "
    "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="function",

@@ -163,6 +163,13 @@ for _name, _doc in (
     composite(f"{_name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
               variants="function inplace",
               doc=f"`{_name}` in place.", tags=("nondeterministic_seeded",))
+composite("native_dropout(Tensor input, float p, bool? train) -> (Tensor output, Tensor mask)",
+          variants="function", cpp_out=True, doc="`dropout`, and where it kept elements.",
+          overloads=["native_dropout.out(input, p, train, out0!, out1!)"],
+          tags=("core", "nondeterministic_seeded"))
+composite("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
+          variants="", cpp_out=True, body="return grad_output.mul(mask).mul(scale);",
+          doc="Derivative of `native_dropout`.", tags=("pointwise.default",))
 composite("dropout1d(Tensor input, float p, bool train) -> Tensor", variants="function", nn=True,
           doc="`feature_dropout` of (N, C, L) or (C, L).", own=True)
 composite("dropout1d_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",

@@ -36,5 +36,10 @@ op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Scala
    jvp={"grad_output": "_log_softmax_backward_data(grad_output_t, output, dim, input_dtype)",
         "output": "-output.exp() * output_t * grad_output.sum(dim, true)"},
    batch="dims")
+composite("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
+          variants="function", cpp_out=True,
+          doc="softmax, along the last dimension as a rule, where `mask` is False. A mask of two "
+              "dimensions for scores of four says it of queries and keys (`mask_type` 0) or of "
+              "items and keys (1).")
 composite("softmin(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", nn=True,
           doc="softmax of -self.", own=True)

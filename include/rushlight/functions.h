@@ -21,9 +21,6 @@ RL_API Tensor random(const Tensor& self, const Generator& generator = {});
 RL_API Tensor random(const Tensor& self, int64_t to, const Generator& generator = {});
 RL_API Tensor random(const Tensor& self, int64_t from, std::optional<int64_t> to,
                      const Generator& generator = {});
-// The input with some elements dropped, and which are kept; all where `train` is false.
-RL_API std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
-                                                 std::optional<bool> train);
 
 // ---- functional forms, and what is known of a tensor ----
 inline bool is_floating_point(const Tensor& self) { return self.is_floating_point(); }
@@ -147,7 +144,6 @@ RL_API Tensor index_select_backward(const Tensor& grad, IntArrayRef sizes, int64
                                     const Tensor& index);
 RL_API Tensor embedding_backward(const Tensor& grad, const Tensor& indices, int64_t num_weights,
                                  int64_t padding_idx, bool scale_grad_by_freq, bool sparse);
-RL_API Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale);
 // Of the arguments that the mask names; undefined ones for the others.
 RL_API std::tuple<Tensor, Tensor> matmul_backward(const Tensor& grad, const Tensor& self,
                                                   const Tensor& other, std::array<bool, 2> mask);

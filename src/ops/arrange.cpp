@@ -242,6 +242,33 @@ std::vector<Tensor> tensor_split_tensor_indices_or_sections(
                            dim);
 }
 
+Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {
+  RL_CHECK(!tensors.empty(), "_chunk_cat: expected at least one tensor");
+  RL_CHECK(num_chunks > 0, "_chunk_cat: num_chunks has to be positive, got ", num_chunks);
+  dim = wrap_dim(dim, tensors[0].dim());
+  const auto before = [&](const Tensor& t) {
+    return IntArrayRef(t.sizes().data(), static_cast<size_t>(dim));
+  };
+  std::vector<Tensor> pieces;
+  for (const Tensor& t : tensors) {
+    RL_CHECK(t.dtype() == tensors[0].dtype(), "_chunk_cat: expected tensors of one dtype, got ",
+             t.dtype(), " and ", tensors[0].dtype());
+    RL_CHECK(t.numel() > 0, "_chunk_cat: expected tensors with elements, got one of sizes ",
+             t.sizes());
+    RL_CHECK(t.dim() > dim && before(t) == before(tensors[0]),
+             "_chunk_cat: expected tensors of equal sizes before dimension ", dim, ", got ",
+             t.sizes(), " and ", tensors[0].sizes());
+    const int64_t missing = (num_chunks - t.size(dim) % num_chunks) % num_chunks;
+    DimVector pad(static_cast<size_t>(2 * (t.dim() - dim)), 0);
+    pad.back() = missing;
+    DimVector sizes(before(t));
+    sizes.push_back(num_chunks);
+    sizes.push_back(-1);
+    pieces.push_back((missing == 0 ? t : rushlight::constant_pad_nd(t, pad)).reshape(sizes));
+  }
+  return rushlight::cat(pieces, dim + 1);
+}
+
 namespace {
 // Parts on the same memory and in the graph that are no views: writing one touches neither the
 // history nor the version of the others.

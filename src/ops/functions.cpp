@@ -42,19 +42,6 @@ Tensor random(const Tensor& self, int64_t from, std::optional<int64_t> to,
   return empty_like(self).random_(from, to, generator);
 }
 
-std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
-                                          std::optional<bool> train) {
-  RL_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
-  if (!train.value_or(true) || input.numel() == 0) {
-    return {input.clone(), ones(input.sizes(), input.options().dtype(kBool))};
-  }
-  const Tensor mask = empty_like(input, TensorOptions(kBool)).bernoulli_(1 - p);
-  return {native_dropout_backward(input, mask, p == 1 ? 0 : 1 / (1 - p)), mask};
-}
-Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double scale) {
-  return grad * mask * scale;
-}
-
 // ---- functional forms ----
 
 Tensor zero(const Tensor& self) { return zeros_like(self); }

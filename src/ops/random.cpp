@@ -370,6 +370,17 @@ Tensor _dropout_noise(const Tensor& self, IntArrayRef size, double p, double val
 
 Tensor dropout(const Tensor& input, double p, bool train) { return drop(input, p, train, false); }
 Tensor& dropout_(const Tensor& self, double p, bool train) { return drop_(self, p, train, false); }
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
+                                          std::optional<bool> train) {
+  if (!train.value_or(true) || input.numel() == 0) {
+    return {input.clone(), rushlight::ones_like(input, TensorOptions(kBool))};
+  }
+  check_p(p);
+  RL_CHECK(is_differentiable(input.dtype()), "native_dropout: expected a tensor of floats, got ",
+           input.dtype());
+  const Tensor mask = noise_for(input, p, false, 1).to(kBool);
+  return {input.mul(mask).mul(p == 1 ? 0 : 1 / (1 - p)), mask};
+}
 Tensor feature_dropout(const Tensor& input, double p, bool train) {
   return drop(input, p, train, true);
 }

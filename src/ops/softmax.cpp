@@ -49,6 +49,26 @@ Tensor composite::softmin(const Tensor& self, int64_t dim, std::optional<ScalarT
   return self.neg().softmax(dim, dtype);
 }
 
+Tensor composite::_masked_softmax(const Tensor& self, const Tensor& mask,
+                                  std::optional<int64_t> dim, std::optional<int64_t> mask_type) {
+  RL_CHECK(mask.dtype() == kBool, "_masked_softmax: expected a mask of bool, got ", mask.dtype());
+  const int64_t kind = mask_type.value_or(2);
+  Tensor where = mask;
+  if (kind < 2 && self.dim() == 4 && mask.dim() == 2) {
+    const bool of_items = kind == 1;
+    where = of_items ? mask.unsqueeze(1).unsqueeze(1) : mask;
+    RL_CHECK(mask.size(0) == self.size(of_items ? 0 : 2) && mask.size(1) == self.size(3),
+             "_masked_softmax: a mask of sizes ", mask.sizes(), " with mask_type ", kind,
+             " does not fit scores of sizes ", self.sizes());
+    where = where.expand(self.sizes());
+  }
+  RL_CHECK(where.sizes() == self.sizes(),
+           "_masked_softmax: expected a mask of the input's sizes, got ", mask.sizes(), " and ",
+           self.sizes());
+  return self.masked_fill(where, -std::numeric_limits<double>::infinity())
+      .softmax(dim.value_or(-1));
+}
+
 Tensor softmax_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& output,
                                int64_t dim) {
   const Tensor along = grad_output.mul(output).sum(dim, true);

@@ -18,6 +18,7 @@ SAMPLES = {
     "unsafe_chunk": ["x(5, 2), 2"],
     "unsafe_split": ["x(5, 2), 2"],
     "unsafe_split_with_sizes": ["x(5, 2), (2, 3)"],
+    "_chunk_cat": ["[x(3, 2), x(5, 1)], 0, 2", "[x(2, 3, 2), x(2, 4)], 1, 2", "[x(4)], -1, 3"],
     "fill": ["x(3, 4), 2", "x(3), x()"],
 }
 DTYPES = {"fill": "all", "combinations": "all", "cartesian_prod": "all", "block_diag": "numbers", "unsafe_chunk": "all", "hsplit.int": "all"}
@@ -31,12 +32,20 @@ REFERENCES |= {
     "nonzero_static": "np.concatenate((np.argwhere(self), np.full((size, self.ndim), fill_value)))[:size]",
     "index_reduce": "combined(self, along(dim, index), source, reduce, include_self)",
     "tensor_split.tensor_indices_or_sections": "np.array_split(self, tensor_indices_or_sections, dim)",
+    "_chunk_cat": "chunked_cat(tensors, dim % tensors[0].ndim, num_chunks)",
     "unsafe_chunk": "np.split(self, range(-(-self.shape[dim] // chunks), self.shape[dim], -(-self.shape[dim] // chunks)), dim)",
     "unsafe_split": "np.split(self, range(split_size, self.shape[dim], split_size), dim)",
     "unsafe_split_with_sizes": "np.split(self, np.cumsum(split_sizes)[:-1], dim)",
     "fill": "np.full(self.shape, value)",
 }
 ERRORS = {
+    "_chunk_cat": [
+        ("[], 0, 2", RuntimeError, "at least one tensor"),
+        ("[x(3)], 0, 0", RuntimeError, "num_chunks has to be positive"),
+        ("[x(3), ints(3, high=2)], 0, 2", RuntimeError, "one dtype"),
+        ("[x(2, 0)], 0, 2", RuntimeError, "tensors with elements"),
+        ("[x(2, 3), x(3, 3)], 1, 2", RuntimeError, "equal sizes before dimension 1"),
+    ],
     "cartesian_prod": [("[x(2, 2)]", RuntimeError, r"Expect a 1D vector, but got shape \[2, 2\]")],
     "block_diag": [("[x(2, 2, 2)]", RuntimeError, "Input tensors must have 2 or fewer dimensions")],
     "unravel_index": [("x(2), [3]", TypeError, "expected 'indices' to be integer dtype"), ("mask(2), [3]", TypeError, "expected 'indices' to be integer dtype"),

@@ -84,6 +84,10 @@ REFERENCES = {
     " (num_weights, grad_output.shape[-1]))",
     "embedding_bag": "(bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, None), None, None, None)",
     "embedding_bag.padding_idx": "(bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, padding_idx), None, None, None)",
+    **dict.fromkeys(
+        ("_embedding_bag", "_embedding_bag_forward_only"),
+        "(bags(weight, indices, offsets, mode, per_sample_weights, include_last_offset, None if padding_idx < 0 else padding_idx), None, None, None)",
+    ),
     "_ctc_loss": f"({_CTC}, None)",
     **dict.fromkeys(("ctc_loss.IntList", "ctc_loss.Tensor"), f"ctc_reduced({_CTC}, target_lengths, reduction, zero_infinity)"),
 }
@@ -124,7 +128,8 @@ SKIPS |= {("binary_cross_entropy", "meta"): "looks at the values", ("gaussian_nl
 SKIPS |= {(op, "parity"): "only nn.functional's form exists there: tests/parity/test_layers.py compares it"
           for op in ("gaussian_nll_loss", "multilabel_soft_margin_loss")}
 SKIPS |= {(op, "complex grad"): "PyTorch has no complex derivative either" for op in (
-    "embedding", "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings", "_rows_of_embedding")}
+    "embedding", "embedding_bag", "embedding_bag.padding_idx", "_embedding_bag", "_embedding_bag_forward_only", "_bags_of_embeddings",
+    "_rows_of_embedding")}
 
 # ---- bags of embeddings, alignments ----
 
@@ -149,6 +154,8 @@ SAMPLES |= {
     ],
     "ctc_loss.Tensor": ["x(5, 2, 4).log_softmax(-1), m.tensor([[1, 2], [3, 3]]), m.tensor([5, 4]), m.tensor([2, 2])"],
 }
+SAMPLES |= {f"_embedding_bag{kind}": [f"x(4, 3), {_BAGS}", f"x(4, 3), {_BAGS}, False, 1, False, None, False, 2"] for kind in ("", "_forward_only")}
+DTYPES |= dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), "floating")
 SAMPLES["embedding_bag.padding_idx"] = [
     *(f"x(4, 3), {_BAGS}, False, {mode}, False, None, False, 2" for mode in (0, 1, 2)),
     f"x(4, 3), {_BAGS}, False, 0, False, x(6), False, None",
@@ -194,7 +201,8 @@ ERRORS |= {
 }
 _CTC_GRAD = "the gradient is that of logits behind log_softmax, as in PyTorch: it is compared there"
 SKIPS |= {(op, "grad"): _CTC_GRAD for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor")}
-SKIPS |= {(op, "meta"): "labels and lengths are read" for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor", "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings")}
-SKIPS |= {(op, "parity"): "PyTorch gives the maxima's indices, too" for op in ("embedding_bag", "embedding_bag.padding_idx")}
+SKIPS |= {(op, "meta"): "labels and lengths are read" for op in ("_ctc_loss", "ctc_loss.IntList", "ctc_loss.Tensor", "embedding_bag", "embedding_bag.padding_idx", "_embedding_bag", "_embedding_bag_forward_only", "_bags_of_embeddings")}
+SKIPS |= {(op, "parity"): "PyTorch gives the maxima's indices, too" for op in ("embedding_bag", "embedding_bag.padding_idx", "_embedding_bag")}
+SKIPS |= {("_embedding_bag_forward_only", "parity"): "without a gradient in PyTorch: _embedding_bag compares it"}
 SKIPS |= {("_ctc_loss", "parity"): "what PyTorch leaves of log_alpha where no path goes is its own"}
 SKIPS |= {("_cross_entropy_backward", "jvp"): "log_sum belongs to self", ("_ctc_loss", "jvp"): _CTC_GRAD}

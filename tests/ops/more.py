@@ -66,6 +66,11 @@ SAMPLES = {
         "x(4, 3, 5), pos(3), x(3), x(3), pos(3), True, 0.1, 1e-5",
         "x(4, 3, 5), None, None, x(3), pos(3), False, 0.1, 1e-5",
     ],
+    "_native_batch_norm_legit": ["x(4, 3, 5), pos(3), x(3), const(3), const(3), True, 0.1, 1e-5"],
+    "_native_batch_norm_legit.no_stats": ["x(4, 3, 5), pos(3), x(3), True, 0.1, 1e-5", "x(4, 3), pos(3), x(3), True, 0.1, 1e-5"],
+    "_native_batch_norm_legit_no_training": ["x(4, 3, 5), None, None, x(3), pos(3), 0.1, 1e-5", "x(4, 3), pos(3), x(3), const(3), const(3), 0.1, 1e-5"],
+    "native_dropout": ["x(3, 4), 0.5, True", "x(3), 0.5, False", "x(3), 1.0, None", "x(0), 0.5, True"],
+    "native_dropout_backward": ["x(3, 4), mask(3, 4), 2.0"],
     "native_batch_norm_backward": ["x(4, 3, 5), x(4, 3, 5), pos(3), x(3), pos(3), x(3), pos(3), True, 1e-5"],
     "native_layer_norm": ["x(3, 4), [4], pos(4), x(4), 1e-5", "x(300, 400), [400], pos(400), x(400), 1e-5"],
     "native_layer_norm_backward": [

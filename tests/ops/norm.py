@@ -28,6 +28,9 @@ _ROOT = "input / np.sqrt(np.mean(input**2, last(normalized_shape), keepdims=True
 REFERENCES = {
     "batch_norm": "channel_norm(input, weight, bias, running_mean, running_var, training, eps)",
     "native_batch_norm": "(channel_norm(input, weight, bias, running_mean, running_var, training, eps), None, None)",
+    "_native_batch_norm_legit": "(channel_norm(input, weight, bias, running_mean, running_var, training, eps), None, None)",
+    "_native_batch_norm_legit.no_stats": "(channel_norm(input, weight, bias, None, None, training, eps), None, None)",
+    "_native_batch_norm_legit_no_training": "(channel_norm(input, weight, bias, running_mean, running_var, False, eps), None, None)",
     "layer_norm": f"affine({_LAST}[0], weight, bias, False)",
     "native_layer_norm": f"(affine({_LAST}[0], weight, bias, False), *{_LAST}[1:])",
     "group_norm": "affine(grouped_norm(input, num_groups, eps)[0], weight, bias)",

@@ -248,3 +248,13 @@ def as_pillow_adjusts(pixels, change, factor):
         picture = Image.merge("HSV", (hue, *others)).convert("RGB")
     colours = np.asarray(picture).reshape(*pixels.shape[:2], -1)
     return colours if alone else np.concatenate([colours, pixels[:, :, 3:]], 2)
+
+
+def chunked_cat(arrays, dim, chunks):
+    """Each array cut along dim into flat chunks, filled up with zeros, side by side."""
+    pieces = []
+    for a in arrays:
+        missing = -a.shape[dim] % chunks
+        padded = np.pad(a, [(0, missing if d == dim else 0) for d in range(a.ndim)])
+        pieces.append(padded.reshape(*a.shape[:dim], chunks, -1))
+    return np.concatenate(pieces, dim + 1)

@@ -192,7 +192,7 @@ def test_tangents_have_derivatives(case):
 REFUSED = {
     "argwhere", "index_fill", "nonzero_numpy", "nonzero_static", "pdist", "tensor_split.tensor_indices_or_sections",
     "_foreach_addcmul.Tensor", "_foreach_addcdiv.Tensor", "repeat_interleave.self_Tensor", "narrow.Tensor",
-    "embedding_bag", "embedding_bag.padding_idx", "_bags_of_embeddings", "_rows_of_embedding",
+    "embedding_bag", "_embedding_bag", "_embedding_bag_forward_only", "embedding_bag.padding_idx", "_bags_of_embeddings", "_rows_of_embedding",
     "ctc_loss.Tensor", "lstm.data", "gru.data", "rnn_tanh.data", "rnn_relu.data",
     "histogram.bin_ct", "histogramdd", "histogramdd.int_bins", "embedding_renorm_", "where.single", "repeat_interleave.Tensor", "scaled_dot_product_attention",
     "as_strided_", "resize_", "resize_as_", "divide_", "_amp_update_scale_",
