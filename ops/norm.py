@@ -44,8 +44,8 @@ composite(f"_native_batch_norm_legit.no_stats({_LEGIT}, bool training, float mom
           f"-> {_STATISTICS}", variants="function", cpp_out=True,
           body="return rushlight::native_batch_norm(input, weight, bias, Tensor(), Tensor(), "
                "training, momentum, eps);",
-          overloads=["_native_batch_norm_legit.no_stats_out(input, weight, bias, training, momentum, "
-                     "eps, out!, save_mean!, save_invstd!)"],
+          overloads=["_native_batch_norm_legit.no_stats_out(input, weight, bias, training, "
+                     "momentum, eps, out!, save_mean!, save_invstd!)"],
           doc="native_batch_norm without running statistics.", tags=("core.no_stats",))
 composite(f"_native_batch_norm_legit_no_training({_LEGIT}, Tensor running_mean, "
           f"Tensor running_var, float momentum, float eps) -> {_STATISTICS}", variants="function",
