@@ -45,8 +45,8 @@ composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", do
           overloads=["unsafe_split.Tensor(self, split_size, dim)"])
 composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
           doc="`split_with_sizes`.")
-composite("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", variants="function",
-          cpp_out=True,
+composite("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
+          variants="function out",
           doc="Each tensor cut along `dim` into `num_chunks` flat pieces, the last ones filled up "
               "with zeros; the first pieces of all beside each other, then the second ones.")
 composite("fill(Tensor self, Tensor|Scalar value) -> Tensor", variants="function",
