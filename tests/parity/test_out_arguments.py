@@ -11,7 +11,15 @@ torch = pytest.importorskip("torch")
 
 # Lists of results cannot be given; products of sparse and dense matrices have an out= in PyTorch's stubs alone; none
 # stands beside arguments that are written.
-LACKING = {"split_copy", "split_with_sizes_copy", "unbind_copy", "hspmm", "sspaddmm", "saddmm", "_native_batch_norm_legit"}
+LACKING = {
+    "split_copy",
+    "split_with_sizes_copy",
+    "unbind_copy",
+    "hspmm",
+    "sspaddmm",
+    "saddmm",
+    "_native_batch_norm_legit",
+}
 
 
 def takers(path):
