@@ -3,9 +3,9 @@
     python -m bench.cpp --libtorch FOLDER [--seconds 6] [--threads 1]
 
 FOLDER holds libtorch's `include` and `lib`: pip's package `torch` is one. One program is compiled
-against each library (once; the results lie in build/bench_cpp) and both run, a few
-steps of one after a few of the other, so that what else the machine does meets both. The ratio is
-that of the medians.
+against each library (anew when its source or a library is newer than it; the results lie in
+build/bench_cpp) and both run, a few steps of one after a few of the other, so that what else the
+machine does meets both. The ratio is that of the medians.
 """
 
 import argparse
@@ -19,12 +19,15 @@ import rushlight
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).with_name("train.cpp")
 STEPS = {"mlp_digits": 40, "lenet": 10}
+# Between turns: threads of OpenMP that wait for work spin for some milliseconds.
+PAUSE = 0.02
 
 
 def compiled(name: str, includes: list[Path], lib: Path, libraries: list[str]) -> Path:
     """The program for one library."""
     program = ROOT / "build" / "bench_cpp" / name
-    if program.exists() and program.stat().st_mtime > SOURCE.stat().st_mtime:
+    newest = max(path.stat().st_mtime for path in [SOURCE, *lib.glob("*.so")])
+    if program.exists() and program.stat().st_mtime > newest:
         return program
     program.parent.mkdir(parents=True, exist_ok=True)
     command = ["g++", "-O2", "-std=c++20", SOURCE, "-o", program]
@@ -79,6 +82,7 @@ def main() -> None:
         while time.monotonic() < end:
             for name, kept in times.items():
                 kept.append(ask(name, network, steps)[0])
+                time.sleep(PAUSE)
         fast, slow = (median(times[name]) / 1000 for name in ("rushlight", "libtorch"))
         print(f"{network:12} {fast:9.1f} us  libtorch {slow:9.1f} us  ratio {fast / slow:.3f}")
     for process in running.values():

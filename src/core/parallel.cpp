@@ -5,9 +5,11 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <vector>
@@ -65,6 +67,29 @@ unsigned flushing() { return 0; }
 void set_flushing(unsigned) {}
 #endif
 
+// A thread that woke on the processor of the thread it works for moves to another one. Two threads
+// that take turns on one processor never leave it by themselves: to the kernel each of them has
+// just run, so its data are in the cache there. It asks seldom, for on a machine whose processors
+// are all busy moving gains nothing.
+void leave_processor(int busy) {
+  using clock = std::chrono::steady_clock;
+  thread_local clock::time_point next{};
+  const clock::time_point now = clock::now();
+  if (now < next) {
+    return;
+  }
+  next = now + std::chrono::milliseconds(2);
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return;  // more processors than a cpu_set_t holds
+  }
+  cpu_set_t others = allowed;
+  CPU_CLR(static_cast<unsigned>(busy), &others);
+  if (CPU_COUNT(&others) != 0 && sched_setaffinity(0, sizeof(others), &others) == 0) {
+    sched_setaffinity(0, sizeof(allowed), &allowed);
+  }
+}
+
 struct InsideScope {
   const bool before = inside;
   InsideScope() { inside = true; }
@@ -89,6 +114,7 @@ struct Work {
   const void* context;
   int64_t num_shares;
   unsigned flushing;  // the caller's
+  int processor;      // of the caller, when it began
   Share shares[max_shares]{};
   std::atomic<int64_t> failed_chunk{INT64_MAX};
   std::mutex mutex{};
@@ -112,6 +138,9 @@ struct Work {
   void take_chunks(int64_t thread) noexcept {
     InsideScope scope;
     set_flushing(flushing);
+    if (thread != 0 && sched_getcpu() == processor) {
+      leave_processor(processor);
+    }
     for (int64_t k = 0; k < num_shares; k++) {
       Share& share = shares[(thread + k) % num_shares];
       while (true) {
@@ -205,7 +234,8 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
     }
     return;
   }
-  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares), flushing()};
+  Work work{begin,      end,           grain, chunks, f, context, std::min(threads, max_shares),
+            flushing(), sched_getcpu()};
   work.cut();
   run_team(work, static_cast<int>(threads));
   if (work.error) {
