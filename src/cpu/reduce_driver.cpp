@@ -142,20 +142,23 @@ class Reduction {
     }
   }
 
-  // Outputs of one leaf each whose elements lie side by side are read where they are, many at once.
-  bool leaves_in_place() const {
-    return direct_ && plan_.count <= row_leaf &&
-           (plan_.reduced.n == 0 ||
-            (plan_.reduced.n == 1 && plan_.reduced.stride[0] == op_.element_size));
+  // Outputs of one leaf each whose elements lie side by side are taken many at once: where they
+  // are, or converted if they follow each other.
+  bool rows_follow_memory() const {
+    return plan_.count <= row_leaf && plan_.reduced.n == 1 &&
+           (direct_ ? plan_.reduced.stride[0] == op_.element_size
+                    : plan_.kept.n > 0 &&
+                          plan_.kept.stride[0] == plan_.count * plan_.reduced.stride[0]);
   }
 
   void run_rows() const {
     const int64_t grain = std::max<int64_t>(1, chunk_elements / plan_.count);
-    const bool in_place = leaves_in_place();
+    const bool many = rows_follow_memory();
+    const int64_t size = op_.element_size;
     parallel_for(0, plan_.outputs, grain, [&](int64_t begin, int64_t end) {
       constexpr int64_t batch = 64;
       Bytes states(batch * op_.state_size);
-      Bytes buffer(in_place ? 0 : std::min(plan_.count, row_leaf) * op_.element_size);
+      Bytes buffer(many && direct_ ? 0 : row_leaf * size);
       Walk outputs(plan_.kept, begin);
       for (int64_t o = begin; o < end; o += batch) {
         const int64_t n = std::min(batch, end - o);
@@ -163,10 +166,16 @@ class Reduction {
           const char* base = data_ + outputs.offset();
           char* state = states.data() + i * op_.state_size;
           int64_t rows = 1;
-          if (in_place) {
+          if (many) {
             rows = std::min(outputs.run(), n - i);
-            op_.rows(op_.context, base, outputs.stride() / op_.element_size, rows, plan_.count, 0,
-                     state);
+            int64_t ld = outputs.stride() / size;
+            if (!direct_) {
+              rows = std::min(rows, row_leaf / plan_.count);
+              ld = plan_.count;
+              read_(buffer.data(), base, plan_.reduced.stride[0], rows * plan_.count);
+              base = buffer.data();
+            }
+            op_.rows(op_.context, base, ld, rows, plan_.count, 0, state);
           } else if (plan_.count <= row_leaf) {
             Walk walk(plan_.reduced);
             op_.rows(op_.context, gather(base, walk, plan_.count, buffer.data()), 0, 1, plan_.count,
@@ -210,11 +219,39 @@ class Reduction {
 
   // ---- columns ----
 
+  // Elements [0, count) of `cols` short rows, the first of them at `base`, turned on their side
+  // into the buffer. Behind the tile the buffer has room for as many elements as it holds.
+  void turn(const char* base, int64_t cols, char* buffer) const {
+    const int64_t size = op_.element_size;
+    const int64_t n = plan_.count;
+    int64_t row_bytes = plan_.kept.stride[0];
+    if (!direct_) {
+      char* const rows = buffer + n * cols * size;
+      const int64_t in_size = plan_.reduced.stride[0];
+      if (row_bytes == n * in_size) {
+        read_(rows, base, in_size, n * cols);
+      } else {
+        for (int64_t c = 0; c < cols; c++) {
+          read_(rows + c * n * size, base + c * row_bytes, in_size, n);
+        }
+      }
+      base = rows;
+      row_bytes = n * size;
+    }
+    op_.transpose(buffer, cols * size, base, row_bytes, size, n, cols);
+  }
+
   // Pushes the tiles of positions [begin, end) for `cols` neighbouring outputs, the first of them
   // at `base`.
   void push_columns(Cascade& cascade, const char* base, int64_t begin, int64_t end, int64_t cols,
                     char* buffer) const {
     const int64_t size = op_.element_size;
+    if (plan_.turned) {
+      turn(base, cols, buffer);
+      op_.columns(op_.context, buffer, cols, plan_.count, cols, 0, cascade.leaf());
+      cascade.push(plan_.count);
+      return;
+    }
     const bool in_place = direct_ && plan_.kept.stride[0] == size;
     Walk walk(plan_.reduced, begin);
     for (int64_t i = begin; i < end; i += tile_rows) {
@@ -237,7 +274,11 @@ class Reduction {
   void run_columns() const {
     constexpr int64_t chunk_rows = tile_rows * chunk_leaves;
     const int64_t inner = plan_.kept.size[0];
-    const int64_t width = std::min(inner, tile_bytes / op_.element_size);
+    int64_t width = std::min(inner, tile_bytes / op_.element_size);
+    if (plan_.turned) {
+      const int64_t fits = turned_tile_bytes / (plan_.count * op_.element_size) & -16;
+      width = std::min(width, std::max<int64_t>(16, fits));
+    }
     const int64_t tiles = num_chunks(0, inner, width);
     const int64_t tasks = plan_.outputs / inner * tiles;
     const bool split = tasks < enough_tasks && plan_.count >= 2 * chunk_rows;
@@ -246,7 +287,7 @@ class Reduction {
     Bytes partial(split ? chunks * plan_.outputs * op_.state_size : 0);  // [outer][chunk][inner]
     const int64_t grain = std::max<int64_t>(1, chunk_elements / (width * rows));
     parallel_for(0, tasks * chunks, grain, [&](int64_t begin, int64_t end) {
-      Bytes buffer(tile_rows * width * op_.element_size);
+      Bytes buffer((plan_.turned ? 2 * plan_.count : tile_rows) * width * op_.element_size);
       for (int64_t task = begin; task < end; task++) {
         const int64_t col = task % tiles * width;
         const int64_t chunk = task / tiles % chunks;

@@ -2,8 +2,8 @@
 // into a state, and states are merged in a binary tree whose form depends on the sizes alone, so
 // that neither the number of threads nor the way work is split changes a bit. Leaves are runs of
 // 2048 elements of one output (rows), or tiles of 32 elements of many neighbouring outputs
-// (columns), whichever follows memory. Only the leaf functions are templates (src/cpu/isa); the
-// driver sees bytes.
+// (columns), whichever follows memory; short rows are turned into such a tile. Only the leaf
+// functions are templates (src/cpu/isa); the driver sees bytes.
 #pragma once
 
 #include "cpu/reduce_plan.h"
@@ -12,7 +12,10 @@ namespace rushlight::cpu {
 
 inline constexpr int64_t row_leaf = 2048;
 inline constexpr int64_t tile_rows = 32;
+static_assert(short_row <= tile_rows);
 inline constexpr int64_t tile_bytes = 2048;  // of a row of a tile
+inline constexpr int64_t turned_tile_bytes =
+    8192;                                    // of a whole tile that short rows are turned into
 inline constexpr int64_t chunk_leaves = 16;  // leaves that are one piece of parallel work
 inline constexpr int64_t chunk_elements = row_leaf * chunk_leaves;
 inline constexpr int64_t enough_tasks =
@@ -37,6 +40,9 @@ struct ReduceOp {
   // `width` states of older elements take up those of newer ones.
   void (*merge)(const void* context, void* older, int64_t n_older, const void* newer,
                 int64_t n_newer, int64_t width);
+  // to[i][j] = from[j][i] for i < rows, j < columns; strides in bytes.
+  void (*transpose)(char* to, int64_t to_stride, const char* from, int64_t from_stride,
+                    int64_t size, int64_t rows, int64_t columns);
 };
 
 // Receives the states of n outputs; called once for each output, from several threads.

@@ -42,8 +42,11 @@ ReducePlan plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool ord
   for (int i = 0; i < n_reduced; i++) {
     plan.reduced.add(self.sizes()[order[i]], times(self.strides()[order[i]], width));
   }
-  plan.columns = plan.kept.n > 0 && plan.reduced.n > 0 && plan.kept.size[0] >= 16 &&
-                 plan.kept.stride[0] < plan.reduced.stride[0];
+  const bool many = plan.kept.n > 0 && plan.reduced.n > 0 && plan.kept.size[0] >= 16;
+  plan.turned = many && plan.count <= short_row && plan.count * width <= short_row_bytes &&
+                plan.reduced.n == 1 && plan.reduced.stride[0] == width &&
+                plan.kept.stride[0] >= plan.count * width;
+  plan.columns = plan.turned || (many && plan.kept.stride[0] < plan.reduced.stride[0]);
   return plan;
 }
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include <rushlight/dtype.h>
 
@@ -211,6 +212,9 @@ inline __m256i first_lanes(int64_t n) {
   const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), lanes);
 }
+inline __m256i first_wide_lanes(int64_t n) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
 #endif
 
 // The vector type that elements of T are computed in.
@@ -226,10 +230,17 @@ typename SimdOf<T>::V load_first(const T* p, int64_t n) {
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>(mask), p);
   } else if constexpr (std::is_same_v<T, double>) {
     return _mm512_maskz_loadu_pd(static_cast<__mmask8>(mask), p);
+  } else if constexpr (is_reduced_float_v<T>) {
+    alignas(32) T padded[16];
+    _mm256_store_si256(reinterpret_cast<__m256i*>(padded),
+                       _mm256_maskz_loadu_epi16(static_cast<__mmask16>(mask), p));
+    return SimdOf<T>::load(padded);
   }
 #elif defined(__AVX2__)
   if constexpr (std::is_same_v<T, float>) {
     return _mm256_maskload_ps(p, first_lanes(n));
+  } else if constexpr (std::is_same_v<T, double>) {
+    return _mm256_maskload_pd(p, first_wide_lanes(n));
   }
 #endif
   T padded[SimdOf<T>::width] = {};
@@ -247,16 +258,49 @@ void store_first(T* p, typename SimdOf<T>::V v, int64_t n) {
   } else if constexpr (std::is_same_v<T, double>) {
     _mm512_mask_storeu_pd(p, static_cast<__mmask8>(mask), v);
     return;
+  } else if constexpr (is_reduced_float_v<T>) {
+    alignas(32) T padded[16];
+    SimdOf<T>::store(padded, v);
+    _mm256_mask_storeu_epi16(p, static_cast<__mmask16>(mask),
+                             _mm256_load_si256(reinterpret_cast<const __m256i*>(padded)));
+    return;
   }
 #elif defined(__AVX2__)
   if constexpr (std::is_same_v<T, float>) {
     _mm256_maskstore_ps(p, first_lanes(n), v);
+    return;
+  } else if constexpr (std::is_same_v<T, double>) {
+    _mm256_maskstore_pd(p, first_wide_lanes(n), v);
     return;
   }
 #endif
   T padded[SimdOf<T>::width];
   SimdOf<T>::store(padded, v);
   std::memcpy(p, padded, n * sizeof(T));
+}
+
+// The first n < width lanes, zeros behind them.
+template <class T>
+typename Simd<T>::V keep_first(typename Simd<T>::V v, int64_t n) {
+#if defined(__AVX512F__)
+  const auto mask = static_cast<uint32_t>((1 << n) - 1);
+  if constexpr (std::is_same_v<T, float>) {
+    return _mm512_maskz_mov_ps(static_cast<__mmask16>(mask), v);
+  } else {
+    return _mm512_maskz_mov_pd(static_cast<__mmask8>(mask), v);
+  }
+#elif defined(__AVX2__)
+  if constexpr (std::is_same_v<T, float>) {
+    return _mm256_and_ps(v, _mm256_castsi256_ps(first_lanes(n)));
+  } else {
+    return _mm256_and_pd(v, _mm256_castsi256_pd(first_wide_lanes(n)));
+  }
+#else
+  T lanes[Simd<T>::width];
+  Simd<T>::store(lanes, v);
+  std::fill(lanes + n, lanes + Simd<T>::width, T(0));
+  return Simd<T>::load(lanes);
+#endif
 }
 
 // n <= width elements: whole vectors the short way. Lanes from n on are zero when loaded and left
@@ -358,17 +402,32 @@ inline __attribute__((always_inline)) void transpose(typename Simd<T>::V (&r)[Si
 }
 #endif
 
+// The upper half of 2 * Half lanes joins the lower one, until one lane is left.
+template <class F, int Half, class Vector, size_t... Lane>
+Vector fold_halves(Vector v, std::index_sequence<Lane...> lanes) {
+  if constexpr (Half == 0) {
+    return v;
+  } else {
+    constexpr int n = sizeof...(Lane);
+    const Vector upper = __builtin_shufflevector(v, v, (static_cast<int>(Lane) + Half) % n...);
+    return fold_halves<F, Half / 2>(F::combine(v, upper), lanes);
+  }
+}
+
+struct Plus {
+  template <class Vector>
+  static Vector combine(Vector a, Vector b) {
+    return a + b;
+  }
+};
+
 // The sum of a vector's lanes, in a fixed order.
 template <class T>
-T sum_lanes(typename Simd<T>::V v) {
-  T x[Simd<T>::width];
-  Simd<T>::store(x, v);
-  for (int64_t half = Simd<T>::width / 2; half > 0; half /= 2) {
-    for (int64_t i = 0; i < half; i++) {
-      x[i] += x[i + half];
-    }
-  }
-  return x[0];
+inline __attribute__((always_inline)) T sum_lanes(typename Simd<T>::V v) {
+  constexpr int width = Simd<T>::width;
+  typedef T Elements __attribute__((vector_size(width * sizeof(T))));
+  return fold_halves<Plus, width / 2>(reinterpret_cast<Elements>(v),
+                                      std::make_index_sequence<width>())[0];
 }
 
 // Several vectors at once (std::array warns about their alignment).

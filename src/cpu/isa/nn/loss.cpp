@@ -7,7 +7,7 @@
 
 #include "core/op_support.h"
 #include "core/parallel.h"
-#include "cpu/isa/reduce/fold.h"
+#include "cpu/isa/norm/exp_rows.h"
 #include "cpu/scratch.h"
 #include "cpu/dim_split.h"
 #include "generated/kernels.h"
@@ -16,7 +16,6 @@ namespace rushlight::cpu::RL_ISA {
 
 namespace {
 
-inline constexpr int64_t granule = 16;
 inline constexpr int64_t column_tile = 128;
 inline constexpr int64_t work_per_task = 16384;
 
@@ -181,25 +180,17 @@ RL_INLINE void exp_shifted(const A* x, A* y, int64_t n, A shift) {
   for (int64_t i = 0; i < n; i++) {
     y[i] = x[i] - shift;
   }
-  const int64_t whole = (n + granule - 1) & -granule;
+  const int64_t whole = whole_granules(n);
   std::fill(y + n, y + whole, A(0));
   for (int64_t i = 0; i < whole; i++) {
     y[i] = math::exp(y[i]);
   }
 }
 
+// What is subtracted before exp: infinities are not.
 template <class A>
-A log_sum_exp(const A* x, int64_t n) {
-  alignas(64) A y[row_leaf];
-  const A top = fold_row<fold::Max<A>>(x, n);
-  const A base = top - top == 0 ? top : A(0);  // infinities are not subtracted
-  A total = 0;
-  for (int64_t i = 0; i < n; i += row_leaf) {
-    const int64_t m = std::min(row_leaf, n - i);
-    exp_shifted(x + i, y, m, base);
-    total += fold_row<fold::Sum<A>>(y, m);
-  }
-  return math::log(total) + base;
+RL_INLINE A base_of(A top) {
+  return top - top == 0 ? top : A(0);
 }
 
 }  // namespace
@@ -232,66 +223,100 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
     if (n == 0 || s.n == 0) {
       return write_losses<A>(loss, total_weight, targets, losses.data(), reduction);
     }
-    if (s.inner == 1) {
-      parallel_for(
-          0, s.outer, std::max<int64_t>(1, work_per_task / s.n), [&](int64_t begin, int64_t end) {
-            Scratch<A> buffer(std::is_same_v<T, A> ? 0 : s.n);
-            for (int64_t i = begin; i < end; i++) {
-              const A* row;
-              if constexpr (std::is_same_v<T, A>) {
-                row = logits + i * s.n;
-              } else {
-                convert_run<A, T>(buffer.data(), logits + i * s.n, sizeof(T), s.n);
-                row = buffer.data();
-              }
-              sums[i] = log_sum_exp(row, s.n);
-              const A weighted = smoothing.spread != 0 ? smoothing.weighted_sum(row, s.n) : A(0);
-              finish(i, t[i] == ignore_index ? A(0) : row[t[i]], weighted);
-            }
-          });
+    // Neighbouring samples side by side: `tile` holds one place of `ld` of them after the other,
+    // whole granules.
+    const auto tile_losses = [&](const A* __restrict tile, int64_t ld, int64_t first,
+                                 int64_t cols) {
+      alignas(64) A top[column_tile];
+      alignas(64) A total[column_tile] = {};
+      alignas(64) A weighted[column_tile] = {};
+      fold_columns<fold::Max<A>>(tile, ld, s.n, ld, top);
+      for (int64_t j = 0; j < ld; j++) {
+        top[j] = base_of(top[j]);
+      }
+      for (int64_t c = 0; c < s.n; c++) {
+        const A* __restrict row = tile + c * ld;
+        for (int64_t j = 0; j < ld; j++) {
+          total[j] += math::exp(row[j] - top[j]);
+        }
+      }
+      for (int64_t j = 0; j < ld; j++) {
+        total[j] = math::log(total[j]) + top[j];
+      }
+      for (int64_t c = 0; smoothing.spread != 0 && c < s.n; c++) {
+        const A w = smoothing.weight != nullptr ? smoothing.weight[c] : A(1);
+        for (int64_t j = 0; j < cols; j++) {
+          weighted[j] += w * tile[c * ld + j];
+        }
+      }
+      for (int64_t j = 0; j < cols; j++) {
+        const int64_t i = first + j;
+        sums[i] = total[j];
+        finish(i, t[i] == ignore_index ? A(0) : tile[t[i] * ld + j], weighted[j]);
+      }
+    };
+    const ConvertRun read = std::is_same_v<T, A> ? nullptr : convert_run<A, T>;
+    if (s.inner == 1 && s.n <= short_exp_row) {
+      const int64_t width = std::min(column_tile, rows_to_turn<A>(s.n));
+      const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * width));
+      parallel_for(0, num_chunks(0, n, width), grain, [&](int64_t begin, int64_t end) {
+        TurnedRows<A> turned(s.n, std::min(width, n - begin * width));
+        for (int64_t first = begin * width; first < std::min(end * width, n); first += width) {
+          const int64_t rows = std::min(width, n - first);
+          const int64_t ld = turned.load(reinterpret_cast<const char*>(logits + first * s.n), rows,
+                                         read, sizeof(T));
+          tile_losses(turned.tile(), ld, first, rows);
+        }
+      });
+    } else if (s.inner == 1) {
+      parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n),
+                   [&](int64_t begin, int64_t end) {
+                     Scratch<A> buffer(std::is_same_v<T, A> ? 0 : s.n);
+                     alignas(64) A base[granule];
+                     alignas(64) A at_target[granule];
+                     alignas(64) A weighted[granule] = {};
+                     for (int64_t first = begin; first < end; first += granule) {
+                       const int64_t rows = std::min(granule, end - first);
+                       for (int64_t k = 0; k < rows; k++) {
+                         const int64_t i = first + k;
+                         const A* row;
+                         if constexpr (std::is_same_v<T, A>) {
+                           row = logits + i * s.n;
+                         } else {
+                           convert_run<A, T>(buffer.data(), logits + i * s.n, sizeof(T), s.n);
+                           row = buffer.data();
+                         }
+                         base[k] = base_of(fold_row<fold::Max<A>>(row, s.n));
+                         sums[i] = exp_row<false, A>(row, nullptr, s.n, base[k]);
+                         at_target[k] = t[i] == ignore_index ? A(0) : row[t[i]];
+                         if (smoothing.spread != 0) {
+                           weighted[k] = smoothing.weighted_sum(row, s.n);
+                         }
+                       }
+                       for (int64_t k = 0; k < rows; k++) {
+                         sums[first + k] = math::log(sums[first + k]) + base[k];
+                       }
+                       for (int64_t k = 0; k < rows; k++) {
+                         finish(first + k, at_target[k], weighted[k]);
+                       }
+                     }
+                   });
     } else {
       const int64_t tiles = num_chunks(0, s.inner, column_tile);
       const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * column_tile));
       parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
-        Scratch<A> tile(s.n * column_tile);
-        alignas(64) A top[column_tile];
-        alignas(64) A total[column_tile];
-        alignas(64) A weighted[column_tile];
-        alignas(64) A e[column_tile];
+        const int64_t ld = whole_granules(std::min(column_tile, s.inner));
+        Scratch<A> tile(s.n * ld);
+        std::fill(tile.data(), tile.data() + s.n * ld, A(0));
         for (int64_t task = begin; task < end; task++) {
           const int64_t o = task / tiles;
           const int64_t col = task % tiles * column_tile;
           const int64_t cols = std::min(column_tile, s.inner - col);
           for (int64_t c = 0; c < s.n; c++) {
-            convert_run<A, T>(tile.data() + c * cols, logits + (o * s.n + c) * s.inner + col,
+            convert_run<A, T>(tile.data() + c * ld, logits + (o * s.n + c) * s.inner + col,
                               sizeof(T), cols);
           }
-          fold_columns<fold::Max<A>>(tile.data(), cols, s.n, cols, top);
-          std::fill(total, total + cols, A(0));
-          std::fill(weighted, weighted + cols, A(0));
-          for (int64_t j = 0; j < cols; j++) {
-            top[j] = top[j] - top[j] == 0 ? top[j] : A(0);
-          }
-          for (int64_t c = 0; c < s.n; c++) {
-            const A* row = tile.data() + c * cols;
-            const A w = smoothing.weight != nullptr ? smoothing.weight[c] : A(1);
-            std::fill(e, e + column_tile, A(0));
-            for (int64_t j = 0; j < cols; j++) {
-              e[j] = row[j] - top[j];
-              weighted[j] += w * row[j];
-            }
-            for (int64_t j = 0; j < column_tile; j++) {
-              e[j] = math::exp(e[j]);
-            }
-            for (int64_t j = 0; j < cols; j++) {
-              total[j] += e[j];
-            }
-          }
-          for (int64_t j = 0; j < cols; j++) {
-            const int64_t i = o * s.inner + col + j;
-            sums[i] = math::log(total[j]) + top[j];
-            finish(i, t[i] == ignore_index ? A(0) : tile[t[i] * cols + j], weighted[j]);
-          }
+          tile_losses(tile.data(), ld, o * s.inner + col, cols);
         }
       });
     }
@@ -330,6 +355,58 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
     const auto class_weight = [&](int64_t c) {
       return smoothing.weight != nullptr ? smoothing.weight[c] : A(1);
     };
+    // What neighbouring samples take of the gradient, and the gradient of their logits of class c,
+    // in place of these.
+    struct Factors {
+      alignas(64) A factor[column_tile] = {};
+      alignas(64) A spread[column_tile] = {};
+      alignas(64) A sums[column_tile] = {};
+    };
+    const auto factors_of = [&](Factors& f, int64_t first, int64_t cols) {
+      for (int64_t j = 0; j < cols; j++) {
+        f.factor[j] = scale(first + j);
+        f.spread[j] = t[first + j] == ignore_index ? A(0) : g[first + j] * smoothing.spread;
+        f.sums[j] = sums[first + j];
+      }
+    };
+    const auto gradients = [&](const Factors& f, A* __restrict p, int64_t c, int64_t ld) {
+      const A w = class_weight(c);
+      for (int64_t j = 0; j < ld; j++) {
+        p[j] = math::exp(p[j] - f.sums[j]) * f.factor[j] - f.spread[j] * w;
+      }
+    };
+    const auto at_target = [&](int64_t i) { return g[i] * smoothing.keep * targets.weight[i]; };
+    const ConvertRun read = std::is_same_v<T, A> ? nullptr : convert_run<A, T>;
+    const ConvertRun write = std::is_same_v<T, A> ? nullptr : convert_run<T, A>;
+    if (s.inner == 1 && s.n <= short_exp_row) {
+      const int64_t width = std::min(column_tile, rows_to_turn<A>(s.n));
+      const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * width));
+      parallel_for(0, num_chunks(0, n, width), grain, [&](int64_t begin, int64_t end) {
+        TurnedRows<A> turned(s.n, std::min(width, n - begin * width));
+        Factors f;
+        for (int64_t first = begin * width; first < std::min(end * width, n); first += width) {
+          const int64_t rows = std::min(width, n - first);
+          const int64_t ld = turned.load(reinterpret_cast<const char*>(logits + first * s.n), rows,
+                                         read, sizeof(T));
+          factors_of(f, first, rows);
+          for (int64_t c = 0; c < s.n; c++) {
+            gradients(f, turned.tile() + c * ld, c, ld);
+          }
+          for (int64_t j = 0; j < rows; j++) {
+            const int64_t i = first + j;
+            if (t[i] == ignore_index) {
+              for (int64_t c = 0; c < s.n; c++) {
+                turned.tile()[c * ld + j] = A(0);
+              }
+            } else {
+              turned.tile()[t[i] * ld + j] -= at_target(i);
+            }
+          }
+          turned.store(reinterpret_cast<char*>(to + first * s.n), rows, write);
+        }
+      });
+      return;
+    }
     if (s.inner == 1) {
       parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n),
                    [&](int64_t begin, int64_t end) {
@@ -371,33 +448,21 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
     const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * column_tile));
     parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
       alignas(64) A p[column_tile] = {};
-      alignas(64) A factor[column_tile];
-      alignas(64) A spread[column_tile];
+      Factors f;
       for (int64_t task = begin; task < end; task++) {
         const int64_t o = task / tiles;
         const int64_t col = task % tiles * column_tile;
         const int64_t cols = std::min(column_tile, s.inner - col);
         const int64_t first = o * s.inner + col;
-        for (int64_t j = 0; j < cols; j++) {
-          factor[j] = scale(first + j);
-          spread[j] = t[first + j] == ignore_index ? A(0) : g[first + j] * smoothing.spread;
-        }
+        factors_of(f, first, cols);
         for (int64_t c = 0; c < s.n; c++) {
           const int64_t at = (o * s.n + c) * s.inner + col;
-          const A w = class_weight(c);
           convert_run<A, T>(p, logits + at, sizeof(T), cols);
-          for (int64_t j = 0; j < cols; j++) {
-            p[j] -= sums[first + j];
-          }
-          for (int64_t j = 0; j < column_tile; j++) {
-            p[j] = math::exp(p[j]);
-          }
+          gradients(f, p, c, whole_granules(cols));
           for (int64_t j = 0; j < cols; j++) {
             const bool ignored = t[first + j] == ignore_index;
-            const A at_target = c == t[first + j]
-                                    ? g[first + j] * smoothing.keep * targets.weight[first + j]
-                                    : A(0);
-            p[j] = ignored ? A(0) : p[j] * factor[j] - spread[j] * w - at_target;
+            const A target = c == t[first + j] ? at_target(first + j) : A(0);
+            p[j] = ignored ? A(0) : p[j] - target;
           }
           convert_run<T, A>(to + at, p, sizeof(A), cols);
         }

@@ -87,15 +87,10 @@ Moments<T> moments(const S* x, int64_t n) {
   const T mean = n > 0 ? sum / static_cast<T>(n) : T(0);
   const typename V::V centre = V::set1(mean);
   const T squares = sums_over<T, 1>(n, [&](int64_t i, int64_t m) {
-    if (m == V::width) {
-      const typename V::V d = V::sub(V::load(x + i), centre);
-      return Vectors<T, 1>{{V::mul(d, d)}};
+    typename V::V d = V::sub(load_some(x + i, m), centre);
+    if (m < V::width) {
+      d = keep_first<T>(d, m);
     }
-    T padded[V::width] = {};
-    for (int64_t k = 0; k < m; k++) {
-      padded[k] = static_cast<T>(x[i + k]) - mean;
-    }
-    const typename V::V d = V::load(padded);
     return Vectors<T, 1>{{V::mul(d, d)}};
   })[0];
   return {mean, squares};

@@ -5,7 +5,7 @@
 
 #include "core/op_support.h"
 #include "core/parallel.h"
-#include "cpu/isa/reduce/fold.h"
+#include "cpu/isa/norm/exp_rows.h"
 #include "cpu/scratch.h"
 #include "cpu/dim_split.h"
 #include "generated/kernels.h"
@@ -13,49 +13,6 @@
 namespace rushlight::cpu::RL_ISA {
 
 namespace {
-
-inline constexpr int64_t granule =
-    16;  // elements are computed in whole vectors wherever they stand
-
-// y = exp(x - shift) where it is wanted; returns the sum. Lanes add up side by side, and meet at
-// the end of each leaf.
-template <bool Keep, class A>
-A exp_row(const A* x, [[maybe_unused]] A* y, int64_t n, A shift) {
-  constexpr int64_t lanes = lane_bytes / static_cast<int64_t>(sizeof(A));
-  A total = 0;
-  for (int64_t leaf = 0; leaf < n; leaf += row_leaf) {
-    const int64_t end = std::min(leaf + row_leaf, n);
-    alignas(64) A sums[lanes] = {};
-    int64_t i = leaf;
-    for (; i + lanes <= end; i += lanes) {
-      for (int64_t j = 0; j < lanes; j++) {
-        const A e = math::exp(x[i + j] - shift);
-        if constexpr (Keep) {
-          y[i + j] = e;
-        }
-        sums[j] += e;
-      }
-    }
-    for (int64_t lane = 0; i < end; i += granule, lane += granule) {
-      const int64_t m = std::min(granule, end - i);
-      alignas(64) A tail[granule] = {};
-      for (int64_t j = 0; j < m; j++) {
-        tail[j] = x[i + j] - shift;
-      }
-      for (int64_t j = 0; j < granule; j++) {
-        tail[j] = math::exp(tail[j]);
-      }
-      for (int64_t j = 0; j < m; j++) {
-        if constexpr (Keep) {
-          y[i + j] = tail[j];
-        }
-        sums[lane + j] += tail[j];
-      }
-    }
-    total += fold_row<fold::Sum<A>>(sums, lanes);
-  }
-  return total;
-}
 
 // What exp(x - largest) is shifted by where all may be -inf: the sum is 0 then, not NaN.
 template <class A>
@@ -72,18 +29,29 @@ RL_INLINE void join_sums(A& top, A& sum, A next_top, A next_sum) {
   top = high;
 }
 
+// Rows that are worked on at once, so that their logarithms are taken together; they stay in the
+// first-level cache.
+int64_t rows_at_once(int64_t n) { return std::clamp<int64_t>(4096 / n, 1, granule); }
+
+// At most a granule of rows; y may be x.
 template <bool Log, class A>
-void softmax_row(const A* x, A* y, int64_t n) {
-  const A top = fold_row<fold::Max<A>>(x, n);
-  if constexpr (Log) {
-    const A log_sum = math::log(exp_row<false, A>(x, nullptr, n, top));
+void softmax_of_rows(const A* x, A* y, int64_t n, int64_t rows) {
+  alignas(64) A top[granule];
+  alignas(64) A sum[granule];
+  std::fill(sum, sum + granule, A(1));
+  for (int64_t r = 0; r < rows; r++) {
+    top[r] = fold_row<fold::Max<A>>(x + r * n, n);
+    sum[r] = exp_row<!Log>(x + r * n, y + r * n, n, top[r]);
+  }
+  for (int64_t r = 0; r < granule; r++) {
+    sum[r] = Log ? math::log(sum[r]) : 1 / sum[r];
+  }
+  for (int64_t r = 0; r < rows; r++) {
+    const A* const row = x + r * n;
+    A* const to = y + r * n;
+#pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
-      y[i] = (x[i] - top) - log_sum;
-    }
-  } else {
-    const A scale = 1 / exp_row<true>(x, y, n, top);
-    for (int64_t i = 0; i < n; i++) {
-      y[i] *= scale;
+      to[i] = Log ? (row[i] - top[r]) - sum[r] : to[i] * sum[r];
     }
   }
 }
@@ -143,18 +111,41 @@ struct SoftmaxJob {
 };
 
 template <bool Log, class A>
+void softmax_short_rows(const SoftmaxJob<A>& job) {
+  const int64_t n = job.s.n;
+  const int64_t width = rows_to_turn<A>(n);
+  const int64_t grain = std::max<int64_t>(1, 16384 / (width * n));
+  const ConvertRun read = job.direct ? nullptr : job.read;
+  const ConvertRun write = job.direct ? nullptr : job.write;
+  parallel_for(0, num_chunks(0, job.s.outer, width), grain, [&](int64_t begin, int64_t end) {
+    const int64_t most = std::min(width, job.s.outer - begin * width);
+    TurnedRows<A> turned(n, most);
+    Scratch<A> rest(2 * whole_granules(most));
+    for (int64_t task = begin; task < end; task++) {
+      const int64_t at = task * width;
+      const int64_t rows = std::min(width, job.s.outer - at);
+      const int64_t ld = turned.load(job.from + at * n * job.in_size, rows, read, job.in_size);
+      softmax_tile<Log>(turned.tile(), n, ld, rest.data(), rest.data() + ld);
+      turned.store(job.to + at * n * job.out_size, rows, write);
+    }
+  });
+}
+
+template <bool Log, class A>
 void softmax_rows(const SoftmaxJob<A>& job) {
   const int64_t n = job.s.n;
+  const int64_t most = rows_at_once(n);
   parallel_for(0, job.s.outer, std::max<int64_t>(1, 16384 / n), [&](int64_t begin, int64_t end) {
-    Scratch<A> row(job.direct ? 0 : n);
-    for (int64_t o = begin; o < end; o++) {
+    Scratch<A> buffer(job.direct ? 0 : most * n);
+    for (int64_t o = begin; o < end; o += most) {
+      const int64_t rows = std::min(most, end - o);
       if (job.direct) {
-        softmax_row<Log>(reinterpret_cast<const A*>(job.from) + o * n,
-                         reinterpret_cast<A*>(job.to) + o * n, n);
+        softmax_of_rows<Log>(reinterpret_cast<const A*>(job.from) + o * n,
+                             reinterpret_cast<A*>(job.to) + o * n, n, rows);
       } else {
-        job.read_run(row.data(), o * n, n);
-        softmax_row<Log>(row.data(), row.data(), n);
-        job.write_run(o * n, row.data(), n);
+        job.read_run(buffer.data(), o * n, rows * n);
+        softmax_of_rows<Log>(buffer.data(), buffer.data(), n, rows);
+        job.write_run(o * n, buffer.data(), rows * n);
       }
     }
   });
@@ -364,6 +355,8 @@ void softmax_forward(const char* name, const Tensor& out, const Tensor& given, i
                             self.dtype() == dtype_of_v<A> && std::is_same_v<A, T>};
     if (job.s.inner == 1 && job.s.n >= long_row && job.s.outer < 16) {
       softmax_long_rows<Log>(job);
+    } else if (job.s.inner == 1 && job.s.n <= short_exp_row) {
+      softmax_short_rows<Log>(job);
     } else if (job.s.inner == 1) {
       softmax_rows<Log>(job);
     } else if (job.s.n * static_cast<int64_t>(sizeof(A)) * narrow <= tile_cache) {
@@ -400,8 +393,13 @@ void backward_row(const A* g, const A* y, A* out, int64_t n) {
     for (int64_t i = 0; i < whole; i++) {
       out[i] = g[i] - math::exp(y[i]) * sum;
     }
-    alignas(64) A tail[granule] = {};
-    std::copy(y + whole, y + n, tail);
+    if (whole == n) {
+      return;
+    }
+    alignas(64) A tail[granule];
+    for_vectors<A>(granule, [&](int64_t j, int64_t w) {
+      Simd<A>::store(tail + j, load_some(y + whole + j, std::clamp<int64_t>(n - whole - j, 0, w)));
+    });
     for (int64_t j = 0; j < granule; j++) {
       tail[j] = math::exp(tail[j]) * sum;
     }
@@ -412,6 +410,23 @@ void backward_row(const A* g, const A* y, A* out, int64_t n) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; i++) {
       out[i] = y[i] * (g[i] - sum);
+    }
+  }
+}
+
+// The same in place on g, for a tile of n rows of `cols` elements, a multiple of the granule.
+template <bool Log, class A>
+void backward_tile(A* __restrict g, const A* __restrict y, int64_t n, int64_t cols,
+                   A* __restrict sum) {
+  std::fill(sum, sum + cols, A(0));
+  for (int64_t r = 0; r < n; r++) {
+    for (int64_t c = r * cols, k = 0; k < cols; c++, k++) {
+      sum[k] += Log ? g[c] : g[c] * y[c];
+    }
+  }
+  for (int64_t r = 0; r < n; r++) {
+    for (int64_t c = r * cols, k = 0; k < cols; c++, k++) {
+      g[c] = Log ? g[c] - math::exp(y[c]) * sum[k] : y[c] * (g[c] - sum[k]);
     }
   }
 }
@@ -437,6 +452,27 @@ void softmax_backward(const char* name, const Tensor& out, const Tensor& given_g
     const char* from = static_cast<const char*>(output.data_ptr());
     char* to = static_cast<char*>(out.data_ptr());
     const auto is_direct = [](const Tensor& t) { return t.dtype() == dtype_of_v<A>; };
+    if (s.inner == 1 && s.n <= short_exp_row) {
+      const int64_t width = rows_to_turn<A>(2 * s.n);
+      const int64_t grain = std::max<int64_t>(1, 16384 / (width * s.n));
+      parallel_for(0, num_chunks(0, s.outer, width), grain, [&](int64_t begin, int64_t end) {
+        const int64_t most = std::min(width, s.outer - begin * width);
+        TurnedRows<A> g(s.n, most);
+        TurnedRows<A> y(s.n, most);
+        Scratch<A> sums(whole_granules(most));
+        for (int64_t task = begin; task < end; task++) {
+          const int64_t at = task * width * s.n;
+          const int64_t rows = std::min(width, s.outer - task * width);
+          g.load(from_grad + at * grad_size, rows, is_direct(grad) ? nullptr : read_grad,
+                 grad_size);
+          const int64_t ld =
+              y.load(from + at * in_size, rows, is_direct(output) ? nullptr : read, in_size);
+          backward_tile<Log>(g.tile(), y.tile(), s.n, ld, sums.data());
+          g.store(to + at * out_size, rows, is_direct(out) ? nullptr : write);
+        }
+      });
+      return;
+    }
     if (s.inner == 1 && is_direct(grad) && is_direct(output) && is_direct(out)) {
       parallel_for(0, s.outer, std::max<int64_t>(1, 16384 / s.n), [&](int64_t begin, int64_t end) {
         for (int64_t at = begin * s.n; at < end * s.n; at += s.n) {
@@ -459,43 +495,27 @@ void softmax_backward(const char* name, const Tensor& out, const Tensor& given_g
       return;
     }
     const int64_t width = tile_width(2 * s.n, s.inner, sizeof(A));
+    const int64_t padded = whole_granules(width);
     const int64_t tiles = num_chunks(0, s.inner, width);
     const int64_t grain = std::max<int64_t>(1, 16384 / (width * s.n));
     parallel_for(0, s.outer * tiles, grain, [&](int64_t begin, int64_t end) {
-      Scratch<A> g(s.n * width + granule);
-      Scratch<A> y(s.n * width + granule);
-      Scratch<A> sums(width);
-      A* const sum = sums.data();
+      Scratch<A> g(s.n * padded);
+      Scratch<A> y(s.n * padded);
+      Scratch<A> sums(padded);
+      std::fill(g.data(), g.data() + s.n * padded, A(0));
+      std::fill(y.data(), y.data() + s.n * padded, A(0));
       for (int64_t task = begin; task < end; task++) {
         const int64_t col = task % tiles * width;
         const int64_t cols = std::min(width, s.inner - col);
         const int64_t first = task / tiles * s.n * s.inner + col;
-        std::fill(sum, sum + cols, A(0));
         for (int64_t r = 0; r < s.n; r++) {
-          A* const g_row = g.data() + r * cols;
-          A* const y_row = y.data() + r * cols;
-          read_grad(g_row, from_grad + (first + r * s.inner) * grad_size, grad_size, cols);
-          read(y_row, from + (first + r * s.inner) * in_size, in_size, cols);
-          for (int64_t c = 0; c < cols; c++) {
-            sum[c] += Log ? g_row[c] : g_row[c] * y_row[c];
-          }
+          const int64_t at = first + r * s.inner;
+          read_grad(g.data() + r * padded, from_grad + at * grad_size, grad_size, cols);
+          read(y.data() + r * padded, from + at * in_size, in_size, cols);
         }
-        if constexpr (Log) {  // the last granule may hold anything, but not NaN traps of stale
-                              // memory
-          std::fill(y.data() + s.n * cols, y.data() + s.n * cols + granule, A(0));
-          for (int64_t i = 0; i < s.n * cols; i += granule) {
-            for (int64_t j = 0; j < granule; j++) {
-              y[i + j] = math::exp(y[i + j]);
-            }
-          }
-        }
+        backward_tile<Log>(g.data(), y.data(), s.n, padded, sums.data());
         for (int64_t r = 0; r < s.n; r++) {
-          A* const g_row = g.data() + r * cols;
-          const A* const y_row = y.data() + r * cols;
-          for (int64_t c = 0; c < cols; c++) {
-            g_row[c] = Log ? g_row[c] - y_row[c] * sum[c] : y_row[c] * (g_row[c] - sum[c]);
-          }
-          write(to + (first + r * s.inner) * out_size, g_row, sizeof(A), cols);
+          write(to + (first + r * s.inner) * out_size, g.data() + r * padded, sizeof(A), cols);
         }
       }
     });

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpu/isa/pointwise/cast.h"
 #include "cpu/isa/pointwise/convert_run.h"
 #include "cpu/isa/simd.h"
 #include "kernels/math.h"
@@ -56,7 +57,8 @@ void reduce(const Op& op, const ReducePlan& plan, const void* data, ConvertRun r
          int64_t width) {
         static_cast<const Op*>(c)->merge(static_cast<S*>(older), n_older,
                                          static_cast<const S*>(newer), n_newer, width);
-      }};
+      },
+      transpose};
   const Emit erased_emit{&emit, [](const void* c, int64_t first, const void* states, int64_t n) {
                            (*static_cast<const F*>(c))(first, static_cast<const S*>(states), n);
                          }};
@@ -88,16 +90,41 @@ inline constexpr int vector_bytes = 16;
 inline constexpr int lane_bytes = 256;
 inline constexpr int short_lane_bytes = 64;  // of rows that are shorter than that
 
-// The upper half of 2 * Half lanes joins the lower one, until one lane is left.
-template <class F, int Half, class Vector, size_t... Lane>
-Vector fold_halves(Vector v, std::index_sequence<Lane...> lanes) {
-  if constexpr (Half == 0) {
-    return v;
-  } else {
-    constexpr int n = sizeof...(Lane);
-    const Vector upper = __builtin_shufflevector(v, v, (static_cast<int>(Lane) + Half) % n...);
-    return fold_halves<F, Half / 2>(F::combine(v, upper), lanes);
+// The first n elements of a vector, of less than all.
+template <class Vector, class A>
+RL_INLINE Vector load_lanes(const A* x, int64_t n) {
+#if defined(__AVX512F__)
+  const auto mask = (uint64_t{1} << n) - 1;
+  if constexpr (sizeof(A) == 4) {
+    return reinterpret_cast<Vector>(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(mask), x));
+  } else if constexpr (sizeof(A) == 8) {
+    return reinterpret_cast<Vector>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>(mask), x));
   }
+#elif defined(__AVX2__)
+  if constexpr (sizeof(A) == 4) {
+    return reinterpret_cast<Vector>(
+        _mm256_maskload_epi32(reinterpret_cast<const int*>(x), first_lanes(n)));
+  }
+#endif
+  Vector v{};
+  std::memcpy(&v, x, static_cast<size_t>(n) * sizeof(A));
+  return v;
+}
+
+// A mask of the first n lanes.
+template <class Vector>
+RL_INLINE auto first_of(int64_t n) {
+  using A = std::remove_cvref_t<decltype(Vector{}[0])>;
+  using Lane =
+      std::conditional_t<sizeof(A) == 8, int64_t,
+                         std::conditional_t<sizeof(A) == 4, int32_t,
+                                            std::conditional_t<sizeof(A) == 2, int16_t, int8_t>>>;
+  typedef Lane Lanes __attribute__((vector_size(sizeof(Vector))));
+  Lanes index;
+  for (int j = 0; j < static_cast<int>(sizeof(Vector) / sizeof(A)); j++) {
+    index[j] = static_cast<Lane>(j);
+  }
+  return index < static_cast<Lane>(n);
 }
 
 // The lanes of all vectors are added in halves, as those in memory do at the end of fold_row.
@@ -157,7 +184,6 @@ bool extreme_number(const A* x, int64_t n, A& result) {
 template <class F, int Bytes, class A>
 A fold_by_lanes(const A* x, int64_t n) {
   constexpr int lanes = Bytes / static_cast<int>(sizeof(A));
-  alignas(64) A lane[lanes];
   int64_t i = 0;
   if constexpr (std::is_arithmetic_v<A>) {
     typedef A Vector __attribute__((vector_size(vector_bytes), aligned(sizeof(A)), may_alias));
@@ -177,29 +203,35 @@ A fold_by_lanes(const A* x, int64_t n) {
     if (i == n) {
       return fold_lanes<F, A>(v);
     }
+    // What is left goes to the first lanes.
 #pragma GCC unroll 16
     for (int k = 0; k < vectors; k++) {
-      *reinterpret_cast<Vector*>(lane + k * per) = v[k];
+      const int64_t rest = n - i - k * per;
+      if (rest >= per) {
+        v[k] = F::combine(v[k], F::map(*reinterpret_cast<const Vector*>(x + i + k * per)));
+      } else if (rest > 0) {
+        const Vector next = F::combine(v[k], F::map(load_lanes<Vector>(x + i + k * per, rest)));
+        v[k] = first_of<Vector>(rest) ? next : v[k];
+      }
     }
+    return fold_lanes<F, A>(v);
   } else {
+    A lane[lanes];
     for (int j = 0; j < lanes; j++) {
       lane[j] = F::map(x[j]);
     }
-    for (i = lanes; i + lanes <= n; i += lanes) {
-      for (int j = 0; j < lanes; j++) {
+    for (i = lanes; i < n; i += lanes) {
+      for (int64_t j = 0; j < std::min<int64_t>(lanes, n - i); j++) {
         lane[j] = F::combine(lane[j], F::map(x[i + j]));
       }
     }
-  }
-  for (int64_t j = 0; j < n - i; j++) {
-    lane[j] = F::combine(lane[j], F::map(x[i + j]));
-  }
-  for (int w = lanes / 2; w > 0; w /= 2) {
-    for (int j = 0; j < w; j++) {
-      lane[j] = F::combine(lane[j], lane[j + w]);
+    for (int w = lanes / 2; w > 0; w /= 2) {
+      for (int j = 0; j < w; j++) {
+        lane[j] = F::combine(lane[j], lane[j + w]);
+      }
     }
+    return lane[0];
   }
-  return lane[0];
 }
 
 template <class F, class A>

@@ -273,12 +273,21 @@ struct SumFloatSquares : Fold<fold::Sum<double>> {
         v[k] += d * d;
       }
     }
-    alignas(64) double lane[lanes];
-    std::memcpy(lane, v, sizeof(v));
-    for (int64_t j = 0; i + j < n; j++) {
-      lane[j] += static_cast<double>(x[i + j]) * x[i + j];
+#pragma GCC unroll 16
+    for (int k = 0; k < vectors; k++) {
+      const int64_t rest = n - i - k * per;
+      if (rest > 0) {
+        Floats floats = {};
+        if (rest >= per) {
+          floats = *reinterpret_cast<const Floats*>(x + i + k * per);
+        } else {
+          std::memcpy(&floats, x + i + k * per, static_cast<size_t>(rest) * sizeof(A));
+        }
+        const Doubles d = __builtin_convertvector(floats, Doubles);
+        v[k] += d * d;
+      }
     }
-    s = fold_row<fold::Sum<double>>(lane, lanes);
+    s = fold_lanes<fold::Sum<double>, double>(v);
   }
   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* __restrict s) const {
     std::fill(s, s + cols, 0.0);
@@ -305,10 +314,15 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
       const int64_t width = out.element_size();
       reduce(SumFloatSquares(), plan_reduction(self, dim, false), self.data_ptr(),
              reader<float>(name, kFloat32), true, [&](int64_t first, const double* s, int64_t n) {
-               for (int64_t i = 0; i < n; i++) {
-                 const double root = math::sqrt(s[i]);
-                 write(static_cast<char*>(out.data_ptr()) + (first + i) * width, &root,
-                       sizeof(double), 1);
+               constexpr int64_t batch = 64;
+               double roots[batch];
+               for (int64_t i = 0; i < n; i += batch) {
+                 const int64_t m = std::min(batch, n - i);
+                 for (int64_t j = 0; j < m; j++) {
+                   roots[j] = math::sqrt(s[i + j]);
+                 }
+                 write(static_cast<char*>(out.data_ptr()) + (first + i) * width, roots,
+                       sizeof(double), m);
                }
              });
     } else if (p == 2) {

@@ -1,0 +1,63 @@
+// Short rows turned on their side, so that a vector holds the same place of many.
+#pragma once
+
+#include <algorithm>
+
+#include "cpu/isa/pointwise/cast.h"
+#include "cpu/reduce_driver.h"
+#include "cpu/scratch.h"
+
+namespace rushlight::cpu::RL_ISA {
+
+// Elements are computed in whole vectors wherever they stand.
+inline constexpr int64_t granule = 16;
+
+RL_INLINE int64_t whole_granules(int64_t n) { return (n + granule - 1) & -granule; }
+
+// Rows that are turned at once: a tile lies in the first-level cache, twice.
+template <class A>
+int64_t rows_to_turn(int64_t n) {
+  constexpr int64_t bytes = 8192;
+  return std::clamp<int64_t>(bytes / (n * static_cast<int64_t>(sizeof(A))) & -granule, 32, 512);
+}
+
+// Tiles of short rows, n elements each, that follow each other in memory. In a tile there are `ld`
+// elements, whole granules, from one place of the rows to the next; behind the last row are zeros.
+template <class A>
+class TurnedRows {
+ public:
+  TurnedRows(int64_t n, int64_t rows)
+      : n_(n), tile_(n * whole_granules(rows)), staging_(n * rows) {}
+
+  A* tile() const { return tile_; }
+  // Reads `rows` rows; `read` converts their elements, of in_size bytes, where A is not theirs.
+  int64_t load(const char* from, int64_t rows, ConvertRun read, int64_t in_size) {
+    constexpr int64_t size = sizeof(A);
+    const int64_t ld = whole_granules(rows);
+    if (read != nullptr) {
+      read(staging_.data(), from, in_size, rows * n_);
+      from = reinterpret_cast<const char*>(staging_.data());
+    }
+    transpose(reinterpret_cast<char*>(tile()), ld * size, from, n_ * size, size, n_, rows);
+    for (int64_t c = 0; rows < ld && c < n_; c++) {
+      std::fill(tile() + c * ld + rows, tile() + (c + 1) * ld, A(0));
+    }
+    return ld;
+  }
+  void store(char* to, int64_t rows, ConvertRun write) {
+    constexpr int64_t size = sizeof(A);
+    const int64_t ld = whole_granules(rows);
+    char* const turned = write != nullptr ? reinterpret_cast<char*>(staging_.data()) : to;
+    transpose(turned, n_ * size, reinterpret_cast<const char*>(tile()), ld * size, size, rows, n_);
+    if (write != nullptr) {
+      write(to, turned, size, rows * n_);
+    }
+  }
+
+ private:
+  int64_t n_;
+  Scratch<A> tile_;
+  Scratch<A> staging_;
+};
+
+}  // namespace rushlight::cpu::RL_ISA
