@@ -87,6 +87,8 @@ class Reduction {
         data_(static_cast<const char*>(data)),
         read_(read),
         direct_(direct),
+        turned_(plan.rows_lie && plan.count <= tile_rows &&
+                plan.count * op.element_size <= short_row_bytes),
         emit_(emit) {}
 
   void run() const {
@@ -99,7 +101,7 @@ class Reduction {
       for (int64_t o = 0; o < plan_.outputs; o++) {
         emit(o, state.data(), 1);
       }
-    } else if (plan_.columns) {
+    } else if (plan_.columns || turned_) {
       run_columns();
     } else if (plan_.count > 2 * chunk_elements && plan_.outputs <= enough_tasks) {
       run_split_rows();
@@ -246,7 +248,7 @@ class Reduction {
   void push_columns(Cascade& cascade, const char* base, int64_t begin, int64_t end, int64_t cols,
                     char* buffer) const {
     const int64_t size = op_.element_size;
-    if (plan_.turned) {
+    if (turned_) {
       turn(base, cols, buffer);
       op_.columns(op_.context, buffer, cols, plan_.count, cols, 0, cascade.leaf());
       cascade.push(plan_.count);
@@ -275,7 +277,7 @@ class Reduction {
     constexpr int64_t chunk_rows = tile_rows * chunk_leaves;
     const int64_t inner = plan_.kept.size[0];
     int64_t width = std::min(inner, tile_bytes / op_.element_size);
-    if (plan_.turned) {
+    if (turned_) {
       const int64_t fits = turned_tile_bytes / (plan_.count * op_.element_size) & -16;
       width = std::min(width, std::max<int64_t>(16, fits));
     }
@@ -287,7 +289,7 @@ class Reduction {
     Bytes partial(split ? chunks * plan_.outputs * op_.state_size : 0);  // [outer][chunk][inner]
     const int64_t grain = std::max<int64_t>(1, chunk_elements / (width * rows));
     parallel_for(0, tasks * chunks, grain, [&](int64_t begin, int64_t end) {
-      Bytes buffer((plan_.turned ? 2 * plan_.count : tile_rows) * width * op_.element_size);
+      Bytes buffer((turned_ ? 2 * plan_.count : tile_rows) * width * op_.element_size);
       for (int64_t task = begin; task < end; task++) {
         const int64_t col = task % tiles * width;
         const int64_t chunk = task / tiles % chunks;
@@ -329,6 +331,7 @@ class Reduction {
   const char* data_;
   ConvertRun read_;
   bool direct_;
+  bool turned_;  // short rows are taken as columns
   const Emit& emit_;
 };
 

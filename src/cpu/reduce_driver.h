@@ -12,10 +12,12 @@ namespace rushlight::cpu {
 
 inline constexpr int64_t row_leaf = 2048;
 inline constexpr int64_t tile_rows = 32;
-static_assert(short_row <= tile_rows);
 inline constexpr int64_t tile_bytes = 2048;  // of a row of a tile
 inline constexpr int64_t turned_tile_bytes =
-    8192;                                    // of a whole tile that short rows are turned into
+    8192;  // of a whole tile that short rows are turned into
+// Rows of at most this many bytes, and elements of a tile, are turned. Their elements are taken one
+// after the other wherever they stand.
+inline constexpr int64_t short_row_bytes = 128;
 inline constexpr int64_t chunk_leaves = 16;  // leaves that are one piece of parallel work
 inline constexpr int64_t chunk_elements = row_leaf * chunk_leaves;
 inline constexpr int64_t enough_tasks =

@@ -43,10 +43,9 @@ ReducePlan plan_reduction(const Tensor& self, OptionalIntArrayRef dims, bool ord
     plan.reduced.add(self.sizes()[order[i]], times(self.strides()[order[i]], width));
   }
   const bool many = plan.kept.n > 0 && plan.reduced.n > 0 && plan.kept.size[0] >= 16;
-  plan.turned = many && plan.count <= short_row && plan.count * width <= short_row_bytes &&
-                plan.reduced.n == 1 && plan.reduced.stride[0] == width &&
-                plan.kept.stride[0] >= plan.count * width;
-  plan.columns = plan.turned || (many && plan.kept.stride[0] < plan.reduced.stride[0]);
+  plan.columns = many && plan.kept.stride[0] < plan.reduced.stride[0];
+  plan.rows_lie = many && plan.reduced.n == 1 && plan.reduced.stride[0] == width &&
+                  plan.kept.stride[0] >= plan.count * width;
   return plan;
 }
 

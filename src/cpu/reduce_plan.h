@@ -9,19 +9,13 @@
 
 namespace rushlight::cpu {
 
-// Rows of at most this many elements and bytes are turned on their side: a vector holds parts of
-// many.
-inline constexpr int64_t short_row = 32;
-inline constexpr int64_t short_row_bytes = 128;
-
 struct ReducePlan {
   Dims kept;     // in the order of the outputs, which are contiguous
   Dims reduced;  // by stride, smallest first, or in the input's order
   int64_t outputs = 1;
-  int64_t count = 1;  // elements per output
-  bool columns =
-      false;  // reduce many outputs side by side: they are the faster dimension in memory,
-  bool turned = false;  // or short rows that lie along memory, which are turned on their side
+  int64_t count = 1;      // elements per output
+  bool columns = false;   // outputs are the faster dimension in memory: reduce many side by side
+  bool rows_lie = false;  // many outputs, each of elements that lie side by side
 };
 
 // `dims` are wrapped; nothing means all. `ordered`: elements are visited in the order of the

@@ -244,6 +244,15 @@ A fold_row(const A* x, int64_t n) {
     }
   }
   constexpr int size = static_cast<int>(sizeof(A));
+  if constexpr (!std::is_integral_v<A>) {
+    if (n * size <= short_row_bytes) {
+      A total = n == 0 ? F::identity() : F::map(x[0]);
+      for (int64_t i = 1; i < n; i++) {
+        total = F::combine(total, F::map(x[i]));
+      }
+      return total;
+    }
+  }
   if (n >= lane_bytes / size) {
     return fold_by_lanes<F, lane_bytes>(x, n);
   }

@@ -258,6 +258,10 @@ struct SumFloatSquares : Fold<fold::Sum<double>> {
   using A = float;
   using S = double;
   void row(const A* x, int64_t n, int64_t, S& s) const {
+    if (n * static_cast<int64_t>(sizeof(A)) <= short_row_bytes) {
+      columns(x, 1, n, 1, 0, &s);
+      return;
+    }
     typedef float Floats __attribute__((vector_size(vector_bytes / 2), aligned(4), may_alias));
     typedef double Doubles __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
     constexpr int per = vector_bytes / static_cast<int>(sizeof(double));

@@ -138,7 +138,7 @@ void scan(const Tensor& out, const Tensor& given, int64_t dim, const char* name)
     return carry;
   };
 
-  if (s.inner == 1 && s.n <= short_row) {
+  if (s.inner == 1 && s.n <= tile_rows) {
     const int64_t width = rows_to_turn<A>(s.n);
     const int64_t grain = std::max<int64_t>(1, 16384 / (s.n * width));
     parallel_for(0, num_chunks(0, s.outer, width), grain, [&](int64_t begin, int64_t end) {
