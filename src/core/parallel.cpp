@@ -1,21 +1,14 @@
-// The thread pool behind parallel_for: OpenMP's, so that oneDNN and OpenBLAS (by its callback)
-// share its threads. With RL_STD_THREADS each call starts threads of its own: ThreadSanitizer does
-// not see how libgomp's threads wait for each other, and would report all that they share.
+// parallel_for: chunks, who takes which, and what of the calling thread holds for its helpers.
 #include "core/parallel.h"
 
 #include <omp.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <mutex>
 #include <vector>
-#ifdef RL_STD_THREADS
-#include <thread>
-#endif
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
@@ -25,12 +18,11 @@
 
 #include "core/cuts.h"
 #include "core/denormals.h"
+#include "core/thread_pool.h"
 
 namespace rushlight {
 namespace {
 
-// What one call uses at most: libgomp ends the process when it cannot start a thread.
-constexpr int64_t max_team = 1024;
 std::atomic<int> num_threads{0};  // 0: not asked yet
 std::atomic<bool> forked{false};
 thread_local bool inside = false;
@@ -67,29 +59,6 @@ unsigned flushing() { return 0; }
 void set_flushing(unsigned) {}
 #endif
 
-// A thread that woke on the processor of the thread it works for moves to another one. Two threads
-// that take turns on one processor never leave it by themselves: to the kernel each of them has
-// just run, so its data are in the cache there. It asks seldom, for on a machine whose processors
-// are all busy moving gains nothing.
-void leave_processor(int busy) {
-  using clock = std::chrono::steady_clock;
-  thread_local clock::time_point next{};
-  const clock::time_point now = clock::now();
-  if (now < next) {
-    return;
-  }
-  next = now + std::chrono::milliseconds(2);
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
-    return;  // more processors than a cpu_set_t holds
-  }
-  cpu_set_t others = allowed;
-  CPU_CLR(static_cast<unsigned>(busy), &others);
-  if (CPU_COUNT(&others) != 0 && sched_setaffinity(0, sizeof(others), &others) == 0) {
-    sched_setaffinity(0, sizeof(allowed), &allowed);
-  }
-}
-
 struct InsideScope {
   const bool before = inside;
   InsideScope() { inside = true; }
@@ -114,7 +83,6 @@ struct Work {
   const void* context;
   int64_t num_shares;
   unsigned flushing;  // the caller's
-  int processor;      // of the caller, when it began
   Share shares[max_shares]{};
   std::atomic<int64_t> failed_chunk{INT64_MAX};
   std::mutex mutex{};
@@ -132,17 +100,15 @@ struct Work {
     f(context, b, end - b > grain ? b + grain : end);
   }
 
-  // A thread's own share first, then what is left of the others'. Chunks above a failed one are
+  // A member's own share first, then what is left of the others'. Chunks above a failed one are
   // dropped and those below it still run, so the error that is kept, that of the lowest chunk, does
   // not depend on timing.
-  void take_chunks(int64_t thread) noexcept {
+  void take_chunks(int64_t member) noexcept {
     InsideScope scope;
     set_flushing(flushing);
-    if (thread != 0 && sched_getcpu() == processor) {
-      leave_processor(processor);
-    }
+    const int64_t own = member == 0 ? 0 : 1 + (member - 1) % (num_shares - 1);
     for (int64_t k = 0; k < num_shares; k++) {
-      Share& share = shares[(thread + k) % num_shares];
+      Share& share = shares[(own + k) % num_shares];
       while (true) {
         const int64_t i = share.next.fetch_add(1, std::memory_order_relaxed);
         if (i >= share.end || i > failed_chunk.load(std::memory_order_relaxed)) {
@@ -161,20 +127,6 @@ struct Work {
     }
   }
 };
-
-// The calling thread is one of them; returns when all have ended.
-void run_team(Work& work, int threads) {
-#ifdef RL_STD_THREADS
-  std::vector<std::jthread> team;
-  for (int i = 1; i < threads; i++) {
-    team.emplace_back([&work, i] { work.take_chunks(i); });
-  }
-  work.take_chunks(0);
-#else
-#pragma omp parallel num_threads(threads)
-  work.take_chunks(omp_get_thread_num());
-#endif
-}
 
 }  // namespace
 
@@ -221,7 +173,7 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
   }
   RL_CHECK(grain > 0, "parallel_for: the grain must be positive, got ", grain);
   const int64_t chunks = num_chunks(begin, end, grain);
-  const int64_t threads = std::min<int64_t>({get_num_threads(), chunks, max_team});
+  const int64_t threads = std::min<int64_t>(get_num_threads(), chunks);
   const bool nested = in_parallel_region();
   if (RL_UNLIKELY(watch.on.load(std::memory_order_relaxed)) && !nested) {
     const std::lock_guard<std::mutex> lock(watch.mutex);
@@ -234,10 +186,11 @@ void run_chunks(int64_t begin, int64_t end, int64_t grain, ChunkFunction f, cons
     }
     return;
   }
-  Work work{begin,      end,           grain, chunks, f, context, std::min(threads, max_shares),
-            flushing(), sched_getcpu()};
+  Work work{begin, end, grain, chunks, f, context, std::min(threads, max_shares), flushing()};
   work.cut();
-  run_team(work, static_cast<int>(threads));
+  run_with_helpers(
+      threads - 1,
+      [](void* of_all, int64_t member) { static_cast<Work*>(of_all)->take_chunks(member); }, &work);
   if (work.error) {
     std::rethrow_exception(work.error);
   }

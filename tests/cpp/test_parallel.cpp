@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -91,6 +92,39 @@ RL_TEST(several_callers) {
     t.join();
   }
   CHECK(sum == 4 * 20 * 1000);
+}
+
+RL_TEST(more_callers_than_slots) {
+  set_num_threads(3);
+  std::atomic<int64_t> sum{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 100; t++) {
+    threads.emplace_back([&] {
+      parallel_for(0, 20, 1, [&](int64_t b, int64_t) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        sum += b;
+      });
+    });
+  }
+  for (auto& t : threads) {
+    t.join();
+  }
+  CHECK(sum == 100 * 190);
+}
+
+RL_TEST(sleeping_threads_come) {
+  set_num_threads(3);
+  for (int round = 0; round < 5; round++) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // they do not spin for so long
+    std::mutex mutex;
+    std::set<std::thread::id> ids;
+    parallel_for(0, 30, 1, [&](int64_t, int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      const std::lock_guard<std::mutex> lock(mutex);
+      ids.insert(std::this_thread::get_id());
+    });
+    CHECK(ids.size() == 3);
+  }
 }
 
 RL_TEST(forked_child_is_serial) {
