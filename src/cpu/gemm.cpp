@@ -138,6 +138,11 @@ Gemm transposed(const Gemm& g) {
 
 // ---- the candidates ----
 
+// One sum of each matrix, along contiguous memory.
+bool is_batch_of_sums(const Gemm& g) {
+  return g.m == 1 && g.n == 1 && g.batch > 1 && g.a.col == 1 && g.b.row == 1 && g.bias == nullptr;
+}
+
 const char* run_tiny(const Gemm& g) {
   if (!contains(set_floats, g.dtype)) {
     return "not float32 or float64";
@@ -147,6 +152,9 @@ const char* run_tiny(const Gemm& g) {
   }
   if (g.bias != nullptr) {
     return "a bias";
+  }
+  if (is_batch_of_sums(g)) {
+    return "sums of neighbouring matrices";
   }
   for_batches(g, [](const Gemm& part) { small_gemm_kernels().tiny(part); });
   return nullptr;
@@ -163,7 +171,7 @@ const char* run_dots(const Gemm& g) {
   // All rows of the factor with fewer are followed for a few of the other: they stay in the
   // second-level cache, and long sums pay for adding up vectors in the end.
   const int64_t few = std::min(g.m, g.n);
-  if (g.k < 32 || (few > 16 && (g.k < 128 || few * g.k > 1 << 17))) {
+  if (!is_batch_of_sums(g) && (g.k < 32 || (few > 16 && (g.k < 128 || few * g.k > 1 << 17)))) {
     return "many rows and columns, or short sums";
   }
   if (few > few_rows && is_multiplied_by_processor(g)) {

@@ -54,6 +54,8 @@ struct SmallGemmKernels {
   void (*rows)(const Gemm& tile);
 };
 inline constexpr int64_t tiny_limit = 16;
+// Terms of sums of which several, of neighbouring matrices, are taken side by side.
+inline constexpr int64_t short_sum = 32;
 
 namespace v2 {
 extern const BlockedKernels blocked_kernels;

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.nn import functional as F
 
 RNG = np.random.default_rng(0)
 
@@ -356,6 +357,76 @@ def test_sums_of_rows(n, dtype):
     assert (apart.sum(1).numpy() == total).all()
     assert (torch.stack([row.sum() for row in t]).numpy() == total).all()
     assert (t.view(13, 10, n).sum(2).numpy().reshape(-1) == total).all()
+
+
+SHORT = [1, 2, 3, 7, 16, 17, 24, 25, 32, 33, 64, 65]
+
+
+@pytest.mark.parametrize("n", SHORT)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_exponentials_of_short_rows(n, dtype):
+    """A row gives the same bits alone and among others, and those of a long computation nearly."""
+    x = torch.tensor(RNG.standard_normal((131, n)) * 4).to(dtype)
+    x[5] = -torch.inf
+    x[6, -1] = torch.inf
+    x[7, 0] = torch.nan
+    g = torch.tensor(RNG.standard_normal((131, n))).to(dtype)
+    rtol, atol = {2: (0.01, 0.04), 4: (1e-5, 1e-5), 8: (1e-12, 1e-12)}[dtype.itemsize]
+    close = {"rtol": rtol, "atol": atol}
+    exact = x.double().numpy()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        top = exact.max(1, keepdims=True)
+        e = np.exp(exact - top)
+        soft = e / e.sum(1, keepdims=True)
+        log_soft = exact - top - np.log(e.sum(1, keepdims=True))
+    for function, expected in ((F.softmax, soft), (F.log_softmax, log_soft)):
+        found = torch.from_numpy(on_threads(lambda f=function: f(x, 1).double()))
+        finite = np.isfinite(expected)
+        np.testing.assert_allclose(found.numpy()[finite], expected[finite], **close)
+        assert (np.isnan(found.numpy()) == np.isnan(expected)).all()
+        for i in (0, 5, 6, 7, 130):
+            alone = function(x[i], 0).double()
+            assert torch.equal(alone.nan_to_num(7), found[i].nan_to_num(7))
+    a = x[8:].clone().requires_grad_()
+    soft, log_soft = F.softmax(a, 1), F.log_softmax(a, 1)
+    (grad,) = torch.autograd.grad(soft, a, g[8:])
+    y, d = soft.detach().double(), g[8:].double()
+    np.testing.assert_allclose(grad.double(), y * (d - (d * y).sum(1, keepdim=True)), **close)
+    (grad,) = torch.autograd.grad(log_soft, a, g[8:])
+    expected = d - log_soft.detach().double().exp() * d.sum(1, keepdim=True)
+    np.testing.assert_allclose(grad.double(), expected, **close)
+
+
+@pytest.mark.parametrize("n", SHORT)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int16, torch.float64, torch.int64])
+def test_order_of_short_rows(n, dtype):
+    x = torch.tensor(RNG.integers(-4, 4, (37, n))).to(dtype)  # many are equal
+    plain = x.numpy()
+    for descending in (False, True):
+        values, at = x.sort(dim=1, descending=descending, stable=True)
+        order = np.argsort(-plain.astype(np.float64) if descending else plain, 1, kind="stable")
+        assert (at.numpy() == order).all()
+        assert (values.numpy() == np.take_along_axis(plain, order, 1)).all()
+    values, at = x.topk(max(1, n // 2), 1)
+    assert (values.numpy() == -np.sort(-plain.astype(np.int64), 1)[:, : max(1, n // 2)]).all()
+    assert torch.equal(x.gather(1, at), values)
+    values, at = x.median(1)
+    assert (values.numpy() == np.sort(plain, 1)[:, (n - 1) // 2]).all()
+    assert torch.equal(x.gather(1, at[:, None])[:, 0], values)
+    assert (x.kthvalue(n, 1)[0].numpy() == plain.max(1)).all()
+
+
+@pytest.mark.parametrize("n", SHORT)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+def test_batches_of_short_sums(n, dtype):
+    a = torch.tensor(RNG.integers(-3, 4, (150, 1, n))).to(dtype)
+    b = torch.tensor(RNG.integers(-3, 4, (150, n, 1))).to(dtype)
+    exact = np.einsum("bin,bnj->bij", a.double().numpy(), b.double().numpy())
+    assert (on_threads(lambda: torch.bmm(a, b).double()) == exact).all()
+    assert (
+        torch.baddbmm(a[:, :, :1], a, b, beta=2).double().numpy()
+        == 2 * a[:, :, :1].double().numpy() + exact
+    ).all()
 
 
 # ---- matrices ----

@@ -93,18 +93,23 @@ void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
   const int64_t pieces = num_chunks(0, l.n_inner, piece);
   const int64_t grain =
       std::max<int64_t>(1, work_per_task / (l.n * std::min(piece, l.n_inner) + 1));
+  if (l.n_inner == 1) {
+    parallel_for(0, l.n_outer, grain, [&](int64_t begin, int64_t end) {
+      Walk outer(l.outer, begin);
+      for (int64_t o = begin; o < end; o++, outer.advance(1)) {
+        const int64_t start = o * l.n;
+        for_line(reinterpret_cast<T*>(to + outer.offset()), index + start, l.n, l,
+                 [&](int64_t i, T* target) { f(*target, start + i); });
+      }
+    });
+    return;
+  }
   parallel_for(0, l.n_outer * pieces, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
       const int64_t o = task / pieces;
       const int64_t first = task % pieces * piece;
       const int64_t last = std::min(first + piece, l.n_inner);
       char* base = to + l.outer.offset(o);
-      if (l.n_inner == 1) {
-        const int64_t start = o * l.n;
-        for_line(reinterpret_cast<T*>(base), index + start, l.n, l,
-                 [&](int64_t i, T* target) { f(*target, start + i); });
-        continue;
-      }
       for (int64_t j = 0; j < l.n; j++) {
         const int64_t row = (o * l.n + j) * l.n_inner;
         for_runs(l.inner, first, last, [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
@@ -204,19 +209,25 @@ void gather(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& in
   visit_size(self.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* to = static_cast<T*>(out.data_ptr());
+    if (l.n_inner == 1) {
+      // Pieces of lines: `stop` is where the one that `row` is in ends.
+      parallel_for(0, l.n_outer * l.n, work_per_task, [&](int64_t begin, int64_t end) {
+        Walk outer(l.outer, begin / l.n);
+        int64_t stop = (begin / l.n + 1) * l.n;
+        for (int64_t row = begin; row < end; row = stop, stop += l.n, outer.advance(1)) {
+          T* __restrict line = to + row;
+          for_line(reinterpret_cast<const T*>(from + outer.offset()), at + row,
+                   std::min(end, stop) - row, l, [&](int64_t i, const T* x) { line[i] = *x; });
+        }
+      });
+      return;
+    }
     parallel_for(0, l.n_outer * l.n, std::max<int64_t>(1, work_per_task / l.n_inner),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t row = begin; row < end;) {
                      const int64_t o = row / l.n;
                      const char* base = from + l.outer.offset(o);
                      const int64_t stop = std::min(end, (o + 1) * l.n);
-                     if (l.n_inner == 1) {
-                       T* __restrict line = to + row;
-                       for_line(reinterpret_cast<const T*>(base), at + row, stop - row, l,
-                                [&](int64_t i, const T* x) { line[i] = *x; });
-                       row = stop;
-                       continue;
-                     }
                      for (; row < stop; row++) {
                        const int64_t first = row * l.n_inner;
                        for_runs(l.inner, 0, l.n_inner,

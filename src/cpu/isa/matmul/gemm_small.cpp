@@ -3,6 +3,7 @@
 // cpu/gemm.cpp.
 #include "cpu/gemm_kernels.h"
 #include "cpu/isa/matmul/gemm_engine.h"
+#include "cpu/isa/pointwise/cast.h"
 #include "cpu/scratch.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -279,7 +280,46 @@ void dots_of_batch(const Gemm& g) {
   }
 }
 
+// The same for sums of few terms: matrices side by side, term by term.
+template <class S>
+void short_dots_of_batch(const Gemm& g) {
+  using T = compute_t<S>;
+  using V = Simd<T>;
+  constexpr int64_t size = sizeof(S);
+  constexpr int64_t together = 64;
+  Gemm results = g;
+  results.c.col = g.c.batch;
+  alignas(64) S a[short_sum * together];
+  alignas(64) S b[short_sum * together];
+  const auto turn = [&](S* to, const Matrices& x, int64_t first, int64_t count) {
+    const auto* from = static_cast<const char*>(x.data) + first * x.batch * size;
+    transpose(reinterpret_cast<char*>(to), together * size, from, x.batch * size, size, g.k, count);
+  };
+  for (int64_t first = 0; first < g.batch; first += together) {
+    const int64_t count = std::min(together, g.batch - first);
+    turn(a, g.a, first, count);
+    turn(b, g.b, first, count);
+    T sums[together];
+    for (int64_t i = 0; i < count; i += V::width) {
+      const int64_t n = std::min<int64_t>(V::width, count - i);
+      typename V::V sum = V::zero();
+      for (int64_t p = 0; p < g.k; p++) {
+        const int64_t at = p * together + i;
+        sum = V::fma(load_some(a + at, n), load_some(b + at, n), sum);
+      }
+      store_some(sums + i, sum, n);
+    }
+    finish<S, T>(results, 0, first, sums, count);
+  }
+}
+
 void dots(const Gemm& tile) {
+  if (tile.batch > 1 && tile.k <= short_sum) {
+    visit_dtype<set_floating>("matmul", tile.dtype, [&](auto tag) {
+      short_dots_of_batch<typename decltype(tag)::type>(tile);
+    });
+    return;
+  }
   if (tile.batch > 1) {
     visit_dtype<set_floating>("matmul", tile.dtype,
                               [&](auto tag) { dots_of_batch<typename decltype(tag)::type>(tile); });

@@ -201,6 +201,17 @@ void softmax_long_rows(const SoftmaxJob<A>& job) {
 }
 
 template <bool Log, class A>
+void softmax_contiguous(const SoftmaxJob<A>& job) {
+  if (job.s.n >= long_row && job.s.outer < 16) {
+    softmax_long_rows<Log>(job);
+  } else if (job.s.n <= short_exp_row) {
+    softmax_short_rows<Log>(job);
+  } else {
+    softmax_rows<Log>(job);
+  }
+}
+
+template <bool Log, class A>
 void softmax_tiles(const SoftmaxJob<A>& job) {
   const DimSplit& s = job.s;
   const int64_t width = tile_width(s.n, s.inner, sizeof(A));
@@ -336,6 +347,30 @@ class LongColumns {
   Scratch<A> sums_;
 };
 
+// Few columns: they are turned into rows and back.
+inline constexpr int64_t few_columns = 16;
+
+template <bool Log, class A>
+void softmax_few_columns(const SoftmaxJob<A>& job) {
+  const auto [outer, n, inner] = job.s;
+  const int64_t all = n * inner;
+  Scratch<char> rows(outer * all * job.in_size);
+  Scratch<char> results(outer * all * job.out_size);
+  for (int64_t o = 0; o < outer; o++) {
+    transpose(rows.data() + o * all * job.in_size, n * job.in_size,
+              job.from + o * all * job.in_size, inner * job.in_size, job.in_size, inner, n);
+  }
+  SoftmaxJob<A> turned = job;
+  turned.s = {outer * inner, n, 1};
+  turned.from = rows.data();
+  turned.to = results.data();
+  softmax_contiguous<Log>(turned);
+  for (int64_t o = 0; o < outer; o++) {
+    transpose(job.to + o * all * job.out_size, inner * job.out_size,
+              results.data() + o * all * job.out_size, n * job.out_size, job.out_size, n, inner);
+  }
+}
+
 template <bool Log>
 void softmax_forward(const char* name, const Tensor& out, const Tensor& given, int64_t dim) {
   if (out.numel() == 0) {
@@ -353,12 +388,10 @@ void softmax_forward(const char* name, const Tensor& out, const Tensor& given, i
                             static_cast<const char*>(self.data_ptr()),
                             static_cast<char*>(out.data_ptr()),
                             self.dtype() == dtype_of_v<A> && std::is_same_v<A, T>};
-    if (job.s.inner == 1 && job.s.n >= long_row && job.s.outer < 16) {
-      softmax_long_rows<Log>(job);
-    } else if (job.s.inner == 1 && job.s.n <= short_exp_row) {
-      softmax_short_rows<Log>(job);
-    } else if (job.s.inner == 1) {
-      softmax_rows<Log>(job);
+    if (job.s.inner == 1) {
+      softmax_contiguous<Log>(job);
+    } else if (job.s.inner < few_columns && job.s.n > short_exp_row) {
+      softmax_few_columns<Log>(job);
     } else if (job.s.n * static_cast<int64_t>(sizeof(A)) * narrow <= tile_cache) {
       softmax_tiles<Log>(job);
     } else {

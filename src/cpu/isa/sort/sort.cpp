@@ -141,8 +141,53 @@ void write_sorted(const T* row, const Item* sorted, int64_t n, T* values, int64_
   }
 }
 
+// Rows of few elements whose keys share a word with their places: by a network, many at a time.
+template <class T>
+bool sorts_side_by_side(int64_t n) {
+  return std::is_same_v<ItemOf<T>, Item8> && n <= network_row;
+}
+
+// Calls write(row, at): at(i) is the position in the row of what comes i-th.
+template <class T, class F>
+void sort_short_rows(const T* x, int64_t count, int64_t n, bool descending, const F& write) {
+  const Key<T> flip = descending ? static_cast<Key<T>>(~Key<T>(0)) : Key<T>(0);
+  parallel_for(
+      0, num_chunks(0, count, sorted_together), std::max<int64_t>(1, 1024 / n),
+      [&](int64_t begin, int64_t end) {
+        alignas(64) Item8 items[network_row * sorted_together];
+        for (int64_t block = begin; block < end; block++) {
+          const int64_t first = block * sorted_together;
+          const int64_t rows = std::min(sorted_together, count - first);
+          for (int64_t r = 0; r < rows; r++) {
+            for (int64_t i = 0; i < n; i++) {
+              const auto key = static_cast<Key<T>>(key_of<T>::get(x[(first + r) * n + i]) ^ flip);
+              items[i * sorted_together + r] = Item8::make(key, i);
+            }
+          }
+          for (int64_t r = rows; r < sorted_together; r++) {
+            for (int64_t i = 0; i < n; i++) {
+              items[i * sorted_together + r] = Item8{};
+            }
+          }
+          sort_side_by_side(items, n);
+          for (int64_t r = 0; r < rows; r++) {
+            write(first + r, [&](int64_t i) { return items[i * sorted_together + r].index(); });
+          }
+        }
+      });
+}
+
 template <class T>
 void sort_rows(const T* x, int64_t count, int64_t n, bool descending, T* values, int64_t* indices) {
+  if (sorts_side_by_side<T>(n)) {
+    sort_short_rows(x, count, n, descending, [&](int64_t row, const auto& at) {
+      for (int64_t i = 0; i < n; i++) {
+        move_one(values + row * n + i, x + row * n + at(i));
+        indices[row * n + i] = at(i);
+      }
+    });
+    return;
+  }
   using Item = ItemOf<T>;
   if constexpr (sizeof(T) == 8 && std::is_integral_v<T>) {
     // Integers of 64 bits are seldom large: with keys counted from the least, half the bytes move.
@@ -266,6 +311,15 @@ void topk(const Tensor& values, const Tensor& indices, const Tensor& self, int64
         index[r * k + i] = at;
       }
     };
+    if (sorts_side_by_side<T>(n)) {
+      sort_short_rows(x, count, n, largest, [&](int64_t row, const auto& at) {
+        for (int64_t i = 0; i < k; i++) {
+          move_one(value + row * k + i, x + row * n + at(i));
+          index[row * k + i] = at(i);
+        }
+      });
+      return;
+    }
     for_rows(count, n, [&](int64_t begin, int64_t end) {
       const bool all = k * 16 > n;
       Scratch<Item> a(all ? n : 0);
@@ -338,22 +392,30 @@ int64_t select_rank(const K* keys, int64_t n, int64_t rank, K* candidates) {
   }
 }
 
-// One element per row, at the position that choose(row, n, keys, spare) gives; `keys` is filled.
-template <class Choose>
+// The element of each row that has the rank (from 0) that rank_of(row, n) gives.
+template <class Rank>
 void pick(const char* op, const Tensor& values, const Tensor& indices, const Tensor& self,
-          int64_t dim, const Choose& choose) {
+          int64_t dim, const Rank& rank_of) {
   visit_rows(op, self, dim, [&](auto tag, const Tensor& rows, int64_t count, int64_t n) {
     using T = typename decltype(tag)::type;
     const T* x = rows.data<T>();
     T* value = values.data<T>();
     int64_t* index = indices.data<int64_t>();
+    if (sorts_side_by_side<T>(n)) {
+      sort_short_rows(x, count, n, false, [&](int64_t row, const auto& at) {
+        index[row] = at(rank_of(x + row * n, n));
+        move_one(value + row, x + row * n + index[row]);
+      });
+      return;
+    }
     parallel_for(0, count, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
       Scratch<Key<T>> keys(n);
       Scratch<Key<T>> spare(n + 1);
       for (int64_t r = begin; r < end; r++) {
-        make_keys(x + r * n, n, false, keys.data());
-        const int64_t at = choose(x + r * n, n, keys.data(), spare.data());
-        move_one(value + r, x + r * n + at);
+        const T* const row = x + r * n;
+        make_keys(row, n, false, keys.data());
+        const int64_t at = select_rank(keys.data(), n, rank_of(row, n), spare.data());
+        move_one(value + r, row + at);
         index[r] = at;
       }
     });
@@ -376,28 +438,23 @@ int64_t count_nan(const T* x, int64_t n) {
 
 void kthvalue(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t k,
               int64_t dim, bool) {
-  pick("kthvalue", values, indices, self, dim,
-       [k](const auto*, int64_t n, const auto* keys, auto* spare) {
-         return select_rank(keys, n, k - 1, spare);
-       });
+  pick("kthvalue", values, indices, self, dim, [k](const auto*, int64_t) { return k - 1; });
 }
 
 void median_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                 bool) {
-  pick("median", values, indices, self, dim,
-       [](const auto* x, int64_t n, const auto* keys, auto* spare) {
-         const int64_t numbers = n - count_nan(x, n);
-         return select_rank(keys, n, numbers < n ? numbers : (n - 1) / 2, spare);  // NaNs come last
-       });
+  pick("median", values, indices, self, dim, [](const auto* x, int64_t n) {
+    const int64_t numbers = n - count_nan(x, n);
+    return numbers < n ? numbers : (n - 1) / 2;  // NaNs come last
+  });
 }
 
 void nanmedian_dim(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim,
                    bool) {
-  pick("nanmedian", values, indices, self, dim,
-       [](const auto* x, int64_t n, const auto* keys, auto* spare) {
-         const int64_t numbers = n - count_nan(x, n);
-         return select_rank(keys, n, numbers == 0 ? 0 : (numbers - 1) / 2, spare);
-       });
+  pick("nanmedian", values, indices, self, dim, [](const auto* x, int64_t n) {
+    const int64_t numbers = n - count_nan(x, n);
+    return numbers == 0 ? int64_t{0} : (numbers - 1) / 2;
+  });
 }
 
 void mode(const Tensor& values, const Tensor& indices, const Tensor& self, int64_t dim, bool) {

@@ -1,4 +1,5 @@
-// Sorting of items (sort_keys.h): by radix, few by insertion, very many by all threads.
+// Sorting of items (sort_keys.h): by radix, few by insertion or, of several rows, by a network,
+// very many by all threads.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -167,6 +168,39 @@ Item* sort_by_threads(Item* items, Item* other, int64_t n) {
 }
 
 }  // namespace
+
+// Batcher's merging of odd and even places (Knuth, The Art of Computer Programming, volume 3,
+// 5.2.2, algorithm M): the same comparisons whatever the items, so that all rows make them at once.
+void sort_side_by_side(Item8* items, int64_t n) {
+  const auto exchange = [items](int64_t i, int64_t j) {
+    Item8* const a = items + i * sorted_together;
+    Item8* const b = items + j * sorted_together;
+    for (int64_t r = 0; r < sorted_together; r++) {
+      const uint64_t x = a[r].word;
+      const uint64_t y = b[r].word;
+      a[r].word = x < y ? x : y;
+      b[r].word = x < y ? y : x;
+    }
+  };
+  if (n < 2) {
+    return;
+  }
+  const auto top = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n - 1)));
+  for (int64_t p = top; p > 0; p /= 2) {
+    int64_t q = top;
+    int64_t r = 0;
+    for (int64_t d = p;; d = q - p, q /= 2, r = p) {
+      for (int64_t i = 0; i + d < n; i++) {
+        if ((i & p) == r) {
+          exchange(i, i + d);
+        }
+      }
+      if (q == p) {
+        break;
+      }
+    }
+  }
+}
 
 template <class Item>
 Item* radix_sort(Item* a, Item* b, int64_t n, int bytes) {

@@ -120,4 +120,10 @@ inline constexpr int64_t long_row = 1 << 17;
 template <class Item>
 Item* radix_sort(Item* a, Item* b, int64_t n, int bytes);
 
+// Rows of at most this many items of 8 bytes are sorted side by side, `sorted_together` at a time.
+inline constexpr int64_t network_row = 24;
+inline constexpr int64_t sorted_together = 16;
+// Item i of row r is items[i * sorted_together + r].
+void sort_side_by_side(Item8* items, int64_t n);
+
 }  // namespace rushlight::cpu::RL_ISA
