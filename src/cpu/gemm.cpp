@@ -171,7 +171,8 @@ const char* run_dots(const Gemm& g) {
   // All rows of the factor with fewer are followed for a few of the other: they stay in the
   // second-level cache, and long sums pay for adding up vectors in the end.
   const int64_t few = std::min(g.m, g.n);
-  if (!is_batch_of_sums(g) && (g.k < 32 || (few > 16 && (g.k < 128 || few * g.k > 1 << 17)))) {
+  const int64_t least = few <= 16 ? 32 : 128;
+  if (!is_batch_of_sums(g) && (few > 24 || g.k < least)) {
     return "many rows and columns, or short sums";
   }
   if (few > few_rows && is_multiplied_by_processor(g)) {
