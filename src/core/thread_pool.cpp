@@ -27,7 +27,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // How long a thread without work stays awake, and how long a caller spins for those that finish.
-constexpr std::chrono::microseconds idle_spin{200};
+// To wake a thread can cost its caller 20 us, in virtual machines: little beside a pause so long.
+constexpr std::chrono::microseconds idle_spin{1000};
 constexpr std::chrono::microseconds last_spin{50};
 
 inline void relax() {
