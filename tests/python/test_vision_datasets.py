@@ -19,8 +19,8 @@ from PIL import Image
 
 import rushlight as torch
 from rushlight.vision import datasets
+from rushlight.vision.datasets import cifar, utils
 from rushlight.vision.datasets import folder as folders
-from rushlight.vision.datasets import utils
 
 RNG = np.random.default_rng(0)
 
@@ -177,6 +177,31 @@ def test_files_of_cifar_run_nothing(tmp_path):
         RuntimeError, match="train is damaged: builtins.print is nothing that such a file holds"
     ):
         small(tmp_path)
+
+
+def test_arrays_of_cifar_say_nothing_false(tmp_path):
+    """numpy believes what a pickle says of its dtypes and arrays, and writes beside its memory."""
+    path = tmp_path / "rows"
+    for array in (
+        pixels(3, 12),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(3, dtype=">i4"),
+    ):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            path.write_bytes(pickle.dumps({"data": array, "one": np.int64(-5)}, protocol))
+            found = cifar._unpickled(path)
+            np.testing.assert_array_equal(found["data"], array)
+            assert found["one"] == -5
+    for wrong in (np.array([None]), np.array([(1, 2.0)], "i4,f8"), np.array(["text"])):
+        path.write_bytes(pickle.dumps({"data": wrong}))
+        with pytest.raises(RuntimeError, match="rows is damaged"):
+            cifar._unpickled(path)
+    plain = pickle.dumps({"data": np.zeros((2, 12), np.uint8)}, 2)
+    longer = plain.replace(b"K\x02K\x0c\x86", b"K\x02K\xff\x86")
+    assert longer != plain
+    path.write_bytes(longer)
+    with pytest.raises(RuntimeError, match="rows is damaged"):
+        cifar._unpickled(path)
 
 
 def test_svhn(tmp_path):

@@ -14,33 +14,88 @@ from .utils import MISSING_OR_DAMAGED, check_integrity
 from .vision import ArchivedDataset, Transform
 
 
+class _Dtype:
+    """A dtype that a pickle names: numbers alone."""
+
+    _numbers = {"b1", *(kind + size for kind in "iuf" for size in "1248")} - {"f1"}
+
+    def __init__(self, name: str, *_flags: Any) -> None:
+        if str(name).lstrip("<>|=") not in self._numbers:
+            raise pickle.UnpicklingError(f"such a file holds no elements of {name!r}")
+        self.dtype = np.dtype(name)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        if state[1] in ("<", ">"):
+            self.dtype = self.dtype.newbyteorder(state[1])
+
+
+class _Array:
+    """An array that a pickle describes. numpy's own arrays and dtypes believe whatever a damaged
+    file says of them, and write outside of their memory."""
+
+    value: np.ndarray
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, shape, dtype, fortran, data = state
+        self.value = _numbers(data, dtype).reshape(shape, order="F" if fortran else "C")
+
+
+def _numbers(data: str | bytes, dtype: _Dtype) -> np.ndarray:
+    # Text is what Python 2 wrote bytes as.
+    return np.frombuffer(_encoded(data), dtype.dtype)
+
+
+def _encoded(text: str | bytes, _codec: str = "latin1") -> bytes:
+    return text.encode("latin1") if isinstance(text, str) else bytes(text)
+
+
+def _reconstructed(*_arguments: Any) -> _Array:
+    return _Array()
+
+
+def _from_buffer(data: bytes, dtype: _Dtype, shape: tuple[int, ...], order: str) -> _Array:
+    array = _Array()
+    array.value = _numbers(data, dtype).reshape(shape, order="F" if order == "F" else "C")
+    return array
+
+
+def _scalar(dtype: _Dtype, data: str | bytes) -> Any:
+    return _numbers(data, dtype)[0]
+
+
 class _Plain(pickle.Unpickler):
     """Reads what the files hold, arrays and plain values, and nothing that could run."""
 
-    _allowed = {
-        ("numpy", "ndarray"),
-        ("numpy", "dtype"),
-        ("_codecs", "encode"),
-        *(
-            (f"numpy.{core}.multiarray", name)
+    _known = {
+        ("numpy", "ndarray"): _Array,
+        ("numpy", "dtype"): _Dtype,
+        ("_codecs", "encode"): _encoded,
+        **{
+            (f"numpy.{core}.{module}", name): stand_in
             for core in ("core", "_core")
-            for name in ("_reconstruct", "scalar")
-        ),
+            for module, name, stand_in in (
+                ("multiarray", "_reconstruct", _reconstructed),
+                ("multiarray", "scalar", _scalar),
+                ("numeric", "_frombuffer", _from_buffer),
+            )
+        },
     }
 
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) not in self._allowed and not (
-            module in ("numpy._core.numeric", "numpy.core.numeric") and name == "_frombuffer"
-        ):
+        if (module, name) not in self._known:
             raise pickle.UnpicklingError(f"{module}.{name} is nothing that such a file holds")
-        return super().find_class(module, name)
+        return self._known[module, name]
 
 
 def _unpickled(path: Path) -> dict[str, Any]:
     content = path.read_bytes()
     try:
-        return _Plain(io.BytesIO(content), encoding="latin1").load()
-    except Exception as error:  # a damaged pickle may call numpy with anything
+        entries = _Plain(io.BytesIO(content), encoding="latin1").load()
+        return {
+            name: entry.value if isinstance(entry, _Array) else entry
+            for name, entry in entries.items()
+        }
+    except Exception as error:  # a damaged pickle may hold anything
         raise RuntimeError(f"{path} is damaged: {error}") from error
 
 
