@@ -141,7 +141,15 @@ A fold_lanes(Vector (&v)[Vectors]) {
   return fold_halves<F, lanes / 2>(v[0], std::make_index_sequence<lanes>())[0];
 }
 
-// The largest (or smallest) of a row of at least four vectors, if there is no NaN: a comparison for
+template <bool Largest, class A>
+struct Better {
+  template <class Vector>
+  static Vector combine(Vector a, Vector b) {
+    return (Largest ? a > b : a < b) ? a : b;
+  }
+};
+
+// The largest (or smallest) of a row of at least one vector, if there is no NaN: a comparison for
 // each pair of vectors looks for those. What is left at the end is taken with some that were.
 template <bool Largest, class A>
 bool extreme_number(const A* x, int64_t n, A& result) {
@@ -149,34 +157,46 @@ bool extreme_number(const A* x, int64_t n, A& result) {
   constexpr int64_t w = V::width;
   const auto better = [](auto a, auto b) { return Largest ? V::max(a, b) : V::min(a, b); };
   typename V::V best[4];
-#pragma GCC unroll 4
-  for (int k = 0; k < 4; k++) {
-    best[k] = V::load(x + k * w);
-  }
-  auto nan = V::either(V::unordered(best[0], best[1]), V::unordered(best[2], best[3]));
-  const auto take = [&](const A* from) {
-    typename V::V v[4];
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; k++) {
-      v[k] = V::load(from + k * w);
-      best[k] = better(best[k], v[k]);
+  best[0] = V::load(x);
+  auto nan = V::unordered(best[0], best[0]);
+  if (n < 4 * w) {
+    const auto take = [&](const A* from) {
+      const typename V::V v = V::load(from);
+      best[0] = better(best[0], v);
+      nan = V::either(nan, V::unordered(v, v));
+    };
+    for (int64_t i = w; i + w <= n; i += w) {
+      take(x + i);
     }
-    nan = V::either(nan, V::unordered(v[0], v[1]));
-    nan = V::either(nan, V::unordered(v[2], v[3]));
-  };
-  for (int64_t i = 4 * w; i + 4 * w <= n; i += 4 * w) {
-    take(x + i);
+    take(x + n - w);
+  } else {
+#pragma GCC unroll 4
+    for (int k = 1; k < 4; k++) {
+      best[k] = V::load(x + k * w);
+    }
+    nan = V::either(V::unordered(best[0], best[1]), V::unordered(best[2], best[3]));
+    const auto take = [&](const A* from) {
+      typename V::V v[4];
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; k++) {
+        v[k] = V::load(from + k * w);
+        best[k] = better(best[k], v[k]);
+      }
+      nan = V::either(nan, V::unordered(v[0], v[1]));
+      nan = V::either(nan, V::unordered(v[2], v[3]));
+    };
+    for (int64_t i = 4 * w; i + 4 * w <= n; i += 4 * w) {
+      take(x + i);
+    }
+    take(x + n - 4 * w);
+    best[0] = better(better(best[0], best[1]), better(best[2], best[3]));
   }
-  take(x + n - 4 * w);
   if (V::any(nan)) {
     return false;
   }
-  alignas(64) A lane[w];
-  V::store(lane, better(better(best[0], best[1]), better(best[2], best[3])));
-  result = lane[0];
-  for (int64_t j = 1; j < w; j++) {
-    result = (Largest ? lane[j] > result : lane[j] < result) ? lane[j] : result;
-  }
+  typedef A Elements __attribute__((vector_size(w * sizeof(A))));
+  result = fold_halves<Better<Largest, A>, w / 2>(reinterpret_cast<Elements>(best[0]),
+                                                  std::make_index_sequence<w>())[0];
   return true;
 }
 
@@ -239,7 +259,7 @@ A fold_row(const A* x, int64_t n) {
   constexpr bool largest = std::is_same_v<F, fold::Max<A>>;
   if constexpr (std::is_floating_point_v<A> && (largest || std::is_same_v<F, fold::Min<A>>)) {
     A result;
-    if (n >= 4 * Simd<A>::width && extreme_number<largest>(x, n, result)) {
+    if (n >= Simd<A>::width && extreme_number<largest>(x, n, result)) {
       return result;
     }
   }

@@ -277,17 +277,15 @@ struct SumFloatSquares : Fold<fold::Sum<double>> {
         v[k] += d * d;
       }
     }
+    if (i < n) {
+      alignas(64) A rest[lanes] = {};
+      for_vectors<A>(n - i, [&](int64_t j, int64_t some) {
+        Simd<A>::store(rest + j, load_some(x + i + j, some));
+      });
 #pragma GCC unroll 16
-    for (int k = 0; k < vectors; k++) {
-      const int64_t rest = n - i - k * per;
-      if (rest > 0) {
-        Floats floats = {};
-        if (rest >= per) {
-          floats = *reinterpret_cast<const Floats*>(x + i + k * per);
-        } else {
-          std::memcpy(&floats, x + i + k * per, static_cast<size_t>(rest) * sizeof(A));
-        }
-        const Doubles d = __builtin_convertvector(floats, Doubles);
+      for (int k = 0; k < vectors; k++) {
+        const Doubles d =
+            __builtin_convertvector(*reinterpret_cast<const Floats*>(rest + k * per), Doubles);
         v[k] += d * d;
       }
     }

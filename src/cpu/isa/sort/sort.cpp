@@ -408,6 +408,18 @@ void pick(const char* op, const Tensor& values, const Tensor& indices, const Ten
       });
       return;
     }
+    if (n <= network_row) {
+      for_rows(count, n, [&](int64_t begin, int64_t end) {
+        ItemOf<T> items[network_row];
+        for (int64_t r = begin; r < end; r++) {
+          const T* const row = x + r * n;
+          make_items(row, n, false, items);
+          index[r] = radix_sort(items, items, n, sizeof(Key<T>))[rank_of(row, n)].index();
+          move_one(value + r, row + index[r]);
+        }
+      });
+      return;
+    }
     parallel_for(0, count, std::max<int64_t>(1, 8192 / n), [&](int64_t begin, int64_t end) {
       Scratch<Key<T>> keys(n);
       Scratch<Key<T>> spare(n + 1);
