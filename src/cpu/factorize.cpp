@@ -8,25 +8,52 @@
 #include <rushlight/ops.h>
 
 #include "cpu/factorize.h"
+#include "cpu/small_matrices.h"
 #include "generated/kernels.h"
 #include "ops/lapack.h"
 
 namespace rushlight::cpu {
 
+namespace {
+
+template <class T>
+void cholesky(const Tensor& out_L, const Tensor& out_info, const Tensor& self, bool upper,
+              int64_t b) {
+  const Matrix<T> a{Window<T>(self, b)};
+  const int n = a.rows();
+  flag(out_info, b) = n == 0 ? 0 : lapack::potrf(upper ? 'U' : 'L', n, a.data(), a.leading());
+  for (int64_t j = 0; j < n; j++) {
+    for (int64_t i = upper ? j + 1 : 0; i < (upper ? n : j); i++) {
+      a.at(i, j) = T(0);
+    }
+  }
+  a.store(Window<T>(out_L, b));
+}
+
+}  // namespace
+
 void linalg_cholesky_ex(const Tensor& out_L, const Tensor& out_info, const Tensor& self, bool upper,
                         bool check_errors) {
-  for_matrices("linalg.cholesky", self, [&](auto tag, int64_t b) {
-    using T = typename decltype(tag)::type;
-    const Matrix<T> a{Window<T>(self, b)};
-    const int n = a.rows();
-    flag(out_info, b) = n == 0 ? 0 : lapack::potrf(upper ? 'U' : 'L', n, a.data(), a.leading());
-    for (int64_t j = 0; j < n; j++) {
-      for (int64_t i = upper ? j + 1 : 0; i < (upper ? n : j); i++) {
-        a.at(i, j) = T(0);
+  if (fits_lanes(self)) {
+    for_lanes(self, upper, 0, [&](auto& lanes, int64_t first, int live) {
+      using T = std::remove_reference_t<decltype(lanes.at(0, 0, 0))>;
+      lanes.factor_symmetric();
+      for (int lane = 0; lane < live; lane++) {
+        const int64_t b = first + lane;
+        if (lanes.info(lane) != 0) {  // what is left of such a matrix is LAPACK's
+          cholesky<T>(out_L, out_info, self, upper, b);
+          continue;
+        }
+        const Window<T> to(out_L, b);
+        store_columns(lanes, lane, 0, upper ? to.flipped() : to);
+        flag(out_info, b) = 0;
       }
-    }
-    a.store(Window<T>(out_L, b));
-  });
+    });
+  } else {
+    for_matrices("linalg.cholesky", self, [&](auto tag, int64_t b) {
+      cholesky<typename decltype(tag)::type>(out_L, out_info, self, upper, b);
+    });
+  }
   if (check_errors) {
     check_info("linalg.cholesky_ex", Failure::Cholesky, out_info);
   }

@@ -1,72 +1,12 @@
 // What LU with partial pivoting gives: factors, solutions, inverses, determinants. Batches of small
-// real matrices are factored several at a time (small_lu.h), all others by LAPACK (factorize.h).
+// real matrices are factored several at a time (small_matrices.h), all others by LAPACK
+// (factorize.h).
 #include "cpu/factorize.h"
-#include "cpu/small_lu.h"
+#include "cpu/small_matrices.h"
 #include "generated/kernels.h"
 #include "ops/lapack.h"
 
 namespace rushlight::cpu {
-
-namespace {
-
-// Whether for_lanes takes these matrices.
-bool fits_lanes(const Tensor& t) {
-  const int64_t longest = std::max(t.size(-1), t.size(-2));
-  const bool real = t.dtype() == kFloat32 || t.dtype() == kFloat64;
-  return real && longest <= small_matrix && t.numel() != 0;
-}
-
-// Calls f(lanes, first matrix of the batch, how many) for groups of small matrices, which are in
-// the lanes already; `transposed`: as their transposes. `right`: columns that f fills itself.
-template <class F>
-void for_lanes(const Tensor& t, bool transposed, int64_t right, const F& f) {
-  const int64_t batches = batch_count(t, 2);
-  const int64_t rows = t.size(-2);
-  const int64_t cols = t.size(-1);
-  visit_dtype<set_floats>("small matrices", t.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using Lanes = MatrixLanes<T>;
-    const int64_t work = rows * cols * (cols + right) * Lanes::lanes;
-    parallel_for(
-        0, num_chunks(0, batches, Lanes::lanes), 1 + 20000 / work, [&](int64_t begin, int64_t end) {
-          Lanes lanes(transposed ? cols : rows, transposed ? rows : cols, right);
-          for (int64_t group = begin; group < end; group++) {
-            const int64_t first = group * Lanes::lanes;
-            const auto live = static_cast<int>(std::min<int64_t>(Lanes::lanes, batches - first));
-            for (int lane = 0; lane < Lanes::lanes; lane++) {
-              Window<T> from(t, first + std::min(lane, live - 1));
-              from = transposed ? from.flipped() : from;
-              for (int64_t i = 0; i < from.rows; i++) {
-                for (int64_t j = 0; j < from.cols; j++) {
-                  lanes.at(i, j, lane) = from.at(i, j);
-                }
-              }
-            }
-            f(lanes, first, live);
-          }
-        });
-  });
-}
-
-// The columns on the right of a lane are `from`, or go to `to`.
-template <class Lanes, class T>
-void load_right(const Lanes& lanes, int lane, int64_t first, const Window<T>& from) {
-  for (int64_t i = 0; i < from.rows; i++) {
-    for (int64_t j = 0; j < from.cols; j++) {
-      lanes.at(i, first + j, lane) = from.at(i, j);
-    }
-  }
-}
-template <class Lanes, class T>
-void store_columns(const Lanes& lanes, int lane, int64_t first, const Window<T>& to) {
-  for (int64_t i = 0; i < to.rows; i++) {
-    for (int64_t j = 0; j < to.cols; j++) {
-      to.at(i, j) = lanes.at(i, first + j, lane);
-    }
-  }
-}
-
-}  // namespace
 
 void linalg_lu_factor_ex(const Tensor& out_LU, const Tensor& out_pivots, const Tensor& out_info,
                          const Tensor& A, bool, bool check_errors) {

@@ -1,13 +1,15 @@
-// LU with partial pivoting for small real matrices, for which a call of LAPACK costs more than the
-// arithmetic: as many matrices as a vector has lanes are factored side by side. The conventions are
-// LAPACK's: pivots count from 1, and a matrix's info is the number of its first zero pivot, or 0.
-// The walk over a batch is in factorize.cpp.
+// LU with partial pivoting and Cholesky's factor for small real matrices, for which a call of
+// LAPACK costs more than the arithmetic: as many matrices as a vector has lanes are factored side
+// by side. The conventions are LAPACK's: pivots count from 1, and a matrix's info is the number of
+// its first pivot that is zero, or not positive, or 0.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
+#include "cpu/factorize.h"
 #include "cpu/scratch.h"
 
 namespace rushlight::cpu {
@@ -61,6 +63,30 @@ class MatrixLanes {
     }
   }
 
+  // L of a symmetric matrix L L^T, whose lower half is read, with zeros above it.
+  void factor_symmetric() {
+    info_ = Flags{};
+    for (int64_t j = 0; j < cols_; j++) {
+      V square = at(j, j);
+      for (int64_t k = 0; k < j; k++) {
+        square -= at(j, k) * at(j, k);
+        at(k, j) = V{};
+      }
+      const Flags positive = square > 0;
+      info_ = ~positive & (info_ == 0) ? Flags{} + static_cast<Int>(j + 1) : info_;
+      for (int lane = 0; lane < lanes; lane++) {
+        at(j, j, lane) = std::sqrt(square[lane]);
+      }
+      for (int64_t i = j + 1; i < rows_; i++) {
+        V sum = at(i, j);
+        for (int64_t k = 0; k < j; k++) {
+          sum -= at(i, k) * at(j, k);
+        }
+        at(i, j) = sum / at(j, j);
+      }
+    }
+  }
+
   // After factor(), the columns on the right become the solutions for them.
   void solve() const {
     for (int64_t k = rows_ - 1; k >= 0; k--) {
@@ -110,5 +136,62 @@ class MatrixLanes {
   Flags info_;
   V sign_;
 };
+
+// Whether for_lanes takes these matrices.
+inline bool fits_lanes(const Tensor& t) {
+  const int64_t longest = std::max(t.size(-1), t.size(-2));
+  const bool real = t.dtype() == kFloat32 || t.dtype() == kFloat64;
+  return real && longest <= small_matrix && t.numel() != 0;
+}
+
+// Calls f(lanes, first matrix of the batch, how many) for groups of small matrices, which are in
+// the lanes already; `transposed`: as their transposes. `right`: columns that f fills itself.
+template <class F>
+void for_lanes(const Tensor& t, bool transposed, int64_t right, const F& f) {
+  const int64_t batches = batch_count(t, 2);
+  const int64_t rows = t.size(-2);
+  const int64_t cols = t.size(-1);
+  visit_dtype<set_floats>("small matrices", t.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Lanes = MatrixLanes<T>;
+    const int64_t work = rows * cols * (cols + right) * Lanes::lanes;
+    parallel_for(
+        0, num_chunks(0, batches, Lanes::lanes), 1 + 20000 / work, [&](int64_t begin, int64_t end) {
+          Lanes lanes(transposed ? cols : rows, transposed ? rows : cols, right);
+          for (int64_t group = begin; group < end; group++) {
+            const int64_t first = group * Lanes::lanes;
+            const auto live = static_cast<int>(std::min<int64_t>(Lanes::lanes, batches - first));
+            for (int lane = 0; lane < Lanes::lanes; lane++) {
+              Window<T> from(t, first + std::min(lane, live - 1));
+              from = transposed ? from.flipped() : from;
+              for (int64_t i = 0; i < from.rows; i++) {
+                for (int64_t j = 0; j < from.cols; j++) {
+                  lanes.at(i, j, lane) = from.at(i, j);
+                }
+              }
+            }
+            f(lanes, first, live);
+          }
+        });
+  });
+}
+
+// The columns on the right of a lane are `from`, or go to `to`.
+template <class Lanes, class T>
+void load_right(const Lanes& lanes, int lane, int64_t first, const Window<T>& from) {
+  for (int64_t i = 0; i < from.rows; i++) {
+    for (int64_t j = 0; j < from.cols; j++) {
+      lanes.at(i, first + j, lane) = from.at(i, j);
+    }
+  }
+}
+template <class Lanes, class T>
+void store_columns(const Lanes& lanes, int lane, int64_t first, const Window<T>& to) {
+  for (int64_t i = 0; i < to.rows; i++) {
+    for (int64_t j = 0; j < to.cols; j++) {
+      to.at(i, j) = lanes.at(i, first + j, lane);
+    }
+  }
+}
 
 }  // namespace rushlight::cpu
