@@ -103,6 +103,8 @@ class Reduction {
       }
     } else if (plan_.columns || turned_) {
       run_columns();
+    } else if (has_few_columns()) {
+      run_few_columns();
     } else if (plan_.count > 2 * chunk_elements && plan_.outputs <= enough_tasks) {
       run_split_rows();
     } else {
@@ -219,6 +221,59 @@ class Reduction {
     }
   }
 
+  // Few columns, whose rows follow each other in memory, are turned into rows: leaves and the tree
+  // are those of rows.
+  bool has_few_columns() const {
+    return plan_.kept.n > 0 && plan_.kept.size[0] < few_columns && plan_.reduced.n == 1 &&
+           plan_.reduced.stride[0] == plan_.kept.size[0] * plan_.kept.stride[0] &&
+           plan_.count > 1 && (!direct_ || plan_.kept.stride[0] == op_.element_size);
+  }
+
+  void run_few_columns() const {
+    const int64_t inner = plan_.kept.size[0];
+    const int64_t groups = plan_.outputs / inner;
+    const int64_t size = op_.element_size;
+    const int64_t chunks = num_chunks(0, plan_.count, chunk_elements);
+    const int64_t leaf = std::min(row_leaf, plan_.count);
+    Bytes partial(chunks > 1 ? groups * chunks * inner * op_.state_size : 0);
+    const int64_t grain = std::max<int64_t>(1, chunk_elements / (plan_.count * inner));
+    parallel_for(0, groups * chunks, grain, [&](int64_t begin, int64_t end) {
+      Bytes turned(leaf * inner * size);
+      Bytes staging(direct_ ? 0 : leaf * inner * size);
+      for (int64_t task = begin; task < end; task++) {
+        const int64_t first = task % chunks * chunk_elements;
+        const int64_t last = std::min(first + chunk_elements, plan_.count);
+        const char* const base = data_ + plan_.kept.offset(task / chunks * inner);
+        Cascade cascade(op_, num_chunks(first, last, row_leaf), inner);
+        for (int64_t i = first; i < last; i += row_leaf) {
+          const int64_t n = std::min(row_leaf, last - i);
+          const char* from = base + i * plan_.reduced.stride[0];
+          if (!direct_) {
+            read_(staging.data(), from, plan_.kept.stride[0], n * inner);
+            from = staging.data();
+          }
+          op_.transpose(turned.data(), n * size, from, inner * size, size, inner, n);
+          op_.rows(op_.context, turned.data(), n, inner, n, i, cascade.leaf());
+          cascade.push(n);
+        }
+        if (chunks == 1) {
+          emit(task * inner, cascade.finish(), inner);
+        } else {
+          std::memcpy(partial.data() + task * inner * op_.state_size, cascade.finish(),
+                      inner * op_.state_size);
+        }
+      }
+    });
+    for (int64_t group = 0; chunks > 1 && group < groups; group++) {
+      Cascade cascade(op_, chunks, inner);
+      for (int64_t c = 0; c < chunks; c++) {
+        cascade.push_copy(partial.data() + (group * chunks + c) * inner * op_.state_size,
+                          std::min(chunk_elements, plan_.count - c * chunk_elements));
+      }
+      emit(group * inner, cascade.finish(), inner);
+    }
+  }
+
   // ---- columns ----
 
   // Elements [0, count) of `cols` short rows, the first of them at `base`, turned on their side
@@ -262,6 +317,10 @@ class Reduction {
         op_.columns(op_.context, base + walk.offset(), walk.stride() / size, rows, cols, i,
                     cascade.leaf());
         walk.advance(rows);
+      } else if (walk.run() >= rows && walk.stride() == cols * plan_.kept.stride[0]) {
+        read_(buffer, base + walk.offset(), plan_.kept.stride[0], rows * cols);
+        walk.advance(rows);
+        op_.columns(op_.context, buffer, cols, rows, cols, i, cascade.leaf());
       } else {
         for (int64_t r = 0; r < rows; r++) {
           read_(buffer + r * cols * size, base + walk.offset(), plan_.kept.stride[0], cols);

@@ -2,8 +2,8 @@
 // into a state, and states are merged in a binary tree whose form depends on the sizes alone, so
 // that neither the number of threads nor the way work is split changes a bit. Leaves are runs of
 // 2048 elements of one output (rows), or tiles of 32 elements of many neighbouring outputs
-// (columns), whichever follows memory; short rows are turned into such a tile. Only the leaf
-// functions are templates (src/cpu/isa); the driver sees bytes.
+// (columns), whichever follows memory; short rows and few columns are turned into the other. Only
+// the leaf functions are templates (src/cpu/isa); the driver sees bytes.
 #pragma once
 
 #include "cpu/reduce_plan.h"
@@ -18,6 +18,7 @@ inline constexpr int64_t turned_tile_bytes =
 // Rows of at most this many bytes, and elements of a tile, are turned. Their elements are taken one
 // after the other wherever they stand.
 inline constexpr int64_t short_row_bytes = 128;
+inline constexpr int64_t few_columns = 16;
 inline constexpr int64_t chunk_leaves = 16;  // leaves that are one piece of parallel work
 inline constexpr int64_t chunk_elements = row_leaf * chunk_leaves;
 inline constexpr int64_t enough_tasks =

@@ -314,10 +314,50 @@ struct Square {
   }
 };
 
+// Two or three rows of whose elements those of a column follow each other, and back.
+template <int rows, class T>
+void split_columns(char* to, int64_t to_stride, const char* from, int64_t columns) {
+  const T* __restrict x = reinterpret_cast<const T*>(from);
+  T* __restrict a = reinterpret_cast<T*>(to);
+  T* __restrict b = reinterpret_cast<T*>(to + to_stride);
+  T* __restrict c = reinterpret_cast<T*>(to + (rows - 1) * to_stride);
+  for (int64_t j = 0; j < columns; j++) {
+    a[j] = x[rows * j];
+    b[j] = x[rows * j + 1];
+    if constexpr (rows == 3) {
+      c[j] = x[rows * j + 2];
+    }
+  }
+}
+template <int columns, class T>
+void join_rows(char* to, const char* from, int64_t from_stride, int64_t rows) {
+  T* __restrict x = reinterpret_cast<T*>(to);
+  const T* __restrict a = reinterpret_cast<const T*>(from);
+  const T* __restrict b = reinterpret_cast<const T*>(from + from_stride);
+  const T* __restrict c = reinterpret_cast<const T*>(from + (columns - 1) * from_stride);
+  for (int64_t i = 0; i < rows; i++) {
+    x[columns * i] = a[i];
+    x[columns * i + 1] = b[i];
+    if constexpr (columns == 3) {
+      x[columns * i + 2] = c[i];
+    }
+  }
+}
+
 template <class T>
 void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t rows,
                   int64_t columns) {
   constexpr int64_t size = sizeof(T);
+  if constexpr (size <= 8) {
+    if ((rows == 2 || rows == 3) && from_stride == rows * size) {
+      return rows == 2 ? split_columns<2, T>(to, to_stride, from, columns)
+                       : split_columns<3, T>(to, to_stride, from, columns);
+    }
+    if ((columns == 2 || columns == 3) && to_stride == columns * size) {
+      return columns == 2 ? join_rows<2, T>(to, from, from_stride, rows)
+                          : join_rows<3, T>(to, from, from_stride, rows);
+    }
+  }
   // A band of rows that takes one cache line of each line of the input.
   constexpr int64_t band = 64 / size;
   for (int64_t i0 = 0; i0 < rows; i0 += band) {
