@@ -67,8 +67,9 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
 
 namespace shape {
 
-OutSpec constant_pad_nd(Tensor& self, DimVector& pad, Scalar&) {
+OutSpec constant_pad_nd(Tensor& self, DimVector& pad, Scalar& value) {
   check_pad(self, pad);
+  value.check_fits(self.dtype());
   OutSpec out{self.sizes(), self.dtype()};
   for (size_t i = 0; i < pad.size() / 2; i++) {
     int64_t& size = out.sizes[out.sizes.size() - 1 - i];

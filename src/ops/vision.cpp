@@ -24,12 +24,12 @@ void check_rois(const char* op, const Tensor& input, const Tensor& rois, int64_t
                 int64_t width) {
   RL_CHECK(rois.dim() == 2 && rois.size(1) == 5, op,
            ": rois must have shape as Tensor[K, 5], but got sizes ", rois.sizes());
-  check_floating(op, input);
   RL_CHECK(input.dtype() == rois.dtype(),
            "Expected tensor for argument #1 'input' to have the "
            "same type as tensor for argument #2 'rois'; but type ",
            input.dtype(), " does not equal ", rois.dtype(), " (while checking arguments for ", op,
            ")");
+  check_floating(op, input);
   RL_CHECK(height > 0 && width > 0 && height < 32768 && width < 32768, op,
            ": the output's size must be positive and below 32768, but got ", height, " by ", width);
 }
@@ -48,6 +48,10 @@ int64_t averaged_channels(std::string_view mode, int64_t channels, int64_t bins)
   return mode == "align" ? channels : channels / bins;
 }
 
+const char* name_of(std::string_view mode) {
+  return mode == "align" ? "roi_align" : mode == "ps_align" ? "ps_roi_align" : "ps_roi_pool";
+}
+
 void check_sampling(int64_t ratio) {
   RL_CHECK(ratio < 32768, "rois: sampling_ratio must be below 32768, but got ", ratio);
 }
@@ -58,8 +62,9 @@ namespace shape {
 
 OutSpec _roi_average(Tensor& input, Tensor& rois, double&, int64_t& height, int64_t& width,
                      int64_t& sampling_ratio, bool&, std::string& mode) {
-  check_image("roi_align", input);
-  check_rois("roi_align", input, rois, height, width);
+  const char* op = name_of(mode);
+  check_image(op, input);
+  check_rois(op, input, rois, height, width);
   check_sampling(sampling_ratio);
   const int64_t channels = averaged_channels(mode, input.size(1), height * width);
   input = contiguous_raw(input);
@@ -157,6 +162,12 @@ DimVector deformed_windows(const Tensor& input, const Tensor& offset, const Tens
   RL_CHECK(input.dim() == 4 && offset.dim() == 4 && (!factor.defined() || factor.dim() == 4),
            deform, ": input, offset and mask have four dimensions, but got sizes ", input.sizes(),
            " and ", offset.sizes());
+  for (const IntArrayRef list : {kernel, stride, padding, dilation}) {
+    RL_CHECK(list.size() == 2, deform,
+             ": kernel's size, stride, padding and dilation are two "
+             "numbers each, but got ",
+             list);
+  }
   check_plane(deform, input.sizes());
   check_floating(deform, input);
   RL_CHECK(

@@ -73,11 +73,21 @@ DimVector Arguments::ints(int i) const {
     return {to_int(slots_[i])};
   }
   DimVector out(static_cast<size_t>(list.size));
-  for (Py_ssize_t k = 0; k < list.size; k++) {
-    if (RL_UNLIKELY(!PyLong_CheckExact(list.data[k]))) {
-      return convert_list<DimVector>(i, to_int);
+  Py_ssize_t k = 0;
+  try {
+    for (; k < list.size; k++) {
+      if (RL_UNLIKELY(!PyLong_CheckExact(list.data[k]))) {
+        k = -1;
+        return convert_list<DimVector>(i, [&](PyObject* o) {
+          k++;
+          return to_int(o);
+        });
+      }
+      out[static_cast<size_t>(k)] = to_int(list.data[k]);  // runs no Python code
     }
-    out[static_cast<size_t>(k)] = to_int(list.data[k]);  // runs no Python code
+  } catch (const ValueError& error) {
+    RL_CHECK_TYPE(false, name_, "(): argument '", table_->params[i].name,
+                  "' failed to unpack the object at pos ", k + 1, ": ", error.what());
   }
   return out;
 }

@@ -41,12 +41,22 @@ std::vector<T> list_of(PyObject* o, const Place& place, F convert) {
   return out;
 }
 
+// What is beyond 64 bits is a RuntimeError of the registry's.
+int64_t integer_of(PyObject* o, const Place& place) {
+  try {
+    return to_int(o);
+  } catch (const ValueError& error) {
+    RL_CHECK(false, place.op.space, "::", place.op.name, "(): argument '", place.name,
+             "': ", error.what());
+  }
+}
+
 Value to_list(PyObject* o, const Place& place) {
   const auto tensor = [&](PyObject* item) {
     return is_tensor(item) ? unwrap(item) : (place.wrong(item), Tensor());
   };
   const auto integer = [&](PyObject* item) {
-    return is_int(item) ? to_int(item) : (place.wrong(item), int64_t{0});
+    return is_int(item) ? integer_of(item, place) : (place.wrong(item), int64_t{0});
   };
   switch (place.type.base) {
     case BaseType::Tensor:
@@ -57,7 +67,7 @@ Value to_list(PyObject* o, const Place& place) {
       }
       return Value(list_of<Tensor>(o, place, tensor));
     case BaseType::Int:
-      return is_int(o) ? Value(DimVector({to_int(o)}))
+      return is_int(o) ? Value(DimVector({integer_of(o, place)}))
                        : Value(DimVector(list_of<int64_t>(o, place, integer)));
     case BaseType::Scalar:
       return Value(list_of<Scalar>(o, place, [&](PyObject* item) {
@@ -90,7 +100,7 @@ Value to_value(PyObject* o, const Place& place) {
       break;
     case BaseType::Int:
       if (is_int(o)) {
-        return Value(to_int(o));
+        return Value(integer_of(o, place));
       }
       break;
     case BaseType::Float:

@@ -74,7 +74,7 @@ int64_t to_int_slow(PyObject* o) {
   int overflow = 0;
   if (PyLong_Check(o)) {
     const int64_t value = PyLong_AsLongLongAndOverflow(o, &overflow);
-    RL_CHECK(overflow == 0, "Overflow when unpacking long long");
+    RL_CHECK_VALUE(overflow == 0, "Overflow when unpacking long long");
     return value;
   }
   if (is_tensor(o)) {

@@ -460,6 +460,7 @@ PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssiz
       return call_torch_function(function.get(), self, args, nargs, kwnames);
     }
     Arguments bound;
+    bound.name_ = name;
     bound.form_ = form;
     for (int i = 0; i < count; i++) {
       if ((signatures[i].forms & form) == 0) {

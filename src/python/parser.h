@@ -193,6 +193,7 @@ class Arguments {
   template <class T, class F>
   T convert_list(int i, F convert) const;
 
+  const char* name_;  // of the op
   const Signature* table_;
   int signature_;
   Form form_;

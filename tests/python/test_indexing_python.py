@@ -200,7 +200,7 @@ T = torch.tensor(A)
         (object(), IndexError, "only integers"),
         ({}, IndexError, "only integers"),
         (slice(0.5, 1), TypeError, "slice indices must be integers"),
-        (2**70, RuntimeError, "Overflow"),
+        (2**70, ValueError, "Overflow"),
     ],
     ids=str,
 )

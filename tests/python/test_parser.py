@@ -186,8 +186,12 @@ def test_none_is_no_tensor():
 
 
 def test_huge_ints():
-    with pytest.raises(RuntimeError, match="Overflow"):
-        torch.zeros(2**70)
+    with pytest.raises(TypeError, match="zeros..: argument 'size' failed to unpack .* pos 2: Over"):
+        torch.zeros(1, 2**70)
+    with pytest.raises(ValueError, match="Overflow"):
+        V.sum(2**70)
+    with pytest.raises(RuntimeError, match="select.*index.*Overflow"):
+        torch.ops.aten.select.int(V, 0, 2**70)
     with pytest.raises((RuntimeError, OverflowError)):
         V + 2**70
 

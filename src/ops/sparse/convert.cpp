@@ -464,6 +464,8 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
                (is_sparse(self) && !blocksize.has_value() && layout_of(self) == wanted),
            "to_sparse: conversion from ", printed(layout_of(self)), " to ", printed(wanted),
            blocks ? " requires blocksize" : " does not take blocksize");
+  RL_CHECK(!blocksize.has_value() || (*blocksize).size() == 2,
+           "to_sparse: blocksize is two numbers, but got ", *blocksize);
   const int64_t dense = dense_dim.value_or(is_sparse(self) ? sparse::dense_dims(self) : 0);
   RL_CHECK(dense >= 0 && dense <= self.dim(), "to_sparse: dense_dim out of range");
   if (wanted == kSparse) {

@@ -116,13 +116,13 @@ Tensor nms(const Tensor& dets, const Tensor& scores, double iou_threshold) {
   RL_CHECK(dets.size(0) == scores.size(0),
            "boxes and scores should have same number of elements in dimension 0, got ",
            dets.size(0), " and ", scores.size(0));
-  RL_CHECK(dets.dtype() == scores.dtype(), "dets should have the same type as scores");
   const Tensor boxes = contiguous_raw(dets);
   const Tensor by_score = contiguous_raw(scores);
   std::vector<int64_t> kept;
   visit_dtype<set_floating>("nms", boxes.dtype(), [&](auto tag) {
     using S = typename decltype(tag)::type;
     using T = compute_t<S>;
+    RL_CHECK(dets.dtype() == scores.dtype(), "dets should have the same type as scores");
     const S* score = by_score.data<S>();
     std::vector<int64_t> order(static_cast<size_t>(boxes.size(0)));
     std::iota(order.begin(), order.end(), 0);
