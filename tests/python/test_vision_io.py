@@ -44,6 +44,26 @@ def test_lossless_files(channels, mode):
     assert vision_io.ImageReadMode.RGBA is vision_io.ImageReadMode.RGB_ALPHA
 
 
+def test_palettes_sums_and_alpha():
+    """A mask's numbers are places in a palette; as colours they are asked for."""
+    array = pixels(channels=1) % 4
+    mask = Image.fromarray(array, "P")
+    mask.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
+    for bits in (2, 8):
+        data = as_bytes(mask, "PNG", bits=bits)
+        assert vision_io.decode_image(data).equal(as_image(array))
+        assert vision_io.decode_image(data, "rgb").equal(as_image(np.asarray(mask.convert("RGB"))))
+    deep = torch.arange(60).view(6, 10).to(torch.uint16) * 999
+    data = as_bytes(Image.fromarray(deep.numpy()), "PNG")
+    for mode, channels in (("gray", 1), ("gray_alpha", 2), ("rgb", 3), ("rgb_alpha", 4)):
+        found = vision_io.decode_image(data, mode)
+        assert found.dtype == torch.uint16 and found.shape == (channels, 6, 10)
+        assert found[0].equal(deep) and (found[-1].equal(deep) or channels in (2, 4))
+    picture = Image.fromarray(pixels(channels=3))
+    with pytest.raises(RuntimeError, match="a JPEG file has no alpha"):
+        vision_io.decode_jpeg(as_bytes(picture, "JPEG"), "rgba")
+
+
 def test_gif():
     frames = [Image.fromarray(pixels() // 64 * 64).convert("P") for _ in range(3)]
     one = as_bytes(frames[0], "GIF")
@@ -134,8 +154,17 @@ def test_what_is_no_image(tmp_path):
     huge[29:33] = zlib.crc32(huge[12:29]).to_bytes(4, "big")
     with pytest.raises(RuntimeError, match="damaged: DecompressionBombError"):
         vision_io.decode_png(torch.frombuffer(huge, dtype=torch.uint8))
-    with pytest.raises(FileNotFoundError):
-        vision_io.read_image(tmp_path / "none.png")
+    with pytest.raises(RuntimeError, match="damaged: the sum of a chunk"):
+        vision_io.decode_image(whole[:-13])  # where all pixels are
+    assert vision_io.decode_image(whole[:-12]).equal(vision_io.decode_image(whole))
+    for path in (tmp_path / "none.png", tmp_path, 0, None):  # no number of an open file either
+        with pytest.raises(RuntimeError, match="cannot be read"):
+            vision_io.read_image(path)
+    for mode in (None, 0, b"rgb"):
+        with pytest.raises(TypeError, match="should be an ImageReadMode"):
+            vision_io.decode_image(whole, mode)
+    with pytest.raises(KeyError):
+        vision_io.decode_image(whole, "none")
 
 
 def test_many_large_frames_are_refused(monkeypatch):
@@ -156,8 +185,13 @@ def test_writing(tmp_path):
     for bad in (image.float(), image[:2], image[None]):
         with pytest.raises(RuntimeError):
             vision_io.encode_png(bad)
-    with pytest.raises(RuntimeError, match="between 0 and 9"):
-        vision_io.encode_png(image, 10)
+    for level in (10, -1, 2.5, None):
+        with pytest.raises(RuntimeError, match="from 0 to 9"):
+            vision_io.encode_png(image, level)
+    with pytest.raises(RuntimeError, match="quality is an int"):
+        vision_io.encode_jpeg(image, 2.5)
+    with pytest.raises(RuntimeError, match="cannot be written"):
+        vision_io.write_png(image, tmp_path / "none" / "a.png")
     with pytest.raises(ValueError, match="between 1 and 100"):
         vision_io.encode_jpeg(image, 0)
 

@@ -75,7 +75,7 @@ def make_grid(
     n, channels = images.size(0), images.size(1)
     across = min(nrow, n)
     down = math.ceil(n / across)
-    height, width = images.size(2) + padding, images.size(3) + padding
+    height, width = int(images.size(2) + padding), int(images.size(3) + padding)
     grid = images.new_full((channels, height * down + padding, width * across + padding), pad_value)
     for i in range(n):
         top, left = (i // across) * height + padding, (i % across) * width + padding
@@ -129,10 +129,12 @@ def _colours(colors: Any, n: int) -> list[tuple[int, int, int]]:
             )
         given = colors
     elif isinstance(colors, str | tuple):
+        if isinstance(colors, tuple) and len(colors) != 3:
+            raise ValueError(f"a colour is three numbers, red, green and blue, but got {colors}")
         given = [colors] * n
     else:
         raise ValueError(
-            "`colors` must be a tuple or a string, or a list thereof, but got {colors}."
+            f"`colors` must be a tuple or a string, or a list thereof, but got {colors}."
         )
     return [ImageColor.getrgb(c)[:3] if isinstance(c, str) else c for c in given]
 
@@ -185,6 +187,8 @@ def draw_bounding_boxes(
     _check_image(image)
     if image.size(0) not in (1, 3):
         raise ValueError("Only grayscale and RGB images are supported")
+    if boxes.shape[-1] not in (4, 8):
+        raise ValueError(f"boxes have 4 or 8 numbers each, but got shape {tuple(boxes.shape)}")
     inverted = (boxes[:, 0] > boxes[:, 2]) | (boxes[:, 1] > boxes[:, 3])
     if boxes.shape[-1] == 4 and inverted.any():
         raise ValueError(
@@ -205,7 +209,9 @@ def draw_bounding_boxes(
     texts = lines
     if label_colors or fill_labels:
         texts = _colours(label_colors or "black", n)
-    behind = _colours(label_background_colors, n) if label_background_colors is not None else lines
+    behind = lines
+    if fill_labels and label_background_colors is not None:
+        behind = _colours(label_background_colors, n)
     if font is None:
         if font_size is not None:
             warnings.warn(
@@ -305,9 +311,10 @@ def draw_keypoints(
         zip(keypoints.to(rushlight.int64).tolist(), shown.tolist(), strict=True)
     ):
         for (x, y), visible in zip(points, seen, strict=True):
-            if visible and fills is not None:
+            if visible:
                 ends = [x - radius, y - radius, x + radius, y + radius]
-                draw.ellipse(ends, fill=fills[thing], outline=None, width=0)
+                fill = None if fills is None else fills[thing]
+                draw.ellipse(ends, fill=fill, outline=None, width=0)
         for a, b in connectivity or ():
             if seen[a] and seen[b]:
                 draw.line((*points[a], *points[b]), width=width)

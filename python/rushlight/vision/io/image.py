@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import Any
 
-from PIL import Image, UnidentifiedImageError, features
+from PIL import Image, ImageChops, UnidentifiedImageError, features
 
 import rushlight
 from rushlight import Tensor
@@ -54,16 +55,26 @@ _MODES = {
 }
 
 
+_WITH_ALPHA = (ImageReadMode.GRAY_ALPHA, ImageReadMode.RGB_ALPHA)
+
+
 def read_file(path: str | os.PathLike[str]) -> Tensor:
-    """The bytes of a file, (N), uint8."""
-    with open(path, "rb") as f:
-        return _tensor(f.read())
+    """The bytes of a file, (N), uint8; RuntimeError where it cannot be read."""
+    try:
+        with open(os.fspath(path), "rb") as f:
+            return _tensor(f.read())
+    except (OSError, TypeError, ValueError) as e:
+        raise RuntimeError(f"read_file: {path!r} cannot be read: {e}") from e
 
 
 def write_file(filename: str | os.PathLike[str], data: Tensor) -> None:
-    """Writes bytes, (N), uint8, to a file."""
-    with open(filename, "wb") as f:
-        f.write(_bytes(data))
+    """Writes bytes, (N), uint8, to a file; RuntimeError where it cannot be written."""
+    written = _bytes(data)
+    try:
+        with open(os.fspath(filename), "wb") as f:
+            f.write(written)
+    except (OSError, TypeError, ValueError) as e:
+        raise RuntimeError(f"write_file: {filename!r} cannot be written: {e}") from e
 
 
 def _bytes(data: Any) -> bytes:
@@ -79,7 +90,11 @@ def _tensor(data: bytes) -> Tensor:
 
 
 def _as_mode(mode: Any) -> ImageReadMode:
-    return ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
+    """The mode, also from its name (KeyError for another one); TypeError for anything else."""
+    found = ImageReadMode[mode.upper()] if isinstance(mode, str) else mode
+    if not isinstance(found, ImageReadMode):
+        raise TypeError(f"mode should be an ImageReadMode or its name, not {mode!r}")
+    return found
 
 
 # Those that decode_image knows. Others of Pillow's, which may start programs, are never tried.
@@ -98,7 +113,20 @@ def _guarded(read: Callable[[], Any]) -> Any:
         raise RuntimeError(f"the image file is damaged: {type(e).__name__}: {e}") from e
 
 
-def _open(data: Tensor, formats: tuple[str, ...]) -> Any:
+def _check_png(raw: memoryview) -> None:
+    """RuntimeError where a chunk of pixels is cut off or is not what its sum says, which Pillow
+    does not look at.
+    """
+    at = 8
+    while at + 8 <= len(raw):
+        end = at + 8 + int.from_bytes(raw[at : at + 4], "big")
+        pixels = raw[at + 4 : at + 8] == b"IDAT"
+        if pixels and zlib.crc32(raw[at + 4 : end]).to_bytes(4, "big") != raw[end : end + 4]:
+            raise RuntimeError("the image file is damaged: the sum of a chunk of pixels is wrong")
+        at = end + 4
+
+
+def _open(data: Tensor, mode: ImageReadMode, formats: tuple[str, ...]) -> Any:
     raw = _bytes(data)
     if not raw:
         raise RuntimeError("Expected a non empty 1-dimensional tensor")
@@ -108,6 +136,8 @@ def _open(data: Tensor, formats: tuple[str, ...]) -> Any:
             picture = Image.open(io.BytesIO(raw), formats=formats)
         except UnidentifiedImageError:
             return None
+        if picture.format == "JPEG" and mode is ImageReadMode.GRAY:
+            picture.draft("L", None)  # as the file has it, not from red, green and blue
         picture.load()
         return picture
 
@@ -116,6 +146,8 @@ def _open(data: Tensor, formats: tuple[str, ...]) -> Any:
         raise RuntimeError(
             f"Unsupported image file: these bytes are no {' or '.join(formats)} file"
         )
+    if picture.format == "PNG":
+        _check_png(memoryview(raw))
     return picture
 
 
@@ -140,21 +172,29 @@ def _upright(picture: Any) -> Any:
     return picture if turn is None else picture.transpose(turn)
 
 
-def _pixels(picture: Any, mode: Any) -> Tensor:
-    wanted = _MODES.get(_as_mode(mode))
+def _pixels(picture: Any, mode: ImageReadMode) -> Tensor:
+    wanted = _MODES.get(mode)
+    if picture.mode.startswith("I;16"):
+        grey = F.pil_to_tensor(picture)
+        colours = grey if wanted in (None, "L", "LA") else grey.expand(3, -1, -1)
+        opaque = [rushlight.full_like(grey, 65535)] if mode in _WITH_ALPHA else []
+        return rushlight.cat([colours, *opaque])
     if wanted is not None and picture.mode != wanted:
         picture = picture.convert(wanted)
-    elif picture.mode == "P":  # a palette is no channel
-        picture = picture.convert("RGBA" if "transparency" in picture.info else "RGB")
     elif picture.mode == "1":
         picture = picture.convert("L")
+    elif picture.mode == "CMYK":  # Pillow turns it over
+        picture = ImageChops.invert(picture)
     return F.pil_to_tensor(picture).contiguous()
 
 
 def _decode(data: Tensor, mode: Any, turn: bool, formats: tuple[str, ...]) -> Tensor:
-    picture = _open(data, formats)
+    mode = _as_mode(mode)
+    picture = _open(data, mode, formats)
     if picture.format == "GIF":
         return _frames(picture)
+    if picture.format == "JPEG" and mode in _WITH_ALPHA:
+        raise RuntimeError(f"a JPEG file has no alpha, but mode is {mode.name}")
     return _guarded(lambda: _pixels(_upright(picture) if turn else picture, mode))
 
 
@@ -224,6 +264,7 @@ def decode_jpeg(
     apply_exif_orientation: bool = False,
 ) -> Any:
     """`decode_image` of the bytes of a JPEG file, or of each in a list, on threads."""
+    to = rushlight.device(device)
     several = isinstance(input, list)
     items = input if several else [input]
     if not items:
@@ -234,7 +275,7 @@ def decode_jpeg(
         raise ValueError("Input tensor must be a CPU tensor, and lists must have tensors on CPU.")
 
     def decode(data: Tensor) -> Tensor:
-        return _decode(data, mode, apply_exif_orientation, ("JPEG",)).to(device)
+        return _decode(data, mode, apply_exif_orientation, ("JPEG",)).to(to)
 
     return _each(decode, items) if several else decode(items[0])
 
@@ -283,8 +324,8 @@ def _encode(input: Tensor, format: str, **settings: Any) -> Tensor:
 
 def encode_png(input: Tensor, compression_level: int = 6) -> Tensor:
     """The bytes of a PNG file of an image, (1 or 3, H, W), uint8; levels are 0 to 9."""
-    if not 0 <= compression_level <= 9:
-        raise RuntimeError("Compression level should be between 0 and 9")
+    if not isinstance(compression_level, int) or not 0 <= compression_level <= 9:
+        raise RuntimeError(f"compression_level is from 0 to 9, but got {compression_level!r}")
     return _encode(input, "PNG", compress_level=compression_level)
 
 
@@ -297,8 +338,10 @@ def encode_jpeg(input: Tensor | list[Tensor], quality: int = 75) -> Any:
     """The bytes of a JPEG file of an image, (1 or 3, H, W), uint8, or of each in a list, on
     threads; quality is 1 to 100.
     """
-    if not 1 <= quality <= 100:
+    if quality < 1 or quality > 100:
         raise ValueError("Image quality should be a positive number between 1 and 100")
+    if not isinstance(quality, int):
+        raise RuntimeError(f"quality is an int, but got {quality!r}")
     if not isinstance(input, list):
         return _encode(input, "JPEG", quality=quality)
     if not input:

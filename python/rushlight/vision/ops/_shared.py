@@ -1,5 +1,9 @@
 """What several ops ask: numbers wide enough for areas, and how losses are reduced."""
 
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import rushlight as torch
 from rushlight import Tensor
 
@@ -23,6 +27,29 @@ def reduced(loss: Tensor, reduction: str, empty_is_zero: bool = False) -> Tensor
         f"Invalid Value for arg 'reduction': '{reduction} \n Supported reduction modes: "
         "'none', 'mean', 'sum'"
     )
+
+
+def pair(value: Any, name: str) -> tuple[Any, Any]:
+    """Two numbers: one stands for both; ValueError for other counts."""
+    values = tuple(value) if isinstance(value, Iterable) else (value, value)
+    if len(values) != 2:
+        raise ValueError(f"{name} is one number or two, but got {value!r}")
+    return values
+
+
+def registered(op: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An op that torchvision calls by its registry, where arguments of wrong types and numbers
+    that are too large are RuntimeErrors.
+    """
+
+    @functools.wraps(op)
+    def call(*args: Any) -> Tensor:
+        try:
+            return op(*args)
+        except (TypeError, ValueError) as error:
+            raise RuntimeError(str(error)) from None
+
+    return call
 
 
 def n_of(value, n: int) -> tuple:

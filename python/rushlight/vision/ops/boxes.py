@@ -11,8 +11,9 @@ import rushlight as torch
 from rushlight import Tensor
 from rushlight._table import ops as _ops
 
-from ._shared import widened
+from ._shared import registered, widened
 
+_nms = registered(_ops.nms)
 _UPRIGHT = ("xyxy", "xywh", "cxcywh")
 _TURNED = ("xywhr", "cxcywhr", "xyxyxyxy")
 
@@ -23,7 +24,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     The box with the highest score is kept and all that overlap it by an IoU above the threshold are
     dropped, then the next, and so on. RuntimeError for other shapes, or dtypes that differ.
     """
-    return _ops.nms(boxes, scores, iou_threshold)
+    return _nms(boxes, scores, iou_threshold)
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
@@ -46,8 +47,8 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
     """Indices of the boxes (N, 4) whose sides are both at least min_size."""
-    sides = boxes[..., 2:] - boxes[..., :2]
-    return (sides >= min_size).all(-1).nonzero().squeeze(1)
+    width, height = boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]
+    return torch.where((width >= min_size) & (height >= min_size))[0]
 
 
 def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:

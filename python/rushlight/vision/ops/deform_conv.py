@@ -6,7 +6,9 @@ import rushlight as torch
 from rushlight import Tensor, nn
 from rushlight._table import ops as _ops
 
-from ._shared import n_of
+from ._shared import n_of, pair, registered
+
+_deform_conv2d = registered(_ops.deform_conv2d)
 
 
 def deform_conv2d(
@@ -24,9 +26,15 @@ def deform_conv2d(
     offset (N, 2 * offset groups * kh * kw, H', W') moves the taps by rows and columns, pair by
     pair, for each group of channels; mask (N, offset groups * kh * kw, H', W') multiplies what they
     see. The result is (N, O, H', W'). RuntimeError for shapes that do not fit, or dtypes that
-    differ.
+    differ; ValueError for other numbers of dimensions.
     """
-    return _ops.deform_conv2d(input, offset, weight, bias, stride, padding, dilation, mask)
+    if input.dim() != 4 or weight.dim() < 2:
+        raise ValueError(
+            "deform_conv2d: input and weight have four dimensions, but got shapes "
+            f"{tuple(input.shape)} and {tuple(weight.shape)}"
+        )
+    steps = pair(stride, "stride"), pair(padding, "padding"), pair(dilation, "dilation")
+    return _deform_conv2d(input, offset, weight, bias, *steps, mask)
 
 
 class DeformConv2d(nn.Module):

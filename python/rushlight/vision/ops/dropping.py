@@ -12,7 +12,7 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
 
     What survives is divided by 1 - p. ValueError for other probabilities and modes.
     """
-    if not 0.0 <= p <= 1.0:
+    if p < 0.0 or p > 1.0:
         raise ValueError(f"drop probability has to be between 0 and 1, but got {p}")
     if mode not in ("batch", "row"):
         raise ValueError(f"mode has to be either 'batch' or 'row', but got {mode}")
@@ -21,7 +21,7 @@ def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) 
     kept = 1.0 - p
     first = input.shape[0] if mode == "row" else 1
     drawn = input.new_empty([first, *[1] * (input.dim() - 1)]).bernoulli_(kept)
-    return input * (drawn / kept if kept > 0 else drawn)
+    return input * (drawn.div_(kept) if kept > 0 else drawn)
 
 
 class StochasticDepth(nn.Module):
@@ -41,7 +41,7 @@ class StochasticDepth(nn.Module):
 def _drop_blocks(
     input: Tensor, p: float, block_size: int, inplace: bool, eps: float, training: bool, dims: int
 ) -> Tensor:
-    if not 0.0 <= p <= 1.0:
+    if p < 0.0 or p > 1.0:
         raise ValueError(f"drop probability has to be between 0 and 1, but got {p}.")
     if input.dim() != dims + 2:
         raise ValueError(f"input should be {dims + 2} dimensional. Got {input.dim()} dimensions.")

@@ -17,6 +17,11 @@ class _Rows:
         first, second = (
             b if b.dtype in (torch.float32, torch.float64) else b.float() for b in (boxes1, boxes2)
         )
+        shapes = f"{tuple(first.shape)} and {tuple(second.shape)}"
+        if first.shape[-1:] != (4,) or second.shape[-1:] != (4,):
+            raise ValueError(f"boxes are of 4 numbers, but got shapes {shapes}")
+        if first.shape != second.shape:
+            raise RuntimeError(f"boxes belong together row by row, but got shapes {shapes}")
         self.low, self.high = (first[..., :2], second[..., :2]), (first[..., 2:], second[..., 2:])
         self.sides = self.high[0] - self.low[0], self.high[1] - self.low[1]
         inner = torch.min(*self.high) - torch.max(*self.low)
@@ -80,11 +85,11 @@ def sigmoid_focal_loss(
         raise ValueError(
             f"Invalid alpha value: {alpha}. alpha must be in the range [0,1] or -1 for ignore."
         )
+    p = torch.sigmoid(inputs)
     if inputs.shape != targets.shape:
         raise ValueError(
             f"Target size ({targets.shape}) must be the same as input size ({inputs.shape})"
         )
-    p = inputs.sigmoid()
     right = p * targets + (1 - p) * (1 - targets)
     loss = (
         F.binary_cross_entropy_with_logits(inputs, targets, reduction="none") * (1 - right) ** gamma

@@ -11,9 +11,10 @@ import rushlight as torch
 from rushlight import Tensor, nn
 from rushlight._table import ops as _ops
 
-from ._shared import n_of
+from ._shared import pair, registered
 
 Boxes = Tensor | list[Tensor]
+_average, _max = registered(_ops._roi_average), registered(_ops._roi_max)
 
 
 def numbered(boxes: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
@@ -50,8 +51,8 @@ def roi_align(
     boxes of other shapes, RuntimeError for a dtype that is not the input's and for a box of an
     image that is not there.
     """
-    height, width = n_of(output_size, 2)
-    return _ops._roi_average(
+    height, width = pair(output_size, "output_size")
+    return _average(
         input, _rois(boxes), spatial_scale, height, width, sampling_ratio, aligned, "align"
     )
 
@@ -64,8 +65,8 @@ def ps_roi_align(
     sampling_ratio: int = -1,
 ) -> Tensor:
     """`roi_align`, aligned, with each bin read from a channel of its own."""
-    height, width = n_of(output_size, 2)
-    return _ops._roi_average(
+    height, width = pair(output_size, "output_size")
+    return _average(
         input, _rois(boxes), spatial_scale, height, width, sampling_ratio, True, "ps_align"
     )
 
@@ -74,18 +75,16 @@ def roi_pool(
     input: Tensor, boxes: Boxes, output_size: int | tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
     """The largest pixel in each of the bins that boxes, rounded to whole pixels, are cut into."""
-    height, width = n_of(output_size, 2)
-    return _ops._roi_max(input, _rois(boxes), spatial_scale, height, width)[0]
+    height, width = pair(output_size, "output_size")
+    return _max(input, _rois(boxes), spatial_scale, height, width)[0]
 
 
 def ps_roi_pool(
     input: Tensor, boxes: Boxes, output_size: int | tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
     """The mean pixel of each bin of rounded boxes, each bin read from a channel of its own."""
-    height, width = n_of(output_size, 2)
-    return _ops._roi_average(
-        input, _rois(boxes), spatial_scale, height, width, -1, False, "ps_pool"
-    )
+    height, width = pair(output_size, "output_size")
+    return _average(input, _rois(boxes), spatial_scale, height, width, -1, False, "ps_pool")
 
 
 class _Window(nn.Module):

@@ -137,6 +137,8 @@ def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor
     """
     if not isinstance(image, Tensor):
         raise TypeError("Input img should be Tensor Image")
+    if not isinstance(dtype, rushlight.dtype):
+        raise TypeError(f"convert_image_dtype: expected a dtype, but got {dtype!r}")
     return _tensors.convert_image_dtype(image, dtype)
 
 

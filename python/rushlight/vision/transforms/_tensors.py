@@ -187,7 +187,7 @@ def pad(img: Tensor, sides: Sequence[int], fill: Any, mode: str) -> Tensor:
         outside = F.pad(rushlight.zeros(img.shape[-2:], device=img.device), around, value=1.0)
         return rushlight.where(outside.bool(), colour, F.pad(img, around))
     if mode == "constant":
-        return F.pad(img, around, value=float(fill or 0))
+        return F.pad(img, around, value=0.0 if fill is None else float(fill))
     way = "replicate" if mode == "edge" else mode
     return _as_batch(img, lambda batch: F.pad(batch, around, mode=way))
 
@@ -210,7 +210,8 @@ def _sample(img: Tensor, grid: Tensor, interpolation: InterpolationMode, fill: A
         )
 
     nearest = interpolation is InterpolationMode.NEAREST
-    values = fill if isinstance(fill, list | tuple) else [float(fill or 0)]
+    one = 0.0 if fill is None or isinstance(fill, list | tuple) else float(fill)
+    values = fill if isinstance(fill, list | tuple) else [one]
     # Outside the nearest pixel is 0 as it is.
     seen = fill is None or (nearest and not any(values))
 

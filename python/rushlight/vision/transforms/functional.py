@@ -193,8 +193,8 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
             edge) or "symmetric" (with it).
     """
     check_padding(padding, padding_mode)
-    if not isinstance(fill, numbers.Number | str | tuple | list) and fill is not None:
-        raise TypeError("Got inappropriate fill arg")
+    if not isinstance(fill, numbers.Number | tuple | list) and fill is not None:
+        raise TypeError(f"Got inappropriate fill arg: {fill!r}")
     if isinstance(img, Tensor) and fill is not None and not isinstance(fill, int | float):
         raise TypeError(f"Got inappropriate fill arg: of tensors it is a number, not {fill!r}")
     return _place(img).pad(img, sides_of(padding), fill, padding_mode)

@@ -27,6 +27,8 @@ def _check_levels(image: Any) -> None:
 
 
 def _place(image: Any) -> Any:
+    if not isinstance(image, Tensor | Picture):
+        raise TypeError(f"expected a tensor or a picture, but got {type(image)}")
     return _tensors if isinstance(image, Tensor) else _pictures
 
 

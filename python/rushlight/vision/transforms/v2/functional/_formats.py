@@ -90,8 +90,20 @@ _FROM_MIDDLE = {
 
 
 def as_format(format: Any) -> Any:
-    """The format, also from its name."""
-    return BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
+    """The format, also from its name; ValueError for what is neither."""
+    found = BoundingBoxFormat[format.upper()] if isinstance(format, str) else format
+    if not isinstance(found, BoundingBoxFormat):
+        raise ValueError(f"format should be str or BoundingBoxFormat, got {type(format)}")
+    return found
+
+
+def check_columns(boxes: Tensor, format: Any) -> None:
+    """RuntimeError unless boxes have as many numbers as the format."""
+    columns = 8 if format == _Format.XYXYXYXY else 5 if is_rotated_bounding_format(format) else 4
+    if boxes.shape[-1:] != (columns,):
+        raise RuntimeError(
+            f"boxes {format.value} have {columns} numbers, but got shape {tuple(boxes.shape)}"
+        )
 
 
 def converted(boxes: Tensor, old: Any, new: Any) -> Tensor:
@@ -101,9 +113,7 @@ def converted(boxes: Tensor, old: Any, new: Any) -> Tensor:
         return boxes
     if is_rotated_bounding_format(old) != is_rotated_bounding_format(new):
         raise ValueError("Cannot convert between rotated and unrotated bounding boxes.")
-    columns = 8 if old == _Format.XYXYXYXY else 5 if is_rotated_bounding_format(old) else 4
-    if boxes.shape[-1] != columns:
-        raise RuntimeError(f"boxes {old.value} have {columns} numbers, not {boxes.shape[-1]}")
+    check_columns(boxes, old)
     if old == _Format.XYWH and new == _Format.CXCYWH:  # the sizes stay as they are
         sizes = boxes[..., 2:]
         return rushlight.cat((boxes[..., :2] + _halves(sizes), sizes), -1)
@@ -154,9 +164,11 @@ def convert_bounding_box_format(
 
 
 def clamped(boxes: Tensor, format: Any, canvas_size: Any, clamping_mode: str | None) -> Tensor:
-    """Plain boxes that do not leave the canvas."""
+    """Plain boxes that do not leave the canvas; ValueError for an unknown mode."""
     if clamping_mode is None:
         return boxes.clone()
+    if clamping_mode not in ("soft", "hard"):
+        raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
     working = working_format(format)
     if working == _Format.XYXYXYXY:
         corners = converted(boxes, format, working).reshape(-1, 8).clone()
@@ -276,6 +288,8 @@ def sanitize_bounding_boxes(
         min_size: the least width and height.
         min_area: the least area.
     """
+    if isinstance(bounding_boxes, Tensor) and bounding_boxes.ndim != 2:
+        raise ValueError(f"expected boxes (N, K), but got shape {tuple(bounding_boxes.shape)}")
     if is_pure_tensor(bounding_boxes):
         if format is None or canvas_size is None:
             raise ValueError(

@@ -469,8 +469,7 @@ def perspective_image(
 ) -> Any:
     """Of an image."""
     found = M.perspective_coefficients(startpoints, endpoints, coefficients)
-    place = _tensors if isinstance(image, Tensor) else _pictures
-    return place.perspective(image, found, named_mode(interpolation), fill)
+    return F._place(image).perspective(image, found, named_mode(interpolation), fill)
 
 
 perspective_video = renamed(perspective_image, "video")

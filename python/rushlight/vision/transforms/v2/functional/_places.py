@@ -12,7 +12,7 @@ from rushlight.vision.tv_tensors import BoundingBoxFormat, is_rotated_bounding_f
 
 from ... import _measures as M
 from ... import _tensors
-from ._formats import clamped, converted, working_format
+from ._formats import as_format, check_columns, clamped, converted, working_format
 from ._turned import rectangles
 
 _Format = BoundingBoxFormat
@@ -40,6 +40,8 @@ def vertical_flip_keypoints(keypoints: Tensor, canvas_size: _Size) -> Tensor:
 
 def _flipped(boxes: Tensor, format: Any, size: int, axis: int) -> Tensor:
     """Boxes mirrored along an axis: 0 for x, 1 for y."""
+    format = as_format(format)
+    check_columns(boxes, format)
     parts = list(boxes.unbind(-1))
     if format == _Format.XYXY:
         parts[axis], parts[axis + 2] = size - parts[axis + 2], size - parts[axis]
@@ -115,10 +117,20 @@ def resize_bounding_boxes(
 
 def _moved(boxes: Tensor, format: Any, x: int, y: int) -> Tensor:
     """Boxes moved to the right and down."""
+    format = as_format(format)
+    check_columns(boxes, format)
     corners = {_Format.XYXY: 2, _Format.XYXYXYXY: 4}.get(format, 1)
     steps = [x, y] * corners
     steps += [0] * (boxes.shape[-1] - len(steps))
     return boxes + rushlight.tensor(steps, dtype=boxes.dtype, device=boxes.device)
+
+
+def _sides(padding: Any) -> list[int]:
+    """Left, top, right and bottom; TypeError or ValueError for what is no padding."""
+    if not isinstance(padding, int | tuple | list):
+        raise TypeError(f"padding should be an int or a sequence of them, not {padding!r}")
+    M.check_padding(padding, "constant")
+    return M.sides_of(padding)
 
 
 def pad_keypoints(
@@ -127,7 +139,7 @@ def pad_keypoints(
     """Points of an image with more pixels around it, and its new size."""
     if padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported with KeyPoints")
-    left, top, right, bottom = M.sides_of(padding)
+    left, top, right, bottom = _sides(padding)
     step = rushlight.tensor([left, top], dtype=keypoints.dtype, device=keypoints.device)
     return keypoints + step, (canvas_size[0] + top + bottom, canvas_size[1] + left + right)
 
@@ -143,7 +155,7 @@ def pad_bounding_boxes(
     """Boxes of an image with more pixels around it, and its new size."""
     if padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported with bounding boxes")
-    left, top, right, bottom = M.sides_of(padding)
+    left, top, right, bottom = _sides(padding)
     new = (canvas_size[0] + top + bottom, canvas_size[1] + left + right)
     moved = _moved(bounding_boxes, format, left, top)
     return clamped(moved, format, new, clamping_mode), new
@@ -174,10 +186,10 @@ def crop_bounding_boxes(
 
 
 def center_crop_keypoints(
-    keypoints: Tensor, canvas_size: _Size, output_size: Any
+    inpt: Tensor, canvas_size: _Size, output_size: Any
 ) -> tuple[Tensor, _Size]:
     """Points of the middle of an image, and its size."""
-    return crop_keypoints(keypoints, *M.middle(canvas_size, output_size))
+    return crop_keypoints(inpt, *M.middle(canvas_size, output_size))
 
 
 def center_crop_bounding_boxes(
