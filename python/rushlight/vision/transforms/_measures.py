@@ -77,8 +77,7 @@ def two(size: Any, message: str = "Please provide only two dimensions (h, w) for
     """Height and width: two numbers as they are, one for both. ValueError for more."""
     if isinstance(size, numbers.Number):
         return int(size), int(size)  # type: ignore[call-overload]
-    several = isinstance(size, list | tuple)
-    size = tuple(size) * (2 if several and len(size) == 1 else 1)
+    size = tuple(size) * (2 if len(size) == 1 and not isinstance(size, bytes) else 1)
     if len(size) != 2:
         raise ValueError(message)
     return size
