@@ -40,7 +40,10 @@ class Maps(nn.Module):
     def __init__(self, channels: int, sizes: int) -> None:
         super().__init__()
         self.sizes, self.halve = sizes, nn.AvgPool2d(2)
-        self.banks = nn.ModuleList(nn.Conv2d(3, channels, side) for side in (3, 7, 11))
+        self.banks = nn.ModuleList(
+            nn.Conv2d(3, channels, side, padding=side // 2, padding_mode="reflect")
+            for side in (3, 7, 11)
+        )
         for bank in self.banks:
             assert isinstance(bank, nn.Conv2d) and bank.bias is not None
             weight = torch.randn_like(bank.weight)
@@ -68,7 +71,7 @@ def paint(content: Tensor, style: Tensor, steps: int, weight: float, channels: i
     """The content's coarse forms with the style's products, and little noise."""
     network = Maps(channels, 3)
     wanted = [products(m) for m in network(style)]
-    pool, square = nn.AvgPool2d(9, 1), nn.MSELoss()
+    pool, square = nn.AvgPool2d(9, 1, padding=4, count_include_pad=False), nn.MSELoss()
     coarse = pool(content)
     # Pixels are sigmoids, so that they stay between 0 and 1.
     pixels = content.clamp(0.02, 0.98).logit().requires_grad_()
