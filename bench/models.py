@@ -5,6 +5,7 @@ inputs that are the same for both modules. Two processes, one for each module, r
 gives the least time of a call in each and their ratio: below 1 rushlight is faster. Results are
 compared. On one thread the time is that of the processor, which other programs disturb least.
 
+`--only tv_` runs networks of `rushlight.vision` beside torchvision's, where it is installed.
 `--profile NETWORK` shows, by op, where the time of its rows goes in both modules.
 """
 
@@ -89,6 +90,19 @@ def ctc(torch, output, target):
     )
 
 
+def of_package(name):
+    """A network of torchvision, or of the package that does its job."""
+
+    def make(torch):
+        if torch.__name__ == "torch":
+            from tests.parity import torchvision as oracle
+
+            return oracle.load().models.get_model(name)
+        return importlib.import_module(f"{torch.__name__}.vision").models.get_model(name)
+
+    return make
+
+
 @dataclass(frozen=True)
 class Network:
     """How to make a network, what it takes, and how it learns."""
@@ -119,6 +133,8 @@ NETWORKS = {
     "speech": Network(sequences.speech, noise(8000), labels(8, high=31), ctc),
     "tagger": Network(sequences.tagger, together(labels(40), lengths(10, 40)), labels(40, high=20)),
 }
+PACKAGED = ("resnet50", "mobilenet_v3_large", "vit_b_16")
+NETWORKS |= {f"tv_{name}": Network(of_package(name), pictures(224), labels()) for name in PACKAGED}
 KINDS = ("1", "8", "train")
 ROWS = [f"{name}/{kind}" for name in NETWORKS for kind in KINDS]
 
@@ -140,6 +156,7 @@ def work_of(torch, row):
     """A row's call that is to be timed, and one that gives what is to be compared, as arrays."""
     name, kind = row.split("/")
     network = NETWORKS[name]
+    torch.manual_seed(0)
     rng = np.random.default_rng(0)
     net = network.make(torch)
     fill(torch, net, rng)
@@ -305,6 +322,8 @@ def main():
     os.environ["OMP_NUM_THREADS"] = str(options.threads)
     texts = (options.profile or options.only).split(",")
     rows = [row for row in ROWS if row.startswith(tuple(texts))]
+    if texts == [""]:
+        rows = [row for row in rows if not row.startswith("tv_")]
     modules = (options.module, options.against)
     workers = [Worker(module, options.threads) for module in modules]
     if options.profile:
