@@ -5,7 +5,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, features
 
 import rushlight as torch
 from rushlight.vision import io as vision_io
@@ -173,6 +173,20 @@ def test_many_large_frames_are_refused(monkeypatch):
     data = as_bytes(frames[0], "GIF", save_all=True, append_images=frames[1:])
     with pytest.raises(RuntimeError, match="frames of 9 x 6 are too many"):
         vision_io.decode_gif(data)
+
+
+@pytest.mark.skipif(not features.check("webp"), reason="this Pillow reads no WebP")
+def test_a_row_longer_than_a_block():
+    """Minutes, were the row put together from Pillow's blocks."""
+    frames = [Image.new("RGBA", (4, 1), colour) for colour in ("red", "blue")]
+    file = io.BytesIO()
+    frames[0].save(file, "WEBP", save_all=True, append_images=frames[1:], lossless=True)
+    content = bytearray(file.getvalue())
+    place = content.index(b"VP8X") + 12  # width and height less one, of 24 bits each
+    width = (1 << 24) - 16
+    content[place : place + 6] = (width - 1).to_bytes(3, "little") + bytes(3)
+    image = vision_io.decode_webp(torch.frombuffer(content, dtype=torch.uint8), "RGB")
+    assert image.shape == (3, 1, width) and image[:, 0, 0].tolist() == [255, 0, 0]
 
 
 def test_writing(tmp_path):
