@@ -162,11 +162,14 @@ void serve(int64_t member, std::chrono::microseconds patience) {
 // Starts threads until there are `wanted`, or as many as the system lets us have.
 void start(int64_t wanted) {
   const std::lock_guard<std::mutex> lock(starting);
-  // Signals are for the program's own threads.
-  sigset_t all;
+  // Signals are for the program's own threads, but for those that a thread brings on itself.
+  sigset_t blocked;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&blocked);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+    sigdelset(&blocked, own);
+  }
+  pthread_sigmask(SIG_SETMASK, &blocked, &before);
   cpu_set_t allowed;
   const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
   for (int64_t i = started.load(std::memory_order_relaxed); i < wanted; i++) {

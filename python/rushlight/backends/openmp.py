@@ -1,4 +1,4 @@
-"""OpenMP, which runs loops on several threads."""
+"""OpenMP, whose runtime is there for extensions; rushlight's loops run on a pool of its own."""
 
 __all__ = ["is_available"]
 
