@@ -138,3 +138,78 @@ def test_pyramids_have_the_same_weights():
         assert list(found.state_dict()) == list(expected.state_dict())
         for key, value in expected.state_dict().items():
             np.testing.assert_array_equal(found.state_dict()[key].numpy(), value.numpy())
+
+
+compiled = pytest.mark.skipif(
+    not oracle.compiled("_C.so"), reason="torchvision's compiled part does not load"
+)
+
+
+def differentiated(call, names, arrays):
+    """Result and gradients by the named arrays, of both."""
+    for module, package in ((torch, torchvision.ops), (rushlight, ops)):
+        given = {name: module.from_numpy(array.copy()) for name, array in arrays.items()}
+        for name in names:
+            given[name].requires_grad_()
+        out = call(package, given)
+        if names:
+            (out**2).sum().backward()
+        yield out.detach().numpy(), *(given[name].grad.numpy() for name in names)
+
+
+@compiled
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "roi_align(x, rois, (3, 2), 0.5, -1, False)",
+        "roi_align(x, rois, (3, 2), 0.25, 2, True)",
+        "roi_align(x, [rois[:2, 1:], rois[2:, 1:]], 3)",
+        "roi_pool(x, rois, (3, 2), 0.5)",
+        "roi_pool(x, rois, 4)",
+        "ps_roi_align(x, rois, (3, 2), 0.5, 2)",
+        "ps_roi_align(x, rois, 2)",
+        "ps_roi_pool(x, rois, (3, 2), 0.5)",
+    ],
+)
+def test_compiled_windows(call, dtype):
+    rng = np.random.default_rng(0)
+    numbers = np.array([[0], [1], [1], [0]])
+    arrays = {
+        "x": rng.standard_normal((2, 12, 14, 17)).astype(dtype),
+        "rois": np.concatenate([numbers, boxes(4) - 8], 1).astype(dtype),
+    }
+    names = [] if "ps_roi_pool" in call else ["x"]  # whose gradient there is not that of its values
+    results = differentiated(lambda p, given: eval(f"p.{call}", {"p": p, **given}), names, arrays)
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@compiled
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("how", [{}, {"stride": 2, "padding": (1, 2)}, {"dilation": 2}])
+def test_compiled_deformable_convolution(how, groups):
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((6, 4 // groups, 3, 2))
+    like = torch.nn.functional.conv2d(torch.zeros(2, 4, 9, 8), torch.zeros(1, 4, 3, 2), **how)
+    size = like.shape[2:]
+    arrays = {
+        "input": rng.standard_normal((2, 4, 9, 8)),
+        "offset": rng.standard_normal((2, 2 * 2 * 6, *size)) * 2,
+        "weight": weight,
+        "bias": rng.standard_normal(6),
+        "mask": rng.random((2, 2 * 6, *size)),
+    }
+    results = differentiated(lambda p, given: p.deform_conv2d(**given, **how), arrays, arrays)
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+@compiled
+@pytest.mark.parametrize("n", [0, 1, 30, 2000])
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9])
+def test_compiled_nms(n, threshold):
+    scores = np.random.default_rng(1).permutation(n).astype("float32")  # ties have no order
+    both("nms", boxes(n), scores, threshold)
+    classes = np.random.default_rng(2).integers(0, 5, n)
+    both("batched_nms", boxes(n), scores, classes, threshold)
