@@ -1,7 +1,9 @@
 """torchvision as an oracle: imported beside PyTorch's CPU build, where it is installed.
 
 Its compiled part may want CUDA's libraries. Where it does not load, the two ops that its Python part asks for by name
-are declared without kernels, and what compares with the others is skipped (`compiled`).
+are declared without kernels, and what compares with the others is skipped (`compiled`). Beside a CPU build it loads
+where stand-ins for libc10_cuda.so (with what it names of c10::cuda and at::cuda), libtorch_cuda.so and libcudart.so
+are on LD_LIBRARY_PATH.
 """
 
 import importlib
