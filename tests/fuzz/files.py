@@ -378,6 +378,7 @@ def work(options):
     shared = Shared(options.worker)
     warnings.simplefilter("ignore")
     rushlight.set_num_threads(1)
+    rushlight.cpu.set_cache_limit(256 << 20)  # what is kept would take the room of others
     seeds = made_seeds()
     for name, (
         _,
