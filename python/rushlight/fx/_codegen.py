@@ -17,6 +17,7 @@ import rushlight
 from rushlight import _C, _ops
 from rushlight.fx import _pytree as fx_pytree
 from rushlight.fx.node import Node, _get_qualified_name, _type_repr, map_arg
+from rushlight.fx.tensor_type import TensorType
 from rushlight.utils import _pytree as pytree
 
 __all__ = ["CodeGen", "PythonCode"]
@@ -218,6 +219,10 @@ class _Writer:
         """A type, for an annotation."""
         if kind == ():
             return "()"
+        if isinstance(kind, TensorType):
+            base = self.add_global(_type_repr(TensorType), TensorType)
+            sizes = [repr(s) if isinstance(s, int) else self.type(s) for s in kind.__args__]
+            return f"{base}[{','.join(sizes) or '()'}]"
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
         if origin is not None:
             if origin in (types.UnionType, typing.Union):

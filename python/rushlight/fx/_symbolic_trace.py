@@ -17,7 +17,7 @@ from rushlight import _C, Tensor, _assert, nn
 from rushlight._C import ScriptObject
 from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from rushlight.fx._compatibility import compatibility  # noqa: F401
-from rushlight.fx._lazy_graph_module import _make_graph_module
+from rushlight.fx._lazy_graph_module import _LazyGraphModule, _make_graph_module
 from rushlight.fx.graph import Graph
 from rushlight.fx.node import Node, base_types
 from rushlight.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
@@ -471,6 +471,7 @@ class Tracer(TracerBase):
             concrete_args: by name, values of arguments that are not inputs of the graph; `PH`
                 stands for inputs inside of containers.
         """
+        _LazyGraphModule.force_recompile(root)
         if isinstance(root, nn.Module):
             self.root = root
             if not hasattr(type(root), self.traced_func_name):

@@ -27,7 +27,7 @@ def _compile(src: str, space: dict[str, Any], note: str | None = None) -> dict[s
     space = dict(space)
     key = f"<eval_with_key>.{next(_numbers)}" + (f" from {note}" if note else "")
     linecache.cache[key] = (len(src), None, src.splitlines(keepends=True), key)
-    exec(compile(src, key, "exec"), space)
+    exec(compile(src, key, "exec", dont_inherit=True), space)  # annotations are values
     return space
 
 
@@ -166,7 +166,7 @@ def _deserialize(forward: Callable, body: dict[str, Any]) -> nn.Module:
     graph._tracer_cls = tracer_cls
     if codegen is not None:
         graph.set_codegen(codegen)
-    result = GraphModule(module, graph, class_name=name)
+    result = _make_graph_module(module, graph, class_name=name)
     for key, value in kept.items():
         if not hasattr(result, key):
             setattr(result, key, value)
@@ -411,7 +411,7 @@ class GraphModule(nn.Module):
         return result
 
     def __copy__(self) -> GraphModule:
-        result = GraphModule(self, self.graph.__deepcopy__(), type(self).__name__)
+        result = _make_graph_module(self, self.graph.__deepcopy__(), type(self).__name__)
         result.meta = getattr(self, "meta", {})
         return result
 
@@ -492,3 +492,11 @@ class GraphModule(nn.Module):
 
     def _register_erase_node_hook(self, f: Callable[..., Any]) -> None:
         self.graph._erase_hooks.append(f)
+
+
+_kind: type[GraphModule] = GraphModule  # what is made where nothing is said
+
+
+def _make_graph_module(*args: Any, graph_module_cls: Any = None, **kwargs: Any) -> GraphModule:
+    """A GraphModule, lazy if that is asked for (`_lazy_graph_module`), or one of another class."""
+    return (_kind if graph_module_cls is None else graph_module_cls)(*args, **kwargs)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import Tensor, nn
+from rushlight.fx._lazy_graph_module import _make_graph_module
 from rushlight.fx._symbolic_trace import Tracer
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule
@@ -123,6 +124,6 @@ def make_fx(
             result = f(*pytree.tree_unflatten(flat, spec))
         output = pytree.tree_map(lambda x: mode.proxy_of(x), result)
         tracer.create_node("output", "output", (tracer.create_arg(output),), {})
-        return GraphModule(tracer.root, tracer.graph, getattr(f, "__name__", "GraphModule"))
+        return _make_graph_module(tracer.root, tracer.graph, getattr(f, "__name__", "GraphModule"))
 
     return traced
