@@ -77,3 +77,21 @@ def test_scans_carry_a_value_and_stack_results():
     assert carry == 7 and out["both"].tolist() == [0, 1, 4, 12]
     carry, out = higher.scan(lambda c, v: (v, c), torch.tensor(9.0), x, reverse=True)
     assert carry == 0 and out.tolist() == [1, 2, 3, 9]
+
+
+def test_maps_stack_what_each_slice_gives():
+    xs = {"a": torch.randn(3, 2, requires_grad=True), "b": [torch.randn(3)]}
+    y = torch.ones(2)
+    out = higher.map(lambda x, y: (x["a"] * y + x["b"][0], None), xs, y)
+    assert out[1] is None and torch.equal(out[0], xs["a"] + xs["b"][0][:, None])
+    out[0].sum().backward()
+    assert xs["a"].grad.eq(1).all()
+    for wrong in (
+        lambda: higher.map(torch.add, [torch.ones(2), 3], y),
+        lambda: higher.map(torch.add, [], y),
+        lambda: higher.map(torch.add, torch.ones(0, 2), y),
+        lambda: higher.map(torch.add, (torch.ones(3), torch.ones(2)), y),
+        lambda: higher.map(lambda x: x.item(), y),
+    ):
+        with pytest.raises(RuntimeError, match=r"Mapped xs|mapped xs|outputs of map"):
+            wrong()

@@ -1,6 +1,7 @@
 """Ops of one's own: schemas, overloads, functions by dispatch key, gradients, fake tensors."""
 
 import gc
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,6 +17,28 @@ from rushlight.library import (
     triton_op,
     wrap_triton,
 )
+from rushlight.types import Number
+
+
+def test_schemas_of_annotations():
+    def f(
+        x: Tensor,
+        xs: Sequence[Tensor],
+        n: Number,
+        m: Number | None,
+        y: Tensor | None,
+        sizes: list[int],
+    ) -> tuple[list[Tensor], int]: ...
+
+    assert torch.library.infer_schema(f, mutates_args=()) == (
+        "(Tensor x, Tensor[] xs, Scalar n, Scalar? m, Tensor? y, SymInt[] sizes) "
+        "-> (Tensor[], SymInt)"
+    )
+
+    def wrong(x: int | str) -> Tensor: ...
+
+    with pytest.raises(ValueError, match="type"):
+        torch.library.infer_schema(wrong, mutates_args=())
 
 
 @pytest.mark.parametrize(

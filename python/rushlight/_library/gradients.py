@@ -80,7 +80,8 @@ def function_of(op, backward, setup_context):
             made = (*made, *[None] * count)[:count]
             return (None, *call.flat_gradients(op, made))
 
-    Function.__name__ = op._opname
+    name = f"GeneratedBackwardFor_{op.namespace}_{op._opname}_{op._overloadname}"
+    Function = type(name, (Function,), {})
 
     class Call:
         """One call: how its arguments and results are made of the tensors that autograd sees."""

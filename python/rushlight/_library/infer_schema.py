@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 
 import rushlight
@@ -57,12 +58,17 @@ def _schema_type(hint):
     if hint in _SCHEMA_TYPES:
         return _SCHEMA_TYPES[hint]
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if type(None) in arguments and len(arguments) == 2:
-        return _schema_type(next(a for a in arguments if a is not type(None))) + "?"
-    if origin is tuple and arguments and Ellipsis not in arguments:
+    if origin in (typing.Union, types.UnionType):
+        members = set(arguments) - {type(None)}
+        optional = "?" if type(None) in arguments else ""
+        if members == {int, float, bool}:
+            return "Scalar" + optional
+        if optional and len(members) == 1:
+            return _schema_type(members.pop()) + optional
+    elif origin is tuple and arguments and Ellipsis not in arguments:
         return f"({', '.join(map(_schema_type, arguments))})"
-    if origin is not None and arguments and origin is not typing.Union:
+    elif origin is not None and arguments:
         return _schema_type(arguments[0]) + "[]"
-    if set(arguments) == {int, float, bool} or hint is complex:
+    if hint is complex:
         return "Scalar"
     raise ValueError(f"infer_schema(func): the type {hint} is none of those that schemas have")
