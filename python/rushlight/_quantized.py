@@ -306,6 +306,7 @@ def _empty_affine_quantized(size, *, scale=1, zero_point=0, dtype: Any = None, d
 # ---- reading ----
 
 
+@_C._Offered
 def dequantize(input):
     """The numbers of a quantised tensor, or of a list of them; a plain one in float32."""
     if isinstance(input, list | tuple):
@@ -316,6 +317,7 @@ def dequantize(input):
     return (input._codes.float() - zero) * step
 
 
+@_C._Offered
 def int_repr(input):
     """The codes."""
     return _of(input, "int_repr")._codes.clone()
@@ -339,26 +341,31 @@ def _by_channels(input, name: str) -> _Quantizer:
     return about
 
 
+@_C._Offered
 def q_scale(input):
     """The one scale."""
     return _whole(input, "q_scale").scale
 
 
+@_C._Offered
 def q_zero_point(input):
     """The one zero point."""
     return _whole(input, "q_zero_point").zero_point
 
 
+@_C._Offered
 def q_per_channel_scales(input):
     """The scale of each channel."""
     return _by_channels(input, "q_per_channel_scales").scale.clone()
 
 
+@_C._Offered
 def q_per_channel_zero_points(input):
     """The zero point of each channel."""
     return _by_channels(input, "q_per_channel_zero_points").zero_point.clone()
 
 
+@_C._Offered
 def q_per_channel_axis(input):
     """The dimension of the channels."""
     return _by_channels(input, "q_per_channel_axis").axis

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from rushlight import _C
+
 __all__ = [
     "SymBool",
     "SymFloat",
@@ -41,36 +43,43 @@ class SymBool(_Symbol):
     """A bool that is not known yet. There are none."""
 
 
+@_C._Offered
 def sym_int(a: Any) -> int:
     """The int of a number."""
     return int(a)
 
 
+@_C._Offered
 def sym_float(a: Any) -> float:
     """The float of a number."""
     return float(a)
 
 
+@_C._Offered
 def sym_not(a: Any) -> bool:
     """`not a`."""
     return not a
 
 
+@_C._Offered
 def sym_max(a: Any, b: Any) -> Any:
     """The larger of two numbers; a float where one is."""
     return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
 
 
+@_C._Offered
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller of two numbers; a float where one is."""
     return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
 
 
+@_C._Offered
 def sym_sum(args: Any) -> Any:
     """The sum of numbers."""
     return sum(args)
 
 
+@_C._Offered
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
     """`t` where `b` is true, else `f`."""
     if not isinstance(b, bool) or type(t) is not type(f):
@@ -78,6 +87,7 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     return t if b else f
 
 
+@_C._Offered
 def sym_sqrt(a: Any) -> float:
     """The square root of a number."""
     return math.sqrt(a)

@@ -245,34 +245,42 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
         return OF_DTYPE.get(self.dtype, TypedStorage)
 
+    @_C._Offered
     def dequantize(self):
         """The numbers that the codes of a quantised tensor stand for, in float32."""
         return _quantized().dequantize(self)
 
+    @_C._Offered
     def int_repr(self):
         """The codes of a quantised tensor."""
         return _quantized().int_repr(self)
 
+    @_C._Offered
     def q_scale(self):
         """The scale of a quantised tensor that has one."""
         return _quantized().q_scale(self)
 
+    @_C._Offered
     def q_zero_point(self):
         """The zero point of a quantised tensor that has one."""
         return _quantized().q_zero_point(self)
 
+    @_C._Offered
     def q_per_channel_scales(self):
         """The scales of a tensor that is quantised by channels."""
         return _quantized().q_per_channel_scales(self)
 
+    @_C._Offered
     def q_per_channel_zero_points(self):
         """The zero points of a tensor that is quantised by channels."""
         return _quantized().q_per_channel_zero_points(self)
 
+    @_C._Offered
     def q_per_channel_axis(self):
         """The dimension of the channels of a tensor that is quantised by them."""
         return _quantized().q_per_channel_axis(self)
 
+    @_C._Offered
     def qscheme(self):
         """How a quantised tensor is quantised."""
         return _quantized().scheme_of(self)

@@ -232,3 +232,17 @@ def test_contains_and_iteration():
     assert len(t) == 2
     with pytest.raises(TypeError, match="len\\(\\) of a 0-d tensor"):
         len(torch.tensor(1))
+
+
+def test_quantised_tensors_and_numbers_of_sizes_are_offered():
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return torch.overrides.resolve_name(func) or func.__name__
+
+    x = torch.ones(2).as_subclass(Seen)
+    for name in ("int_repr", "q_scale", "q_zero_point", "q_per_channel_axis", "dequantize"):
+        assert name in getattr(x, name)() and name in getattr(torch, name)(x)
+    for name in ("sym_int", "sym_float", "sym_not", "sym_sqrt"):
+        assert name in getattr(torch, name)(x)
+    assert "sym_max" in torch.sym_max(x, 1) and torch.sym_max(1, 2) == 2
