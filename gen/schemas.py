@@ -90,12 +90,15 @@ def said(op: Op, text: str) -> Overload:
     if m is None:
         raise TableError(f"{op.text}: not an overload: {text!r}")
     known = {a.name: a for a in expanded(op.args)} | {o.name: o for o in outs(op)}
-    args, letters = [], iter("abcdefgh")
+    # Beside arguments that are written PyTorch's letters of results go on at d.
+    beside = any(a.type.written for a in op.args[1:])
+    args, given, letters = [], [], iter("defgh" if beside else "abcdefgh")
     for kind, name, default, keyword_only in declarations(m[3]):
         if name == "options":
             args += OPTIONS
         elif name.endswith("!"):
-            args.append(Arg(name[:-1], Type("Tensor", alias=next(letters) + "!"), None, True))
+            given.append(Arg(name[:-1], Type("Tensor", alias=next(letters) + "!"), None, True))
+            args.append(given[-1])
         elif kind:
             args.append(Arg(name, parse_type(kind), default or None, keyword_only))
         else:
@@ -106,7 +109,7 @@ def said(op: Op, text: str) -> Overload:
         args = [written(args[0]), *args[1:]]
         form, results = "inplace", [replace(args[0], name="")]
     elif written_args:
-        form, results = "out", [replace(a, name="", keyword_only=False) for a in written_args]
+        form, results = "out", [replace(a, name="", keyword_only=False) for a in given or written_args]
     else:
         form, results = "functional", op.results
     return Overload(m[1], m[2] or "", form, tuple(args), tuple(results))

@@ -99,7 +99,7 @@ class Kernel:
     let: tuple[tuple[str, str], ...] = ()  # what conditions and attributes call by a name
     isa: bool = False  # compiled for each instruction set
     in_step: bool = False  # update: reads elements where and just before it writes them
-    constant: bool = False  # update: writes one value everywhere, so expanded tensors are welcome
+    expanded: str = "refused"  # update: tensors in which several elements share a place; "warned", "welcome"
     anywhere: bool = False  # written over copies, fills and views: one kernel for all devices and dtypes
     stored: tuple[str, ...] = ()  # the dtypes that it takes though kernels are not instantiated for them
 

@@ -93,7 +93,7 @@ def check_dtypes(op: Op) -> list[str]:
 
 def run_update(op: Op) -> dict[str, list[str] | str]:
     shape = [f"shape::{op.symbol}({call_arguments(op)});"] if has_shape_function(op) else []
-    start = f'start_update("{op.name}", given0, self, where_, {flag(op.kernel.constant)})'
+    start = f'start_update("{op.name}", given0, self, where_, Expanded::{op.kernel.expanded.title()})'
     others = [a.name for a in op.args[1:] if a.type.base == "Tensor"]
     return {
         "outputs": [*shape, f"Tensor out = {start};"],

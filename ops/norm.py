@@ -35,6 +35,7 @@ op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight,
          "save_mean, save_invstd, training, eps, batch)")
 _LEGIT = "Tensor input, Tensor? weight, Tensor? bias"
 _STATISTICS = "(Tensor output, Tensor save_mean, Tensor save_invstd)"
+_RESERVED = "(Tensor output, Tensor save_mean, Tensor save_invstd, Tensor reserve)"
 composite(f"_native_batch_norm_legit({_LEGIT}, Tensor(a!) running_mean, Tensor(b!) running_var, "
           f"bool training, float momentum, float eps) -> {_STATISTICS}", variants="function",
           body="return rushlight::native_batch_norm(input, weight, bias, running_mean, "
@@ -47,6 +48,24 @@ composite(f"_native_batch_norm_legit.no_stats({_LEGIT}, bool training, float mom
           overloads=["_native_batch_norm_legit.no_stats_out(input, weight, bias, training, "
                      "momentum, eps, out!, save_mean!, save_invstd!)"],
           doc="native_batch_norm without running statistics.", tags=("core.no_stats",))
+composite(f"_batch_norm_with_update({_LEGIT}, Tensor(a!) running_mean, Tensor(b!) running_var, "
+          f"float momentum, float eps) -> {_RESERVED}", variants="",
+          body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
+               "running_mean, running_var, true, momentum, eps); "
+               "return {out, mean, invstd, empty({0}, input.options().dtype(kByte))};",
+          cpp_out=True,
+          overloads=["_batch_norm_with_update.out(input, weight, bias, running_mean, running_var, "
+                     "momentum, eps, out!, save_mean!, save_invstd!, reserve!)"],
+          doc="native_batch_norm in training; `reserve` is empty, for backward needs nothing.")
+composite(f"_batch_norm_no_update({_LEGIT}, Tensor? running_mean, Tensor? running_var, "
+          f"float momentum, float eps) -> {_RESERVED}", variants="",
+          body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
+               "running_mean, running_var, false, momentum, eps); "
+               "return {out, mean, invstd, empty({0}, input.options().dtype(kByte))};",
+          cpp_out=True,
+          overloads=["_batch_norm_no_update.out(input, weight, bias, running_mean, running_var, "
+                     "momentum, eps, out0!, out1!, out2!, out3!)"],
+          doc="native_batch_norm by running statistics.")
 composite(f"_native_batch_norm_legit_no_training({_LEGIT}, Tensor running_mean, "
           f"Tensor running_var, float momentum, float eps) -> {_STATISTICS}", variants="function",
           cpp_out=True,

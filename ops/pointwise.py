@@ -784,12 +784,13 @@ composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
 # ---- writing ----
 
 op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
-   kernel=update(isa=False, constant=True, stored=(stored,)), variants="function method inplace",
+   kernel=update(isa=False, expanded="welcome", stored=(stored,)),
+   variants="function method inplace",
    grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.",
    jvp={"self": "zeros_like(self_t)", "value": "value_t"},
    batch={"self": "aligned", "": "self.copy_(with_dims(value, self.dim() - 1))"})
 op("zero_(Tensor(a!) self) -> Tensor(a!)",
-   kernel=update(isa=False, constant=True, stored=(stored,)),
+   kernel=update(isa=False, expanded="welcome", stored=(stored,)),
    variants="function method inplace",
    grad={"self": _zero}, sparse="zero_", doc="All elements become 0.",
    batch="aligned")

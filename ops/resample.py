@@ -92,6 +92,11 @@ for _n in (2, 3):
               "bool align_corners) -> Tensor", variants="function", cpp_out=True,
               doc=f"`grid_sampler` of {_n} dimensions.", tags=("core",) if _n == 2 else (),
               autocast={"cpu": "float32", "accelerator": "promote"})
+composite("_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, int "
+          "padding_mode, bool align_corners) -> Tensor", variants="function", cpp_out=True,
+          body="return rushlight::grid_sampler_2d(input, grid, interpolation_mode, padding_mode, "
+               "align_corners);",
+          doc="`grid_sampler_2d` by another name.")
 composite("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
           variants="function",
           doc="The places that affine maps theta send the pixels of images of a size to.",

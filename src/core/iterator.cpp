@@ -87,6 +87,9 @@ void TensorIterator::resolve_dtypes(const PointwiseRule& rule, ScalarType common
   }
   common_dtype_ = common;
   result_dtype_ = result_of(rule.promote, common);
+  RL_CHECK(result_dtype_ == common || rule.promote != Promote::Real ||
+               is_input_number(num_outputs_) || !tensors_[0]->is_same(*tensors_[num_outputs_]),
+           "In-place ", op_, " is not supported for complex tensors: the result is real");
 }
 
 void TensorIterator::promote(const PointwiseRule& rule) {

@@ -50,12 +50,23 @@ ViewSpec views::view_as_complex(const Tensor& self) {
   return spec;
 }
 
+namespace {
+
+// The two numbers of which a complex one is made are floats of one dtype.
+void check_parts(const Tensor& a, const Tensor& b) {
+  for (const Tensor* t : {&a, &b}) {
+    RL_CHECK(contains(set_floats | set_Half, t->dtype()),
+             "Expected both inputs to be Half, Float or Double tensors but got ",
+             enum_name(a.dtype()), " and ", enum_name(b.dtype()));
+  }
+  RL_CHECK(a.dtype() == b.dtype(), "Expected object of scalar type ", enum_name(a.dtype()),
+           " but got scalar type ", enum_name(b.dtype()), " for second argument");
+}
+
+}  // namespace
+
 OutSpec shape::_complex(Tensor& real, Tensor& imag) {
-  RL_CHECK(real.dtype() == imag.dtype(), "Expected object of scalar type ", enum_name(real.dtype()),
-           " but got scalar type ", enum_name(imag.dtype()), " for second argument");
-  RL_CHECK(contains(set_floats | set_Half, real.dtype()),
-           "Expected both inputs to be Half, Float or Double tensors but got ",
-           enum_name(real.dtype()), " and ", enum_name(imag.dtype()));
+  check_parts(real, imag);
   return {broadcast_sizes(real.sizes(), imag.sizes()), to_complex(real.dtype())};
 }
 
@@ -81,6 +92,7 @@ Tensor imag(const Tensor& self) {
   return view_as_real(self).select(-1, 1);
 }
 Tensor polar(const Tensor& abs, const Tensor& angle) {
+  check_parts(abs, angle);
   return rushlight::_complex(abs * angle.cos(), abs * angle.sin());
 }
 Tensor resolve_conj(const Tensor& self) { return self; }

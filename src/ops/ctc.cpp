@@ -160,9 +160,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
   const int64_t bags = offsets.size(0) - (include_last_offset ? 1 : 0);
   RL_CHECK(bags >= 0, "embedding_bag: include_last_offset: numBags should be at least 1");
   const TensorOptions places = TensorOptions(kInt64).device(weight.device());
-  const Tensor index = indices.to(kInt64);
-  const Tensor begins = offsets.to(kInt64).narrow(0, 0, bags);
-  if (!offsets.is_meta() && offsets.size(0) > 0) {
+  const bool shapes_alone = weight.is_meta();
+  const Tensor index = shapes_alone ? indices.to(places) : indices.to(kInt64);
+  const Tensor begins = (shapes_alone ? offsets.to(places) : offsets.to(kInt64)).narrow(0, 0, bags);
+  if (!offsets.is_meta() && offsets.impl()->special() == nullptr && offsets.size(0) > 0) {
     const int64_t first = offsets.to(kInt64).select(0, 0).item<int64_t>();
     const int64_t last = offsets.to(kInt64).select(0, -1).item<int64_t>();
     RL_CHECK(first == 0,

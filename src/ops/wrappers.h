@@ -150,17 +150,24 @@ inline void finish_out(const Tensor* given, const Tensor& made) {
   }
 }
 
+// Whether an op updates tensors in which several elements share a place.
+enum class Expanded { Refused, Warned, Welcome };
+
 // What an op that updates its input writes: the tensor that was given or a new one, with the values
-// of self. `constant`: it writes one value everywhere, so expanded tensors are welcome.
+// of self.
 inline Tensor start_update(const char* op, const Tensor* given, const Tensor& self, Device where,
-                           bool constant) {
+                           Expanded expanded) {
   Tensor out = given != nullptr ? *given : make_empty_like(self, self.dtype());
   if (where.is_meta()) {
     return out;
   }
   if (!out.is_same(self)) {
     copy_raw(out, self);
-  } else if (!constant) {
+  } else if (expanded == Expanded::Warned && has_internal_overlap(out)) {
+    warn(str(op,
+             "_: writing to an expanded tensor is deprecated, for several of its elements are "
+             "one place in memory; clone() it first"));
+  } else if (expanded == Expanded::Refused) {
     check_no_internal_overlap(op, out);
   }
   return out;

@@ -335,8 +335,8 @@ Tensor shared_with(PyObject* data, bool warns) {
   return is_numpy_array(data) ? from_numpy(data, warns) : Tensor();
 }
 
-Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device,
-                 bool copy) {
+Tensor real_from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device,
+                      bool copy) {
   if (!device.has_value() && !is_tensor(data)) {
     device = default_device();
   }
@@ -349,6 +349,33 @@ Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<
     return moved(elements, std::nullopt, device, copy);
   }
   return moved(of_sequences(data, dtype), std::nullopt, device, false);
+}
+
+// What the program wrote down is a real tensor, of which modes are told when it is made.
+Tensor lifted(const Tensor& made) { return tls.lower == nullptr ? made : lift_fresh(made); }
+
+// Makes one while the modes below autograd are hidden.
+template <class F>
+Tensor unseen(const F& make) {
+  if (tls.lower == nullptr) {
+    return make();
+  }
+  struct Hidden {
+    Mode* modes = std::exchange(tls.lower, nullptr);
+    ~Hidden() { tls.lower = modes; }
+  };
+  Tensor made;
+  {
+    const Hidden hidden;
+    made = make();
+  }
+  return lift_fresh(made);
+}
+
+Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device,
+                 bool copy) {
+  const auto make = [&] { return real_from_data(data, dtype, device, copy); };
+  return is_tensor(data) ? make() : unseen(make);
 }
 
 #define DATA_PARAM \
@@ -371,7 +398,7 @@ RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_
   }
   const NoGradGuard no_grad;
   const Tensor made = from_data(data, a.optional_dtype(1), a.optional_device(2), true);
-  return wrap(as_leaf(tls.lower == nullptr ? made : lift_fresh(made), a.boolean(3, false)));
+  return wrap(as_leaf(is_tensor(data) ? lifted(made) : made, a.boolean(3, false)));
 }
 
 RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
@@ -409,11 +436,12 @@ RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM
                  t.device(), " to another device");
   RL_CHECK_VALUE(!alias || t.dtype() == dtype.value_or(t.dtype()), "can't alias tensor with dtype ",
                  t.dtype(), " into one of dtype ", dtype.value_or(t.dtype()));
-  return wrap(as_leaf(moved(t, dtype, device, a.boolean(3, false)), leaf));
+  const auto make = [&] { return moved(t, dtype, device, a.boolean(3, false)); };
+  return wrap(as_leaf(is_tensor(data) ? make() : unseen(make), leaf));
 }
 
 PyObject* from_numpy_function(PyObject*, PyObject* array) {
-  return guarded([&] { return wrap(from_numpy(array, true)); });
+  return guarded([&] { return wrap(lifted(from_numpy(array, true))); });
 }
 
 RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtype, false, true},
@@ -441,7 +469,8 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 // ---- Tensor(…): sizes, data or another tensor ----
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
-  return unwritten(make_empty(sizes, t, device));
+  return tls.lower == nullptr ? unwritten(make_empty(sizes, t, device))
+                              : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
 }
 
 // Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array),
@@ -486,7 +515,7 @@ Tensor legacy(PyObject* args, std::optional<ScalarType> dtype, Device device) {
     const Tensor& other = unwrap(data);
     RL_CHECK_TYPE(!dtype.has_value() || other.dtype() == t, "expected a tensor of dtype torch.", t,
                   ", but got torch.", other.dtype());
-    return other.detach();
+    return rushlight::alias(other);
   }
   if (PyUnicode_Check(data) || PyBytes_Check(data)) {
     throw TypeError(str("new(): invalid data type '", type_name(data), "'"));
@@ -522,8 +551,8 @@ PyObject* construct(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
     if (type == &tensor_base_type) {
       raise(PyExc_TypeError, "Cannot create a TensorBase directly; call Tensor");
     }
-    const Device device = device_argument(kwargs);
-    return wrap_as(type, legacy(args, std::nullopt, device));
+    const Tensor made = legacy(args, std::nullopt, device_argument(kwargs));
+    return type == tensor_class ? wrap(made) : wrap_as(type, made);
   });
 }
 

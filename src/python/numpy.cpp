@@ -226,6 +226,8 @@ bool view_array(PyObject* o, ArrayView& view) {
 }
 
 PyObject* to_numpy(const Tensor& t) {
+  RL_CHECK_TYPE(t.layout() == kStrided,
+                "can't convert a sparse tensor to numpy. Use Tensor.to_dense() first.");
   RL_CHECK_TYPE(
       t.is_cpu(), "can't convert ", t.device(),
       " device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.");

@@ -67,6 +67,8 @@ SAMPLES = {
         "x(4, 3, 5), None, None, x(3), pos(3), False, 0.1, 1e-5",
     ],
     "_native_batch_norm_legit": ["x(4, 3, 5), pos(3), x(3), const(3), const(3), True, 0.1, 1e-5"],
+    "_batch_norm_with_update": ["x(4, 3, 5), pos(3), x(3), const(3), const(3), 0.1, 1e-5"],
+    "_batch_norm_no_update": ["x(4, 3, 5), None, None, x(3), pos(3), 0.1, 1e-5", "x(4, 3), pos(3), x(3), const(3), const(3), 0.1, 1e-5"],
     "_native_batch_norm_legit.no_stats": ["x(4, 3, 5), pos(3), x(3), True, 0.1, 1e-5", "x(4, 3), pos(3), x(3), True, 0.1, 1e-5"],
     "_native_batch_norm_legit_no_training": ["x(4, 3, 5), None, None, x(3), pos(3), 0.1, 1e-5", "x(4, 3), pos(3), x(3), const(3), const(3), 0.1, 1e-5"],
     "native_dropout": ["x(3, 4), 0.5, True", "x(3), 0.5, False", "x(3), 1.0, None", "x(0), 0.5, True"],

@@ -29,6 +29,8 @@ REFERENCES = {
     "batch_norm": "channel_norm(input, weight, bias, running_mean, running_var, training, eps)",
     "native_batch_norm": "(channel_norm(input, weight, bias, running_mean, running_var, training, eps), None, None)",
     "_native_batch_norm_legit": "(channel_norm(input, weight, bias, running_mean, running_var, training, eps), None, None)",
+    "_batch_norm_with_update": "(channel_norm(input, weight, bias, running_mean, running_var, True, eps), None, None, None)",
+    "_batch_norm_no_update": "(channel_norm(input, weight, bias, running_mean, running_var, False, eps), None, None, None)",
     "_native_batch_norm_legit.no_stats": "(channel_norm(input, weight, bias, None, None, training, eps), None, None)",
     "_native_batch_norm_legit_no_training": "(channel_norm(input, weight, bias, running_mean, running_var, False, eps), None, None)",
     "layer_norm": f"affine({_LAST}[0], weight, bias, False)",

@@ -72,6 +72,7 @@ SAMPLES = {
         "ints(9, 12, 1, high=256).to(m.uint8)[2:8, 3:10], (9, 5), 'bilinear'",
     ],
     "grid_sampler": [*_FEW_GRID, *_FEW_GRID_3D, *_GRID],
+    "_grid_sampler_2d_cpu_fallback": [*_FEW_GRID[:2], *_GRID[:2]],
     "grid_sampler_2d": [*_FEW_GRID[:2], *_GRID[:2]],
     "grid_sampler_3d": [*_FEW_GRID_3D[:2], *_GRID[18:20]],
     "affine_grid_generator": [
@@ -165,11 +166,12 @@ ERRORS = {
 }
 SKIPS = {
     ("grid_sampler", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
+    ("_grid_sampler_2d_cpu_fallback", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
     ("grid_sampler_2d", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
     ("grid_sample", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
     ("grid_sampler_3d", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
 }
 SKIPS |= {
     (name, "parity"): "PyTorch computes places in 16 bits; tests/parity/test_layers.py compares in float64"
-    for name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "grid_sample")
+    for name in ("grid_sampler", "_grid_sampler_2d_cpu_fallback", "grid_sampler_2d", "grid_sampler_3d", "grid_sample")
 }

@@ -232,6 +232,10 @@ def assert_in_place(case, dtype, text, expected):
     target, *args = args
     if not isinstance(target, rushlight.Tensor) or target.shape != expected.shape:
         return
+    if target.is_complex() and case.op.kernel.promote == "real":
+        with pytest.raises(RuntimeError, match="complex"):
+            getattr(target, case.op.inplace_name)(*args, **kwargs)
+        return
     method = getattr(target, case.op.inplace_name)
     if not rushlight.can_cast(expected.dtype, target.dtype):
         with pytest.raises(RuntimeError, match="can't be cast"):

@@ -136,3 +136,19 @@ def test_a_layout_is_taken_or_refused(op):
         else:
             assert result.layout is layout
             assert not result.to_dense().any()
+
+
+def test_the_class_called_with_a_tensor_gives_a_view():
+    class Own(torch.Tensor):
+        pass
+
+    x = torch.ones(2, requires_grad=True)
+    for make in (torch.Tensor, Own, torch.FloatTensor, x.new):
+        y = make(x)
+        assert y is not x and y._base is x and isinstance(y, Own if make is Own else torch.Tensor)
+        x.grad = None
+        (y * 3).sum().backward()
+        assert x.grad.tolist() == [3, 3]
+    z = torch.zeros(2)
+    torch.Tensor(z).add_(1)
+    assert z.tolist() == [1, 1] and z._version == 1

@@ -167,11 +167,22 @@ def test_expanded_targets_are_refused():
     for call in (
         lambda: t.index_add_(0, torch.tensor([0]), torch.ones(1, 3)),
         lambda: t.scatter_(0, torch.tensor([[0]]), 1.0),
-        lambda: t.masked_fill_(torch.ones(4, 3, dtype=torch.bool), 1),
-        lambda: t.index_put_((torch.tensor([0]),), torch.tensor(1.0)),
+        lambda: t.masked_scatter_(torch.ones(4, 3, dtype=torch.bool), torch.ones(12)),
     ):
         with pytest.raises(RuntimeError):
             call()
+
+
+def test_or_written_with_a_warning():
+    for call in (
+        lambda t: t.masked_fill_(torch.tensor([True, False, True]), 1),
+        lambda t: t.index_fill_(1, torch.tensor([0, 2]), 1),
+        lambda t: t.index_put_((torch.tensor([0, 1]), torch.tensor([0, 2])), torch.tensor(1.0)),
+    ):
+        t = torch.zeros(1, 3).expand(4, 3)
+        with pytest.warns(UserWarning, match="expanded"):
+            call(t)
+        assert t.tolist() == [[1, 0, 1]] * 4
 
 
 @pytest.mark.parametrize("shape", [(0,), (5,), (1000,), (70_000,), (3, 0), (300, 211), (4, 5, 600)])

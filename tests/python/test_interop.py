@@ -367,3 +367,10 @@ def test_ops_by_overload():
         _ = aten.mm.no_such_overload
     with pytest.raises(TypeError, match="unexpected keyword"):
         aten.mm.default(torch.ones(2, 2), torch.ones(2, 2), foo=1)
+
+
+def test_sparse_tensors_have_no_array():
+    for force in (False, True):
+        for x in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+            with pytest.raises(TypeError, match="to_dense"):
+                x.numpy(force=force)

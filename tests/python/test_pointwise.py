@@ -643,3 +643,17 @@ def test_polygamma_far_below_zero(x):
     x = torch.tensor(x, dtype=torch.float64)
     both = torch.polygamma(1, x) + torch.polygamma(1, 1 - x)
     assert both.item() == pytest.approx(2 * math.pi**2, rel=1e-14)
+
+
+def test_complex_numbers_and_their_parts():
+    z = torch.tensor([3 + 4j])
+    for write in (lambda: z.abs_(), lambda: torch.abs_(z)):
+        with pytest.raises(RuntimeError, match="complex"):
+            write()
+    assert torch.abs(z, out=torch.empty(1, dtype=torch.complex64)).tolist() == [5]
+    for make in (torch.complex, torch.polar):
+        for dtype in (torch.int8, torch.bool, torch.bfloat16, torch.complex64):
+            with pytest.raises(RuntimeError, match="Half, Float or Double"):
+                make(torch.ones(2).to(dtype), torch.ones(2).to(dtype))
+        with pytest.raises(RuntimeError, match="scalar type"):
+            make(torch.ones(2), torch.ones(2).double())
