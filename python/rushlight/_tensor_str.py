@@ -261,10 +261,18 @@ def _sparse_str(tensor, values, prefix):
 
 
 def _str(tensor, *, tensor_contents=None):
-    """What `repr(tensor)` gives; `tensor_contents` replaces the text of the values."""
+    """What `repr(tensor)` gives, whatever modes are active."""
+    from rushlight.utils._python_dispatch import _disable_current_modes
+
+    with _disable_current_modes():
+        return _str_intern(tensor, tensor_contents=tensor_contents)
+
+
+def _str_intern(tensor, *, tensor_contents=None):
+    """The text of a tensor; `tensor_contents` replaces that of the values."""
     if level := rushlight._C._batch_level(tensor):
         depth = rushlight._C._level_depth(level)
-        value = _str(rushlight._C._batch_value(tensor))
+        value = _str_intern(rushlight._C._batch_value(tensor))
         return f"BatchedTensor(lvl={depth}, bdim=0, value=\n    {value}\n)"
     kind = type(tensor)
     plain = kind is rushlight.Tensor or kind is rushlight.nn.Parameter
@@ -303,7 +311,5 @@ def _str(tensor, *, tensor_contents=None):
     level = _C._forward_level_of(tensor)
     if level:
         suffixes.append(f"tangent={_C._tangent_of(tensor, level)}")
-    return _add_suffixes(prefix + text, suffixes, len(prefix))
-
-
-_str_intern = _str  # as classes with a representation of their own call it
+    said = _add_suffixes(prefix + text, suffixes, len(prefix))
+    return said if plain or not isinstance(tensor, rushlight.nn.Parameter) else f"Parameter({said})"

@@ -3,10 +3,12 @@
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 import rushlight as torch
 from rushlight import _prims_common as prims
+from rushlight._functorch import config
 from rushlight._subclasses import CrossRefFakeMode, FakeTensorMode
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -154,3 +156,90 @@ def test_helpers_of_code_over_ops():
         prims.compare_tensor_meta(x, x.contiguous(), check_strides=True)
     with pytest.raises(MetadataMismatchError, match="dtype"):
         prims.compare_tensor_meta(x, x.double())
+
+
+@pytest.fixture
+def real_tensors(monkeypatch):
+    monkeypatch.setattr(config, "fake_tensor_propagate_real_tensors", True)
+
+
+def test_real_tensors_are_carried_along(real_tensors):
+    x = torch.randn(2, 3)
+    mode = FakeTensorMode()
+    fake, column = mode.from_tensor(x), mode.from_tensor(x[:, 1])
+    assert fake.real_tensor is not x and torch.equal(fake.real_tensor, x)
+    with mode:
+        y = fake.mul(2)
+        part = y[1:]
+        y.add_(1)
+        column.zero_()  # shares memory with the fake of x, not with x
+        made, written = torch.ones(2), torch.tensor([1.0, 2])
+        with pytest.raises(DataDependentOutputException):
+            y.sum().item()
+    assert torch.equal(y.real_tensor, x * 2 + 1) and torch.equal(part.real_tensor, (x * 2 + 1)[1:])
+    assert fake.real_tensor[:, 1].eq(0).all() and not x[:, 1].eq(0).any()
+    assert made.real_tensor.tolist() == [1, 1] and written.real_tensor.tolist() == [1, 2]
+
+
+def test_real_tensors_go_through_backward_and_ops_of_ones_own(real_tensors):
+    with FakeTensorMode():
+        x = torch.full((2,), 3.0, requires_grad=True)
+        x.square().sum().backward()
+    assert isinstance(x.grad, FakeTensor) and x.grad.real_tensor.tolist() == [6, 6]
+    with torch.library._scoped_library("fakes_test", "FRAGMENT") as lib:
+        lib.define("twice(Tensor x) -> Tensor")
+        lib.impl("twice", lambda x: x * 2, "CPU")
+        torch.library.register_fake("fakes_test::twice", torch.empty_like, lib=lib)
+        with FakeTensorMode():
+            assert torch.ops.fakes_test.twice(torch.ones(3)).real_tensor.tolist() == [2, 2, 2]
+
+
+def test_without_the_setting_there_are_no_real_tensors():
+    mode = FakeTensorMode()
+    assert not mode.propagate_real_tensors
+    assert mode.from_tensor(torch.ones(2)).real_tensor is None
+
+
+def test_what_a_fake_says_of_the_real_one():
+    x = torch.rand(4, requires_grad=True)
+    x.grad = torch.rand(4)
+    mode = FakeTensorMode()
+    fake = mode.from_tensor(x)
+    assert isinstance(fake.grad, FakeTensor) and fake.grad.shape == (4,)
+    assert fake.untyped_storage().device.type == "meta" and fake.untyped_storage().nbytes() == 16
+    with mode:
+        assert repr(torch.ones(2)) == "FakeTensor(..., size=(2,))"
+        assert repr(x).startswith("tensor([")  # printing is no op of the program
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.tensor([1.0, 2]),
+        lambda: torch.tensor(np.zeros(2)),
+        lambda: torch.as_tensor([1, 2]),
+        lambda: torch.as_tensor(np.zeros(2), dtype=torch.float32),
+        lambda: torch.asarray(np.zeros(2)),
+        lambda: torch.from_numpy(np.zeros(2)),
+        lambda: torch.Tensor([1, 2]),
+        lambda: torch.Tensor(2),
+        lambda: torch.FloatTensor([1, 2]),
+        lambda: torch.zeros(3).new_tensor([1, 2]),
+        lambda: torch.zeros(3).new([1, 2]),
+    ],
+)
+def test_data_of_the_program_become_fakes(make):
+    with FakeTensorMode():
+        made = make()
+    assert isinstance(made, FakeTensor) and made.shape == (2,)
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_fakes(mode):
+    index, offsets = torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])
+    bag = torch.nn.EmbeddingBag(10, 3, mode=mode)
+    with FakeTensorMode() as fakes:
+        given = [fakes.from_tensor(t) for t in (index, bag.weight, offsets)]
+        assert torch.nn.functional.embedding_bag(*given, mode=mode).shape == (2, 3)
+    # Weights on meta take indices from anywhere.
+    assert bag.to("meta")(index, offsets).is_meta

@@ -695,3 +695,36 @@ def test_old_places_of_optimisers_and_queues():
     assert _adafactor.Adafactor is torch.optim.Adafactor and _muon.Muon is torch.optim.Muon
     assert queue.SimpleQueue and pool.Pool and callable(_atfork.register_after_fork)
     assert not has_triton() and not torch.backends.xnnpack.enabled
+
+
+def test_classes_of_tests_with_other_settings():
+    from rushlight._dynamo import testing
+    from rushlight._functorch import config
+
+    class Cases:
+        kept = 3
+
+        def test_setting(self):
+            return config.fake_tensor_propagate_real_tensors
+
+        def test_fails(self):
+            return None
+
+    Cases.test_fails._fails_here = True
+    patch = (config, "fake_tensor_propagate_real_tensors", "other")
+    made = testing.make_test_cls_with_patches(
+        Cases, "Other", "_other", patch, xfail_prop="_fails_here"
+    )
+    assert made.__name__ == "OtherCases" and made.kept == 3 and not hasattr(made, "test_setting")
+    assert made().test_setting_other() == "other" and Cases().test_setting() is False
+    assert made.test_fails_other.__unittest_expecting_failure__
+
+
+def test_random_tensors_by_strides():
+    from rushlight._dynamo.testing import rand_strided
+
+    x = rand_strided((2, 3), (4, 1), extra_size=2)
+    assert x.shape == (2, 3) and x.stride() == (4, 1) and x.std() > 0
+    assert x.untyped_storage().nbytes() == 9 * 4
+    assert rand_strided((2,), (1,), torch.int64).tolist() == [0, 0]
+    assert rand_strided((2,), (1,), torch.float8_e5m2).dtype == torch.float8_e5m2

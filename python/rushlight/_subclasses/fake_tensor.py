@@ -11,6 +11,7 @@ import weakref
 
 import rushlight
 from rushlight import Tensor
+from rushlight._functorch import config
 from rushlight._library.registry import CustomOverload
 from rushlight.utils import _pytree
 from rushlight.utils._python_dispatch import (
@@ -58,10 +59,11 @@ class FakeTensor(Tensor):
     fake_mode: FakeTensorMode
     fake_device: rushlight.device
     constant: Tensor | None  # its value where that is known: one number from the program
+    real_tensor: Tensor | None  # its values, where the mode propagates them
     _meta: Tensor
 
     @staticmethod
-    def __new__(cls, fake_mode, elem, device, requires_grad=False, constant=None):
+    def __new__(cls, fake_mode, elem, device, requires_grad=False, constant=None, real_tensor=None):
         """`elem` lies on meta."""
         fake = Tensor._make_wrapper_subclass(
             cls,
@@ -73,7 +75,7 @@ class FakeTensor(Tensor):
             requires_grad=requires_grad,
         )
         fake.fake_mode, fake.fake_device, fake._meta = fake_mode, rushlight.device(device), elem
-        fake.constant = None
+        fake.constant, fake.real_tensor = None, real_tensor
         if constant is not None:
             fake_mode._constants.add(fake, constant)
         return fake
@@ -105,6 +107,10 @@ class FakeTensor(Tensor):
         )
         with mode:
             return func(*args, **(kwargs or {}))
+
+    def untyped_storage(self):
+        """The storage on meta."""
+        return self._meta.untyped_storage()
 
     def tolist(self):
         raise DataDependentOutputException("tolist")
@@ -138,7 +144,8 @@ class FakeTensorConverter:
         # By the id of a real tensor; an entry goes with it or with its fake.
         self.tensor_memo: dict[int, weakref.ref] = {}
         self._watched: dict[int, weakref.ref] = {}
-        self._storages: dict[int, weakref.ref] = {}
+        self._storages: dict[tuple[int, int], weakref.ref] = {}
+        self._copies: dict[tuple[int, int], weakref.ref] = {}
 
     def _remembered(self, tensor):
         watched, fake = self._watched.get(id(tensor)), self.tensor_memo.get(id(tensor))
@@ -157,23 +164,27 @@ class FakeTensorConverter:
         self.tensor_memo[key] = weakref.ref(fake, forget)
         return fake
 
-    def _meta_of(self, tensor):
+    def _moved(self, tensor, move, storages):
+        """What `move` makes of a tensor's storage, seen as the tensor sees it."""
         if tensor.layout is not rushlight.strided or tensor.is_meta:
-            return tensor.detach().to("meta")
-        key = tensor.untyped_storage()._cdata
-        known = self._storages.get(key)
+            return move(tensor.detach())
+        storage = tensor.untyped_storage()
+        key = storage._cdata, storage.nbytes()
+        known = storages.get(key)
         whole = known() if known is not None else None
         if whole is None:
-            size = tensor.untyped_storage().nbytes() // tensor.element_size()
-            whole = rushlight.empty(size, dtype=tensor.dtype, device="meta")
-            self._storages[key] = weakref.ref(whole)
+            size = storage.nbytes() // tensor.element_size()
+            flat = rushlight.empty(0, dtype=tensor.dtype, device=tensor.device)
+            whole = move(flat.set_(storage, 0, (size,), (1,)))
+            storages[key] = weakref.ref(whole, lambda _: storages.pop(key, None))
+            if not whole.is_meta:
+                whole._of = storage  # while it lives, no other storage has its address
         if whole.dtype != tensor.dtype:
-            whole = rushlight.empty(0, dtype=tensor.dtype, device="meta").set_(
-                whole.untyped_storage()
-            )
-        meta = whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).detach()
-        meta._whole = whole
-        return meta
+            other = rushlight.empty(0, dtype=tensor.dtype, device=whole.device)
+            whole = other.set_(whole.untyped_storage())
+        moved = whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).detach()
+        moved._whole = whole
+        return moved
 
     def from_real_tensor(self, fake_mode, tensor):
         """The fake of a real tensor."""
@@ -181,11 +192,17 @@ class FakeTensorConverter:
         if known is not None:
             return known
         with _disable_current_modes():
-            meta = self._meta_of(tensor)
-        fake = FakeTensor(fake_mode, meta, tensor.device, tensor.requires_grad)
+            meta = self._moved(tensor, lambda t: t.to("meta"), self._storages)
+            real = None
+            if fake_mode.propagate_real_tensors:
+                real = self._moved(tensor, Tensor.clone, self._copies)
+        fake = FakeTensor(fake_mode, meta, tensor.device, tensor.requires_grad, real_tensor=real)
         if isinstance(tensor, rushlight.nn.Parameter):
             fake._is_param = True
-        return self._remember(tensor, fake)
+        self._remember(tensor, fake)
+        if tensor.is_leaf and tensor.grad is not None:
+            fake.grad = fake_mode.from_tensor(tensor.grad)
+        return fake
 
     def from_meta_and_device(self, fake_mode, tensor, device):
         """A fake on a device that stands on a tensor on meta."""
@@ -237,6 +254,9 @@ def unset_fake_temporarily():
 class FakeTensorMode(TorchDispatchMode):
     """Within it, factories make fake tensors, and ops on fake tensors compute shapes alone.
 
+    If `_functorch.config.fake_tensor_propagate_real_tensors` is set when the mode is made, fakes
+    carry copies of real tensors (`real_tensor`), and ops run on those, too.
+
     Args:
         allow_fallback_kernels: accepted; ops run on meta alone.
         allow_non_fake_inputs: real tensors among the arguments of an op are taken as their fakes;
@@ -257,6 +277,7 @@ class FakeTensorMode(TorchDispatchMode):
         self.allow_fallback_kernels = allow_fallback_kernels
         self.allow_non_fake_inputs = allow_non_fake_inputs
         self.static_shapes, self.shape_env, self.export = True, None, export
+        self.propagate_real_tensors = config.fake_tensor_propagate_real_tensors
         self.fake_tensor_converter = FakeTensorConverter()
         self._constants = Constants()
 
@@ -274,7 +295,8 @@ class FakeTensorMode(TorchDispatchMode):
 
     def _lift(self, tensor):
         """A tensor that the program wrote down: one number of it is known."""
-        fake = FakeTensor(self, tensor.to("meta"), tensor.device)
+        real = tensor.clone() if self.propagate_real_tensors else None
+        fake = FakeTensor(self, tensor.to("meta"), tensor.device, real_tensor=real)
         if Constants.fits(tensor):
             self._constants.add(fake, tensor)
         return fake
@@ -340,8 +362,9 @@ class FakeTensorMode(TorchDispatchMode):
                 raise DataDependentOutputException(func)
             with _disable_current_modes():
                 return fakes[0].constant.item()
+        real = self._on_real(func, fakes, args, kwargs)
         if isinstance(func, CustomOverload):
-            return self._custom(func, args, kwargs)
+            return self._with_real(self._custom(func, args, kwargs), real)
         computed = self._computed(func, fakes, args, kwargs)
         device = self._device(func, fakes, kwargs)
         if any(a.name == "device" for a in func._schema.arguments):
@@ -360,6 +383,24 @@ class FakeTensorMode(TorchDispatchMode):
             for fake, value in pairs:
                 if fake.constant is not value:
                     self._constants.add(fake, value)
+        return self._with_real(result, real)
+
+    def _on_real(self, func, fakes, args, kwargs):
+        """The result on the real tensors; None where they are not carried along."""
+        if not self.propagate_real_tensors or any(t.real_tensor is None for t in fakes):
+            return None
+        args, kwargs = _pytree.tree_map_only(FakeTensor, lambda t: t.real_tensor, (args, kwargs))
+        with _disable_current_modes():
+            return func(*args, **kwargs)
+
+    @staticmethod
+    def _with_real(result, real):
+        """The fakes, each with its real tensor."""
+        if real is not None:
+            pairs = zip(_pytree.tree_leaves(result), _pytree.tree_leaves(real), strict=True)
+            for fake, tensor in pairs:
+                if isinstance(fake, FakeTensor):
+                    fake.real_tensor = tensor
         return result
 
     def _custom(self, func, args, kwargs):

@@ -24,6 +24,13 @@ FLAT_PARAM = "_flat_param"
 class FlatParameter(nn.Parameter):
     """A process's part of the parameters of a module, flat."""
 
+    _mark_name = "_is_flat_param"
+
+    def __new__(cls, data=None, requires_grad=True):
+        flat = super().__new__(cls, data, requires_grad)
+        flat._is_flat_param = True
+        return flat
+
 
 class FlatParamHandle(Unit):
     """The flat tensor of some parameters of a module, and this process's part of it.
