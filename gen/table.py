@@ -97,6 +97,7 @@ class Kernel:
     formulas: tuple[Formula, ...] = ()  # in order of preference; none: that of the op's name
     check: tuple[str, ...] = ()  # calls that refuse arguments
     let: tuple[tuple[str, str], ...] = ()  # what conditions and attributes call by a name
+    casts_out: bool = False  # of one tensor, not promoted: `out=` may have another dtype all the same
     isa: bool = False  # compiled for each instruction set
     in_step: bool = False  # update: reads elements where and just before it writes them
     expanded: str = "refused"  # update: tensors in which several elements share a place; "warned", "welcome"
@@ -313,10 +314,12 @@ def formula(name: str, *attributes: str, **keys) -> Formula:
     return Formula(name, attributes, **keys)
 
 
-def pointwise(*dtypes: str, promote: str = "same", formulas=(), check=(), let=None) -> Kernel:
+def pointwise(*dtypes: str, promote: str = "same", formulas=(), check=(), let=None, casts_out: bool = False) -> Kernel:
     """A formula per element, of src/kernels/pointwise.h: the first of a list that fits."""
     names = tuple((let or {}).items())
-    return Kernel("pointwise", dtypes or (everything,), promote, tuple(formulas), tuple(check), names)
+    return Kernel(
+        "pointwise", dtypes or (everything,), promote, tuple(formulas), tuple(check), names, casts_out=casts_out
+    )
 
 
 # shape::name says what comes out, name writes it.

@@ -136,6 +136,9 @@ def choice(op: Op) -> list[str]:
 def run_function(op: Op) -> list[str]:
     if op.kernel.kind == "pointwise":
         late = [check for check in op.kernel.check if re.search(r"\bit\b", check)]
+        exact = op.kernel.promote in ("same", "real") and not op.kernel.casts_out
+        if exact and len(op.tensors) == 1 and "out" in op.forms:
+            late.append("check_out_dtype(it)")
         return fill(
             RUN_POINTWISE,
             symbol=op.symbol,

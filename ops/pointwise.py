@@ -577,7 +577,8 @@ op("relu(Tensor self) -> Tensor", kernel=pointwise(real), functional=True,
    variants="function method inplace",
    grad={"self": "threshold_backward(grad, result, 0)"},
    sparse="values", doc="max(self, 0).", tags=("core",))
-op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", kernel=pointwise(real),
+op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+   kernel=pointwise(real, casts_out=True),
    functional=True, inplace_function=True,
    variants="function inplace out", grad={"self": "threshold_backward(grad, self, threshold)"},
    doc="self above the threshold, else value.")

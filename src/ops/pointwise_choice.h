@@ -28,6 +28,12 @@ void check_lambda(const Tensor& self, const Scalar& lambd);
 void check_true_division(const Tensor& tensor1, const Tensor& tensor2);
 // `name` is not promoted: RuntimeError where it is no number and of another dtype than self.
 void check_same_dtype(const Tensor& self, const char* name, const Tensor& other);
+// What one tensor gives, unpromoted, is not written into another dtype (magnitudes: the real one).
+inline void check_out_dtype(const TensorIterator& it) {
+  const ScalarType common = it.common_dtype();
+  RL_CHECK(it.dtype(0) == common || it.dtype(0) == to_real(common), "Found dtype ",
+           enum_name(it.dtype(0)), " but expected ", enum_name(common), " for out= of ", it.op());
+}
 // Integers may not be divided by zero (operand 2), where the host can see it: on other devices a
 // zero divisor gives the dividend.
 void check_divisor(const TensorIterator& it);

@@ -268,6 +268,24 @@ def test_out_equals_function(case):
         assert_same(outs, tensors_of(expected))
 
 
+def is_unpromoted(case):
+    kernel = case.op.kernel
+    return kernel.kind == "pointwise" and kernel.promote in ("same", "real") and len(case.op.tensors) == 1
+
+
+@over(is_unpromoted, lambda case: case.op.python_out and "float32" in case.dtypes)
+def test_out_of_another_dtype(case):
+    for text in case.samples:
+        args, kwargs = inputs_of(case, "float32", text)
+        out = rushlight.empty(0, dtype=rushlight.float64)
+        count(1)
+        if case.op.kernel.casts_out:
+            function_of(rushlight, case.op)(*args, **kwargs, out=out)
+            continue
+        with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+            function_of(rushlight, case.op)(*args, **kwargs, out=out)
+
+
 @over(mode="boxed")
 def test_boxed_form_equals_function(case):
     for text in case.samples:
