@@ -138,8 +138,8 @@ def _open(data: Tensor, mode: ImageReadMode, formats: tuple[str, ...]) -> Any:
             return None
         if picture.format == "JPEG" and mode is ImageReadMode.GRAY:
             picture.draft("L", None)  # as the file has it, not from red, green and blue
-        # Pillow takes pixels of the whole picture in blocks; where a row is longer than one, it joins
-        # them in quadratic time.
+        # Pillow takes the pixels of a whole picture in blocks; where a row is longer than one, it
+        # joins them in quadratic time.
         picture.decodermaxblock = max(picture.decodermaxblock, 4 * picture.width)
         picture.load()
         return picture
