@@ -140,7 +140,7 @@ Gemm transposed(const Gemm& g) {
 
 // One sum of each matrix, along contiguous memory.
 bool is_batch_of_sums(const Gemm& g) {
-  return g.m == 1 && g.n == 1 && g.batch > 1 && g.a.col == 1 && g.b.row == 1 && g.bias == nullptr;
+  return g.m == 1 && g.n == 1 && g.a.col == 1 && g.b.row == 1 && g.bias == nullptr;
 }
 
 const char* run_tiny(const Gemm& g) {

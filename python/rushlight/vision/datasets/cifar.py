@@ -19,7 +19,7 @@ class _Dtype:
 
     _numbers = {"b1", *(kind + size for kind in "iuf" for size in "1248")} - {"f1"}
 
-    def __init__(self, name: str, *_flags: Any) -> None:
+    def __init__(self, name: str) -> None:
         if str(name).lstrip("<>|=") not in self._numbers:
             raise pickle.UnpicklingError(f"such a file holds no elements of {name!r}")
         self.dtype = np.dtype(name)
@@ -45,6 +45,10 @@ def _numbers(data: str | bytes, dtype: _Dtype) -> np.ndarray:
     return np.frombuffer(_encoded(data), dtype.dtype)
 
 
+def _dtype(name: str, *_flags: Any) -> _Dtype:
+    return _Dtype(name)
+
+
 def _encoded(text: str | bytes, _codec: str = "latin1") -> bytes:
     return text.encode("latin1") if isinstance(text, str) else bytes(text)
 
@@ -68,7 +72,7 @@ class _Plain(pickle.Unpickler):
 
     _known = {
         ("numpy", "ndarray"): _Array,
-        ("numpy", "dtype"): _Dtype,
+        ("numpy", "dtype"): _dtype,
         ("_codecs", "encode"): _encoded,
         **{
             (f"numpy.{core}.{module}", name): stand_in

@@ -314,7 +314,8 @@ void short_dots_of_batch(const Gemm& g) {
 }
 
 void dots(const Gemm& tile) {
-  if (tile.batch > 1 && tile.k <= short_sum) {
+  // A pair has the same bits alone and in a batch.
+  if (tile.m == 1 && tile.n == 1 && tile.k <= short_sum) {
     visit_dtype<set_floating>("matmul", tile.dtype, [&](auto tag) {
       short_dots_of_batch<typename decltype(tag)::type>(tile);
     });
