@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import statistics
 import sys
+import time
 import timeit
 
 import numpy as np
@@ -20,6 +21,8 @@ from rushlight.vision import transforms
 from rushlight.vision.transforms import v2
 from tests.parity import torchvision as oracle
 
+# Between turns: threads of OpenMP that wait for work spin for some milliseconds.
+PAUSE = 0.02
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -125,6 +128,7 @@ def main():
         for i in range(9):
             times = []
             for module, call, blocks in ((torch, theirs[name], 0), (rushlight, ours[name], kept)):
+                time.sleep(PAUSE)
                 module.manual_seed(i)
                 Image.core.set_blocks_max(blocks)
                 times.append(timeit.timeit(call, number=number) / number)

@@ -259,7 +259,7 @@ void _resize_pixels(const Tensor& out, const Tensor& self, IntArrayRef output_si
   const Scratch<uint8_t> narrowed(h.axis.inputs * wide + room_behind_row);
   const uint8_t* const from = self.data<uint8_t>();
   uint8_t* const to = out.data<uint8_t>();
-  const int64_t row_grain = std::max<int64_t>(1, (1 << 19) / (wide * w.slots));
+  const int64_t row_grain = std::max<int64_t>(1, 65536 / (wide * w.slots));
   parallel_for(0, h.axis.inputs, row_grain, [&](int64_t begin, int64_t end) {
     // Taps without weight are read, too.
     const int64_t room = w.slots * lanes + room_behind_row;
@@ -271,7 +271,7 @@ void _resize_pixels(const Tensor& out, const Tensor& self, IntArrayRef output_si
       lanes == 1 ? narrow_single(w, source, row) : narrow_four(w, spread, source, row);
     }
   });
-  const int64_t grain = std::max<int64_t>(1, (1 << 20) / (wide * h.axis.taps));
+  const int64_t grain = std::max<int64_t>(1, 262144 / (wide * h.axis.taps));
   parallel_for(0, h.axis.outputs, grain, [&](int64_t begin, int64_t end) {
     for (int64_t y = begin; y < end; y++) {
       shorten(h, y, narrowed + h.first[y] * wide, wide, to + y * wide);

@@ -534,7 +534,7 @@ void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& a
     const uint8_t* from = self.data<uint8_t>() + image * rows * length;
     uint8_t* to = out.data<uint8_t>() + image * h.axis.outputs * wide;
     const int64_t row_work = wide * w.slots;
-    const int64_t narrow_grain = std::max<int64_t>(1, (1 << 19) / row_work);
+    const int64_t narrow_grain = std::max<int64_t>(1, 65536 / row_work);
     parallel_for(0, narrows ? rows : 0, narrow_grain, [&](int64_t begin, int64_t end) {
       // Taps without weight are read, too.
       const int64_t room = w.slots * lanes + room_behind_row;
@@ -563,7 +563,7 @@ void resample_bytes(const Tensor& out, const Tensor& self, const Axes<double>& a
         }
       }
     });
-    const int64_t grain = std::max<int64_t>(1, (1 << 20) / (wide * h.axis.taps));
+    const int64_t grain = std::max<int64_t>(1, 262144 / (wide * h.axis.taps));
     parallel_for(0, h.axis.outputs, grain, [&](int64_t begin, int64_t end) {
       for (int64_t y = begin; y < end; y++) {
         shorten_column(h, y, (narrows ? narrowed.data() : from) + h.first[y] * wide, wide,
