@@ -297,8 +297,8 @@ def minimised(m, options, rounds=3):
     ],
 )
 def test_lbfgs(options):
-    # 60 iterations of Rosenbrock's function make 1e-15 into 1e-6.
-    assert_alike(minimised(rushlight, options), minimised(torch, options), 1e-5)
+    # 60 iterations of Rosenbrock's function make 1e-15 into 1e-5.
+    assert_alike(minimised(rushlight, options), minimised(torch, options), 1e-4)
 
 
 @pytest.mark.parametrize(
