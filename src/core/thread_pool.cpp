@@ -16,7 +16,6 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <climits>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -56,8 +55,7 @@ void wait_while(std::atomic<uint32_t>& word, uint32_t value) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
 }
 void wake(std::atomic<uint32_t>& word, int64_t threads) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE,
-          static_cast<int>(std::min<int64_t>(threads, INT_MAX)), nullptr, nullptr, 0);
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, static_cast<int>(threads), nullptr, nullptr, 0);
 }
 
 // A thread that comes to the processor of the caller moves to another one. Two threads that take

@@ -172,14 +172,15 @@ const char* run_dots(const Gemm& g) {
   // second-level cache, and long sums pay for adding up vectors in the end.
   const int64_t few = std::min(g.m, g.n);
   const int64_t least = few <= 16 ? 32 : 128;
-  if (!is_batch_of_sums(g) && (few > 24 || g.k < least)) {
+  const bool sums = is_batch_of_sums(g);
+  if (!sums && (few > 24 || g.k < least)) {
     return "many rows and columns, or short sums";
   }
   if (few > few_rows && is_multiplied_by_processor(g)) {
     return "the processor multiplies this dtype itself";
   }
   const auto dots = [](const Gemm& tile) { small_gemm_kernels().dots(tile); };
-  if (g.m == 1 && g.n == 1 && g.bias == nullptr) {
+  if (sums) {
     for_batches(g, dots);
   } else {
     for_tiles(g, [&](const Gemm& tile, int64_t, int64_t) { dots(tile); });

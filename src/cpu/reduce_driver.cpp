@@ -117,6 +117,19 @@ class Reduction {
     emit_.call(emit_.context, first, states, n);
   }
 
+  // Emits `width` outputs from `first` on, whose states have been found for chunks of `length`
+  // elements each; from one chunk to the next there are `step` states.
+  void join_chunks(const char* states, int64_t step, int64_t length, int64_t first,
+                   int64_t width) const {
+    const int64_t chunks = num_chunks(0, plan_.count, length);
+    Cascade cascade(op_, chunks, width);
+    for (int64_t c = 0; c < chunks; c++) {
+      cascade.push_copy(states + c * step * op_.state_size,
+                        std::min(length, plan_.count - c * length));
+    }
+    emit(first, cascade.finish(), width);
+  }
+
   // ---- rows ----
 
   // The next n elements of `walk`, contiguous.
@@ -149,10 +162,12 @@ class Reduction {
   // Outputs of one leaf each whose elements lie side by side are taken many at once: where they
   // are, or converted if they follow each other.
   bool rows_follow_memory() const {
-    return plan_.count <= row_leaf && plan_.reduced.n == 1 &&
-           (direct_ ? plan_.reduced.stride[0] == op_.element_size
-                    : plan_.kept.n > 0 &&
-                          plan_.kept.stride[0] == plan_.count * plan_.reduced.stride[0]);
+    if (plan_.count > row_leaf || plan_.reduced.n != 1) {
+      return plan_.count == 1 && direct_;
+    }
+    return direct_
+               ? plan_.reduced.stride[0] == op_.element_size
+               : plan_.kept.n > 0 && plan_.kept.stride[0] == plan_.count * plan_.reduced.stride[0];
   }
 
   void run_rows() const {
@@ -212,12 +227,7 @@ class Reduction {
       }
     });
     for (int64_t o = 0; o < plan_.outputs; o++) {
-      Cascade cascade(op_, chunks, 1);
-      for (int64_t c = 0; c < chunks; c++) {
-        cascade.push_copy(partial.data() + (o * chunks + c) * op_.state_size,
-                          std::min(chunk_elements, plan_.count - c * chunk_elements));
-      }
-      emit(o, cascade.finish(), 1);
+      join_chunks(partial.data() + o * chunks * op_.state_size, 1, chunk_elements, o, 1);
     }
   }
 
@@ -265,12 +275,8 @@ class Reduction {
       }
     });
     for (int64_t group = 0; chunks > 1 && group < groups; group++) {
-      Cascade cascade(op_, chunks, inner);
-      for (int64_t c = 0; c < chunks; c++) {
-        cascade.push_copy(partial.data() + (group * chunks + c) * inner * op_.state_size,
-                          std::min(chunk_elements, plan_.count - c * chunk_elements));
-      }
-      emit(group * inner, cascade.finish(), inner);
+      join_chunks(partial.data() + group * chunks * inner * op_.state_size, inner, chunk_elements,
+                  group * inner, inner);
     }
   }
 
@@ -375,12 +381,8 @@ class Reduction {
         const int64_t outer = task / tiles;
         const int64_t col = task % tiles * width;
         const int64_t cols = std::min(width, inner - col);
-        Cascade cascade(op_, chunks, cols);
-        for (int64_t c = 0; c < chunks; c++) {
-          cascade.push_copy(partial.data() + ((outer * chunks + c) * inner + col) * op_.state_size,
-                            std::min(rows, plan_.count - c * rows));
-        }
-        emit(outer * inner + col, cascade.finish(), cols);
+        join_chunks(partial.data() + (outer * chunks * inner + col) * op_.state_size, inner, rows,
+                    outer * inner + col, cols);
       }
     });
   }

@@ -397,6 +397,27 @@ def test_exponentials_of_short_rows(n, dtype):
     np.testing.assert_allclose(grad.double(), expected, **close)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3, 10, 15, 16])
+@pytest.mark.parametrize("rows", [2, 70, 2100, 40000])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_few_columns(columns, rows, dtype):
+    x = torch.tensor(RNG.standard_normal((2, rows, columns))).to(dtype)
+    exact = x.double().numpy()
+    close = {
+        "rtol": 1e-2 if dtype.itemsize == 2 else 1e-4,
+        "atol": 1e-1 if dtype.itemsize == 2 else 1e-3,
+    }
+    np.testing.assert_allclose(on_threads(lambda: x.sum(1).double()), exact.sum(1), **close)
+    assert (on_threads(lambda: x.amax(1).double()) == exact.max(1)).all()
+    assert (on_threads(lambda: x.argmax(1)) == exact.argmax(1)).all()
+    np.testing.assert_allclose(x.double().var(1).numpy(), exact.var(1, ddof=1), rtol=1e-9)
+    e = np.exp(exact - exact.max(1, keepdims=True))
+    soft = on_threads(lambda: F.softmax(x, 1).double())
+    np.testing.assert_allclose(
+        soft, e / e.sum(1, keepdims=True), rtol=0.02 if dtype.itemsize == 2 else 1e-4, atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("n", SHORT)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int16, torch.float64, torch.int64])
 def test_order_of_short_rows(n, dtype):

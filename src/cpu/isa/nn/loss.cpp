@@ -257,17 +257,12 @@ void _cross_entropy(const Tensor& loss, const Tensor& log_sum, const Tensor& tot
     };
     const ConvertRun read = std::is_same_v<T, A> ? nullptr : convert_run<A, T>;
     if (s.inner == 1 && s.n <= short_exp_row) {
-      const int64_t width = std::min(column_tile, rows_to_turn<A>(s.n));
-      const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * width));
-      parallel_for(0, num_chunks(0, n, width), grain, [&](int64_t begin, int64_t end) {
-        TurnedRows<A> turned(s.n, std::min(width, n - begin * width));
-        for (int64_t first = begin * width; first < std::min(end * width, n); first += width) {
-          const int64_t rows = std::min(width, n - first);
-          const int64_t ld = turned.load(reinterpret_cast<const char*>(logits + first * s.n), rows,
-                                         read, sizeof(T));
-          tile_losses(turned.tile(), ld, first, rows);
-        }
-      });
+      const auto block = [&](TurnedRows<A>& turned, int64_t first, int64_t rows) {
+        const int64_t ld =
+            turned.load(reinterpret_cast<const char*>(logits + first * s.n), rows, read, sizeof(T));
+        tile_losses(turned.tile(), ld, first, rows);
+      };
+      for_turned_rows<A>(n, s.n, std::min(column_tile, rows_to_turn<A>(s.n)), block);
     } else if (s.inner == 1) {
       parallel_for(0, s.outer, std::max<int64_t>(1, work_per_task / s.n),
                    [&](int64_t begin, int64_t end) {
@@ -379,32 +374,27 @@ void _cross_entropy_backward(const Tensor& out, const Tensor& grad_output, const
     const ConvertRun read = std::is_same_v<T, A> ? nullptr : convert_run<A, T>;
     const ConvertRun write = std::is_same_v<T, A> ? nullptr : convert_run<T, A>;
     if (s.inner == 1 && s.n <= short_exp_row) {
-      const int64_t width = std::min(column_tile, rows_to_turn<A>(s.n));
-      const int64_t grain = std::max<int64_t>(1, work_per_task / (s.n * width));
-      parallel_for(0, num_chunks(0, n, width), grain, [&](int64_t begin, int64_t end) {
-        TurnedRows<A> turned(s.n, std::min(width, n - begin * width));
+      const auto block = [&](TurnedRows<A>& turned, int64_t first, int64_t rows) {
+        const int64_t ld =
+            turned.load(reinterpret_cast<const char*>(logits + first * s.n), rows, read, sizeof(T));
         Factors f;
-        for (int64_t first = begin * width; first < std::min(end * width, n); first += width) {
-          const int64_t rows = std::min(width, n - first);
-          const int64_t ld = turned.load(reinterpret_cast<const char*>(logits + first * s.n), rows,
-                                         read, sizeof(T));
-          factors_of(f, first, rows);
-          for (int64_t c = 0; c < s.n; c++) {
-            gradients(f, turned.tile() + c * ld, c, ld);
-          }
-          for (int64_t j = 0; j < rows; j++) {
-            const int64_t i = first + j;
-            if (t[i] == ignore_index) {
-              for (int64_t c = 0; c < s.n; c++) {
-                turned.tile()[c * ld + j] = A(0);
-              }
-            } else {
-              turned.tile()[t[i] * ld + j] -= at_target(i);
-            }
-          }
-          turned.store(reinterpret_cast<char*>(to + first * s.n), rows, write);
+        factors_of(f, first, rows);
+        for (int64_t c = 0; c < s.n; c++) {
+          gradients(f, turned.tile() + c * ld, c, ld);
         }
-      });
+        for (int64_t j = 0; j < rows; j++) {
+          const int64_t i = first + j;
+          if (t[i] == ignore_index) {
+            for (int64_t c = 0; c < s.n; c++) {
+              turned.tile()[c * ld + j] = A(0);
+            }
+          } else {
+            turned.tile()[t[i] * ld + j] -= at_target(i);
+          }
+        }
+        turned.store(reinterpret_cast<char*>(to + first * s.n), rows, write);
+      };
+      for_turned_rows<A>(n, s.n, std::min(column_tile, rows_to_turn<A>(s.n)), block);
       return;
     }
     if (s.inner == 1) {

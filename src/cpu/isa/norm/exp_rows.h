@@ -6,6 +6,14 @@
 
 namespace rushlight::cpu::RL_ISA {
 
+// The first n elements of a granule, zeros behind them.
+template <class A>
+RL_INLINE void load_granule(A* to, const A* from, int64_t n) {
+  for_vectors<A>(granule, [&](int64_t j, int64_t w) {
+    Simd<A>::store(to + j, load_some(from + j, std::clamp<int64_t>(n - j, 0, w)));
+  });
+}
+
 // y = exp(x - shift) where it is wanted; returns the sum. Lanes add up side by side, and meet at
 // the end of each leaf.
 template <bool Keep, class A>
@@ -33,9 +41,7 @@ A exp_row(const A* x, [[maybe_unused]] A* y, int64_t n, A shift) {
           part[j] = math::exp(x[i + j] - shift);
         }
       } else {
-        for_vectors<A>(granule, [&](int64_t j, int64_t w) {
-          Simd<A>::store(part + j, load_some(x + i + j, std::clamp<int64_t>(m - j, 0, w)));
-        });
+        load_granule(part, x + i, m);
         for (int64_t j = 0; j < granule; j++) {
           const A e = math::exp(part[j] - shift);
           part[j] = j < m ? e : A(0);

@@ -113,22 +113,16 @@ struct SoftmaxJob {
 template <bool Log, class A>
 void softmax_short_rows(const SoftmaxJob<A>& job) {
   const int64_t n = job.s.n;
-  const int64_t width = rows_to_turn<A>(n);
-  const int64_t grain = std::max<int64_t>(1, 16384 / (width * n));
   const ConvertRun read = job.direct ? nullptr : job.read;
   const ConvertRun write = job.direct ? nullptr : job.write;
-  parallel_for(0, num_chunks(0, job.s.outer, width), grain, [&](int64_t begin, int64_t end) {
-    const int64_t most = std::min(width, job.s.outer - begin * width);
-    TurnedRows<A> turned(n, most);
-    Scratch<A> rest(2 * whole_granules(most));
-    for (int64_t task = begin; task < end; task++) {
-      const int64_t at = task * width;
-      const int64_t rows = std::min(width, job.s.outer - at);
-      const int64_t ld = turned.load(job.from + at * n * job.in_size, rows, read, job.in_size);
-      softmax_tile<Log>(turned.tile(), n, ld, rest.data(), rest.data() + ld);
-      turned.store(job.to + at * n * job.out_size, rows, write);
-    }
-  });
+  const auto block = [&](TurnedRows<A>& turned, int64_t first, int64_t rows) {
+    const int64_t at = first * n;
+    const int64_t ld = turned.load(job.from + at * job.in_size, rows, read, job.in_size);
+    Scratch<A> rest(2 * ld);
+    softmax_tile<Log>(turned.tile(), n, ld, rest.data(), rest.data() + ld);
+    turned.store(job.to + at * job.out_size, rows, write);
+  };
+  for_turned_rows<A>(job.s.outer, n, rows_to_turn<A>(n), block);
 }
 
 template <bool Log, class A>
@@ -347,8 +341,7 @@ class LongColumns {
   Scratch<A> sums_;
 };
 
-// Few columns: they are turned into rows and back.
-inline constexpr int64_t few_columns = 16;
+// Few columns are turned into rows and back, in copies: of what the second-level cache holds.
 
 template <bool Log, class A>
 void softmax_few_columns(const SoftmaxJob<A>& job) {
@@ -390,7 +383,8 @@ void softmax_forward(const char* name, const Tensor& out, const Tensor& given, i
                             self.dtype() == dtype_of_v<A> && std::is_same_v<A, T>};
     if (job.s.inner == 1) {
       softmax_contiguous<Log>(job);
-    } else if (job.s.inner < few_columns && job.s.n > short_exp_row) {
+    } else if (job.s.inner < few_columns && job.s.n > short_exp_row &&
+               self.numel() * static_cast<int64_t>(sizeof(A)) <= 4 * tile_cache) {
       softmax_few_columns<Log>(job);
     } else if (job.s.n * static_cast<int64_t>(sizeof(A)) * narrow <= tile_cache) {
       softmax_tiles<Log>(job);
@@ -430,9 +424,7 @@ void backward_row(const A* g, const A* y, A* out, int64_t n) {
       return;
     }
     alignas(64) A tail[granule];
-    for_vectors<A>(granule, [&](int64_t j, int64_t w) {
-      Simd<A>::store(tail + j, load_some(y + whole + j, std::clamp<int64_t>(n - whole - j, 0, w)));
-    });
+    load_granule(tail, y + whole, n - whole);
     for (int64_t j = 0; j < granule; j++) {
       tail[j] = math::exp(tail[j]) * sum;
     }
@@ -486,24 +478,18 @@ void softmax_backward(const char* name, const Tensor& out, const Tensor& given_g
     char* to = static_cast<char*>(out.data_ptr());
     const auto is_direct = [](const Tensor& t) { return t.dtype() == dtype_of_v<A>; };
     if (s.inner == 1 && s.n <= short_exp_row) {
-      const int64_t width = rows_to_turn<A>(2 * s.n);
-      const int64_t grain = std::max<int64_t>(1, 16384 / (width * s.n));
-      parallel_for(0, num_chunks(0, s.outer, width), grain, [&](int64_t begin, int64_t end) {
-        const int64_t most = std::min(width, s.outer - begin * width);
-        TurnedRows<A> g(s.n, most);
-        TurnedRows<A> y(s.n, most);
-        Scratch<A> sums(whole_granules(most));
-        for (int64_t task = begin; task < end; task++) {
-          const int64_t at = task * width * s.n;
-          const int64_t rows = std::min(width, s.outer - task * width);
-          g.load(from_grad + at * grad_size, rows, is_direct(grad) ? nullptr : read_grad,
-                 grad_size);
-          const int64_t ld =
-              y.load(from + at * in_size, rows, is_direct(output) ? nullptr : read, in_size);
-          backward_tile<Log>(g.tile(), y.tile(), s.n, ld, sums.data());
-          g.store(to + at * out_size, rows, is_direct(out) ? nullptr : write);
-        }
-      });
+      const ConvertRun read_g = is_direct(grad) ? nullptr : read_grad;
+      const ConvertRun read_y = is_direct(output) ? nullptr : read;
+      const auto block = [&](TurnedRows<A>& g, int64_t first, int64_t rows) {
+        const int64_t at = first * s.n;
+        TurnedRows<A> y(s.n, rows);
+        g.load(from_grad + at * grad_size, rows, read_g, grad_size);
+        const int64_t ld = y.load(from + at * in_size, rows, read_y, in_size);
+        Scratch<A> sums(ld);
+        backward_tile<Log>(g.tile(), y.tile(), s.n, ld, sums.data());
+        g.store(to + at * out_size, rows, is_direct(out) ? nullptr : write);
+      };
+      for_turned_rows<A>(s.outer, s.n, rows_to_turn<A>(2 * s.n), block);
       return;
     }
     if (s.inner == 1 && is_direct(grad) && is_direct(output) && is_direct(out)) {

@@ -139,23 +139,18 @@ void scan(const Tensor& out, const Tensor& given, int64_t dim, const char* name)
   };
 
   if (s.inner == 1 && s.n <= tile_rows) {
-    const int64_t width = rows_to_turn<A>(s.n);
-    const int64_t grain = std::max<int64_t>(1, 16384 / (s.n * width));
-    parallel_for(0, num_chunks(0, s.outer, width), grain, [&](int64_t begin, int64_t end) {
-      TurnedRows<A> turned(s.n, std::min(width, s.outer - begin * width));
-      for (int64_t first = begin * width; first < std::min(end * width, s.outer); first += width) {
-        const int64_t rows = std::min(width, s.outer - first);
-        const int64_t ld = turned.load(from + first * s.n * in_size, rows,
-                                       read_in_place ? nullptr : read, in_size);
-        for (int64_t r = 1; r < s.n; r++) {
-          A* const row = turned.tile() + r * ld;
-          for (int64_t c = 0; c < ld; c++) {
-            row[c] = F::combine(row[c - ld], row[c]);
-          }
+    const auto block = [&](TurnedRows<A>& turned, int64_t first, int64_t rows) {
+      const int64_t ld =
+          turned.load(from + first * s.n * in_size, rows, read_in_place ? nullptr : read, in_size);
+      for (int64_t r = 1; r < s.n; r++) {
+        A* const row = turned.tile() + r * ld;
+        for (int64_t c = 0; c < ld; c++) {
+          row[c] = F::combine(row[c - ld], row[c]);
         }
-        turned.store(to + first * s.n * out_size, rows, write_in_place ? nullptr : write);
       }
-    });
+      turned.store(to + first * s.n * out_size, rows, write_in_place ? nullptr : write);
+    };
+    for_turned_rows<A>(s.outer, s.n, rows_to_turn<A>(s.n), block);
     return;
   }
   // Integers may be added in any order: one thread needs no totals first.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/parallel.h"
 #include "cpu/isa/pointwise/cast.h"
 #include "cpu/reduce_driver.h"
 #include "cpu/scratch.h"
@@ -59,5 +60,19 @@ class TurnedRows {
   Scratch<A> tile_;
   Scratch<A> staging_;
 };
+
+// Calls f(turned, first, rows) for blocks of at most `width` of `count` rows of n elements, from
+// several threads.
+template <class A, class F>
+void for_turned_rows(int64_t count, int64_t n, int64_t width, const F& f) {
+  const int64_t grain = std::max<int64_t>(1, 16384 / (n * width));
+  parallel_for(0, num_chunks(0, count, width), grain, [&](int64_t begin, int64_t end) {
+    const int64_t stop = std::min(end * width, count);
+    TurnedRows<A> turned(n, std::min(width, stop - begin * width));
+    for (int64_t first = begin * width; first < stop; first += width) {
+      f(turned, first, std::min(width, stop - first));
+    }
+  });
+}
 
 }  // namespace rushlight::cpu::RL_ISA
