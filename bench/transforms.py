@@ -6,18 +6,19 @@ rounds. `python -m bench.transforms NAME` measures the rows whose names contain 
 
 from __future__ import annotations
 
-import io
 import statistics
 import sys
+import tempfile
 import time
 import timeit
+from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
 
 import rushlight
-from rushlight.vision import transforms
+from rushlight.vision import datasets, transforms
 from rushlight.vision.transforms import v2
 from tests.parity import torchvision as oracle
 
@@ -34,19 +35,21 @@ def scene(height, width):
     return np.clip((np.stack(waves, -1) + noise) * 50 + 128, 0, 255).astype(np.uint8)
 
 
-def rows(package, new, module):
-    """What is measured: by name, a function without arguments."""
+def rows(package, new, datasets, module, folder):
+    """What is measured: by name, a function without arguments. `folder` is for an ImageFolder."""
     pixels = scene(375, 500)
-    file = io.BytesIO()
+    file = folder / "class" / "scene.jpg"
+    file.parent.mkdir(exist_ok=True)
     Image.fromarray(pixels).save(file, "JPEG", quality=90)
-    data = file.getvalue()
     picture = Image.fromarray(pixels)
     tensor = module.from_numpy(pixels.transpose(2, 0, 1).copy())
     floats = tensor.float() / 255
     batch = module.from_numpy(np.stack([scene(224, 224)] * 8).transpose(0, 3, 1, 2).copy())
 
-    def decoded():
-        return Image.open(io.BytesIO(data)).convert("RGB")
+    def items(transform=None):
+        """Of a data set, from the file on."""
+        data = datasets.ImageFolder(folder, transform)
+        return lambda: data[0]
 
     def of(transform, image):
         return lambda: transform(image)
@@ -69,9 +72,9 @@ def rows(package, new, module):
     affine = new.RandomAffine(20, (0.1, 0.1), (0.8, 1.2), 5, interpolation="bilinear")
     jitter = (0.4, 0.4, 0.4, 0.1)
     return {
-        "decode": decoded,
-        "training, decode and all, v1": lambda: old(decoded()),
-        "training, decode and all, v2": lambda: on_pictures(decoded()),
+        "decode": items(),
+        "training, decode and all, v1": items(old),
+        "training, decode and all, v2": items(on_pictures),
         "training on a picture, v1": of(old, picture),
         "training on a picture, v2": of(on_pictures, picture),
         "training on a tensor, v1": of(on_tensors_old, tensor),
@@ -117,8 +120,10 @@ def main():
     wanted = sys.argv[1:]
     # rushlight lets Pillow keep memory, which a process with torchvision alone has to ask for.
     kept = Image.core.get_blocks_max()
-    theirs = rows(torchvision.transforms, their_v2, torch)
-    ours = rows(transforms, v2, rushlight)
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name)
+    theirs = rows(torchvision.transforms, their_v2, torchvision.datasets, torch, path)
+    ours = rows(transforms, v2, datasets, rushlight, path)
     print(f"{'transform':34} {'torchvision':>11} {'rushlight':>10} {'ratio':>6}  (ms)")
     for name in ours:
         if wanted and not any(word in name for word in wanted):

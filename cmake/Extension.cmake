@@ -18,6 +18,7 @@ rl_instrument(_C)
 # src/python/ending.cpp: what happens to threads that Python ends.
 target_link_options(_C PRIVATE -Wl,--wrap=__gxx_personality_v0)
 set_target_properties(_C PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/lib")
+include(cmake/Jpeg.cmake)
 # Types name the slots that they fill and leave out the others on purpose.
 target_compile_options(_C PRIVATE -Wno-missing-field-initializers)
 # nanobind's own sources are not ours to warn about.

@@ -23,6 +23,7 @@ NEEDED = [
     "rushlight/lib/librushlight_distributed_gloo.so",
     "rushlight/lib/librushlight_distributed_mpi.so",
     "rushlight/lib/librushlight_distributed_nccl.so",
+    "rushlight/licenses/libjpeg_turbo.txt",
     "rushlight/licenses/nanobind.txt",
     "rushlight/_sobol.bin",
     "rushlight/licenses/robin_map.txt",

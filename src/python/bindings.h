@@ -86,6 +86,7 @@ void init_calls(PyObject* module);          // calls.cpp: the boxed form
 void init_profiler(PyObject* module);       // profiler.cpp
 void init_dlpack(PyObject* module);         // dlpack.cpp
 void init_arrow(PyObject* module);          // arrow.cpp
+void init_jpeg(PyObject* module);           // jpeg.cpp
 void add_dispatch_methods();                // dispatch.cpp: _make_wrapper_subclass
 void init_dispatch(PyObject* module);       // dispatch.cpp: TorchDispatchMode
 void init_batching(PyObject* module);       // batching.cpp: levels of vmap and of gradients

@@ -73,6 +73,7 @@ void init(PyObject* module) {
   init_profiler(module);
   init_dlpack(module);
   init_arrow(module);
+  init_jpeg(module);
   init_nn_module(module);
   add_generated();
   add_operators();

@@ -91,7 +91,9 @@ _NAMES = {
 }
 for _name, (_n, _corners) in _NAMES.items():
     _image = _UP[_n].split(", (")[0]
-    SAMPLES[_name] = [f"{_FEW_UP[_n]}{_corners}", f"{_UP[_n]}{_corners}", f"{_UP[_n]}{_corners.replace('True', 'False')}, {', '.join(['1.5'] * _n)}"]
+    # with antialiasing PyTorch reads memory that nobody wrote where a place lies beyond the picture
+    _scales = ["1.5", "2.3" if _name.endswith("_aa") else "1.5", "1.5"][:_n]
+    SAMPLES[_name] = [f"{_FEW_UP[_n]}{_corners}", f"{_UP[_n]}{_corners}", f"{_UP[_n]}{_corners.replace('True', 'False')}, {', '.join(_scales)}"]
     SAMPLES[f"{_name}.vec"] = [f"{_FEW_UP[_n]}{_corners}, None", f"{_UP[_n]}{_corners}, None", f"{_image}, None{_corners.replace('True', 'False')}, {[1.5, 2.0, 0.7][:_n]}"]
 SAMPLES |= {
     "interpolate": [

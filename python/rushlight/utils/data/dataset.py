@@ -107,11 +107,21 @@ class StackDataset(Dataset):
         return self._length
 
 
+def at_once(dataset, indices):
+    """The samples at several indices, by `__getitems__` where there is one. Data sets of the house
+    have `_getitems`, which counts only for their own class: what wraps one and passes its
+    attributes on means its own `__getitem__`.
+    """
+    several = getattr(dataset, "__getitems__", None)
+    if callable(several):
+        return several(indices)
+    several = getattr(type(dataset), "_getitems", None)
+    return [dataset[i] for i in indices] if several is None else several(dataset, indices)
+
+
 def _fetch(dataset, indices):
-    """The samples at several indices, at once where the dataset can."""
-    if not callable(getattr(dataset, "__getitems__", None)):
-        return [dataset[i] for i in indices]
-    samples = dataset.__getitems__(indices)
+    """The same; ValueError where it is another number of them."""
+    samples = at_once(dataset, indices)
     if len(samples) != len(indices):
         raise ValueError(
             f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}"
@@ -183,10 +193,7 @@ class Subset(Dataset):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        inner = [self.indices[i] for i in indices]
-        if callable(getattr(self.dataset, "__getitems__", None)):
-            return self.dataset.__getitems__(inner)
-        return [self.dataset[i] for i in inner]
+        return at_once(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)

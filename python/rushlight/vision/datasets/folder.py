@@ -5,9 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
-from .vision import Transform, VisionDataset
+from .vision import SamplesDataset, Transform, default_loader
+from .vision import pil_loader as pil_loader
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -76,25 +75,7 @@ def make_dataset(
     return samples
 
 
-def pil_loader(path: str | Path) -> Image.Image:
-    """A picture in RGB, by Pillow; OSError with the file's name for what is none."""
-    with open(path, "rb") as file:
-        try:
-            picture = Image.open(file)
-            if picture.mode != "RGB":
-                return picture.convert("RGB")
-            picture.load()
-            return picture._new(picture.im)  # what `convert` gives, without a copy of the pixels
-        except (OSError, SyntaxError, ValueError) as error:
-            raise OSError(f"{path} cannot be read as a picture: {error}") from error
-
-
-def default_loader(path: str | Path) -> Any:
-    """`pil_loader`."""
-    return pil_loader(path)
-
-
-class DatasetFolder(VisionDataset):
+class DatasetFolder(SamplesDataset):
     """Files in folders named by their classes: root/class/…/file. Items are (loader(path),
     class).
     """
@@ -134,12 +115,9 @@ class DatasetFolder(VisionDataset):
         """`find_classes` of this module, for classes to override."""
         return find_classes(directory or "")
 
-    def __getitem__(self, index: int) -> tuple[Any, Any]:
-        path, target = self.samples[index]
-        return self._apply(self.loader(path), target)
-
-    def __len__(self) -> int:
-        return len(self.samples)
+    @property
+    def _samples(self) -> list[tuple[str, int]]:
+        return self.samples
 
 
 class ImageFolder(DatasetFolder):

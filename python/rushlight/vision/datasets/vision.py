@@ -5,11 +5,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import rushlight
 from rushlight.utils.data import Dataset
 
+from .. import _files
+from ..transforms import Compose
+from ..transforms._parts import takes
 from .utils import check_integrity, download_and_extract_archive
 
 Transform = Callable[..., Any] | None
+
+
+def pil_loader(path: str | Path) -> Any:
+    """A picture in RGB, by Pillow; OSError with the file's name for what is none."""
+    return next(_files.pictures([path]))
+
+
+def default_loader(path: str | Path) -> Any:
+    """`pil_loader`."""
+    return pil_loader(path)
 
 
 class StandardTransform:
@@ -90,18 +104,39 @@ class VisionDataset(Dataset):
 class SamplesDataset(VisionDataset):
     """Pictures and targets of one list."""
 
-    _samples: Sequence[tuple[Any, ...]]  # where the picture is, and the target
+    _samples: Sequence[tuple[Any, Any]]  # where the picture is, and the target
     loader: Any
 
     def _open(self, where: Any) -> Any:
+        if self.loader is default_loader and _begins_with_a_part(self.transforms):
+            return _files.part(where)
         return self.loader(where)
 
-    def __getitem__(self, index: int) -> tuple[Any, ...]:
+    def __getitem__(self, index: int) -> tuple[Any, Any]:
         where, target = self._samples[index]
         return self._apply(self._open(where), target)
 
+    def _getitems(self, indices: Sequence[int]) -> list[tuple[Any, Any]]:
+        """The items at several indices: `self[i]`, the files decoded on all threads."""
+        cls = type(self)
+        plain = cls.__getitem__ is SamplesDataset.__getitem__ and cls._open is SamplesDataset._open
+        if not plain or self.loader is not default_loader or rushlight.get_num_threads() == 1:
+            return [self[i] for i in indices]
+        samples = [self._samples[i] for i in indices]
+        as_parts = _begins_with_a_part(self.transforms)
+        pictures = _files.pictures((where for where, _ in samples), as_parts)
+        targets = (target for _, target in samples)
+        return [self._apply(*item) for item in zip(pictures, targets, strict=True)]
+
     def __len__(self) -> int:
         return len(self._samples)
+
+
+def _begins_with_a_part(transforms: Any) -> bool:
+    """Whether these ask first for a part of a picture, so that the rest need not be decoded."""
+    if type(transforms) is not StandardTransform or type(transforms.transform) is not Compose:
+        return False
+    return takes(next(iter(transforms.transform.transforms), None))
 
 
 class ArchivedDataset(VisionDataset):

@@ -15,6 +15,7 @@ from PIL import Image, ImageChops, UnidentifiedImageError, features
 import rushlight
 from rushlight import Tensor
 
+from .. import _files
 from ..transforms import functional as F
 
 __all__ = [
@@ -141,6 +142,7 @@ def _open(data: Tensor, mode: ImageReadMode, formats: tuple[str, ...]) -> Any:
         # Pillow takes the pixels of a whole picture in blocks; where a row is longer than one, it
         # joins them in quadratic time.
         picture.decodermaxblock = max(picture.decodermaxblock, 4 * picture.width)
+        _files.load([(picture, raw)])
         picture.load()
         return picture
 

@@ -48,7 +48,7 @@ class Compose:
         self.transforms = transforms
 
     def __call__(self, img: Any) -> Any:
-        if is_picture(img):
+        if is_picture(img) or isinstance(img, Part):
             return _through(self.transforms, img)
         for t in self.transforms:
             img = t(img)

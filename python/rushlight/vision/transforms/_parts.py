@@ -17,19 +17,20 @@ from . import _pictures
 
 
 class Part:
-    """A part of a grey or coloured picture, in the picture's memory.
+    """A part of a grey or coloured picture, in the picture's memory or still in its file.
 
     Attributes:
         pixels: bytes (H, W, 1) or (H, W, 4), as `_pictures.pixels_of` has them.
+        shape: of them.
         mode: the picture's, "L" or "RGB".
         info: the picture's.
         mirrored: whether left and right are exchanged.
     """
 
-    __slots__ = ("_all_of", "info", "mirrored", "mode", "pixels")
+    __slots__ = ("_all_of", "_pixels", "info", "mirrored", "mode")
 
-    def __init__(self, pixels: Tensor, mode: str, info: dict, mirrored: bool, all_of: Any) -> None:
-        self.pixels = pixels
+    def __init__(self, pixels: Any, mode: str, info: dict, mirrored: bool, all_of: Any) -> None:
+        self._pixels = pixels  # or what has `shape`, `cut` and, for the pixels, `read`
         self.mode = mode
         self.info = info
         self.mirrored = mirrored
@@ -41,9 +42,29 @@ class Part:
         pixels = _pictures.pixels_of(img)
         return img if pixels is None else Part(pixels, img.mode, img.info, False, img)
 
-    def changed(self, pixels: Tensor, mirrored: bool) -> Part:
-        """Other pixels of the same picture."""
-        return Part(pixels, self.mode, self.info, mirrored, None)
+    @property
+    def pixels(self) -> Tensor:
+        if not isinstance(self._pixels, Tensor):
+            self._pixels = self._pixels.read()
+        return self._pixels
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return self._pixels.shape
+
+    def cut(self, top: int, left: int, height: int, width: int) -> Part:
+        """A rectangle of it."""
+        if self.mirrored:
+            left = self.shape[1] - left - width
+        if isinstance(self._pixels, Tensor):
+            pixels = self._pixels.narrow(0, top, height).narrow(1, left, width)
+        else:
+            pixels = self._pixels.cut(top, left, height, width)
+        return Part(pixels, self.mode, self.info, self.mirrored, None)
+
+    def flipped(self) -> Part:
+        """Mirrored, left and right."""
+        return Part(self._pixels, self.mode, self.info, not self.mirrored, None)
 
     def picture(self) -> Any:
         """A picture of its own."""
@@ -80,7 +101,7 @@ def takes(transform: Any) -> bool:
 
 
 def get_dimensions(img: Part) -> list[int]:
-    height, width, lanes = img.pixels.shape
+    height, width, lanes = img.shape
     return [1 if lanes == 1 else 3, height, width]
 
 
@@ -90,13 +111,11 @@ def crop(img: Part, top: int, left: int, height: int, width: int) -> Any:
         return _pictures.crop(img.picture(), top, left, height, width)
     if (height, width) == (h, w):
         return img
-    start = w - left - width if img.mirrored else left
-    rows = img.pixels.narrow(0, top, height)
-    return img.changed(rows.narrow(1, start, width), img.mirrored)
+    return img.cut(top, left, height, width)
 
 
 def hflip(img: Part) -> Part:
-    return img.changed(img.pixels, not img.mirrored)
+    return img.flipped()
 
 
 def resize(img: Part, size: Sequence[int], interpolation: Any, antialias: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import rushlight
 
-from ..dataset import Subset, TensorDataset
+from ..dataset import Subset, TensorDataset, at_once
 from ..graph_settings import apply_random_seed
 from . import seeds, worker
 from .collate import default_collate
@@ -42,9 +42,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         dataset = self.dataset
         if not self.auto_collation:
             return self.collate_fn(dataset[possibly_batched_index])
-        if getattr(dataset, "__getitems__", None):
-            return self.collate_fn(dataset.__getitems__(possibly_batched_index))
-        return self.collate_fn([dataset[i] for i in possibly_batched_index])
+        return self.collate_fn(at_once(dataset, possibly_batched_index))
 
 
 class _RowsFetcher(_MapDatasetFetcher):
