@@ -759,7 +759,9 @@ def bad_verdict(call, dtype, theirs, ours):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_bad_arguments(dtype):
+def test_bad_arguments(dtype, monkeypatch):
+    # what PyTorch's compiler turns off where something imported it
+    monkeypatch.setattr(torch.distributions.Distribution, "_validate_args", True)
     wrong = [f"{call}: {found}" for call in WRONG if (found := wrong_call(call, dtype))]
     assert not wrong, "\n".join(wrong)
 
