@@ -83,6 +83,13 @@ struct Tiles {
   }
 };
 
+// Between the places of what is transformed: without it they would lie powers of two apart for most
+// numbers of channels, and share a few lines of the caches.
+constexpr int64_t gap = 16;
+
+// Elements of a place in a panel of tiles.
+int64_t place_of(int64_t in_channels) { return in_channels * B::nr + gap; }
+
 int64_t panels_of(int64_t tiles) { return (tiles + B::nr - 1) / B::nr; }
 
 // Output channels that one call of the micro-kernel computes: fewer than it could where a block of
@@ -105,7 +112,8 @@ class Winograd {
       : c_(c),
         tiles_(c),
         channels_(c.out_channels, panels_of(tiles_.block * tiles_.width), c.in_channels),
-        weight_(places * c.in_channels * c.out_channels + V::width) {
+        place_(place_of(c.in_channels)),
+        weight_(places * (c.in_channels * c.out_channels + channels_.blocks * gap) + V::width) {
     for (int d = 0; d < 2; d++) {
       padding_[d] = c.transposed ? 2 - c.padding[1 + d] : c.padding[1 + d];
     }
@@ -134,37 +142,50 @@ class Winograd {
     }
   }
 
-  // A block of output channels: [place][input channel][output channel].
+  // The weight of a block of output channels, [place][input channel][output channel], and the
+  // elements of a place.
+  float* weight_of(int64_t block) const {
+    return weight_ + places * (channels_.begin(block) * c_.in_channels + block * gap);
+  }
+  int64_t weight_place(int64_t rows) const { return c_.in_channels * rows + gap; }
+
   void transform_weights(int64_t block) {
     const int64_t begin = channels_.begin(block);
     const int64_t rows = channels_.begin(block + 1) - begin;
     const int64_t by_out = c_.transposed ? 9 : c_.in_channels * 9;
     const int64_t by_in = c_.transposed ? c_.out_channels * 9 : 9;
-    float* to = weight_ + begin * places * c_.in_channels;
+    float* to = weight_of(block);
+    const int64_t place = weight_place(rows);
+    const int64_t all = c_.in_channels * rows;
+    const float* const weight = static_cast<const float*>(c_.weight) + begin * by_out;
+    alignas(64) float taps[9][V::width] = {};
     V::V sum = V::zero();
-    for (int64_t i = 0; i < c_.in_channels; i++) {
-      for (int64_t r = 0; r < rows; r += V::width) {
-        const int64_t lanes = std::min(V::width, rows - r);
-        const float* from = static_cast<const float*>(c_.weight) + (begin + r) * by_out + i * by_in;
-        alignas(64) float taps[9][V::width] = {};
-        for (int64_t lane = 0; lane < lanes; lane++) {
-          for (int k = 0; k < 9; k++) {
-            taps[c_.transposed ? 8 - k : k][lane] = from[lane * by_out + k];
-          }
+    int64_t in = 0;  // of the next lane, as its output channel is
+    int64_t out = 0;
+    for (int64_t first = 0; first < all; first += V::width) {
+      const int64_t lanes = std::min(V::width, all - first);
+      for (int64_t lane = 0; lane < lanes; lane++) {
+        const float* from = weight + out * by_out + in * by_in;
+        for (int k = 0; k < 9; k++) {
+          taps[c_.transposed ? 8 - k : k][lane] = from[k];
         }
-        V::V half[3][6];  // of each column
-        for (int x = 0; x < 3; x++) {
-          const V::V column[3] = {V::load(taps[x]), V::load(taps[3 + x]), V::load(taps[6 + x])};
-          transform_weight(column, half[x]);
+        if (++out == rows) {
+          out = 0;
+          in++;
         }
-        for (int y = 0; y < 6; y++) {
-          const V::V row[3] = {half[0][y], half[1][y], half[2][y]};
-          V::V whole[6];
-          transform_weight(row, whole);
-          for (int x = 0; x < 6; x++) {
-            check(whole[x], sum);
-            store_some(to + ((y * 6 + x) * c_.in_channels + i) * rows + r, whole[x], lanes);
-          }
+      }
+      V::V half[3][6];  // of each column
+      for (int x = 0; x < 3; x++) {
+        const V::V column[3] = {V::load(taps[x]), V::load(taps[3 + x]), V::load(taps[6 + x])};
+        transform_weight(column, half[x]);
+      }
+      for (int y = 0; y < 6; y++) {
+        const V::V row[3] = {half[0][y], half[1][y], half[2][y]};
+        V::V whole[6];
+        transform_weight(row, whole);
+        for (int x = 0; x < 6; x++) {
+          check(whole[x], sum);
+          store_some(to + (y * 6 + x) * place + first, whole[x], lanes);
         }
       }
     }
@@ -174,7 +195,7 @@ class Winograd {
   // All outputs of some rows of tiles.
   void run_block(int64_t begin, int64_t end) {
     const int64_t count = (end - begin) * tiles_.width;
-    const int64_t panel_size = places * c_.in_channels * B::nr;
+    const int64_t panel_size = places * place_;
     const Scratch<float> images(panels_of(count) * panel_size);
     const int64_t first = begin / tiles_.rows;
     const int64_t together = (end - 1) / tiles_.rows - first + 1;
@@ -236,7 +257,7 @@ class Winograd {
     std::fill_n(elements + 24 * plane, V::width, 0.0F);
     V::V sum = V::zero();
     const int64_t first = (begin - origin) * width;
-    const int64_t panel_size = places * c_.in_channels * B::nr;
+    const int64_t panel_size = places * place_;
     for (int64_t p = 0; p < rows * width;) {
       const int64_t lane = (first + p) % B::nr;
       const int64_t lanes = std::min(V::width - lane % V::width, rows * width - p);
@@ -266,7 +287,7 @@ class Winograd {
         }
 #pragma GCC unroll 6
         for (int j = 0; j < 6; j++) {
-          store_some(panel + (i * 6 + j) * c_.in_channels * B::nr, whole[j], lanes);
+          store_some(panel + (i * 6 + j) * place_, whole[j], lanes);
         }
       }
       p += lanes;
@@ -279,13 +300,12 @@ class Winograd {
     static constexpr auto kernels = micro_kernels<float>(std::make_index_sequence<B::max_rows>());
     const int64_t begin = channels_.begin(block);
     const int64_t rows = channels_.begin(block + 1) - begin;
-    const float* weight = weight_ + begin * places * c_.in_channels;
+    const float* weight = weight_of(block);
     for (int64_t place = 0; place < places; place++) {
       for (int64_t k = 0; k < c_.in_channels; k += B::k_step) {
-        kernels[rows - 1](std::min(B::k_step, c_.in_channels - k),
-                          weight + (place * c_.in_channels + k) * rows,
-                          panel + (place * c_.in_channels + k) * B::nr,
-                          products + place * rows * B::nr, B::nr, k > 0);
+        kernels[rows - 1](
+            std::min(B::k_step, c_.in_channels - k), weight + place * weight_place(rows) + k * rows,
+            panel + place * place_ + k * B::nr, products + place * rows * B::nr, B::nr, k > 0);
       }
     }
   }
@@ -351,6 +371,7 @@ class Winograd {
   const Conv& c_;
   const Tiles tiles_;
   const Channels channels_;
+  const int64_t place_;
   int64_t padding_[2];
   const Scratch<float> weight_;
   std::atomic<bool> finite_ = true;
