@@ -544,9 +544,9 @@ constexpr Candidate<Conv> forward_candidates[] = {
     {"matrix product", run_product},     // 1x1: the images are the matrix
     {"one window", run_whole},           // a kernel as large as the image
     {"picked pixels", run_picked},       // 1x1 with strides: the product again
+    {"Winograd", run_winograd},          // 3x3 at stride 1: a fourth of the multiplications
     {"columns", convolve_by_columns},    // few pixels, where the weight is most of the memory;
                                          // gradients of images with few channels and strides
-    {"Winograd", run_winograd},          // 3x3 at stride 1: a fourth of the multiplications
     {"images side by side", run_batch},  // many small images of few channels: no lane is idle
     {"oneDNN", run_onednn},              // the rest of float32 and 16-bit floats
     {"depthwise", run_depthwise},        // groups of a channel that it has no kernel for

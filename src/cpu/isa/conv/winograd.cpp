@@ -113,7 +113,10 @@ class Winograd {
         tiles_(c),
         channels_(c.out_channels, panels_of(tiles_.block * tiles_.width), c.in_channels),
         place_(place_of(c.in_channels)),
-        weight_(places * (c.in_channels * c.out_channels + channels_.blocks * gap) + V::width) {
+        few_(tiles_.block == tiles_.all_rows && are_few(panels_of(tiles_.all_rows * tiles_.width))),
+        weight_(few_ ? 0
+                     : places * (c.in_channels * c.out_channels + channels_.blocks * gap) +
+                           V::width) {
     for (int d = 0; d < 2; d++) {
       padding_[d] = c.transposed ? 2 - c.padding[1 + d] : c.padding[1 + d];
     }
@@ -121,10 +124,14 @@ class Winograd {
 
   // False where an element is not finite: it would spread over its tile.
   bool run() {
+    if (few_) {
+      run_few();
+      return finite_;
+    }
     const int64_t grain = std::max<int64_t>(1, 2048 / B::max_rows / c_.in_channels);
     parallel_for(0, channels_.blocks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; b++) {
-        transform_weights(b);
+        transform_weights(b, weight_of(b));
       }
     });
     for (int64_t row = 0; row < tiles_.all_rows && finite_; row += tiles_.block) {
@@ -149,12 +156,11 @@ class Winograd {
   }
   int64_t weight_place(int64_t rows) const { return c_.in_channels * rows + gap; }
 
-  void transform_weights(int64_t block) {
+  void transform_weights(int64_t block, float* to) {
     const int64_t begin = channels_.begin(block);
     const int64_t rows = channels_.begin(block + 1) - begin;
     const int64_t by_out = c_.transposed ? 9 : c_.in_channels * 9;
     const int64_t by_in = c_.transposed ? c_.out_channels * 9 : 9;
-    float* to = weight_of(block);
     const int64_t place = weight_place(rows);
     const int64_t all = c_.in_channels * rows;
     const float* const weight = static_cast<const float*>(c_.weight) + begin * by_out;
@@ -192,11 +198,58 @@ class Winograd {
     note(sum);
   }
 
+  // As pieces, blocks of channels have to be enough.
+  bool are_few(int64_t panels) const {
+    return panels == 1 || (panels == 2 && channels_.blocks >= 32);
+  }
+
+  // All outputs, of tiles so few that a block of the weight is used but once or twice: it is
+  // transformed then, and does not leave the caches.
+  void run_few() {
+    const int64_t panels = panels_of(tiles_.all_rows * tiles_.width);
+    const Scratch<float> images(panels * places * place_);
+    transform_images(0, tiles_.all_rows, images);
+    const int64_t work = places * c_.in_channels * B::max_rows * (panels * B::nr + places);
+    const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / work);
+    parallel_for(0, finite_ ? channels_.blocks : 0, grain, [&](int64_t b, int64_t e) {
+      const Scratch<float> weight(places * weight_place(B::max_rows) + V::width);
+      const Scratch<float> products(places * B::max_rows * B::nr);
+      for (int64_t block = b; block < e; block++) {
+        transform_weights(block, weight);
+        for (int64_t panel = 0; panel < panels; panel++) {
+          run_panel(0, tiles_.all_rows, panel, block, images, weight, products);
+        }
+      }
+    });
+  }
+
   // All outputs of some rows of tiles.
   void run_block(int64_t begin, int64_t end) {
+    const int64_t panels = panels_of((end - begin) * tiles_.width);
+    const Scratch<float> images(panels * places * place_);
+    transform_images(begin, end, images);
+    const int64_t work = places * place_ * B::max_rows;
+    const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / work);
+    const int64_t pieces = finite_ ? panels * channels_.blocks : 0;
+    parallel_for(0, pieces, grain, [&](int64_t b, int64_t e) {
+      const Scratch<float> products(places * B::max_rows * B::nr);
+      for (int64_t t = b; t < e; t++) {
+        const int64_t block = t % channels_.blocks;
+        run_panel(begin, end, t / channels_.blocks, block, images, weight_of(block), products);
+      }
+    });
+  }
+
+  // One panel of the tiles in some rows, for a block of output channels.
+  void run_panel(int64_t begin, int64_t end, int64_t panel, int64_t block, const float* images,
+                 const float* weight, float* products) const {
+    const int64_t tiles = std::min(B::nr, (end - begin) * tiles_.width - panel * B::nr);
+    multiply(images + panel * places * place_, tiles, block, weight, products);
+    write(products, block, begin * tiles_.width + panel * B::nr, tiles);
+  }
+
+  void transform_images(int64_t begin, int64_t end, float* images) {
     const int64_t count = (end - begin) * tiles_.width;
-    const int64_t panel_size = places * place_;
-    const Scratch<float> images(panels_of(count) * panel_size);
     const int64_t first = begin / tiles_.rows;
     const int64_t together = (end - 1) / tiles_.rows - first + 1;
     const int64_t grain = std::max<int64_t>(1, 1024 * together / count);
@@ -205,20 +258,6 @@ class Winograd {
         const int64_t n = first + t / c_.in_channels;
         transform_image(n, t % c_.in_channels, std::max(begin, n * tiles_.rows),
                         std::min(end, (n + 1) * tiles_.rows), begin, images);
-      }
-    });
-    if (!finite_) {
-      return;
-    }
-    const int64_t work = panel_size * B::max_rows;
-    const int64_t pieces = std::max<int64_t>(1, (int64_t{1} << 20) / work);
-    parallel_for(0, panels_of(count) * channels_.blocks, pieces, [&](int64_t b, int64_t e) {
-      const Scratch<float> products(places * B::max_rows * B::nr);
-      for (int64_t t = b; t < e; t++) {
-        const int64_t panel = t / channels_.blocks;
-        multiply(images + panel * panel_size, t % channels_.blocks, products);
-        write(products, t % channels_.blocks, begin * tiles_.width + panel * B::nr,
-              std::min(B::nr, count - panel * B::nr));
       }
     });
   }
@@ -295,12 +334,15 @@ class Winograd {
     note(sum);
   }
 
-  // One panel of tiles times a block of output channels: [place][output channel][tile].
-  void multiply(const float* panel, int64_t block, float* products) const {
-    static constexpr auto kernels = micro_kernels<float>(std::make_index_sequence<B::max_rows>());
+  // One panel of `count` tiles times a block of output channels: [place][output channel][tile].
+  void multiply(const float* panel, int64_t count, int64_t block, const float* weight,
+                float* products) const {
+    using Rows = std::make_index_sequence<B::max_rows>;
+    static constexpr auto whole = micro_kernels<float>(Rows());
+    static constexpr auto half = micro_kernels<float, 1>(Rows());
+    const auto& kernels = count > V::width ? whole : half;
     const int64_t begin = channels_.begin(block);
     const int64_t rows = channels_.begin(block + 1) - begin;
-    const float* weight = weight_of(block);
     for (int64_t place = 0; place < places; place++) {
       for (int64_t k = 0; k < c_.in_channels; k += B::k_step) {
         kernels[rows - 1](
@@ -372,6 +414,7 @@ class Winograd {
   const Tiles tiles_;
   const Channels channels_;
   const int64_t place_;
+  const bool few_;
   int64_t padding_[2];
   const Scratch<float> weight_;
   std::atomic<bool> finite_ = true;
@@ -397,7 +440,8 @@ const char* forward(const Conv& c) {
   const double count = static_cast<double>(tiles.all_rows * tiles.width);
   const double in = static_cast<double>(c.in_channels);
   const double out = static_cast<double>(c.out_channels);
-  const double padded = static_cast<double>(panels_of(tiles.all_rows * tiles.width) * B::nr);
+  const int64_t vectors = (tiles.all_rows * tiles.width + V::width - 1) / V::width;
+  const double padded = static_cast<double>(vectors * V::width);
   const double own = places * in * out * padded + 600 * (in + out) * count + 600 * in * out;
   const double plain = 9 * in * out * static_cast<double>(c.batch * c.out[1] * c.out[2]);
   if (own > plain * 0.9 && !convolution_forced()) {

@@ -177,31 +177,31 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
   }
 }
 
-// c[rows x nr] = (accumulate ? c : 0) + a panel @ b panel.
-template <class T, int rows>
+// c[rows x nr] = (accumulate ? c : 0) + a panel @ b panel; or the first vector of each row alone.
+template <class T, int rows, int vectors>
 void panel_kernel(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate) {
   constexpr int64_t nr = GemmBlocks<T>::nr;
-  micro_kernel<T, rows, 2>({.k = k,
-                            .a = a,
-                            .a_row = 1,
-                            .a_col = rows,
-                            .b = b,
-                            .b_row = nr,
-                            .c = c,
-                            .c_row = ldc,
-                            .columns = nr,
-                            .alpha = T(1),
-                            .from = accumulate ? c : nullptr,
-                            .from_row = ldc,
-                            .beta = T(1)});
+  micro_kernel<T, rows, vectors>({.k = k,
+                                  .a = a,
+                                  .a_row = 1,
+                                  .a_col = rows,
+                                  .b = b,
+                                  .b_row = nr,
+                                  .c = c,
+                                  .c_row = ldc,
+                                  .columns = nr / 2 * vectors,
+                                  .alpha = T(1),
+                                  .from = accumulate ? c : nullptr,
+                                  .from_row = ldc,
+                                  .beta = T(1)});
 }
 
 template <class T>
 using MicroKernel = void (*)(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate);
 
-template <class T, size_t... I>
+template <class T, int vectors = 2, size_t... I>
 constexpr std::array<MicroKernel<T>, sizeof...(I)> micro_kernels(std::index_sequence<I...>) {
-  return {&panel_kernel<T, static_cast<int>(I) + 1>...};
+  return {&panel_kernel<T, static_cast<int>(I) + 1, vectors>...};
 }
 
 // One k step of a block: a panels [m rows in `panels` panels] times b panels, into c.
