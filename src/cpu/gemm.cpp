@@ -261,8 +261,9 @@ constexpr int64_t most_copied = int64_t{16} << 20;
 // Copies of factors that the tiles of one matrix share, made by all threads. Of B columns are
 // copied by and by where it is large.
 void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFactors factors,
-                     Tile largest) {
-  const bool copy_a = !factors.a_in_place && g.m * block.row_bytes <= most_copied;
+                     Tile unit, Tile largest) {
+  const bool copy_a =
+      !factors.a_in_place && unit.columns < g.n && g.m * block.row_bytes <= most_copied;
   const Scratch<char> a_copy(copy_a ? g.m * block.row_bytes : 0);
   if (copy_a) {
     parallel_for(0, g.m, ceil_div(1 << 16, block.row_bytes), [&](int64_t begin, int64_t end) {
@@ -297,7 +298,7 @@ void multiply_shared(const Gemm& g, bool pairs, const GemmBlock& block, GemmFact
           here.first_column = column;
           blocked_kernels().multiply(tile, pairs, here);
         },
-        {block.rows, block.columns}, largest);
+        unit, largest);
   }
 }
 
@@ -314,14 +315,18 @@ void multiply_blocked(const Gemm& g, bool pairs) {
   const int64_t share = near ? 256 : (aligned ? 4 : 2) * block.rows;
   const bool b_in_place = block.b_in_place && g.m <= share;
   const GemmFactors factors = {.a_in_place = a_in_place, .b_in_place = b_in_place};
-  const Tile unit = {block.rows, block.columns};
   const Tile largest = {16 * block.rows, 8 * block.columns};
+  // Where A is copied and large, tiles have all columns: each copies what only it reads, while the
+  // next rows come from memory.
+  const bool all_columns =
+      !a_in_place && g.n <= largest.columns && 2 * g.m >= enough_pieces * block.rows;
+  const Tile unit = {block.rows, all_columns ? std::max(g.n, block.columns) : block.columns};
   if (g.batch == 1 && g.k > 0 && work_of(g) >= 2 * least_work) {
     const Tile tile = choose_tile(g, unit, largest, least_work);
     const bool rows_share = !b_in_place && tile.rows < g.m;
     const bool columns_share = !a_in_place && tile.columns < g.n;
     if (rows_share || columns_share) {
-      multiply_shared(g, pairs, block, factors, largest);
+      multiply_shared(g, pairs, block, factors, unit, largest);
       return;
     }
   }

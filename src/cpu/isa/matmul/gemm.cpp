@@ -259,9 +259,9 @@ void pack_b(E* to, const S* from, const Matrices& b, int64_t columns, int64_t de
 
 // ---- tiles ----
 
-template <class E, int vectors, size_t... I>
+template <class E, int vectors, bool fetches, size_t... I>
 constexpr auto kernel_table(std::index_sequence<I...>) {
-  return std::array{+[](const Micro<E>& z) { micro_kernel<E, I + 1, vectors>(z); }...};
+  return std::array{+[](const Micro<E>& z) { micro_kernel<E, I + 1, vectors, fetches>(z); }...};
 }
 
 // Sums as wide as the dtype go straight to the result.
@@ -351,8 +351,9 @@ struct Blocked {
   static void multiply(const Gemm& g, const GemmFactors& factors) {
     constexpr int64_t w = B::width;
     constexpr auto row_counts = std::make_index_sequence<B::max_rows>();
-    static constexpr auto one_vector = kernel_table<E, 1>(row_counts);
-    static constexpr auto two_vectors = kernel_table<E, 2>(row_counts);
+    static constexpr auto one_vector = kernel_table<E, 1, false>(row_counts);
+    static constexpr auto two_vectors = kernel_table<E, 2, false>(row_counts);
+    static constexpr auto two_vectors_and_ahead = kernel_table<E, 2, true>(row_counts);
     const int64_t n = g.n * parts<S>;
     const int64_t k = terms_of<S, E>(g.k);
     const int64_t k_step = std::min(k, B::k_step);
@@ -426,17 +427,21 @@ struct Blocked {
             copy_rows<S, E>(a_panel, a_row, a_rows, g.a.row, g.a.col, rows, depth);
           }
         }
-        // The processor foresees no short rows: those of the next panel are on their way meanwhile.
-        if (z.a_col == 1 && panel + 1 < panels) {
-          const int64_t next = start(panel + 2) - i - rows;
-          for (int64_t r = 0; r < next; r++) {
-            const E* const line = given_a != nullptr
-                                      ? z.a + (rows + r) * a_row
-                                      : reinterpret_cast<const E*>(a_rows + (rows + r) * g.a.row);
-            for (int64_t q = 0; q < z.k; q += 64 / static_cast<int64_t>(sizeof(E))) {
-              __builtin_prefetch(line + q, 0, 2);
-            }
-          }
+        // The next panel, which may be the first one of the next step, is on its way meanwhile: the
+        // processor foresees no short rows, and drops what is fetched all at once.
+        const bool last = panel + 1 == panels;
+        const int64_t next_p = last ? p + B::k_step : p;
+        const bool fetches = z.a_col == 1 && next_p < k;
+        if (fetches) {
+          const int64_t row = start(last ? 0 : panel + 1);
+          const E* const next =
+              given_a != nullptr
+                  ? given_a + (next_p / B::k_step * factors.rows + factors.first_row + row) * a_row
+                  : reinterpret_cast<const E*>(a + elements_of<S, E>(next_p) + row * g.a.row);
+          z.ahead = {.data = reinterpret_cast<const char*>(next),
+                     .count = start(last ? 1 : panel + 2) - row,
+                     .row = given_a != nullptr ? a_row * static_cast<int64_t>(sizeof(E))
+                                               : g.a.row * static_cast<int64_t>(sizeof(S))};
         }
         for (int64_t j = 0; j < n; j += B::nr) {
           z.columns = std::min(B::nr, n - j);
@@ -451,7 +456,10 @@ struct Blocked {
           }
           z.c = c + i * c_row + j;
           z.from = p > 0 ? z.c : from == nullptr ? nullptr : from + i * from_row + j;
-          (z.columns <= w ? one_vector : two_vectors)[rows - 1](z);
+          const auto& kernels = z.columns <= w      ? one_vector
+                                : fetches && j == 0 ? two_vectors_and_ahead
+                                                    : two_vectors;
+          kernels[rows - 1](z);
         }
       }
     }

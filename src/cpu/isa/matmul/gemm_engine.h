@@ -80,9 +80,16 @@ struct Micro {
   const T* from;
   int64_t from_row;
   T beta;
+  // Rows that are needed next: `fetches` kernels fetch a line of the cache of them for each k.
+  struct Rows {
+    const char* data;
+    int64_t count;
+    int64_t row;  // bytes from one to the next
+  };
+  Rows ahead;
 };
 
-template <class E, int rows, int vectors>
+template <class E, int rows, int vectors, bool fetches>
 inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
   using P = Terms<E>;
   using T = typename P::Sum;
@@ -105,6 +112,8 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
     a[g] = z.a + 3 * g * z.a_row;
   }
   const E* b = z.b;
+  const char* ahead = z.ahead.data;
+  int64_t ahead_rows = z.ahead.count;
   for (int64_t p = z.k; p > 0; p--) {
     V bs[vectors];
 #pragma GCC unroll 2
@@ -114,6 +123,14 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
       __builtin_prefetch(b + 8 * z.b_row + v * w);
     }
     b += z.b_row;
+    if constexpr (fetches) {
+      __builtin_prefetch(ahead, 0, 2);
+      ahead += z.ahead.row;
+      if (--ahead_rows == 0) {
+        ahead_rows = z.ahead.count;
+        ahead += 64 - z.ahead.count * z.ahead.row;
+      }
+    }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
       const V x = P::set1(a[i / 3][i % 3 * z.a_row]);
@@ -181,19 +198,20 @@ inline __attribute__((always_inline)) void micro_kernel(const Micro<E>& z) {
 template <class T, int rows, int vectors>
 void panel_kernel(int64_t k, const T* a, const T* b, T* c, int64_t ldc, bool accumulate) {
   constexpr int64_t nr = GemmBlocks<T>::nr;
-  micro_kernel<T, rows, vectors>({.k = k,
-                                  .a = a,
-                                  .a_row = 1,
-                                  .a_col = rows,
-                                  .b = b,
-                                  .b_row = nr,
-                                  .c = c,
-                                  .c_row = ldc,
-                                  .columns = nr / 2 * vectors,
-                                  .alpha = T(1),
-                                  .from = accumulate ? c : nullptr,
-                                  .from_row = ldc,
-                                  .beta = T(1)});
+  micro_kernel<T, rows, vectors, false>({.k = k,
+                                         .a = a,
+                                         .a_row = 1,
+                                         .a_col = rows,
+                                         .b = b,
+                                         .b_row = nr,
+                                         .c = c,
+                                         .c_row = ldc,
+                                         .columns = nr / 2 * vectors,
+                                         .alpha = T(1),
+                                         .from = accumulate ? c : nullptr,
+                                         .from_row = ldc,
+                                         .beta = T(1),
+                                         .ahead = {}});
 }
 
 template <class T>
