@@ -170,10 +170,18 @@ const char* run_dots(const Gemm& g) {
   }
   // All rows of the factor with fewer are followed for a few of the other: they stay in the
   // second-level cache, and long sums pay for adding up vectors in the end.
+  // A large factor would cost more to bring into panels than a few rows more gain by it, most of
+  // all one whose rows share few lines of the first-level cache.
   const int64_t few = std::min(g.m, g.n);
   const int64_t least = few <= 16 ? 32 : 128;
+  const int64_t large = few * g.k <= int64_t{1} << 18 ? std::max(g.m, g.n) * g.k : 0;
+  const int64_t row = g.m < g.n ? g.b.col : g.a.row;
+  const bool shares_lines = row * itemsize(g.dtype) % 4096 == 0;
+  const int64_t most = large >= int64_t{1} << 21   ? (shares_lines ? 128 : 64)
+                       : large >= int64_t{1} << 18 ? 48
+                                                   : 24;
   const bool sums = is_batch_of_sums(g);
-  if (!sums && (few > 24 || g.k < least)) {
+  if (!sums && (few > most || g.k < least)) {
     return "many rows and columns, or short sums";
   }
   if (few > few_rows && is_multiplied_by_processor(g)) {

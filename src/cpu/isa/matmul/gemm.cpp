@@ -78,6 +78,7 @@ void transposed_copy(T* to, int64_t ld, int64_t rows, int64_t columns, const At&
   } else {
     using V = Simd<T>;
     constexpr int64_t w = V::width;
+    constexpr int64_t ahead = 4 * w;
     for (int64_t q = 0; q < columns; q += w) {
       const int64_t n = std::min(w, columns - q);
       for (int64_t r = 0; r < rows; r += w) {
@@ -85,7 +86,13 @@ void transposed_copy(T* to, int64_t ld, int64_t rows, int64_t columns, const At&
         typename V::V block[w];
 #pragma GCC unroll 16
         for (int64_t i = 0; i < w; i++) {
-          block[i] = i < m ? load_some(at(r + i, q), n) : V::zero();
+          if (i < m) {
+            __builtin_prefetch(
+                at(r + i, q + ahead));  // so many rows the processor does not foresee
+            block[i] = load_some(at(r + i, q), n);
+          } else {
+            block[i] = V::zero();
+          }
         }
         transpose<T>(block);
         if (n == w) {
