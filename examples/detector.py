@@ -108,7 +108,8 @@ def train(model: FCOS, chance: random.Random, seconds: float, batch: int) -> int
             seen += batch
             mean = loss.item() if seen == batch else 0.95 * mean + 0.05 * loss.item()
             bar.n = round(spent)
-            bar.set_postfix(scenes=seen, loss=f"{mean:.3f}")
+            bar.set_postfix(scenes=str(seen), loss=f"{mean:.3f}", refresh=False)
+            bar.update(0)
     return seen
 
 

@@ -50,8 +50,8 @@ void on_message(j_common_ptr info, int level) { info->err->num_warnings += level
 
 // Whether the file ends as it should; what follows that is little.
 bool has_end(std::string_view file) {
-  constexpr size_t kLast = 64;
-  const auto last = file.substr(file.size() - std::min(file.size(), kLast));
+  constexpr size_t last_bytes = 64;
+  const auto last = file.substr(file.size() - std::min(file.size(), last_bytes));
   return last.find("\xff\xd9") != std::string_view::npos;
 }
 
@@ -88,9 +88,9 @@ bool decode(const Job& job, JSAMPLE* row) {
   const bool whole_rows = columns == info.output_width;
   // At the sides of what it makes, the library takes colours as at those of the picture; so it
   // makes more: a coarse column of colour, of at most four pixels, on either side.
-  constexpr JDIMENSION kSide = 4;
-  JDIMENSION first = left - std::min(left, kSide);
-  JDIMENSION count = std::min(info.output_width, left + columns + kSide) - first;
+  constexpr JDIMENSION side = 4;
+  JDIMENSION first = left - std::min(left, side);
+  JDIMENSION count = std::min(info.output_width, left + columns + side) - first;
   if (!whole_rows) {
     jpeg_crop_scanline(&info, &first, &count);
   }
@@ -182,8 +182,8 @@ PyObject* decode_jpegs(PyObject*, PyObject* list) {
       RL_CHECK_VALUE(t.dtype() == kUInt8 && t.device().is_cpu() && t.dim() == 3 &&
                          t.is_contiguous() && (t.size(2) == 1 || t.size(2) == 4) && t.numel() > 0,
                      "_decode_jpegs: bytes (H, W, 1) or (H, W, 4) in a row, not ", t.sizes());
-      constexpr int64_t kLongest = 65535;  // the format has 16 bits for it
-      RL_CHECK_VALUE(job.height <= kLongest && job.width <= kLongest && job.height > 0 &&
+      constexpr int64_t longest = 65535;  // the format has 16 bits for it
+      RL_CHECK_VALUE(job.height <= longest && job.width <= longest && job.height > 0 &&
                          job.width > 0 && job.top >= 0 && job.left >= 0 &&
                          job.top <= job.height - t.size(0) && job.left <= job.width - t.size(1),
                      "_decode_jpegs: a part of ", t.sizes(), " at ", job.top, ", ", job.left,
@@ -195,11 +195,11 @@ PyObject* decode_jpegs(PyObject*, PyObject* list) {
         std::for_each(work.begin() + begin, work.begin() + end, run);
       });
     }
-    const Object done = Object::check(PyList_New(n));
+    Object done = Object::check(PyList_New(n));
     for (Py_ssize_t i = 0; i < n; i++) {
       PyList_SET_ITEM(done.get(), i, PyBool_FromLong(work[i].done ? 1 : 0));
     }
-    return Py_NewRef(done.get());
+    return done.release();
   });
 }
 

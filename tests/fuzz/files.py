@@ -34,9 +34,11 @@ import numpy as np
 from PIL import Image
 
 import rushlight
+from rushlight.vision import _files
 from rushlight.vision import io as images
-from rushlight.vision.datasets import _maps, cifar, mnist
+from rushlight.vision.datasets import _maps, cifar, folder, mnist
 from rushlight.vision.datasets.utils import extract_archive
+from rushlight.vision.transforms._parts import Part
 from tests.fuzz.__main__ import SHARED_BYTES, Shared, parts_of, report, watch
 
 BLOCK = 64  # files that follow from one seed of random numbers
@@ -246,6 +248,31 @@ def unpacked(name):
     return through
 
 
+def parts(path, rng):
+    """A picture and a part of it have the pixels that Pillow has of them, and its errors."""
+    try:
+        with Image.open(path) as picture:
+            expected = np.asarray(picture.convert("RGB"))
+    except (OSError, SyntaxError, ValueError):
+        expected = None
+    try:
+        found = np.asarray(folder.pil_loader(path))
+    except OSError:
+        found = None
+    assert (found is None) == (expected is None), "only one of both could be read"
+    if expected is None:
+        return
+    np.testing.assert_array_equal(found, expected)
+    part = _files.part(path)
+    if isinstance(part, Part):
+        top, left = (rng.randrange(n) for n in expected.shape[:2])
+        height, width = (
+            rng.randint(1, n - at) for n, at in zip(expected.shape, (top, left), strict=False)
+        )
+        pixels = part.cut(top, left, height, width).pixels[..., :3].numpy()
+        np.testing.assert_array_equal(pixels, expected[top : top + height, left : left + width])
+
+
 DAMAGED = (RuntimeError,)
 ANY_IMAGE = [jpegs, pngs, gifs, webps, avifs]
 # By name: how often it is drawn, the files it begins with, the reader, and what it may raise.
@@ -262,6 +289,7 @@ TARGETS = {
         decoded(lambda t, r: images.decode_jpeg(t, mode_of(r), "cpu", r.random() < 0.5)),
         DAMAGED,
     ),
+    "parts of jpeg": (6, [jpegs], from_file("x.jpg", parts), ()),
     "decode_png": (
         6,
         [pngs],

@@ -107,12 +107,12 @@ class StackDataset(Dataset):
         return self._length
 
 
-def at_once(dataset, indices):
+def at_once(dataset: Any, indices: Any) -> Any:
     """The samples at several indices, by `__getitems__` where there is one. Data sets of the house
     have `_getitems`, which counts only for their own class: what wraps one and passes its
     attributes on means its own `__getitem__`.
     """
-    several = getattr(dataset, "__getitems__", None)
+    several: Any = getattr(dataset, "__getitems__", None)
     if callable(several):
         return several(indices)
     several = getattr(type(dataset), "_getitems", None)
