@@ -252,7 +252,11 @@ def parts(path, rng):
     """A picture and a part of it have the pixels that Pillow has of them, and its errors."""
     try:
         with Image.open(path) as picture:
+            if picture.width * picture.height > 1 << 22:
+                return  # copies of those take more memory than a worker has
             expected = np.asarray(picture.convert("RGB"))
+    except Image.DecompressionBombError:
+        return  # of both
     except (OSError, SyntaxError, ValueError):
         expected = None
     try:
