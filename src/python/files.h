@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <string_view>
 
 #include "python/common.h"
 #include "serialize/file.h"
@@ -24,6 +25,19 @@ PyObject* guarded_file(F&& f) {
     }
   });
 }
+
+// The bytes of a Python object, which it keeps in place; `buffer` is for "y*" or
+// PyObject_GetBuffer.
+struct BufferView {
+  Py_buffer buffer{};
+  BufferView() = default;
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+  ~BufferView() { PyBuffer_Release(&buffer); }
+  std::string_view bytes() const {
+    return {static_cast<const char*>(buffer.buf), static_cast<size_t>(buffer.len)};
+  }
+};
 
 // Keeps a Python buffer until the last storage on it is gone, on whatever thread that happens.
 inline std::shared_ptr<serialize::Source> source_of_buffer(PyObject* o) {

@@ -12,6 +12,7 @@
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "python/bindings.h"
+#include "python/files.h"
 #include "python/tensor_type.h"
 
 #ifdef RL_HAVE_JPEG
@@ -139,21 +140,12 @@ void run(Job&) {}
 
 #endif
 
-// What keeps a file's bytes in place.
-struct View {
-  Py_buffer buffer{};
-  View() = default;
-  View(const View&) = delete;
-  View& operator=(const View&) = delete;
-  ~View() { PyBuffer_Release(&buffer); }
-};
-
 // _decode_jpegs([(file, height, width, top, left, to), ...]): whether each was decoded.
 PyObject* decode_jpegs(PyObject*, PyObject* list) {
   return guarded([&]() -> PyObject* {
     const Object jobs = Object::check(PySequence_Fast(list, "_decode_jpegs: a list of jobs"));
     const Py_ssize_t n = PySequence_Fast_GET_SIZE(jobs.get());
-    std::vector<std::unique_ptr<View>> views;
+    std::vector<std::unique_ptr<BufferView>> views;
     std::vector<Job> work(n);
     for (Py_ssize_t i = 0; i < n; i++) {
       PyObject* file;
@@ -167,11 +159,10 @@ PyObject* decode_jpegs(PyObject*, PyObject* list) {
                             &place[3], &to)) {
         throw PythonError();
       }
-      auto view = std::make_unique<View>();
+      auto view = std::make_unique<BufferView>();
       check(PyObject_GetBuffer(file, &view->buffer, PyBUF_SIMPLE));
       Job& job = work[i];
-      job.file = {static_cast<const char*>(view->buffer.buf),
-                  static_cast<size_t>(view->buffer.len)};
+      job.file = view->bytes();
       views.push_back(std::move(view));
       job.height = place[0];
       job.width = place[1];

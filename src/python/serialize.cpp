@@ -148,16 +148,13 @@ class Builder {
 
 PyObject* unpickle(PyObject*, PyObject* args) {
   return guarded([&] {
-    Py_buffer view{};
+    BufferView view;
     PyObject* functions[5];
-    if (!PyArg_ParseTuple(args, "y*OOOOO:_unpickle", &view, &functions[0], &functions[1],
+    if (!PyArg_ParseTuple(args, "y*OOOOO:_unpickle", &view.buffer, &functions[0], &functions[1],
                           &functions[2], &functions[3], &functions[4])) {
       throw PythonError();
     }
-    const auto release = [](Py_buffer* b) { PyBuffer_Release(b); };
-    const std::unique_ptr<Py_buffer, decltype(release)> holder(&view, release);
-    const Pickle pickle =
-        read_pickle({static_cast<const char*>(view.buf), static_cast<size_t>(view.len)});
+    const Pickle pickle = read_pickle(view.bytes());
     const Object result = Builder(pickle, functions).run();
     return check(Py_BuildValue("On", result.get(), static_cast<Py_ssize_t>(pickle.end)));
   });
@@ -430,13 +427,12 @@ PyObject* fill_storage(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject* object = nullptr;
     PyObject* dtype = nullptr;
-    Py_buffer view{};
-    if (!PyArg_ParseTuple(args, "OO!y*:_fill_storage", &object, &dtype_type, &dtype, &view)) {
+    BufferView view;
+    if (!PyArg_ParseTuple(args, "OO!y*:_fill_storage", &object, &dtype_type, &dtype,
+                          &view.buffer)) {
       throw PythonError();
     }
-    const auto release = [](Py_buffer* b) { PyBuffer_Release(b); };
-    const std::unique_ptr<Py_buffer, decltype(release)> holder(&view, release);
-    fill(unwrap_storage(object), *as_dtype(dtype), view.buf, static_cast<size_t>(view.len));
+    fill(unwrap_storage(object), *as_dtype(dtype), view.buffer.buf, view.bytes().size());
     return Py_NewRef(Py_None);
   });
 }

@@ -87,9 +87,6 @@ struct Tiles {
 // numbers of channels, and share a few lines of the caches.
 constexpr int64_t gap = 16;
 
-// Elements of a place in a panel of tiles.
-int64_t place_of(int64_t in_channels) { return in_channels * B::nr + gap; }
-
 int64_t panels_of(int64_t tiles) { return (tiles + B::nr - 1) / B::nr; }
 
 // Output channels that one call of the micro-kernel computes: fewer than it could where a block of
@@ -112,7 +109,7 @@ class Winograd {
       : c_(c),
         tiles_(c),
         channels_(c.out_channels, panels_of(tiles_.block * tiles_.width), c.in_channels),
-        place_(place_of(c.in_channels)),
+        place_(place_of(B::nr)),
         few_(tiles_.block == tiles_.all_rows && are_few(panels_of(tiles_.all_rows * tiles_.width))),
         weight_(few_ ? 0
                      : places * (c.in_channels * c.out_channels + channels_.blocks * gap) +
@@ -149,19 +146,20 @@ class Winograd {
     }
   }
 
-  // The weight of a block of output channels, [place][input channel][output channel], and the
-  // elements of a place.
+  // Elements of a place, from one to the next, of so many tiles or output channels.
+  int64_t place_of(int64_t side) const { return c_.in_channels * side + gap; }
+
+  // The weight of a block of output channels: [place][input channel][output channel].
   float* weight_of(int64_t block) const {
     return weight_ + places * (channels_.begin(block) * c_.in_channels + block * gap);
   }
-  int64_t weight_place(int64_t rows) const { return c_.in_channels * rows + gap; }
 
   void transform_weights(int64_t block, float* to) {
     const int64_t begin = channels_.begin(block);
     const int64_t rows = channels_.begin(block + 1) - begin;
     const int64_t by_out = c_.transposed ? 9 : c_.in_channels * 9;
     const int64_t by_in = c_.transposed ? c_.out_channels * 9 : 9;
-    const int64_t place = weight_place(rows);
+    const int64_t place = place_of(rows);
     const int64_t all = c_.in_channels * rows;
     const float* const weight = static_cast<const float*>(c_.weight) + begin * by_out;
     alignas(64) float taps[9][V::width] = {};
@@ -212,7 +210,7 @@ class Winograd {
     const int64_t work = places * c_.in_channels * B::max_rows * (panels * B::nr + places);
     const int64_t grain = std::max<int64_t>(1, (int64_t{1} << 20) / work);
     parallel_for(0, finite_ ? channels_.blocks : 0, grain, [&](int64_t b, int64_t e) {
-      const Scratch<float> weight(places * weight_place(B::max_rows) + V::width);
+      const Scratch<float> weight(places * place_of(B::max_rows) + V::width);
       const Scratch<float> products(places * B::max_rows * B::nr);
       for (int64_t block = b; block < e; block++) {
         transform_weights(block, weight);
@@ -346,7 +344,7 @@ class Winograd {
     for (int64_t place = 0; place < places; place++) {
       for (int64_t k = 0; k < c_.in_channels; k += B::k_step) {
         kernels[rows - 1](
-            std::min(B::k_step, c_.in_channels - k), weight + place * weight_place(rows) + k * rows,
+            std::min(B::k_step, c_.in_channels - k), weight + place * place_of(rows) + k * rows,
             panel + place * place_ + k * B::nr, products + place * rows * B::nr, B::nr, k > 0);
       }
     }
@@ -413,7 +411,7 @@ class Winograd {
   const Conv& c_;
   const Tiles tiles_;
   const Channels channels_;
-  const int64_t place_;
+  const int64_t place_;  // of a panel of tiles
   const bool few_;
   int64_t padding_[2];
   const Scratch<float> weight_;
