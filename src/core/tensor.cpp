@@ -256,8 +256,8 @@ void TensorImpl::refresh_flags() {
 
 // ---- Tensor ----
 
-int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
-int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
+int64_t Tensor::size(int64_t d) const { return sizes()[existing_dim(d, dim())]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[existing_dim(d, dim())]; }
 
 namespace {
 

@@ -136,6 +136,22 @@ std::vector<std::string> CheckpointReader::records() const {
   return names;
 }
 
+// In place, or a copy.
+Storage CheckpointReader::read_storage(const ZipReader::Entry& entry, ScalarType dtype) const {
+  const char* const data = in_place_ && !swap_ ? zip_.in_place(entry) : nullptr;
+  if (data != nullptr &&
+      reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
+    return StorageImpl::borrow(const_cast<char*>(data), entry.size, Device(kCPU), forget_source,
+                               new std::shared_ptr<Source>(zip_.source()));
+  }
+  Storage copy = StorageImpl::allocate(entry.size, Device(kCPU));
+  zip_.read(entry, copy->data());
+  if (swap_) {
+    swap_bytes(static_cast<char*>(copy->data()), entry.size, dtype);
+  }
+  return copy;
+}
+
 Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int64_t numel) {
   const ZipReader::Entry& e = entry("data/" + key);
   int64_t bytes = 0;
@@ -145,22 +161,15 @@ Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int6
   const uint64_t least = static_cast<uint64_t>(bytes);
   RL_CHECK(least <= e.size && e.size - least < static_cast<uint64_t>(itemsize(dtype)), "storage '",
            key, "' has wrong byte size: expected ", bytes, ", got ", e.size);
-  Storage& storage = storages_[key];
-  if (!storage) {
-    const char* data = in_place_ && !swap_ ? zip_.in_place(e) : nullptr;
-    if (data != nullptr &&
-        reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
-      storage = StorageImpl::borrow(const_cast<char*>(data), e.size, Device(kCPU), forget_source,
-                                    new std::shared_ptr<Source>(zip_.source()));
-    } else {
-      Storage fresh = StorageImpl::allocate(e.size, Device(kCPU));
-      zip_.read(e, fresh->data());
-      if (swap_) {
-        swap_bytes(static_cast<char*>(fresh->data()), e.size, dtype);
-      }
-      storage = std::move(fresh);
-    }
+  std::unique_lock lock(mutex_);
+  auto found = storages_.find(key);
+  if (found == storages_.end()) {
+    lock.unlock();  // others read other storages meanwhile
+    Storage fresh = read_storage(e, dtype);
+    lock.lock();
+    found = storages_.emplace(key, std::move(fresh)).first;  // or another thread was faster
   }
+  const Storage& storage = found->second;
   if (dtype == kBool) {
     make_bools(static_cast<char*>(storage->data()), storage->nbytes());
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -39,14 +40,16 @@ class RL_API CheckpointReader {
   std::vector<std::string> records() const;
   // The bytes of storage KEY, which must be numel elements; the same storage whenever it is asked
   // for.
-  Storage storage(const std::string& key, ScalarType dtype, int64_t numel);
+  Storage storage(const std::string& key, ScalarType dtype, int64_t numel);  // thread-safe
 
  private:
+  Storage read_storage(const ZipReader::Entry& entry, ScalarType dtype) const;
   const ZipReader::Entry& entry(const std::string& name) const;
   ZipReader zip_;
   std::string archive_;  // with the slash
   bool in_place_;
   bool swap_ = false;  // written on a big-endian machine
+  std::mutex mutex_;  // of what follows
   std::map<std::string, Storage> storages_;
 };
 
