@@ -89,8 +89,8 @@ TO_THE_LAST_DIGITS = {
     "scaled_modified_bessel_k0": (special.k0e, (WIDE,), 2e-15),
     "scaled_modified_bessel_k1": (special.k1e, (WIDE,), 2e-15),
     "airy_ai": (lambda x: special.airy(x)[0], (np.clip(WIDE, 0, 100),), 5e-13),
-    "gammaincc": (special.gammaincc, (SHAPES, (SHAPES + 1) * (1 + WIDE % 3)), 5e-13),
-    "gammainc": (special.gammainc, (SHAPES, (SHAPES + 1) / (1 + WIDE % 3)), 5e-13),
+    "gammaincc": (special.gammaincc, (SHAPES, (SHAPES + 1) * (1 + WIDE % 3)), 1e-12),
+    "gammainc": (special.gammainc, (SHAPES, (SHAPES + 1) / (1 + WIDE % 3)), 1e-12),
 }
 
 
