@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from rushlight import Tensor, nn
+from rushlight import Tensor, _refused, nn
 from rushlight.futures import Future
 from rushlight.utils import _pytree
 
@@ -366,6 +366,7 @@ def optimize_for_inference(mod, other_methods=None):
     return mod.eval()
 
 
+@_refused.refuses("TorchScript files are not written; save m.state_dict() with torch.save")
 def save(m, f, _extra_files=None):
     """Refused: there are no graphs to write; `rushlight.save` writes a `state_dict`."""
     raise RuntimeError(
@@ -373,6 +374,7 @@ def save(m, f, _extra_files=None):
     )
 
 
+@_refused.refuses("TorchScript files are not read; load a state_dict into the Python module")
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     """Refused: scripts are not run yet; `rushlight.load` reads files of tensors."""
     raise RuntimeError(
