@@ -329,9 +329,9 @@ op("_exp_difference(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floa
    doc="exp(self - other), 1 for equal infinities.")
 op("_weighed(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), variants="",
    own=True, parts=True, traced="mul(self, other)",
-   grad={"self": "where(self.eq(0).logical_and(other.isfinite().logical_not()), 0, grad * other)",
+   grad={"self": "where(self.eq(0).logical_and(other.isinf()), 0, grad * other)",
          "other": "_weighed(self, grad)"},
-   doc="self * other, 0 where self is 0, whatever other is.")
+   doc="self * other, 0 where self is 0 and other infinite.")
 
 # ---- trigonometry ----
 

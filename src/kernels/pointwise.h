@@ -170,10 +170,10 @@ RL_FORMULA(_exp_difference, x, y) {
   const T ratio = math::exp(x - y);
   return x == y ? T(1) : ratio;
 }
-// A product in which nothing, not even infinity, outweighs a first factor of 0.
+// A product in which a first factor of 0 outweighs infinity.
 RL_FORMULA(_weighed, x, y) {
   const T product = x * y;
-  return x == T(0) ? T(0) : product;
+  return (x == T(0)) & (y == y) ? T(0) : product;
 }
 
 // ---- trigonometry ----

@@ -239,7 +239,7 @@ Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, con
 
 namespace {
 
-// weight * t, 0 where the weight is.
+// weight * t, 0 where the weight is 0 and t infinite.
 Tensor weighed(const Tensor& weight, const Tensor& t) {
   const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
   return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
@@ -248,10 +248,13 @@ Tensor weighed(const Tensor& weight, const Tensor& t) {
 }  // namespace
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
-  // Where the target is 0 the other's logarithm may be infinite.
-  const Tensor losses =
-      log_target ? weighed(target.exp(), target.sub(self))
-                 : rushlight::xlogy(target, target).sub(weighed(target, self));
+  // Where the target is 0 the logarithms of both may be infinite.
+  if (log_target && is_floating(target.dtype())) {
+    const Tensor finite = target.clamp_min(-1e4);  // whose exponential is 0
+    return reduced(weighed(target.exp(), finite.sub(self)), reduction);
+  }
+  const Tensor losses = log_target ? target.exp().mul(target.sub(self))
+                                   : rushlight::xlogy(target, target).sub(weighed(target, self));
   return reduced(losses, reduction);
 }
 

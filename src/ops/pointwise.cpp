@@ -79,7 +79,7 @@ Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& 
   const Tensor length = rushlight::hypot(part, rest);
   const Tensor at_zero = length.eq(0);
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
-  return rushlight::_weighed(grad * inverse, part * inverse);
+  return rushlight::_weighed(grad * inverse, part) * inverse;
 }
 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
