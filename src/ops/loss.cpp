@@ -237,15 +237,30 @@ Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, con
   return reduced(losses.sum(-1) / static_cast<double>(self.size(-1)), reduction);
 }
 
+namespace {
+
+// weight * t, 0 where the weight is 0 and t infinite.
+Tensor weighed(const Tensor& weight, const Tensor& t) {
+  const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
+  return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
+}
+
+}  // namespace
+
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  // Where the target is 0 the logarithms of both may be infinite.
+  if (log_target && is_floating(target.dtype())) {
+    const Tensor finite = target.clamp_min(-1e4);  // whose exponential is 0
+    return reduced(weighed(target.exp(), finite.sub(self)), reduction);
+  }
   const Tensor losses = log_target ? target.exp().mul(target.sub(self))
-                                   : rushlight::xlogy(target, target).sub(target.mul(self));
+                                   : rushlight::xlogy(target, target).sub(weighed(target, self));
   return reduced(losses, reduction);
 }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
                         double eps, int64_t reduction) {
-  Tensor losses = log_input ? input.exp().sub(target.mul(input))
+  Tensor losses = log_input ? input.exp().sub(weighed(target, input))
                             : input.sub(target.mul(input.add(Scalar(eps)).log()));
   if (full) {  // Stirling's approximation of log(target!)
     const Tensor log_factorial =
@@ -356,7 +371,10 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  return reduced(target.neg().mul(self).exp().log1p(), reduction);
+  const Tensor margin = target.mul(self);
+  return reduced(is_floating(margin.dtype()) ? rushlight::log_sigmoid(margin).neg()
+                                             : margin.neg().exp().log1p(),
+                 reduction);
 }
 
 namespace {

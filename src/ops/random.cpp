@@ -211,7 +211,7 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator));
+  return recorded(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)), self);
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
   return as_drawn(contiguous_like(self).bernoulli_(p, generator));

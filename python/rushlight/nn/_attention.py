@@ -186,6 +186,12 @@ def _check_mask_shape(mask, batch, heads, length, keys):
             )
 
 
+def _masked_softmax(scores, mask):
+    """The softmax of scores plus a mask; rows that see no key are zeros."""
+    nothing = mask.detach().eq(-math.inf).all(-1, True)
+    return ops.softmax(scores + mask.masked_fill(nothing, 0.0), -1).masked_fill(nothing, 0.0)
+
+
 def _joined_mask(mask, padding, batch, heads, keys):
     """Both masks as one that is added to scores (batch, heads, queries, keys), or None."""
     if mask is not None and mask.dim() == 3:
@@ -290,7 +296,7 @@ def attend(
     weights = None
     if need_weights:
         scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
-        weights = ops.softmax(scores if mask is None else scores + mask, -1)
+        weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
         if layer.dropout > 0.0:
             weights = ops.dropout(weights, _probability(layer.dropout), True)
         joined = (weights @ v).transpose(1, 2)
