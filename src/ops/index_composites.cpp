@@ -74,7 +74,9 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   const double infinity = std::numeric_limits<double>::infinity();
   const Scalar identity(is_max ? -infinity : is_min ? infinity : is_prod ? 1.0 : 0.0);
   const int64_t width = product(rest);
-  const Tensor flat = data.reshape({rows, n, width});
+  // A mean is rounded once, after its division.
+  const Tensor given = is_mean ? data.to(compute_dtype(data.dtype())) : data;
+  const Tensor flat = given.reshape({rows, n, width});
   const Tensor index = owner.unsqueeze(2).expand({rows, n, width});
   const std::string_view name = is_max ? "amax" : is_min ? "amin" : is_prod ? "prod" : "sum";
   const bool chooses = is_max || is_min;
@@ -90,9 +92,10 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
     result = rushlight::where(beaten, *initial, result);
   }
   if (is_mean) {
-    const Tensor of = widths.unsqueeze(2).to(data.dtype());
+    const Tensor of = widths.unsqueeze(2).to(given.dtype());
     const Scalar empty = initial.value_or(Scalar(std::numeric_limits<double>::quiet_NaN()));
     result = rushlight::where(of > Scalar(0), result / of.clamp_min(Scalar(1)), empty);
+    result = result.to(data.dtype());
   }
   DimVector sizes = batch;
   sizes.insert(sizes.size(), count);
