@@ -64,6 +64,14 @@ void SavedTensor::take_tangents(const Tensor& t) {
   }
 }
 
+SavedTensor::Held SavedTensor::held() const {
+  if (!packed_) {
+    return {data_.impl(), nullptr, nullptr};
+  }
+  return packed_->use_count() == 1 ? Held{nullptr, packed_->content.get(), packed_->grad_fn.get()}
+                                   : Held{nullptr, nullptr, nullptr};
+}
+
 void SavedTensor::pack(SavedTensorHooks& hooks) {
   RL_CHECK(!packed_, "Calling register_hooks on a saved tensor whose hooks have already been set.");
   RL_CHECK(data_.defined(),
