@@ -67,14 +67,6 @@ class RL_API SavedTensor {
   void pack(SavedTensorHooks& hooks);
   // Where this is the node's output `t`: it has the tangents of `t`.
   void take_tangents(const Tensor& t);
-  // What it refers to, for a search for cycles: the tensor itself, or what a hook made of it and the
-  // node that it came from. All null where others hold these, too.
-  struct Held {
-    TensorImpl* tensor;
-    PackedTensor* packed;
-    Node* node;
-  };
-  Held held() const;
 
  private:
   struct RL_API Packed : RefCounted {

@@ -64,15 +64,17 @@ void SavedTensor::take_tangents(const Tensor& t) {
   }
 }
 
-SavedTensor::Held SavedTensor::held() const {
-  if (!packed_) {
-    return {data_.impl(), nullptr, nullptr};
-  }
-  return packed_->use_count() == 1 ? Held{nullptr, packed_->content.get(), packed_->grad_fn.get()}
-                                   : Held{nullptr, nullptr, nullptr};
-}
+std::unique_ptr<PackedTensor> SavedSearch::pack(const Tensor&) { return nullptr; }
 
 void SavedTensor::pack(SavedTensorHooks& hooks) {
+  if (auto* search = dynamic_cast<SavedSearch*>(&hooks)) {
+    search->tensor = data_.impl();
+    if (packed_ && packed_->use_count() == 1) {
+      search->packed = packed_->content.get();
+      search->node = packed_->grad_fn.get();
+    }
+    return;
+  }
   RL_CHECK(!packed_, "Calling register_hooks on a saved tensor whose hooks have already been set.");
   RL_CHECK(data_.defined(),
            "Calling register_hooks on a saved tensor with value None is forbidden");
