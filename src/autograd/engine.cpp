@@ -79,6 +79,32 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
   }
 }
 
+void fit_given(const Node& node, Tensor* grads) {
+  for (size_t i = 0; i < node.num_outputs(); i++) {
+    if (grads[i].defined()) {
+      fit_gradient(grads[i], node.output_info(i), node.name(), i);
+    }
+  }
+}
+
+void run_backward_of(Node& node, Tensor* grads, Tensor* results) {
+  const size_t n = node.num_outputs();
+  const bool is_op = node.descriptor().backward != nullptr;
+  const auto num_defined =
+      static_cast<size_t>(std::count_if(grads, grads + n, [](const Tensor& g) { return g.defined(); }));
+  if (is_op && num_defined != n && num_defined != 0 && !node.descriptor().undefined_grads) {
+    for (size_t i = 0; i < n; i++) {
+      const OutputInfo& info = node.output_info(i);
+      if (!grads[i].defined() && is_differentiable(info.dtype())) {
+        grads[i] = zeros(info.sizes(), TensorOptions(info.dtype()).device(info.device()));
+      }
+    }
+  }
+  if (!is_op || num_defined != 0) {
+    node.apply(grads, results);
+  }
+}
+
 std::atomic<uint64_t> Run::count_{0};
 
 Node* current_node() { return tls.current_node; }
@@ -374,12 +400,16 @@ void retain(const Node::Extra& extra, Node& node, const Tensor* grads) {
   }
 }
 
-// Hooks of tensors, then of the gradients that tensors retain.
+// Hooks of tensors, then of the gradients that tensors retain. A hook may write its gradient, too.
 void run_tensor_hooks(Node& node, Tensor* grads) {
-  const auto call = [](TensorHook& hook, Tensor& grad) {
+  const auto call = [&](TensorHook& hook, uint32_t output_nr) {
+    Tensor& grad = grads[output_nr];
     Tensor changed = hook(grad);  // where nothing arrived, too: of an undefined one
     if (changed.defined()) {
       grad = std::move(changed);
+    }
+    if (grad.defined()) {
+      fit_gradient(grad, node.output_info(output_nr), node.name(), output_nr);
     }
   };
   if (&node.descriptor() == &accumulate_grad_descriptor()) {
@@ -389,7 +419,7 @@ void run_tensor_hooks(Node& node, Tensor* grads) {
       const auto hooks = meta->hooks->tensor_hooks;  // a hook may add others
       for (const auto& hook : hooks) {
         if (hook != nullptr) {
-          call(*hook, grads[0]);
+          call(*hook, 0);
         }
       }
     }
@@ -402,7 +432,7 @@ void run_tensor_hooks(Node& node, Tensor* grads) {
     const auto hooks = extra->output_hooks;
     for (const auto& [output_nr, hook] : hooks) {
       if (hook != nullptr) {
-        call(*hook, grads[output_nr]);
+        call(*hook, output_nr);
       }
     }
   }
@@ -462,25 +492,11 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
     node.check_not_released();
   }
   const Node::Extra* extra = node.extra();
-  if (RL_UNLIKELY(extra != nullptr)) {
+  if (RL_UNLIKELY(extra != nullptr && !extra->pre_hooks.empty())) {
     run_node_hooks(extra->pre_hooks, grads, num_grads, nullptr, 0);
+    fit_given(node, grads);
   }
-  const bool is_op = node.descriptor().backward != nullptr;
-  size_t num_defined = 0;
-  for (size_t i = 0; i < num_grads; i++) {
-    num_defined += grads[i].defined();
-  }
-  if (is_op && num_defined != num_grads && num_defined != 0 && !node.descriptor().undefined_grads) {
-    for (size_t i = 0; i < num_grads; i++) {
-      const OutputInfo& info = node.output_info(i);
-      if (!grads[i].defined() && is_differentiable(info.dtype())) {
-        grads[i] = zeros(info.sizes(), TensorOptions(info.dtype()).device(info.device()));
-      }
-    }
-  }
-  if (!is_op || num_defined != 0) {
-    node.apply(grads, results);
-  }
+  run_backward_of(node, grads, results);
   if (RL_UNLIKELY(extra != nullptr)) {
     run_node_hooks(extra->post_hooks, results, num_results, grads, num_grads);
   }

@@ -402,6 +402,7 @@ void add_autograd() {
 }
 
 void init_autograd(PyObject* module) {
+  init_cycles();
   init_nodes(module);
   init_functions(module);
   init_forward(module);

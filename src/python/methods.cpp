@@ -304,9 +304,8 @@ int contains(PyObject* self, PyObject* value) {
                 text_view(type.get()), "."));
     }
     const Object equal = Object::check(PyObject_RichCompare(self, value, Py_EQ));
-    found = unwrap(Object::check(PyObject_CallMethod(equal.get(), "any", nullptr)).get())
-                .item()
-                .toBool();
+    const Object any = Object::check(PyObject_CallMethod(equal.get(), "any", nullptr));
+    found = check(PyObject_IsTrue(any.get()));
   });
   return found;
 }

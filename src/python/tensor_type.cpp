@@ -11,6 +11,8 @@
 
 #include <rushlight/autograd.h>
 
+#include "python/cycles.h"
+
 namespace rushlight::python {
 
 PyTypeObject* tensor_class = &tensor_base_type;
@@ -113,6 +115,7 @@ bool resurrect(PyObject* o) {
   if (plain && impl->requires_grad()) {
     return false;  // a result that autograd saved: nobody can tell a new object from this one
   }
+  note_tie();
   Py_SET_REFCNT(o, 2);  // the impl's and, for the moment, our own
   object->lent = impl;
   impl->set_python(o, true);
@@ -156,8 +159,19 @@ bool sole_owner(const TensorObject* object) {
   return object->lent == nullptr && (!object->tensor.defined() || object->tensor.use_count() == 1);
 }
 
+// In a collection that goes through C++: what the object is the holder of is seen as it is.
+const Shadow* shadow_behind(PyObject* o) {
+  const Tensor& t = as_object(o)->tensor;
+  return showing_cycles && t.defined() ? shadow_of(*t.impl(), o) : nullptr;
+}
+
 int traverse(PyObject* o, visitproc visit, void* arg) {
   TensorObject* object = as_object(o);
+  const Shadow* shadow = shadow_behind(o);
+  if (shadow != nullptr || (showing_cycles && object->lent != nullptr)) {
+    Py_VISIT(object->dict);
+    return shadow != nullptr ? visit_shadow(*shadow, visit, arg) : 0;
+  }
   if (!sole_owner(object)) {
     return 0;
   }
@@ -178,6 +192,10 @@ int traverse(PyObject* o, visitproc visit, void* arg) {
 
 int clear(PyObject* o) {
   TensorObject* object = as_object(o);
+  if (shadow_behind(o) != nullptr || (showing_cycles && object->lent != nullptr)) {
+    Py_CLEAR(object->dict);  // the shadow clears the rest
+    return 0;
+  }
   if (!sole_owner(object)) {
     return 0;
   }
