@@ -103,6 +103,25 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
+    # How a schedule is a part of others (`SequentialLR`, `ChainedScheduler`).
+
+    def _initial_rates(self):
+        """The rates of its epoch 0, before it has done anything to them."""
+        return self.base_lrs
+
+    def _wait(self):
+        """Undo that it has begun, but for the rates."""
+        self.last_epoch = -1
+
+    def _start(self):
+        """Begin at epoch 0 with the groups' present rates."""
+        self._wait()
+        self._initial_step()
+
+    def _take_over(self):
+        """Begin at epoch 0 with the initial rates, if it can tell them from the present ones."""
+        self._update_lr(0)
+
     def state_dict(self) -> dict[str, Any]:
         """All of the schedule but the optimiser."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
@@ -164,12 +183,16 @@ class LRScheduler:
             self.last_epoch = epoch
             self._set_rates(getattr(self, "_get_closed_form_lr", self.get_lr))
 
+    def _give(self, rates):
+        """Give each group its rate."""
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
+            _set(group, "lr", rate)
+
     def _set_rates(self, rates):
         """Give the groups what the function `rates` returns."""
         with _enable_get_lr_call(self):
             values = rates()
-        for group, value in zip(self.optimizer.param_groups, values, strict=False):
-            _set(group, "lr", value)
+        self._give(values)
         self._last_lr = self._rates()
 
 

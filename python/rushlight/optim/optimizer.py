@@ -265,8 +265,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state that `state_dict` gave.
 
-        Tensors are converted to the dtype and device of their parameter, and shared where they
-        already have both.
+        Tensors are copied, in the dtype and on the device of their parameter: steps change nothing
+        of what is given.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -292,7 +292,7 @@ class Optimizer:
             if key in parameters:
                 state[parameters[key]] = _moved(parameters[key], value)
             else:
-                state[key] = value
+                state[key] = deepcopy(value)
         for own, other in zip(self.param_groups, saved, strict=True):
             other["params"] = own["params"]
             if "param_names" in own and "param_names" not in other:
@@ -378,14 +378,14 @@ class Optimizer:
 
 
 def _moved(parameter, value, key=None):
-    """A loaded state with its tensors in the dtype and on the device of their parameter."""
+    """A copy of a loaded state, its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
         if key == "step":  # a count, whose own dtype is precise enough
-            return value.cpu()
+            return value.to("cpu", copy=True)
         if parameter.is_floating_point():
             device = "cpu" if key == "mu_product" else parameter.device
-            return value.to(dtype=parameter.dtype, device=device)
-        return value.to(device=parameter.device)
+            return value.to(dtype=parameter.dtype, device=device, copy=True)
+        return value.to(device=parameter.device, copy=True)
     if isinstance(value, dict):
         return {k: _moved(parameter, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
