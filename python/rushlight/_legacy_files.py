@@ -8,7 +8,6 @@ import pickle
 import struct
 import sys
 import tarfile
-import warnings
 from typing import Any
 
 from rushlight import _C, storage
@@ -16,6 +15,7 @@ from rushlight._locations import locator
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
 from rushlight._raised import SourceChangeWarning
 from rushlight._safe_load import SafeObjects
+from rushlight._warnings import warn
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -123,18 +123,16 @@ def _module_class(parts):
         try:
             current = inspect.getsource(cls)
         except (OSError, TypeError):
-            warnings.warn(
+            warn(
                 f"Couldn't retrieve source code for container of type {cls.__name__}. It won't be "
                 "checked for correctness upon loading.",
-                stacklevel=2,
             )
             return cls
         if current != source:
-            warnings.warn(
+            warn(
                 f"source code of class '{cls.__name__}' has changed. The file was saved with "
                 f"another one, from {file}.",
                 SourceChangeWarning,
-                stacklevel=2,
             )
     return cls
 

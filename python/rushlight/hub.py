@@ -11,12 +11,12 @@ import shutil
 import sys
 import tempfile
 import uuid
-import warnings
 import zipfile
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 import rushlight
+from rushlight._warnings import warn
 
 __all__ = [
     "download_url_to_file",
@@ -197,10 +197,9 @@ def _hubconf(repo_or_dir, source, force_reload, verbose, trust_repo=None):
 def _check_trust(repository, trust_repo):
     if trust_repo in (True, None):
         if trust_repo is None:
-            warnings.warn(
+            warn(
                 f"Code of {repository} is about to be downloaded and run. Pass trust_repo=True if "
                 "it is trusted.",
-                stacklevel=4,
             )
         return
     answer = ""

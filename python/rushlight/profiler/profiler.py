@@ -15,11 +15,11 @@ import shutil
 import socket
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.profiler._calls import call_events
 from rushlight.profiler._events import EventList, FunctionEvent, nested
 from rushlight.profiler._ops import op_event
@@ -78,9 +78,7 @@ def schedule(*, wait, warmup: int, active, repeat=0, skip_first=0, skip_first_wa
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
         raise AssertionError("Invalid profiler schedule arguments")
     if warmup == 0:
-        warnings.warn(
-            "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
-        )
+        warn("Profiler won't be using warmup, this can skew profiler results")
 
     def action(step):
         if step < 0:
@@ -310,7 +308,7 @@ class profile(_Recorder):
             self._begin()
             self._is_recording = True
         elif not wanted and self._is_recording:
-            warnings.warn("Incorrect schedule: a record step is followed by none", stacklevel=3)
+            warn("Incorrect schedule: a record step is followed by none")
             self._finish()
 
     def _finish(self):

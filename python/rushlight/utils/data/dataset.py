@@ -6,12 +6,12 @@ import bisect
 import itertools
 import math
 import types
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor
+from rushlight._warnings import warn
 
 __all__ = [
     "ChainDataset",
@@ -220,10 +220,7 @@ def random_split(
         lengths = sizes
         for i, length in enumerate(lengths):
             if length == 0:
-                warnings.warn(
-                    f"Length of split at index {i} is 0. This might result in an empty dataset.",
-                    stacklevel=2,
-                )
+                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     counts: Any = lengths
