@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 from collections.abc import Callable
 from dataclasses import replace
@@ -98,6 +99,41 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     if len(op.results) > 1 and form not in INPLACE:
         return text.replace("builtins.", "") + f"({commas([r.name or 'Tensor' for r in op.results])})"
     return (text + _result(op, form)).replace("builtins.", "")
+
+
+def text_signature(op: Op, form: str) -> str:
+    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C."""
+    bound = form in METHODS
+    parts, star, optional = ["$self"] if bound else [], False, False
+    for i, row in enumerate(rows(op)):
+        if (bound and i == op.receiver) or (row.name == "out" and form != "FunctionForm"):
+            continue
+        name = "input" if row.name == "self" else row.name
+        name += "_" if keyword.iskeyword(name) else ""
+        if has_varargs(op) and not row.keyword_only and row.type.is_list:
+            parts.append(f"*{name}")
+            star = True
+            continue
+        if row.keyword_only and not star:
+            parts.append("*")
+            star = True
+        default = _literal(types.shown_default(row))
+        optional = not star and (optional or default is not None)
+        if optional and default is None:  # Python wants a default after another
+            default = "None"
+        parts.append(name if default is None else f"{name}={default}")
+    return f"({commas(parts)})"
+
+
+def _literal(default: str | None) -> str | None:
+    """A default as Python can read it without names: None for `torch.strided`."""
+    if default is None:
+        return None
+    try:
+        ast.literal_eval(default)
+    except ValueError:
+        return "1e999" if default == "inf" else "-1e999" if default == "-inf" else "None"
+    return default
 
 
 def _result(op: Op, form: str) -> str:

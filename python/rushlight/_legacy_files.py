@@ -192,7 +192,7 @@ class _LegacyStorages:
             size = item.nbytes()
             if struct.unpack("<q", parts.bytes(8))[0] * dtype.itemsize != size:
                 raise RuntimeError(f"storage '{key}' has wrong byte size; corrupt file?")
-            _C._fill_storage(item, dtype, parts.bytes(size))
+            _C._fill_storage(item, parts.bytes(size))
             placed = self._storages.placed(key)
             if placed != item and placed.device.type != "meta":
                 placed.copy_(item)
@@ -238,7 +238,7 @@ def _load_tar(data, map_location, pickle_module, pickle_load_args):
         (numel,) = struct.unpack("<q", parts.bytes(8))
         content = parts.bytes(numel * kind.dtype.itemsize)
         item = storage.UntypedStorage(len(content))
-        _C._fill_storage(item, kind.dtype, content)
+        _C._fill_storage(item, content)
         found[key] = storage.TypedStorage._over(place(item, location), kind.dtype)
     for key, root, offset, size in parts.next():
         found[key] = part_of(found[root], offset, size)
