@@ -174,11 +174,10 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
     for form in (*FUNCTIONS, *METHODS):
         if any(form in forms_of(op) for op in overloads):
             first = overloads[0]
-            described = next(op for op in overloads if form in forms_of(op))
             shown = python_name(first, form) if form in INPLACE else first.functional_name or name
             other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
             also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
-            text = f"{shown}{text_signature(described, form)}\n--\n\n{docstring(overloads)}"
+            text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads)}"
             lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(text)}),')
     return lines
 

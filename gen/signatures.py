@@ -101,8 +101,14 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     return (text + _result(op, form)).replace("builtins.", "")
 
 
-def text_signature(op: Op, form: str) -> str:
-    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C."""
+def text_signature(overloads: list[Op], form: str) -> str:
+    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C.
+
+    They are those of the overload that has most; what others do without has a default.
+    """
+    overloads = [op for op in overloads if form in forms_of(op)]
+    op = max(overloads, key=lambda op: len(rows(op)))
+    in_all = set.intersection(*({row.name for row in rows(op)} for op in overloads))
     bound = form in METHODS
     parts, star, optional = ["$self"] if bound else [], False, False
     for i, row in enumerate(rows(op)):
@@ -117,7 +123,8 @@ def text_signature(op: Op, form: str) -> str:
         if row.keyword_only and not star:
             parts.append("*")
             star = True
-        default = _literal(types.shown_default(row))
+        shown = types.shown_default(row)
+        default = "None" if shown is None and row.name not in in_all else _literal(shown)
         optional = not star and (optional or default is not None)
         if optional and default is None:  # Python wants a default after another
             default = "None"

@@ -10,7 +10,7 @@
 
 namespace rushlight {
 
-enum class RecordScope : uint8_t { FUNCTION, BACKWARD_FUNCTION, USER_SCOPE };
+enum class RecordScope : uint8_t { FUNCTION = 0, BACKWARD_FUNCTION = 1, USER_SCOPE = 7 };
 
 struct RecordedRange {
   std::string name;

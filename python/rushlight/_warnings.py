@@ -35,6 +35,5 @@ def warn(message, category=UserWarning):
 def _is_ours(frame):
     filename = frame.f_code.co_filename
     return (
-        filename.startswith((_PACKAGE, _GENERATED))
-        or frame.f_globals.get("__name__") in _BETWEEN
+        filename.startswith((_PACKAGE, _GENERATED)) or frame.f_globals.get("__name__") in _BETWEEN
     )

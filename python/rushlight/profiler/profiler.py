@@ -23,6 +23,7 @@ from rushlight._warnings import warn
 from rushlight.profiler._calls import call_events
 from rushlight.profiler._events import EventList, FunctionEvent, nested
 from rushlight.profiler._ops import op_event
+from rushlight.profiler._ranges import USER_SCOPE, range_event
 
 __all__ = [
     "ProfilerAction",
@@ -191,18 +192,8 @@ class _Recorder:
             thread = threading.get_ident()
             events += call_events(calls, thread)
             events += [op_event(op, thread, self.record_shapes, self.with_flops) for op in ops]
-            events += [
-                FunctionEvent(
-                    0,
-                    name,
-                    thread,
-                    begin / 1e3,
-                    end / 1e3,
-                    input_shapes=[list(sizes) for sizes in shapes or []],
-                    is_user_annotation=True,
-                )
-                for name, begin, end, shapes in [*((*r, None) for r in self._ranges), *ranges]
-            ]
+            annotations = [(*r, None, USER_SCOPE, -1) for r in self._ranges]
+            events += [range_event(r, thread) for r in [*annotations, *ranges]]
             events += [
                 FunctionEvent(
                     0, name, thread, begin / 1e3, end / 1e3, input_shapes=shapes, is_async=True
