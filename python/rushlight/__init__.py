@@ -41,6 +41,15 @@ _SPARSE = " ".join(
     for form in _FORMS
 )
 
+
+
+def _is_shown(name):
+    """Whether `dir` shows a name."""
+    from rushlight._listed import shown
+
+    return shown(name)
+
+
 if TYPE_CHECKING:
     from rushlight import (
         _VF,
@@ -333,6 +342,7 @@ else:
             + " ".join(f"{kind}Storage" for kind in _KINDS),
             "utils.dlpack": "from_dlpack to_dlpack",
         },
+        _is_shown,
     )
 
 newaxis = None

@@ -9,7 +9,8 @@ resampling in `_resample.py`.
 import types
 from typing import TYPE_CHECKING, Any
 
-from rushlight import _C, Tensor  # noqa: F401
+from rushlight import _C, Tensor, _warnings  # noqa: F401
+from rushlight._listed import listed as _listed
 from rushlight._table import ops
 from rushlight._torch_function import (  # noqa: F401  # PyTorch has them here, too
     handle_torch_function,
@@ -17,7 +18,6 @@ from rushlight._torch_function import (  # noqa: F401  # PyTorch has them here, 
     has_torch_function_unary,
     has_torch_function_variadic,
 )
-from rushlight._warnings import warn
 
 from . import grad  # noqa: F401  # PyTorch has it here, too
 from ._arguments import (  # noqa: F401
@@ -178,7 +178,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 def _get_softmax_dim(name, ndim, stacklevel=None):
     """The dim that softmax took before it was an argument, with PyTorch's warning."""
-    warn(
+    _warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. "
         "Change the call to include dim=X as an argument.",
     )
@@ -214,7 +214,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
     """
     if eps != 1e-10:
-        warn("`eps` parameter is deprecated and has no effect.")
+        _warnings.warn("`eps` parameter is deprecated and has no effect.")
     return ops.gumbel_softmax(logits, tau, hard, dim)
 
 
@@ -254,12 +254,12 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning."""
     _probability(p)
     if input.dim() not in (3, 4):
-        warn(
+        _warnings.warn(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated: "
             "images have 3 or 4 dimensions, and for rows there is dropout1d.",
         )
     elif input.dim() == 3:
-        warn(
+        _warnings.warn(
             "dropout2d: Received a 3D input to dropout2d, which is taken for (N, C, L), not for an "
             "image without a batch. For rows there is dropout1d.",
         )
@@ -270,7 +270,7 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     _probability(p)
     if input.dim() not in (4, 5):
-        warn(
+        _warnings.warn(
             f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated: "
             "volumes have 4 or 5 dimensions.",
         )
@@ -303,3 +303,5 @@ for _name, _function in list(globals().items()):
     if isinstance(_function, types.FunctionType) and not _name.startswith("_"):
         _function.__module__ = __name__  # by which files name it
         globals()[_name] = _C._Offered(_function)
+
+__dir__ = _listed(__name__, "ops sigmoid_ tanh_ types")

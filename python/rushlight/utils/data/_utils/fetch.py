@@ -47,11 +47,8 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         try:
             return self.collate_fn(samples)
         except Exception as error:
-            some = ", ".join(map(repr, possibly_batched_index[:8]))
-            more = ", …" if len(possibly_batched_index) > 8 else ""
-            add_note(
-                error, f"while the samples {some}{more} of {type(dataset).__name__} were collated"
-            )
+            which = list(itertools.islice(possibly_batched_index, 16))
+            add_note(error, f"while samples {which} of {type(dataset).__name__} were collated")
             raise
 
 
