@@ -79,7 +79,7 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     for i, row in enumerate(rows(op)):
         if (bound and i == op.receiver) or (row.name == "out" and form != "FunctionForm"):
             continue
-        if has_varargs(op) and not row.keyword_only and row.type.is_list:
+        if has_varargs(op) and not row.keyword_only and row.type.is_list and (bound or i == 0):
             item = types.spelt(replace(row.type, is_list=False)).annotation
             parts.append(f"*{row.name}: {item} | Sequence[{item}]")  # view(2, 3) and view((2, 3))
             star = True
@@ -116,7 +116,7 @@ def text_signature(overloads: list[Op], form: str) -> str:
             continue
         name = "input" if row.name == "self" else row.name
         name += "_" if keyword.iskeyword(name) else ""
-        if has_varargs(op) and not row.keyword_only and row.type.is_list:
+        if has_varargs(op) and not row.keyword_only and row.type.is_list and (bound or i == 0):
             parts.append(f"*{name}")
             star = True
             continue

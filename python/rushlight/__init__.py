@@ -42,7 +42,6 @@ _SPARSE = " ".join(
 )
 
 
-
 def _is_shown(name):
     """Whether `dir` shows a name."""
     from rushlight._listed import shown
@@ -390,6 +389,10 @@ def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, 
 
 def get_device_module(device=None):
     """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError where there is none."""
+    if device is not None and not isinstance(device, str | _C.device):
+        raise RuntimeError(
+            f"Invalid value of device {device!r}: expected a torch.device, str, or None"
+        )
     kind = "cpu" if device is None else _C.device(device).type
     try:
         return _importlib.import_module(f"rushlight.{kind}")

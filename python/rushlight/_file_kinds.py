@@ -9,11 +9,15 @@ import os
 import zipfile
 from typing import Any
 
-__all__ = ["name_of", "told_of"]
+__all__ = ["explained", "name_of"]
 
 # What `pickle.dumps(MAGIC_NUMBER, protocol=2)` has after the protocol: the old format begins so.
 _OLD_FORMAT = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
+_PICKLE = (
+    "it is a pickle that torch.save has not written: pickle.load reads it, and runs any code that "
+    "it names"
+)
 _STARTS = {
     b"version https://git-lfs": "it is a pointer of Git LFS, not the file that it stands for: "
     "`git lfs pull` in its repository fetches that",
@@ -30,6 +34,22 @@ _STARTS = {
 }
 
 
+def explained(message: str, f: Any, source: Any) -> str:
+    """The message of an error, with the name of the file `f` and what its bytes look like.
+
+    Args:
+        source: the path, or the bytes of an open file.
+    """
+    name, what = name_of(f), _kind(source)
+    place = f"torch.load({name!r})" if name else "torch.load"
+    if not what:
+        return f"{place}: {message}" if name else message
+    first, _, last = message.rpartition("\n")
+    if first:  # between them stands advice, which is for checkpoints
+        message = f"Weights only load failed. {last.strip()}"
+    return f"{place}: {what}. {message}"
+
+
 def name_of(f: Any) -> str:
     """What an error calls a file: its path, or the name that an open one has; empty without one."""
     if isinstance(f, str | bytes | os.PathLike):
@@ -38,8 +58,8 @@ def name_of(f: Any) -> str:
     return os.fsdecode(name) if isinstance(name, str | bytes) else ""
 
 
-def told_of(source: Any) -> str:
-    """What a path, or the bytes of a file, look like, for an error; empty for a checkpoint."""
+def _kind(source):
+    """What the file looks like; empty for a checkpoint, and where nothing is known."""
     if isinstance(source, str):
         size = os.path.getsize(source)
         with open(source, "rb") as stream:
@@ -83,16 +103,13 @@ def _other(head, size):
         return "it is a safetensors file: rushlight.safetensors.load_file reads it"
     if head[4:8] == b"TFL3":
         return "it is a model of TensorFlow Lite, which torch.load does not read"
-    if (
-        head[:1] == b"\x08" and head[2:3] == b"\x12"
-    ):  # protocol buffers
+    if head[:1] == b"\x08" and head[2:3] == b"\x12":  # protocol buffers
         if head[1] == 1:
             return "it looks like a SavedModel of TensorFlow, which torch.load does not read"
         return "it looks like an ONNX model: the packages onnx and onnxruntime read it"
-    if head[:1] == b"\x80":
-        old = _OLD_FORMAT in head[:32]
-        return "" if old else "it is a pickle that torch.save has not written: pickle.load reads it"
-    return _text(head)
+    if head[:1] == b"\x80" and head[1:2] in (b"\2", b"\3", b"\4", b"\5"):
+        return "" if _OLD_FORMAT in head[:32] else _PICKLE
+    return _PICKLE if head.startswith((b"(dp0", b"(lp0")) else _text(head)
 
 
 def _text(head):

@@ -323,13 +323,10 @@ def _named(f: Any, source: Any) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
-        from rushlight._file_kinds import name_of, told_of
+        from rushlight._file_kinds import explained
 
-        name, what = name_of(f), told_of(source)
-        place = f"torch.load({name!r})" if name else "torch.load"
-        if error.args and isinstance(error.args[0], str) and (name or what):
-            told = f"{place}: {what}. " if what else f"{place}: "
-            error.args = (told + error.args[0], *error.args[1:])
+        if error.args and isinstance(error.args[0], str):
+            error.args = (explained(error.args[0], f, source), *error.args[1:])
         raise
     except Exception as error:  # of a program's class, as a rule
         from rushlight._file_kinds import name_of

@@ -577,8 +577,7 @@ PyMethodDef functions[] = {
         "A new tensor with a copy of the data: nested sequences of numbers, an array or a tensor."),
     RL_FAST_ROW("as_tensor", as_tensor_function,
                 "as_tensor(data, dtype=None, device=None)\n--\n\n"
-                "The data as a tensor, shared with "
-                "arrays and tensors."),
+                "The data as a tensor, shared with arrays and tensors."),
     RL_FAST_ROW("asarray", asarray_function,
                 "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
                 "A tensor of the data, shared where it can be."),
@@ -597,8 +596,7 @@ PyMethodDef module_functions[] = {
 PyMethodDef methods[] = {
     RL_FAST_ROW("new_tensor", new_tensor_method,
                 "new_tensor($self, data, *, dtype=None, device=None, requires_grad=False)\n--\n\n"
-                "A copy of the "
-                "data in this dtype."),
+                "A copy of the data in this dtype."),
     {},
 };
 
