@@ -14,47 +14,23 @@ __all__ = ["dir_of_class", "listed", "shown"]
 _IMPORTED = frozenset({"Any", "TYPE_CHECKING", "annotations", "lazy", "namespace", "warn"})
 # Ops that are functions elsewhere, or steps of optimisers and derivatives.
 _PARTS = ("fft_", "linalg_", "special_"), ("_backward", "_step_")
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # In-place functions that are methods alone in PyTorch, and what it has in a module.
-_TOP = frozenset(
-    [
-        "absolute_",
-        "bitwise_not_",
-        "digamma_",
-        "erfinv_",
-        "fork_rng",
-        "get_printoptions",
-        "has_cuda",
-        "has_cudnn",
-        "has_mkldnn",
-        "has_mps",
-        "index",
-        "lgamma_",
-        "logical_not_",
-        "read_vitals",
-        "set_vital",
-        "sgn_",
-        "sign_",
-        "sparse_sampled_addmm",
-        "unique_dim",
-        "ComplexDoubleTensor",
-        "ComplexFloatTensor",
-    ]
+_TOP = _names(
+    "absolute_ bitwise_not_ digamma_ erfinv_ fork_rng get_printoptions has_cuda has_cudnn "
+    "has_mkldnn has_mps index lgamma_ logical_not_ read_vitals set_vital sgn_ sign_ "
+    "sparse_sampled_addmm unique_dim ComplexDoubleTensor ComplexFloatTensor"
 )
 # Functions that are no methods in PyTorch, or no longer.
-_OURS = ("rushlight", "rushlight._C")
-_METHODS = frozenset(
-    [
-        "_scaled_bernoulli_",
-        "has_names",
-        "matrix_rank",
-        "names",
-        "nonzero_numpy",
-        "one_hot",
-        "rsub",
-        "slice",
-        "softmin",
-    ]
+_METHODS = _names(
+    "_scaled_bernoulli_ has_names matrix_rank names nonzero_numpy one_hot rsub slice softmin"
 )
+_OURS = ("rushlight", "rushlight._C")
 
 
 def shown(name: str) -> bool:

@@ -46,11 +46,6 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
             return result
         return _convert(result, cls)
 
-    def __dir__(self):
-        from rushlight._listed import dir_of_class
-
-        return dir_of_class(type(self), super().__dir__())
-
     def __repr__(self, *, tensor_contents=None):
         from rushlight import _tensor_str
 
