@@ -405,6 +405,8 @@ Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> ou
   RL_CHECK(repeats.numel() == 0 || repeats.min().item<int64_t>() >= 0,
            "repeats can not be negative");
   const Tensor ends = repeats.cumsum(0);
+  RL_CHECK(ends.numel() == 0 || ends.min().item<int64_t>() >= 0,
+           "repeat_interleave: integer overflow: the sum of repeats is more than a size can be");
   const int64_t total = repeats.numel() == 0 ? 0 : ends.select(0, -1).item<int64_t>();
   RL_CHECK(!output_size.has_value() || *output_size == total,
            "allocated size does not match required size");
