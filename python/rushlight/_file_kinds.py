@@ -79,8 +79,10 @@ def _zip(source, size):
     try:
         with zipfile.ZipFile(source if isinstance(source, str) else io.BytesIO(source)) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError):
+    except zipfile.BadZipFile:
         return f"it ends too early, after {size} bytes: copy or download it once more"
+    except (OSError, ValueError, NotImplementedError):  # damaged
+        return ""
     if any(name.endswith("/data.pkl") for name in names):
         return ""
     if names and all(name.endswith(".npy") for name in names):

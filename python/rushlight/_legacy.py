@@ -110,7 +110,7 @@ def set_default_tensor_type(t):
             "invalid type object: only floating-point types are supported as the default type"
         )
     warn(
-        "torch.set_default_tensor_type() is deprecated, please use "
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
     )
     dtype, place = parse_type(t)
