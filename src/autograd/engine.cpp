@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <rushlight/batching.h>
+#include <rushlight/record_function.h>
 #include <rushlight/ops.h>
 
 #include "core/sparse.h"
@@ -305,6 +306,7 @@ void Run::run_all() {
   };
   const Depth depth;
   tls.run = this;
+  recorded_ = RangeRecorder::innermost() != nullptr;
   for (const Ref<Node>& root : roots_) {
     const auto slot = static_cast<uint32_t>(find(*root));
     if (states_[slot].dependencies == 0) {
@@ -496,7 +498,11 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
     run_node_hooks(extra->pre_hooks, grads, num_grads, nullptr, 0);
     fit_given(node, grads);
   }
-  run_backward_of(node, grads, results);
+  if (RL_UNLIKELY(recorded_)) {
+    record_apply(node, grads, num_grads, results);
+  } else {
+    run_backward_of(node, grads, results);
+  }
   if (RL_UNLIKELY(extra != nullptr)) {
     run_node_hooks(extra->post_hooks, results, num_results, grads, num_grads);
   }
@@ -511,8 +517,33 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
   }
 }
 
+namespace {
+// When the forward of a node ran; leaves have none.
+int64_t sequence_of(const Node& node) {
+  const bool is_leaf = &node.descriptor() == &accumulate_grad_descriptor();
+  return is_leaf ? -1 : static_cast<int64_t>(node.sequence());
+}
+}  // namespace
+
+// A profiler shows the function of a node with its gradients, within all that the node takes.
+void Run::record_apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results) {
+  RecordFunction range(RecordScope::BACKWARD_FUNCTION);
+  if (range.needsInputs()) {
+    for (size_t i = 0; i < num_grads; i++) {
+      range.add_shape(grads[i].defined() ? DimVector(grads[i].sizes()) : DimVector());
+    }
+  }
+  range.before(node.name(), sequence_of(node));
+  run_backward_of(node, grads, results);
+}
+
 void Run::evaluate(uint32_t slot) {
   Node& node = *states_[slot].node;
+  std::optional<RecordFunction> range;
+  if (RL_UNLIKELY(recorded_)) {
+    range.emplace();
+    range->before(str("autograd::engine::evaluate_function: ", node.name()), sequence_of(node));
+  }
   std::optional<StreamGuard> on_stream;
   if (const Stream stream = stream_of(node); RL_UNLIKELY(!stream.device().is_cpu())) {
     note_stream(stream);

@@ -90,6 +90,7 @@ class Run {
   void run_all();
   void run_callbacks();
   void evaluate(uint32_t slot);
+  void record_apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results);
   void apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, size_t num_results);
 
   static std::atomic<uint64_t> count_;
@@ -98,6 +99,7 @@ class Run {
   const bool create_graph_;
   std::vector<int64_t> kept_levels_;
   bool restricted_ = false;
+  bool recorded_ = false;  // a profiler looks at this thread
   std::vector<State> states_;
   std::vector<Ready> ready_;
   std::vector<Capture> captures_;

@@ -411,11 +411,11 @@ PyObject* saved_tensors(PyObject* o, void*) {
 }
 
 PyObject* saved_variables(PyObject* o, void*) {
-  if (PyErr_WarnEx(PyExc_DeprecationWarning, "'saved_variables' is deprecated; use 'saved_tensors'",
-                   1) < 0) {
-    return nullptr;
-  }
-  return saved_tensors(o, nullptr);
+  return guarded([&] {
+    warn_program(PyExc_DeprecationWarning,
+                 "'saved_variables' is deprecated; use 'saved_tensors'");
+    return saved_tensors(o, nullptr);
+  });
 }
 
 PyObject* clear_saved_tensors(PyObject* o, PyObject*) {

@@ -317,9 +317,11 @@ PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
 
 const PyMethodDef tensor_methods[] = {
     {"register_hook", register_hook, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
      "Call hook(grad) whenever the gradient of this tensor is computed; a result replaces it. "
      "Returns a handle."},
     {"register_post_accumulate_grad_hook", register_accumulate_hook, METH_O,
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
      "Call hook(leaf) after a gradient was added to this leaf. Returns a handle."},
     {},
 };

@@ -263,10 +263,31 @@ PyMethodDef module_functions[] = {
 
 }  // namespace
 
+namespace {
+
+PyObject* dir_function;  // rushlight._listed.dir_of_class
+
+PyObject* dir_of_class(PyObject* cls, PyObject*) {
+  return guarded([&] {
+    const Object all = Object::check(
+        PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyType_Type), "__dir__", "O", cls));
+    PyObject* const shown = imported(dir_function, "rushlight._listed", "dir_of_class");
+    return check(PyObject_CallFunctionObjArgs(shown, cls, all.get(), nullptr));
+  });
+}
+
+PyMethodDef meta_methods[] = {
+    {"__dir__", dir_of_class, METH_NOARGS, "What is public of it."},
+    {},
+};
+
+}  // namespace
+
 PyTypeObject tensor_meta_type = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._TensorMeta",
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_TYPE_SUBCLASS,
     .tp_doc = "The metaclass of Tensor.",
+    .tp_methods = meta_methods,
     .tp_base = &PyType_Type,
 };
 

@@ -9,19 +9,6 @@
 namespace rushlight::serialize {
 namespace {
 
-// A C++ bool is 0 or 1; anything else is undefined behaviour in whoever reads it.
-void make_bools(char* p, size_t n) {
-  unsigned char any = 0;
-  for (size_t i = 0; i < n; i++) {
-    any |= static_cast<unsigned char>(p[i]);
-  }
-  if (any > 1) {
-    for (size_t i = 0; i < n; i++) {
-      p[i] = p[i] != 0;
-    }
-  }
-}
-
 void swap_bytes(char* p, size_t n, ScalarType t) {
   const size_t unit = static_cast<size_t>(itemsize(is_complex(t) ? to_real(t) : t));
   for (size_t i = 0; i + unit <= n; i += unit) {
@@ -75,24 +62,17 @@ Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntAr
   RL_CHECK(!overflow && static_cast<uint64_t>(end) <= storage->nbytes(), "setStorage: sizes ",
            sizes, ", strides ", strides, ", storage offset ", offset, ", and itemsize ",
            itemsize(dtype), " are out of bounds for storage of size ", storage->nbytes());
-  if (dtype == kBool && storage->data() != nullptr) {
-    make_bools(static_cast<char*>(storage->data()), storage->nbytes());
-  }
   Ref<TensorImpl> impl = TensorImpl::make(storage, dtype, storage->device());
   impl->set_sizes_and_strides(sizes, strides);
   impl->set_storage_offset(offset);
   return Tensor(std::move(impl));
 }
 
-void fill(const Storage& storage, ScalarType dtype, const void* data, size_t n) {
+void fill(const Storage& storage, const void* data, size_t n) {
   RL_CHECK(storage->device().is_cpu() && storage->nbytes() == n, "a storage of ", storage->nbytes(),
            " bytes cannot be filled with ", n);
-  if (n == 0) {
-    return;
-  }
-  std::memcpy(storage->data(), data, n);
-  if (dtype == kBool) {
-    make_bools(static_cast<char*>(storage->data()), n);
+  if (n != 0) {
+    std::memcpy(storage->data(), data, n);
   }
 }
 
@@ -169,11 +149,7 @@ Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int6
     lock.lock();
     found = storages_.emplace(key, std::move(fresh)).first;  // or another thread was faster
   }
-  const Storage& storage = found->second;
-  if (dtype == kBool) {
-    make_bools(static_cast<char*>(storage->data()), storage->nbytes());
-  }
-  return storage;
+  return found->second;
 }
 
 CheckpointWriter::CheckpointWriter(Sink& sink, const std::string& archive)

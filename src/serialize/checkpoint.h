@@ -21,13 +21,13 @@ inline constexpr bool has_storage_class(ScalarType t) { return contains(set_all,
 // The dtype of a class name without its module; none for classes that do not exist here.
 RL_API std::optional<ScalarType> dtype_of_storage_class(std::string_view name);
 
-// A new tensor on a storage. RuntimeError unless every element lies inside of it. Bytes that a bool
-// may not have become true.
+// A new tensor on a storage. RuntimeError unless every element lies inside of it. The bytes stay as
+// they are, those of bools, too: kernels take all but 0 for true.
 RL_API Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntArrayRef sizes,
                         IntArrayRef strides);
 
 // Copies elements of a file into a new storage of the same size.
-RL_API void fill(const Storage& storage, ScalarType dtype, const void* data, size_t n);
+RL_API void fill(const Storage& storage, const void* data, size_t n);
 
 class RL_API CheckpointReader {
  public:

@@ -38,7 +38,7 @@ RAW_MESSAGE = re.compile(
 # Python's own words for numbers that do not fit, as PyTorch has them.
 # As PyTorch raises them.
 ASSERTIONS = (
-    "Torch not compiled with CUDA enabled",
+    "CUDA is not available",
     "Padding_idx must be within num_embeddings",
 )
 OVERFLOWS = (

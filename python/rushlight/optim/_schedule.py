@@ -6,12 +6,12 @@ Public in `lr_scheduler`.
 from __future__ import annotations
 
 import contextlib
-import warnings
 import weakref
 from functools import wraps
 from typing import Any
 
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 from .optimizer import Optimizer
 
@@ -140,10 +140,9 @@ class LRScheduler:
 
     def _warn_if_outside_step(self):
         if not self._get_lr_called_within_step:
-            warnings.warn(
+            warn(
                 "To get the last learning rate computed by the scheduler, "
                 "please use `get_last_lr()`.",
-                stacklevel=3,
             )
 
     def _rates(self):
@@ -155,24 +154,20 @@ class LRScheduler:
             self._warn_of_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _warn_of_order(self):
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-            warnings.warn(
+            warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
                 "initialization. Please, make sure to call `optimizer.step()` before "
                 "`lr_scheduler.step()`.",
-                UserWarning,
-                stacklevel=3,
             )
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(
+            warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: they should be "
                 "called in the opposite order, else the first value of the schedule is skipped.",
-                UserWarning,
-                stacklevel=3,
             )
 
     def _update_lr(self, epoch=None):

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from rushlight._warnings import warn
 
 from ._cycles import CyclicLR, OneCycleLR
 from ._schedule import (
@@ -420,7 +421,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = epoch
         if self.is_better(current, self.best):
             self.best = current

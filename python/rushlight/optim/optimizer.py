@@ -8,7 +8,6 @@ and hands them to one op that updates all of them in a single pass, unrecorded (
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -19,6 +18,7 @@ import rushlight
 from rushlight import Tensor
 from rushlight._parameter import clear_grads
 from rushlight._table import ops
+from rushlight._warnings import warn
 from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from rushlight.utils.hooks import RemovableHandle
 
@@ -360,10 +360,9 @@ class Optimizer:
                 )
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this "
                 "will cause an error",
-                stacklevel=3,
             )
         names = "param_names" in param_group
         if any(("param_names" in group) != names for group in self.param_groups):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import __future__
+from rushlight._warnings import warn
 from rushlight.utils import swap_tensors
 
 if TYPE_CHECKING:
@@ -140,11 +140,10 @@ class ModuleChanges(ModuleTree):
                     f"but got desired dtype={dtype}"
                 )
             if dtype.is_complex:
-                warnings.warn(
+                warn(
                     "Complex modules are a new feature: all floating-point parameters and buffers "
                     "become complex, and modules whose ops take no complex numbers raise when they "
                     "are called.",
-                    stacklevel=2,
                 )
 
         def convert(tensor):

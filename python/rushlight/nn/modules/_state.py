@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from itertools import chain
@@ -10,6 +9,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor, __future__
+from rushlight._warnings import warn
 from rushlight.utils import swap_tensors
 
 from ..parameter import Parameter, is_lazy
@@ -140,10 +140,9 @@ def _load_one(module, name, target, key, value, assign, errors):
         )
         return
     if target.is_meta and not value.is_meta and assign is None:
-        warnings.warn(
+        warn(
             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
             "in the current model, which is a no-op. (Did you mean to pass `assign=True`?)",
-            stacklevel=2,
         )
     try:
         with rushlight.no_grad():

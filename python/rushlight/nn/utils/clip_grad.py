@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 __all__ = [
     "clip_grad_norm",
@@ -86,10 +86,9 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ):
     """The old name of `clip_grad_norm_`."""
-    warnings.warn(
+    warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

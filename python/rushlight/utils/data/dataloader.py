@@ -11,13 +11,13 @@ import multiprocessing
 import multiprocessing.context
 import os
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.epoch import _BaseDataLoaderIter, _SingleProcessDataLoaderIter, generators_of
@@ -248,10 +248,9 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if self.pin_memory and not rushlight.cuda.is_available():
-            warnings.warn(
+            warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device "
                 "pinned memory won't be used.",
-                stacklevel=2,
             )
         saved, self._saved = self._saved, None
         if self._iterator is not None and self._iterator._usable():
@@ -281,10 +280,9 @@ class DataLoader:
             return
         available = len(os.sched_getaffinity(0))
         if self.num_workers > available:
-            warnings.warn(
+            warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total, but "
                 f"this process may use {available} processors: fewer workers may be faster.",
-                stacklevel=3,
             )
 
     # ---- going on in the middle of an epoch ----

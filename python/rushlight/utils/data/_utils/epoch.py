@@ -7,10 +7,10 @@ and the state from which an epoch goes on (`state_dict`).
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any
 
 import rushlight
+from rushlight._warnings import warn
 
 from ..datapipes.datapipe import IterDataPipe
 from ..sampler import (
@@ -226,11 +226,10 @@ class _BaseDataLoaderIter:
         self._num_yielded += 1
         expected = self._expected
         if expected is not None and self._num_yielded > expected:
-            warnings.warn(
+            warn(
                 f"Length of IterableDataset {self._dataset} was reported to be {expected} "
                 f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
                 "fetched." + self._on_length,
-                stacklevel=2,
             )
         return batch
 
