@@ -102,6 +102,7 @@ int guarded_status(F&& f) noexcept {
   }
 }
 
+bool interpreter_ends();
 // Where the interpreter ends, a thread that is about to ask for the GIL stops for good: what it
 // would ask may be gone. The thread in which it ends goes on (ending.cpp).
 void stop_at_the_end();

@@ -237,8 +237,8 @@ class Collection {
         }
       } else if (is_node(o)) {
         const auto* object = reinterpret_cast<NodeObject*>(o);
-        if (object->node != nullptr) {
-          Shadow& of = shadow(*object->node);
+        if (const Ref<Node> node = object->alive()) {
+          Shadow& of = shadow(*node);
           if (object->owns) {
             hold(of, o);
           }
@@ -375,7 +375,7 @@ PyObject* on_collection(PyObject*, PyObject* args) {
     const bool full = generation != nullptr && PyLong_Check(generation) &&
                       PyLong_AsLong(const_cast<PyObject*>(generation)) == 2;
     if (full && std::string_view(phase) == "start" && threads_without_gil == 0 &&
-        any_tie.load(std::memory_order_relaxed)) {
+        any_tie.load(std::memory_order_relaxed) && !interpreter_ends()) {
       auto shown = std::make_unique<Collection>();
       shown->fill();
       collection = std::move(shown);
