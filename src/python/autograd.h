@@ -16,6 +16,11 @@ struct NodeObject {
   PyObject_HEAD Node*
       node;  // owned, but for custom functions, where it is null once the node is gone
   bool owns;
+
+  // Null where the node is gone, or on its way: nodes wait for their end, and meanwhile others run.
+  Ref<Node> alive() const {
+    return node != nullptr && node->try_retain() ? Ref<Node>::steal(node) : Ref<Node>();
+  }
 };
 
 extern PyTypeObject node_type;      // _C._Node

@@ -396,7 +396,7 @@ PyObject* saved_tensors(PyObject* o, void*) {
     if (PyObject* saved = as_function(o)->saved_for_forward) {  // within jvp
       return Py_NewRef(saved);
     }
-    const Ref<Node> node(as_function(o)->base.node);
+    const Ref<Node> node = as_function(o)->base.alive();
     if (!node) {
       return check(PyTuple_New(0));
     }
@@ -420,7 +420,7 @@ PyObject* saved_variables(PyObject* o, void*) {
 
 PyObject* clear_saved_tensors(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
-    if (const Ref<Node> node(as_function(o)->base.node); node) {
+    if (const Ref<Node> node = as_function(o)->base.alive()) {
       node->release_saved();
     }
     Py_RETURN_NONE;

@@ -530,9 +530,9 @@ PyObject* wrap_node(const Ref<Node>& node) {
 
 Ref<Node> unwrap_node(PyObject* o) {
   RL_CHECK_TYPE(is_node(o), "expected a node of the graph, but got ", type_name(o));
-  Node* node = as_node(o)->node;
-  RL_CHECK(node != nullptr, "this autograd function was not recorded, or its graph is gone");
-  return Ref<Node>(node);
+  Ref<Node> node = as_node(o)->alive();
+  RL_CHECK(node, "this autograd function was not recorded, or its graph is gone");
+  return node;
 }
 
 void init_nodes(PyObject* module) {
