@@ -1,6 +1,6 @@
 // Convolutions with kernels of 3x3 at stride 1 by Winograd's algorithm: outputs are computed in
 // tiles of 4x4, which takes 36 multiplications for each pair of channels instead of 144. With the
-// points 0, ±1/√2, ±√2 and infinity rounding errors are within twice those of the plain sums. A
+// points 0, ±1/√2, ±√2 and infinity rounding errors are three to five times those of the sums. A
 // tile's 6x6 elements are transformed, multiplied with the transformed weight, and what is summed
 // over the input channels is transformed back:
 //   Y = A' [ sum over channels of (G g G') * (B' d B) ] A.
