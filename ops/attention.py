@@ -1,7 +1,7 @@
 """Attention: softmax(query @ key.T * scale + mask) @ value without ever holding all scores.
 
 The kernels stand in src/cpu/isa/nn/attention.cpp. What they refuse (dropout, a mask that wants a
-gradient, a few queries) is written over ordinary ops in src/ops/attention.cpp.
+gradient) is written over ordinary ops in src/ops/attention.cpp.
 """
 
 from gen.table import composite, custom, op

@@ -29,7 +29,7 @@ from rushlight._locations import (
 )
 from rushlight._locations import locator as _get_restore_location  # noqa: F401
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
-from rushlight._raised import SourceChangeWarning
+from rushlight._raised import SourceChangeWarning, add_note
 from rushlight._records import (  # noqa: F401
     _check_seekable,
     _is_compressed_file,
@@ -266,9 +266,12 @@ def load(
             `add_safe_globals` allows. With False, a file can run any code.
         mmap: map the file instead of reading it: tensors are read when they are used.
 
+    Errors name the file, and say what it is where it is none of `save`.
+
     Raises:
         pickle.UnpicklingError: if a file holds more than data.
         RuntimeError: if it is damaged, or its devices are not here.
+        EOFError: if it is empty.
         FileNotFoundError: if there is none.
     """
     weights_only = weights_only is None or bool(weights_only)
@@ -283,7 +286,7 @@ def load(
             f"'{type(f).__name__}' object has no attribute 'read': torch.load takes a path or a "
             "file that is open, like io.BytesIO"
         )
-    encoding = pickle_load_args.setdefault("encoding", "utf-8")
+    pickle_load_args.setdefault("encoding", "utf-8")
     if is_path:
         source = os.fsdecode(os.fspath(f))
         with open(source, "rb") as stream:
@@ -293,7 +296,9 @@ def load(
         source = _rest_of(f)
         start = bytes(source[:4])
     module = pickle if pickle_module is None else pickle_module
-    if start != b"PK\x03\x04":
+    with _named(f, source):
+        if start == b"PK\x03\x04":
+            return _load_zip(source, map_location, module, weights_only, mmap, pickle_load_args)
         if mmap:
             raise RuntimeError(
                 "mmap can only be used with files saved with `_use_new_zipfile_serialization=True`"
@@ -310,6 +315,35 @@ def load(
         if not is_path and begin is not None:
             f.seek(begin + used)  # another one may follow
         return loaded
+
+
+@contextlib.contextmanager
+def _named(f: Any, source: Any) -> Iterator[None]:
+    """Errors within say of which file they are, and what it is where that is no checkpoint."""
+    try:
+        yield
+    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+        from rushlight._file_kinds import explained
+
+        if error.args and isinstance(error.args[0], str):
+            error.args = (explained(error.args[0], f, source), *error.args[1:])
+        raise
+    except Exception as error:  # of a program's class, as a rule
+        from rushlight._file_kinds import name_of
+
+        add_note(error, f"while torch.load read {name_of(f) or type(f).__name__!r}")
+        raise
+
+
+def _load_zip(
+    source: Any,
+    map_location: Any,
+    module: Any,
+    weights_only: bool,
+    mmap: bool | None,
+    pickle_load_args: dict[str, Any],
+) -> Any:
+    """What `save` has written to the path or the bytes `source`."""
     shared = config.load.mmap_flags == MAP_SHARED
     reader = _C._CheckpointReader(source, bool(mmap), shared, _is_big_endian())
     if reader.has_record("constants.pkl"):
@@ -319,7 +353,7 @@ def load(
     storages = Storages(_undefined if _skips() else reader.storage, map_location)
     objects = reader.record("data.pkl")
     if weights_only:
-        return SafeObjects(storages.load, encoding).read(objects)[0]
+        return SafeObjects(storages.load, pickle_load_args["encoding"]).read(objects)[0]
     unpickler = unsafe_unpickler(module, storages.load)
     return unpickler(io.BytesIO(objects), **pickle_load_args).load()
 

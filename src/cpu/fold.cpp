@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "cpu/scratch.h"
 #include "generated/kernels.h"
 #include "kernels/by_size.h"
 
@@ -80,17 +81,27 @@ void col2im(const Tensor& out, const Tensor& self, IntArrayRef, IntArrayRef kern
   const int64_t image = g.image[0] * g.image[1];
   visit_dtype<set_numbers>("col2im", self.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
+    using C = compute_t<T>;
+    constexpr bool in_place = std::is_same_v<T, C>;
     parallel_for(0, g.channels, std::max<int64_t>(1, 16384 / columns),
                  [&](int64_t begin, int64_t end) {
+                   const Scratch<C> wide(in_place ? 0 : image);
                    for (int64_t c = begin; c < end; c++) {
                      const T* from = self.data<T>() + c * columns;
                      T* to = out.data<T>() + c * image;
-                     std::fill_n(to, image, T(0));
+                     C* sums = wide;
+                     if constexpr (in_place) {
+                       sums = to;
+                     }
+                     std::fill_n(sums, image, C(0));
                      for_elements(g, [&](int64_t i, int64_t j) {
                        if (j >= 0) {
-                         to[j] = static_cast<T>(to[j] + from[i]);
+                         sums[j] = static_cast<C>(sums[j] + static_cast<C>(from[i]));
                        }
                      });
+                     for (int64_t j = 0; j < image && !in_place; j++) {
+                       to[j] = static_cast<T>(sums[j]);
+                     }
                    }
                  });
   });

@@ -107,7 +107,10 @@ Tensor repeat_heads(const Tensor& t, int64_t heads) {
   return t.size(-3) == heads ? t : t.repeat_interleave(heads / t.size(-3), -3);
 }
 
-// softmax(query @ key.T * scale + mask); rows without any key are zero.
+Tensor in_compute_type(const Tensor& t) { return t.to(compute_dtype(t.dtype())); }
+
+// softmax(query @ key.T * scale + mask); rows without any key are zero. A score that is hidden may
+// be NaN.
 Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& mask, bool is_causal,
                          double scale) {
   Tensor scores = query.mul(scale).matmul(key.transpose(-2, -1));
@@ -118,8 +121,9 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& m
   if (!mask.defined()) {
     return scores.softmax(-1);
   }
-  scores = mask.dtype() == kBool ? scores.masked_fill(mask.logical_not(), -infinity)
-                                 : scores.add(mask.to(scores.dtype()));
+  scores = mask.dtype() == kBool
+               ? scores.masked_fill(mask.logical_not(), -infinity)
+               : scores.add(mask.to(scores.dtype())).masked_fill(mask.eq(-infinity), -infinity);
   const Tensor nothing = scores.detach().eq(-infinity).all(-1, true);
   return scores.masked_fill(nothing, 0).softmax(-1).masked_fill(nothing, 0);
 }
@@ -139,18 +143,22 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
         grad, query, key, value, attn_mask, is_causal, scale, output, logsumexp);
   } else {
     const int64_t heads = query.size(1);
-    const Tensor keys = repeat_heads(key, heads);
-    const Tensor weights = attention_weights(query, keys, attn_mask, is_causal, scale);
-    const Tensor reached = grad.matmul(repeat_heads(value, heads).transpose(-2, -1));
+    const Tensor queries = in_compute_type(query);
+    const Tensor keys = repeat_heads(in_compute_type(key), heads);
+    const Tensor values = repeat_heads(in_compute_type(value), heads);
+    const Tensor given = in_compute_type(grad);
+    const Tensor weights = attention_weights(queries, keys, attn_mask, is_causal, scale);
+    const Tensor reached = given.matmul(values.transpose(-2, -1));
     const Tensor moved =
         weights.mul(reached.sub(reached.mul(weights).sum(DimVector{-1}, true))).mul(scale);
     // Heads of query that share one of key add up.
     const auto grouped = [&](const Tensor& t) {
-      return key.size(1) == heads ? t : t.unflatten(1, {key.size(1), -1}).sum(DimVector{2});
+      const bool alone = key.size(1) == heads;
+      return (alone ? t : t.unflatten(1, {key.size(1), -1}).sum(DimVector{2})).to(key.dtype());
     };
-    grad_query = moved.matmul(keys);
-    grad_key = grouped(moved.transpose(-2, -1).matmul(query));
-    grad_value = grouped(weights.transpose(-2, -1).matmul(grad));
+    grad_query = moved.matmul(keys).to(query.dtype());
+    grad_key = grouped(moved.transpose(-2, -1).matmul(queries));
+    grad_value = grouped(weights.transpose(-2, -1).matmul(given));
   }
   return {mask[0] ? grad_query : Tensor(), mask[1] ? grad_key : Tensor(),
           mask[2] ? grad_value : Tensor()};
@@ -189,18 +197,19 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
   const int64_t width = std::max<int64_t>(query.size(-1), 1);
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(width)));
   const int64_t rows = query.size(-2);
-  // With a few rows the scores are short and the packing of keys would not pay.
-  const bool fused = rows >= 4 && dropout_p == 0 && is_floating(query.dtype()) &&
+  const bool fused = dropout_p == 0 && is_floating(query.dtype()) &&
                      !forward::differentiated(attn_mask) && query.size(-1) == key.size(-1) &&
                      key.size(-2) == value.size(-2);
   if (!fused) {
-    const Tensor keys = enable_gqa ? repeat_heads(key, query.size(-3)) : key;
-    const Tensor values = enable_gqa ? repeat_heads(value, query.size(-3)) : value;
-    Tensor weights = attention_weights(query, keys, attn_mask, is_causal, factor);
+    const auto for_queries = [&](const Tensor& t) {
+      return in_compute_type(enable_gqa ? repeat_heads(t, query.size(-3)) : t);
+    };
+    Tensor weights =
+        attention_weights(in_compute_type(query), for_queries(key), attn_mask, is_causal, factor);
     if (dropout_p > 0) {
       weights = rushlight::dropout(weights, dropout_p, true);
     }
-    return weights.matmul(values);
+    return weights.matmul(for_queries(value)).to(query.dtype());
   }
   // Every dimension before the rows, of query and of what it meets.
   const int64_t kept = enable_gqa ? 3 : 2;

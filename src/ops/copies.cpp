@@ -94,7 +94,6 @@ void diagonal_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64
 }
 void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t dim, int64_t size,
                      int64_t step) {
-  // Windows may overlap: each position within a window is a strided slice of out, added in order.
   fill_raw(out, 0);
   if (out.dim() == 0) {
     if (size == 1) {
@@ -102,13 +101,25 @@ void unfold_backward(const Tensor& out, const Tensor& grad, IntArrayRef, int64_t
     }
     return;
   }
+  // Windows may overlap: each position within a window is a strided slice of the sums, added in
+  // order.
+  const ScalarType wide = compute_dtype(out.dtype());
+  const Tensor sums =
+      size <= step || wide == out.dtype() ? out : make_empty(out.sizes(), wide, out.device());
+  if (!sums.is_same(out)) {
+    fill_raw(sums, 0);
+  }
   const int64_t d = wrap_dim(dim, out.dim());
   const int64_t windows = grad.sizes()[d];
   for (int64_t k = 0; k < size; k++) {
-    const Tensor part = make_view(out, views::slice(out, d, k, k + (windows - 1) * step + 1, step));
+    const Tensor part =
+        make_view(sums, views::slice(sums, d, k, k + (windows - 1) * step + 1, step));
     const Tensor from = make_view(grad, views::select(grad, grad.dim() - 1, k));
     const NoGradGuard no_grad;
     part.add_(from);
+  }
+  if (!sums.is_same(out)) {
+    copy_raw(out, sums);
   }
 }
 
@@ -221,9 +232,10 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
   image = image.index_add(0, from.masked_fill(beside, 0),
                           grad.reshape({-1}).masked_fill(beside, 0));
   if (overlapping_input) {
+    const TensorOptions counted = options.dtype(compute_dtype(to_real(grad.dtype())));
     const Tensor visits =
-        zeros({high - low}, options).index_add(0, to, ones({to.numel()}, options));
-    image = image / visits.clamp_min(1);
+        zeros({high - low}, counted).index_add(0, to, ones({to.numel()}, counted));
+    image = (image / visits.clamp_min(1)).to(grad.dtype());
   }
   return image.index_select(0, to).reshape(self_sizes);
 }

@@ -192,8 +192,12 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
     counts_as_one = hidden.logical_not().to(kInt64);
   }
   const Tensor sizes = rushlight::zeros({bags}, places).index_add(0, bag, counts_as_one);
+  // What a row is multiplied by, or a sum divided by, comes before the only rounding.
+  if (mode == 1 || per_sample_weights.defined()) {
+    rows = rows.to(compute_dtype(weight.dtype()));
+  }
   Tensor result;
-  const Tensor none = rushlight::zeros({bags, weight.size(1)}, weight.options());
+  const Tensor none = rushlight::zeros({bags, weight.size(1)}, rows.options());
   if (mode == 2) {
     if (hidden.defined()) {
       rows = rows.masked_fill(hidden.unsqueeze(1), -std::numeric_limits<double>::infinity());
@@ -210,8 +214,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
     }
     result = none.index_add(0, bag, rows);
     if (mode == 1) {
-      result = result.div(sizes.clamp_min(1).to(weight.dtype()).unsqueeze(1));
+      result = result.div(sizes.clamp_min(1).to(result.dtype()).unsqueeze(1));
     }
+    result = result.to(weight.dtype());
   }
   return {result, bag, sizes, rushlight::empty({0}, places)};
 }

@@ -74,7 +74,9 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   const double infinity = std::numeric_limits<double>::infinity();
   const Scalar identity(is_max ? -infinity : is_min ? infinity : is_prod ? 1.0 : 0.0);
   const int64_t width = product(rest);
-  const Tensor flat = data.reshape({rows, n, width});
+  // A mean is rounded once, after its division.
+  const Tensor given = is_mean ? data.to(compute_dtype(data.dtype())) : data;
+  const Tensor flat = given.reshape({rows, n, width});
   const Tensor index = owner.unsqueeze(2).expand({rows, n, width});
   const std::string_view name = is_max ? "amax" : is_min ? "amin" : is_prod ? "prod" : "sum";
   const bool chooses = is_max || is_min;
@@ -90,9 +92,10 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
     result = rushlight::where(beaten, *initial, result);
   }
   if (is_mean) {
-    const Tensor of = widths.unsqueeze(2).to(data.dtype());
+    const Tensor of = widths.unsqueeze(2).to(given.dtype());
     const Scalar empty = initial.value_or(Scalar(std::numeric_limits<double>::quiet_NaN()));
     result = rushlight::where(of > Scalar(0), result / of.clamp_min(Scalar(1)), empty);
+    result = result.to(data.dtype());
   }
   DimVector sizes = batch;
   sizes.insert(sizes.size(), count);
@@ -392,18 +395,21 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
 namespace {
 
 void check_counts(const Tensor& repeats) {
-  RL_CHECK(repeats.dtype() == kInt64 || repeats.dtype() == kInt32,
-           "repeats has to be Long or Int tensor");
+  RL_CHECK_NOT_IMPLEMENTED(repeats.dtype() == kInt64 || repeats.dtype() == kInt32,
+                           "repeat_interleave: repeats has to be Long or Int tensor, but is ",
+                           enum_name(repeats.dtype()));
 }
 
 }  // namespace
 
 Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
-  RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   check_counts(repeats);
+  RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   RL_CHECK(repeats.numel() == 0 || repeats.min().item<int64_t>() >= 0,
            "repeats can not be negative");
   const Tensor ends = repeats.cumsum(0);
+  RL_CHECK(ends.numel() == 0 || ends.min().item<int64_t>() >= 0,
+           "repeat_interleave: integer overflow: the sum of repeats is more than a size can be");
   const int64_t total = repeats.numel() == 0 ? 0 : ends.select(0, -1).item<int64_t>();
   RL_CHECK(!output_size.has_value() || *output_size == total,
            "allocated size does not match required size");

@@ -12,14 +12,17 @@ namespace rushlight {
 
 namespace {
 
+void check_class_dtype(const Tensor& target) {
+  RL_CHECK(target.dtype() == kInt64 || target.dtype() == kUInt8,
+           "expected target dtype to be Long or Byte, but got ", enum_name(target.dtype()));
+}
+
 // Logits (C), (N, C) or (N, C, d1, ...) and classes without the dimension C. Returns the losses'
 // sizes.
 DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& weight,
                         int64_t reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.dim() >= 1, "Expected 1 or more dimensions (got 0)");
-  RL_CHECK(target.dtype() == kInt64 || target.dtype() == kUInt8,
-           "expected target dtype to be Long or Byte, but got ", enum_name(target.dtype()));
   const int64_t classes = self.sizes()[self.dim() == 1 ? 0 : 1];
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
@@ -34,6 +37,7 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
     RL_CHECK_VALUE(target.numel() == batch && (self.dim() == 1 || target.dim() == 1),
                    "Expected input batch_size (", batch, ") to match target batch_size (",
                    target.numel(), ").");
+    check_class_dtype(target);
     return target.sizes();
   }
   DimVector wanted = self.sizes();
@@ -44,6 +48,7 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
   RL_CHECK(target.sizes() == wanted, "size mismatch (got input: ", self.sizes(),
            " , target: ", target.sizes(), "): Expected target size ", wanted, ", got ",
            target.sizes());
+  check_class_dtype(target);
   return wanted;
 }
 

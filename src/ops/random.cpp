@@ -48,8 +48,9 @@ void shape::random__from(Tensor&, int64_t&, std::optional<int64_t>&, Generator&)
 void shape::random__to(Tensor&, int64_t&, Generator&) {}
 void shape::random_(Tensor&, Generator&) {}
 void shape::bernoulli__Tensor(Tensor& self, Tensor& p, Generator&) {
-  RL_CHECK(is_floating(p.dtype()), "expected probabilities tensor to have floating type, got ",
-           enum_name(p.dtype()));
+  RL_CHECK_NOT_IMPLEMENTED(is_floating(p.dtype()),
+                           "bernoulli: expected probabilities tensor to have floating type, got ",
+                           enum_name(p.dtype()));
   RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "The expanded size of the tensor ",
            self.sizes(), " must match the size of the probabilities ", p.sizes());
 }

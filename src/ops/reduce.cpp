@@ -45,7 +45,7 @@ void check_not_empty(const char* name, const Tensor& self, IntArrayRef wrapped_d
 }
 
 void check_ordered(const char* name, const Tensor& self) {
-  RL_CHECK(!self.is_complex(), name, "(): does not support complex input");
+  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, "(): does not support complex input");
 }
 
 OutSpec full_extreme(const char* name, const Tensor& self) {

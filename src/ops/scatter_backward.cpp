@@ -42,11 +42,11 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     for_self = grad;
     for_src = grad.gather(dim, index);
   } else if (reduce == "mean") {
-    const TensorOptions real = grad.options().dtype(to_real(grad.dtype()));
+    const TensorOptions real = grad.options().dtype(compute_dtype(to_real(grad.dtype())));
     const Tensor count = rushlight::full(grad.sizes(), Scalar(include_self ? 1 : 0), real)
                              .scatter_add(dim, index, rushlight::ones(index.sizes(), real))
                              .clamp_min(Scalar(1));
-    for_self = grad.div(count);
+    for_self = grad.div(count).to(grad.dtype());
     for_src = for_self.gather(dim, index);
   } else if (reduce == "prod") {
     // Each factor's slope is the product of the others: the result over itself; for NaN and, where
@@ -100,10 +100,11 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
     };
     const Tensor self_is = chosen(self, result);
     const Tensor src_is = chosen(reached, result.gather(dim, index));
+    const ScalarType counted = compute_dtype(grad.dtype());
     const Tensor count = (include_self ? self_is : rushlight::zeros_like(self_is))
-                             .to(grad.dtype())
-                             .scatter_add(dim, index, src_is.to(grad.dtype()));
-    const Tensor share = grad.div(count.clamp_min(Scalar(1)));
+                             .to(counted)
+                             .scatter_add(dim, index, src_is.to(counted));
+    const Tensor share = grad.div(count.clamp_min(Scalar(1))).to(grad.dtype());
     for_self = share.masked_fill(self_is.logical_not(), Scalar(0));
     for_src = share.gather(dim, index).masked_fill(src_is.logical_not(), Scalar(0));
   }

@@ -7,6 +7,7 @@
 
 #include "autograd/node.h"
 #include "python/common.h"
+#include "python/cycles.h"
 #include "python/tensor_type.h"
 
 namespace rushlight::python {
@@ -22,10 +23,11 @@ extern PyTypeObject function_type;  // _C._FunctionBase: what ctx is
 
 // None for no node.
 PyObject* wrap_node(const Ref<Node>& node);
-// The object of the node of a custom function: a new reference, null for other nodes.
+// The object of the node of a custom function, borrowed; null for other nodes.
 PyObject* context_of(const Node& node);
 inline bool is_node(PyObject* o) { return PyObject_TypeCheck(o, &node_type) != 0; }
-Ref<Node> unwrap_node(PyObject* o);  // RuntimeError for the ctx of a function that was not recorded
+// TypeError for what is no node, RuntimeError for the ctx of a function that was not recorded.
+Ref<Node> unwrap_node(PyObject* o);
 
 // Runs Python code from the engine, on whatever thread. Python's error leaves as a CarriedError.
 template <class F>
@@ -62,6 +64,9 @@ inline void drop_reference(PyObject* o) {
     Py_DECREF(o);
   }
 }
+
+// What a hook gave in the place of a gradient. RuntimeError.
+void check_replaced(const Tensor& before, const Tensor& after);
 
 PyObject* ordered_dict();
 // Adds a hook to an OrderedDict; returns its RemovableHandle.

@@ -81,6 +81,9 @@ void set_error_from_exception() noexcept;
 
 // Raises a Python exception from C++.
 [[noreturn]] void raise(PyObject* type, const std::string& message);
+// A warning at the program's line, whatever of the package is between (rushlight._warnings); under
+// the GIL. One that is turned into an error leaves by PythonError.
+void warn_program(PyObject* category, const std::string& message);
 
 template <class F>
 PyObject* guarded(F&& f) noexcept {

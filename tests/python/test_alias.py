@@ -260,6 +260,22 @@ def test_missing_names_are_listed_without_running(tmp_path):
     python("-m", "rushlight", "check", tmp_path, status=1)
 
 
+def test_names_that_refuse_count_as_missing(tmp_path):
+    """A class that refuses only where it is called: programs ask `isinstance` with it."""
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import torch\nfrom torch.distributed.rpc import RRef, init_rpc as start\n"
+        "isinstance(3, RRef)\nstart('me')\n"
+    )
+    output = python("-m", "rushlight", "check", script, status=1)
+    assert f"torch.distributed.rpc.init_rpc: 2 place(s), {script}:2; refused: docs/" in output
+    assert "RRef" not in output
+    script.write_text("from torch.distributed.rpc import RRef\nRRef(3)\n")
+    assert f"rpc.RRef: 1 place(s), {script}:2; refused" in python(
+        "-m", "rushlight", "check", script, status=1
+    )
+
+
 def test_what_is_checked_is_found(tmp_path):
     assert [path.name for path in _names_used.files_of("pytest")]
     assert [path.name for path in _names_used.files_of("textwrap")] == ["textwrap.py"]
@@ -269,9 +285,9 @@ def test_what_is_checked_is_found(tmp_path):
     assert _names_used.missing_part("torch.nn.functional.relu") is None
     assert _names_used.missing_part("torch.classes.some_library.Thing") is None
     assert _names_used.missing_part("torch.ops.some_library.op.default") is None
-    assert _names_used.missing_part("torch.ops.aten.no_such_op") == "torch.ops.aten.no_such_op"
+    assert _names_used.missing_part("torch.ops.aten.no_such_op") == ("torch.ops.aten.no_such_op", None)
     assert "check TARGET" in python("-m", "rushlight", "check", "--help")
-    assert _names_used.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
+    assert _names_used.missing_part("torch.nn.Linear.gone") == ("torch.nn.Linear.gone", None)
     assert rushlight.__version__ == "0.1.0"
 
 

@@ -115,7 +115,7 @@ def test_profile_schedule():
             torch.ones(2).exp()
             p.step()
     assert len(done) == 2 and p.count("exp") == 2 and p.step_num == 10
-    names = [e.name for e in p.events() if e.is_range]
+    names = [e.trace_name for e in p.events() if e.is_range]
     assert names == ["ProfilerStep#6", "ProfilerStep#7"]
     action = torch.profiler.ProfilerAction
     assert [plan(i) for i in range(4)] == [

@@ -1,7 +1,10 @@
 """save and load: what comes back, what is refused, what a failure leaves behind."""
 
+import enum
 import io
+import operator
 import os
+import pathlib
 import pickle
 import random
 import struct
@@ -143,6 +146,53 @@ def test_safe_globals():
         torch.serialization.clear_safe_globals()
     with pytest.raises(pickle.UnpicklingError, match="defaultdict"):
         torch.load(io.BytesIO(data))
+
+
+class Plain(enum.Enum):
+    A = "a"
+
+
+class Bits(enum.IntFlag):
+    X = 1
+    Y = 2
+
+
+class Reduced:
+    """Is pickled as a call."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_members_of_enums(legacy, monkeypatch):
+    """They are written by value on every Python, and read as 3.11.2 writes them, too."""
+    value = [Plain.A, Bits.X | Bits.Y, pathlib.PurePosixPath("a/b")]
+    data = saved(value, _use_new_zipfile_serialization=not legacy)
+    assert b"getattr" not in data and b"or_" not in data and b"_local" not in data
+    assert torch.load(io.BytesIO(data), weights_only=False) == value
+    others = [
+        Reduced(getattr, Plain, "A"),
+        Reduced(operator.or_, Reduced(getattr, Bits, "X"), Reduced(getattr, Bits, "Y")),
+    ]
+    data = saved(others, _use_new_zipfile_serialization=not legacy)
+    with pytest.raises(pickle.UnpicklingError, match="getattr was not an allowed global"):
+        torch.load(io.BytesIO(data))
+    with torch.serialization.safe_globals([Plain, Bits]):
+        assert torch.load(io.BytesIO(saved(value[:2]))) == value[:2]
+        assert torch.load(io.BytesIO(data)) == value[:2]
+        for bad in (
+            Reduced(getattr, Plain, "__class__"),
+            Reduced(getattr, Plain, "mro"),
+            Reduced(getattr, torch.Size, "count"),
+            Reduced(operator.or_, {"a": 1}, {"b": 2}),
+            Reduced(operator.or_, Reduced(getattr, Bits, "X"), 2.5),
+        ):
+            with pytest.raises(pickle.UnpicklingError, match="that are allowed alone"):
+                torch.load(io.BytesIO(saved(bad)))
 
 
 def test_names_in_files_are_pytorchs():

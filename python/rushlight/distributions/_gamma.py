@@ -14,6 +14,7 @@ from rushlight._C import ops
 
 from . import constraints
 from ._composed import TransformedDistribution
+from ._digits import gamma_entropy, lgamma_step, log_poisson
 from .distribution import Distribution, ExponentialFamily
 from .transforms import PowerTransform
 from .utils import broadcast_all
@@ -69,17 +70,12 @@ class Gamma(ExponentialFamily):
         value = rushlight.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)
-        a = self.concentration
-        return (
-            rushlight.xlogy(a, self.rate)
-            + rushlight.xlogy(a - 1, value)
-            - self.rate * value
-            - a.lgamma()
-        )
+        a, log_rate = self.concentration, self.rate.log()
+        log_value = value.masked_fill((value == 0) & (a == 1), 1).log()
+        return log_poisson(a - 1, self.rate * value, log_rate + log_value, a) + log_rate
 
     def entropy(self):
-        a = self.concentration
-        return a - self.rate.log() + a.lgamma() + (1.0 - a) * a.digamma()
+        return gamma_entropy(self.concentration) - self.rate.log()
 
     @property
     def _natural_params(self):
@@ -161,7 +157,7 @@ class InverseGamma(TransformedDistribution):
 
     def entropy(self):
         a = self.concentration
-        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+        return gamma_entropy(a) + self.rate.log() - 2 * a.digamma()
 
 
 class Exponential(ExponentialFamily):
@@ -209,7 +205,7 @@ class Exponential(ExponentialFamily):
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return 1 - (-self.rate * value).exp()
+        return -(-self.rate * value).expm1()
 
     def icdf(self, value):
         return -(-value).log1p() / self.rate
@@ -287,9 +283,8 @@ class Dirichlet(ExponentialFamily):
     def entropy(self):
         a = self.concentration
         total = a.sum(-1)
-        normalizer = a.lgamma().sum(-1) - total.lgamma()
-        slopes = (total - a.size(-1)) * total.digamma() - ((a - 1.0) * a.digamma()).sum(-1)
-        return normalizer + slopes
+        parts = gamma_entropy(a).sum(-1) - gamma_entropy(total)
+        return parts - (a.size(-1) - 1) * total.digamma()
 
     @property
     def _natural_params(self):
@@ -421,6 +416,7 @@ class FisherSnedecor(Distribution):
         a = self.df1 * 0.5
         b = self.df2 * 0.5
         ratio = self.df1 / self.df2
-        normalizer = (a + b).lgamma() - a.lgamma() - b.lgamma()
-        kernel = a * ratio.log() + (a - 1) * value.log()
+        less = rushlight.minimum(a, b)
+        normalizer = lgamma_step(rushlight.maximum(a, b), less) - less.lgamma()
+        kernel = a * ratio.log() + rushlight.xlogy(a - 1, value)
         return normalizer + kernel - (a + b) * rushlight.log1p(ratio * value)

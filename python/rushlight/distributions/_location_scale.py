@@ -11,6 +11,7 @@ from rushlight import Tensor
 
 from . import constraints
 from ._composed import FoldedDistribution, TransformedDistribution
+from ._digits import digamma_step, lgamma_step
 from ._gamma import Chi2
 from ._powers import Uniform
 from .distribution import Distribution
@@ -18,6 +19,13 @@ from .transforms import AffineTransform, ExpTransform
 from .utils import _standard_normal, broadcast_all, euler_constant, lazy_property
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
+
+
+def _log1p_square(x: Tensor) -> Tensor:
+    """log(1 + x^2), where squares overflow too."""
+    far = x.abs() > 1e9
+    near = x.masked_fill(far, 0).square().log1p()
+    return rushlight.where(far, 2 * x.masked_fill(~far, 1).abs().log(), near)
 
 
 class LocationScale(Distribution):
@@ -64,16 +72,21 @@ class Cauchy(LocationScale):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        tail = (((value - self.loc) / self.scale) ** 2).log1p()
+        tail = _log1p_square((value - self.loc) / self.scale)
         return -math.log(math.pi) - self.scale.log() - tail
 
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return rushlight.atan((value - self.loc) / self.scale) / math.pi + 0.5
+        # The angle from below, of which small ones have their digits.
+        return rushlight.atan2(self.scale, self.loc - value) / math.pi
 
     def icdf(self, value):
-        return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+        middle = (value > 0.25) & (value < 0.75)
+        near = (math.pi * (value - 0.5)).tan()
+        end = rushlight.minimum(value, 1 - value).masked_fill(middle, 0.25)
+        far = (value - 0.5).sign() / (math.pi * end).tan()
+        return rushlight.where(middle, near, far) * self.scale + self.loc
 
     def entropy(self):
         return math.log(4 * math.pi) + self.scale.log()
@@ -106,6 +119,14 @@ class HalfCauchy(FoldedDistribution):
         value = rushlight.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         doubled = self.base_dist.log_prob(value) + math.log(2)
         return rushlight.where(value >= 0, doubled, -math.inf)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rushlight.atan(value / self.scale) * (2 / math.pi)
+
+    def icdf(self, value):
+        return self.scale * (value * (math.pi / 2)).tan()
 
 
 class Gumbel(TransformedDistribution):
@@ -209,8 +230,9 @@ class Laplace(LocationScale):
         return 0.5 - 0.5 * away.sign() * rushlight.expm1(-away.abs() / self.scale)
 
     def icdf(self, value):
-        term = value - 0.5
-        return self.loc - self.scale * term.sign() * rushlight.log1p(-2 * term.abs())
+        below = (2 * value).log()
+        above = -(2 * (1 - value)).log()
+        return self.loc + self.scale * rushlight.where(value < 0.5, below, above)
 
     def entropy(self):
         return 1 + (2 * self.scale).log()
@@ -263,17 +285,17 @@ class StudentT(Distribution):
     def _log_beta(self) -> Tensor:
         """log B(df / 2, 1 / 2)"""
         half = 0.5 * self.df
-        return half.lgamma() + math.lgamma(0.5) - (half + 0.5).lgamma()
+        return math.lgamma(0.5) - lgamma_step(half, 0.5)
 
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
         y = (value - self.loc) / self.scale
         normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
-        return -0.5 * (self.df + 1) * rushlight.log1p(y**2 / self.df) - normalizer
+        return -0.5 * (self.df + 1) * _log1p_square(y / self.df.sqrt()) - normalizer
 
     def entropy(self):
-        slope = (0.5 * (self.df + 1)).digamma() - (0.5 * self.df).digamma()
+        slope = digamma_step(0.5 * self.df, 0.5)
         return (
             self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + self._log_beta()
         )
@@ -305,7 +327,7 @@ class VonMises(Distribution):
             self._validate_sample(value)
         # log I0(k) = k + log i0e(k)
         k = self.concentration
-        scaled = k * ((value - self.loc).cos() - 1)
+        scaled = -2 * k * ((value - self.loc) / 2).sin() ** 2  # k (cos(x - loc) - 1)
         return scaled - math.log(2 * math.pi) - rushlight.special.i0e(k).log()
 
     @lazy_property

@@ -11,9 +11,10 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from rushlight._warnings import warn
 
 __all__ = [
     "ProcessContext",
@@ -196,9 +197,8 @@ def spawn(
         ProcessRaisedException, ProcessExitedException: as `ProcessContext.join`.
     """
     if start_method != "spawn":
-        warnings.warn(
+        warn(
             f"spawn always uses start_method=spawn, got {start_method!r}; use start_processes",
             FutureWarning,
-            stacklevel=2,
         )
     return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import Tensor
 from rushlight._table import ops
+from rushlight._warnings import warn
 
 from ._arguments import _probability
 
@@ -29,10 +29,9 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     if mask.dtype != rushlight.bool and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(
+        warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
             "both instead.",
-            stacklevel=3,
         )
     if mask.is_floating_point():
         return mask

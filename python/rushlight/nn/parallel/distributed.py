@@ -381,8 +381,8 @@ class DistributedDataParallel(Module, Joinable):
         self.process_group.allreduce([best], op=dist.ReduceOp.MAX).wait()
         if int(best) == -1:
             raise ValueError(
-                "BUG! Expected rank_cond to be true for at least one process. This indicates a "
-                "bug in PyTorch, please report an issue."
+                "Expected rank_cond to be true for at least one process, but all processes of the "
+                "group said that their inputs are at an end"
             )
         return int(best)
 

@@ -157,15 +157,13 @@ void find_axes(Axis<T>& rows, Axis<T>& columns, const S* box, int64_t height, in
   columns.end();
 }
 
-// How many samples each bin has; without any, the mean of 'align' and 'ps_pool' is 0.
+// How many samples each bin has; without any, the mean is 0.
 template <class T>
-void find_divisors(std::vector<T>& divisors, const Axis<T>& rows, const Axis<T>& columns,
-                   const How& how) {
-  const bool as_it_is = how.mode == "ps_align";
+void find_divisors(std::vector<T>& divisors, const Axis<T>& rows, const Axis<T>& columns) {
   divisors.clear();
   for (const T high : rows.count) {
     for (const T wide : columns.count) {
-      divisors.push_back(as_it_is || high * wide > T(0) ? high * wide : T(1));
+      divisors.push_back(high * wide > T(0) ? high * wide : T(1));
     }
   }
 }
@@ -313,7 +311,7 @@ void average(const Tensor& out, const Tensor& input, const Tensor& rois, const H
     for (int64_t task = begin; task < end; task++) {
       const int64_t k = task / tasks;
       find_axes(rows, columns, boxes + k * 5, height, width, how);
-      find_divisors(divisors, rows, columns, how);
+      find_divisors(divisors, rows, columns);
       const bool by_lines = !how.own_channels() && dense(columns);
       if (by_lines) {
         lines.set(rows, columns, divisors);
@@ -396,7 +394,7 @@ void average_backward(const Tensor& out, const Tensor& grad, const Tensor& rois,
         continue;
       }
       find_axes(rows, columns, boxes + k * 5, height, width, how);
-      find_divisors(divisors, rows, columns, how);
+      find_divisors(divisors, rows, columns);
       for (int64_t plane = first; plane < last; plane++) {
         T* const to = sums + (plane - first) * height * width;
         const int64_t c = own_channels ? plane / bins : plane;

@@ -1,10 +1,14 @@
 // How an element that is written by index is combined with the one that is there, for index.cpp,
-// scatter.cpp and mask.cpp.
+// scatter.cpp and mask.cpp. Both may be of one dtype, or one of them in the other's compute type.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "core/op_support.h"
+#include "cpu/dims.h"
+#include "cpu/scratch.h"
 #include "kernels/read_element.h"
 #include "kernels/math.h"
 
@@ -13,22 +17,22 @@ namespace rushlight::cpu::RL_ISA {
 inline constexpr int64_t work_per_task = 16384;  // elements
 
 struct Assign {
-  template <class T>
-  static void apply(T& to, const T& from) {
-    to = read_element(&from);
+  template <class T, class S>
+  static void apply(T& to, const S& from) {
+    to = static_cast<T>(read_element(&from));
   }
 };
 struct Add {
-  template <class T>
-  static void apply(T& to, const T& from) {
+  template <class T, class S>
+  static void apply(T& to, const S& from) {
     using C = compute_t<T>;
     const C x = static_cast<C>(read_element(&to));
     to = static_cast<T>(math::add(x, static_cast<C>(read_element(&from))));
   }
 };
 struct Multiply {
-  template <class T>
-  static void apply(T& to, const T& from) {
+  template <class T, class S>
+  static void apply(T& to, const S& from) {
     using C = compute_t<T>;
     const C x = static_cast<C>(read_element(&to));
     to = static_cast<T>(math::mul(x, static_cast<C>(read_element(&from))));
@@ -50,6 +54,74 @@ struct Smaller {
     to = (x < y) | (x != x) ? x : y;
   }
 };
+
+// to[i * stride] is combined with from[i]. `stride` in bytes.
+template <class How, class T, class S>
+void combine_run(char* to, int64_t stride, const S* from, int64_t n) {
+  if (stride == static_cast<int64_t>(sizeof(T))) {
+    T* out = reinterpret_cast<T*>(to);
+    for (int64_t i = 0; i < n; i++) {
+      How::apply(out[i], from[i]);
+    }
+  } else {
+    for (int64_t i = 0; i < n; i++) {
+      How::apply(*reinterpret_cast<T*>(to + i * stride), from[i]);
+    }
+  }
+}
+
+// Whether elements of T that meet by How are to be combined in the compute type and rounded once:
+// a sum of 16 bits that is rounded at every step stops growing.
+template <class How, class T>
+inline constexpr bool meets_wide = (std::is_same_v<How, Add> || std::is_same_v<How, Multiply>) &&
+                                   sizeof(compute_t<T>) > sizeof(T) && !std::is_integral_v<T>;
+
+// Numbers the keys (not negative) that it is asked for in the order in which they come. It has
+// room for `most` of them.
+class Numbering {
+ public:
+  explicit Numbering(int64_t most)
+      : bits_(std::bit_width(static_cast<uint64_t>(2 * most))),
+        table_(int64_t{1} << bits_),
+        keys_(most) {
+    clear();
+  }
+  void clear() {
+    std::fill_n(table_.data(), int64_t{1} << bits_, Entry{-1, 0});
+    count_ = 0;
+  }
+  RL_INLINE int64_t operator()(int64_t key) {
+    const int64_t last = (int64_t{1} << bits_) - 1;
+    auto at =
+        static_cast<int64_t>(static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15u >> (64 - bits_));
+    while (table_[at].key != key) {
+      if (table_[at].key < 0) {
+        table_[at] = {key, count_};
+        keys_[count_] = key;
+        return count_++;
+      }
+      at = (at + 1) & last;
+    }
+    return table_[at].number;
+  }
+  int64_t count() const { return count_; }
+  const int64_t* keys() const { return keys_.data(); }
+
+ private:
+  struct Entry {
+    int64_t key;
+    int64_t number;
+  };
+  int bits_;
+  Scratch<Entry> table_;
+  Scratch<int64_t> keys_;
+  int64_t count_ = 0;
+};
+
+// Whether several positions are one element.
+inline bool overlaps(const Dims& dims) {
+  return std::find(dims.stride, dims.stride + dims.n, 0) != dims.stride + dims.n;
+}
 
 [[noreturn]] inline void out_of_bounds(int64_t index, int64_t dim, int64_t size) {
   throw IndexError(

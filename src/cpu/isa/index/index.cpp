@@ -4,6 +4,7 @@
 // number of threads: threads share out positions across the indexed dimension, never along it. An
 // index for each element: scatter.cpp.
 #include <algorithm>
+#include <vector>
 
 #include "core/op_support.h"
 #include "core/parallel.h"
@@ -20,21 +21,6 @@ namespace rushlight::cpu::RL_ISA {
 namespace {
 
 inline constexpr int64_t width_of_index = sizeof(int64_t);
-
-// to[i * stride] is combined with from[i]. `stride` in bytes.
-template <class How, class T>
-void combine_run(char* to, int64_t stride, const T* from, int64_t n) {
-  if (stride == static_cast<int64_t>(sizeof(T))) {
-    T* out = reinterpret_cast<T*>(to);
-    for (int64_t i = 0; i < n; i++) {
-      How::apply(out[i], from[i]);
-    }
-  } else {
-    for (int64_t i = 0; i < n; i++) {
-      How::apply(*reinterpret_cast<T*>(to + i * stride), from[i]);
-    }
-  }
-}
 
 template <class T>
 void read_run(T* to, const char* from, int64_t stride, int64_t n) {
@@ -53,6 +39,7 @@ void read_run(T* to, const char* from, int64_t stride, int64_t n) {
 struct Positions {
   Dims outer;
   Dims inner;
+  Dims indexed;  // where the positions may lie
   int64_t k = 1;
   int64_t n_outer = 1;
   int64_t n_inner = 1;
@@ -74,9 +61,8 @@ Positions positions_of(const Tensor& t, const std::vector<std::optional<Tensor>>
     }
   }
   for (int64_t d = t.dim() - 1; d >= 0; d--) {
-    if (!indices[d].has_value()) {
-      (together && d < first ? p.outer : p.inner).add(t.sizes()[d], t.strides()[d] * width);
-    }
+    Dims& dims = indices[d].has_value() ? p.indexed : together && d < first ? p.outer : p.inner;
+    dims.add(t.sizes()[d], t.strides()[d] * width);
   }
   p.n_outer = p.outer.numel();
   p.n_inner = p.inner.numel();
@@ -136,8 +122,8 @@ void fill_offsets(const Tensor& t, const std::vector<std::optional<Tensor>>& ind
 }
 
 // Writes `from` ([outer][k][inner], contiguous) to the positions.
-template <class How, class T>
-void write_positions(char* to, const Positions& p, const int64_t* offset, const T* from) {
+template <class How, class T, class S>
+void write_positions(char* to, const Positions& p, const int64_t* offset, const S* from) {
   // Pieces of the inner dimensions are independent of each other, and so are outer positions.
   const int64_t piece = std::max<int64_t>(128, (p.n_inner + 7) / 8);
   const int64_t pieces = num_chunks(0, p.n_inner, piece);
@@ -149,7 +135,7 @@ void write_positions(char* to, const Positions& p, const int64_t* offset, const 
       const int64_t first = task % pieces * piece;
       const int64_t last = std::min(first + piece, p.n_inner);
       char* base = to + p.outer.offset(o);
-      const T* source = from + o * p.k * p.n_inner;
+      const S* source = from + o * p.k * p.n_inner;
       if (p.n_inner == 1) {
         for (int64_t i = 0; i < p.k; i++) {
           How::apply(*reinterpret_cast<T*>(base + offset[i]), source[i]);
@@ -159,20 +145,112 @@ void write_positions(char* to, const Positions& p, const int64_t* offset, const 
       if (p.inner.n == 1) {
         const int64_t stride = p.inner.stride[0];
         for (int64_t i = 0; i < p.k; i++) {
-          combine_run<How>(base + offset[i] + first * stride, stride,
-                           source + i * p.n_inner + first, last - first);
+          combine_run<How, T>(base + offset[i] + first * stride, stride,
+                              source + i * p.n_inner + first, last - first);
         }
         continue;
       }
       for (int64_t i = 0; i < p.k; i++) {
         for_runs(p.inner, first, last,
                  [&](int64_t at, int64_t inner_offset, int64_t stride, int64_t n) {
-                   combine_run<How>(base + offset[i] + inner_offset, stride,
-                                    source + i * p.n_inner + at, n);
+                   combine_run<How, T>(base + offset[i] + inner_offset, stride,
+                                       source + i * p.n_inner + at, n);
                  });
       }
     }
   });
+}
+
+// The places that k positions are at: a number for each position, and the byte offset of each
+// place. Where the target is no larger than the work, all of it counts as places.
+class Places {
+ public:
+  Places(const Positions& p, const int64_t* offset) : number_(p.k) {
+    const int64_t step = p.indexed.n == 1 ? p.indexed.stride[0] : 0;
+    const int64_t few = p.n_inner < 8 ? 4 * p.k : p.k;
+    if (step > 0 && p.indexed.size[0] <= few) {
+      offsets_.resize(static_cast<size_t>(p.indexed.size[0]));
+      for (int64_t i = 0; i < p.indexed.size[0]; i++) {
+        offsets_[static_cast<size_t>(i)] = i * step;
+      }
+      for (int64_t i = 0; i < p.k; i++) {
+        number_[i] = offset[i] / step;
+      }
+      return;
+    }
+    Numbering numbering(p.k);
+    for (int64_t i = 0; i < p.k; i++) {
+      number_[i] = numbering(offset[i]);
+    }
+    offsets_.assign(numbering.keys(), numbering.keys() + numbering.count());
+    apart_ = numbering.count() == p.k;
+  }
+  bool apart() const { return apart_; }  // no two positions meet
+  int64_t count() const { return static_cast<int64_t>(offsets_.size()); }
+  const int64_t* offsets() const { return offsets_.data(); }
+  int64_t number(int64_t i) const { return number_[i]; }
+
+ private:
+  Scratch<int64_t> number_;
+  std::vector<int64_t> offsets_;
+  bool apart_ = false;
+};
+
+// Calls f(element, address, stride, n) for the runs of all places, of [outer][place][inner].
+template <class F>
+void for_places(char* to, const Positions& p, const Places& places, const F& f) {
+  const int64_t m = places.count();
+  parallel_for(0, p.n_outer * m, std::max<int64_t>(1, work_per_task / p.n_inner),
+               [&](int64_t begin, int64_t end) {
+                 int64_t o = begin / m;
+                 for (int64_t row = begin; row < end; o++) {
+                   char* const base = to + p.outer.offset(o);
+                   for (const int64_t stop = std::min(end, (o + 1) * m); row < stop; row++) {
+                     char* const at = base + places.offsets()[row - o * m];
+                     if (p.n_inner == 1) {
+                       f(row, at, int64_t{0}, int64_t{1});
+                       continue;
+                     }
+                     for_runs(p.inner, 0, p.n_inner,
+                              [&](int64_t i, int64_t offset, int64_t stride, int64_t n) {
+                                f(row * p.n_inner + i, at + offset, stride, n);
+                              });
+                   }
+                 }
+               });
+}
+
+// write_positions for elements that may meet. Where they are to meet wide, their places are
+// widened, written to, and rounded.
+template <class How, class T, class S>
+void combine_positions(char* to, const Positions& p, const int64_t* offset, const S* from) {
+  if constexpr (meets_wide<How, T>) {
+    using C = compute_t<T>;
+    constexpr int64_t width = sizeof(C);
+    if (p.k > 1 && !overlaps(p.outer) && !overlaps(p.inner)) {
+      const Places places(p, offset);
+      if (!places.apart()) {
+        const Scratch<C> wide(p.n_outer * places.count() * p.n_inner);
+        for_places(to, p, places, [&](int64_t i, const char* at, int64_t stride, int64_t n) {
+          convert_run<C, T>(wide + i, at, stride, n);
+        });
+        Positions in_wide = p;
+        in_wide.outer = in_wide.inner = Dims();
+        in_wide.outer.add(p.n_outer, places.count() * p.n_inner * width);
+        in_wide.inner.add(p.n_inner, width);
+        Scratch<int64_t> moved(p.k);
+        for (int64_t i = 0; i < p.k; i++) {
+          moved[i] = places.number(i) * p.n_inner * width;
+        }
+        write_positions<How, C>(reinterpret_cast<char*>(wide.data()), in_wide, moved, from);
+        for_places(to, p, places, [&](int64_t i, char* at, int64_t stride, int64_t n) {
+          combine_run<Assign, T>(at, stride, wide + i, n);
+        });
+        return;
+      }
+    }
+  }
+  write_positions<How, T>(to, p, offset, from);
 }
 
 // One index of a vector per position along `dim` of t, as byte offsets. Negative ones count only
@@ -200,9 +278,8 @@ void fill_line_offsets(const char* message, const Tensor& t, int64_t dim, const 
 Positions line_positions(const Tensor& t, int64_t dim, int64_t k) {
   Positions p;
   for (int64_t d = t.dim() - 1; d >= 0; d--) {
-    if (d != dim) {
-      (d < dim ? p.outer : p.inner).add(t.sizes()[d], t.strides()[d] * t.element_size());
-    }
+    Dims& dims = d == dim ? p.indexed : d < dim ? p.outer : p.inner;
+    dims.add(t.sizes()[d], t.strides()[d] * t.element_size());
   }
   p.k = k;
   p.n_outer = p.outer.numel();
@@ -251,15 +328,15 @@ void put_numbers(const char* name, const Tensor& out, const Positions& p, const 
                  const Tensor& source) {
   visit_dtype<set_all | set_ComplexHalf>(name, out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    write_positions<How>(static_cast<char*>(out.data_ptr()), p, offset, source.data<T>());
+    combine_positions<How, T>(static_cast<char*>(out.data_ptr()), p, offset, source.data<T>());
   });
 }
 
 void put_bytes(const Tensor& out, const Positions& p, const int64_t* offset, const Tensor& source) {
   visit_size(out.element_size(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    write_positions<Assign>(static_cast<char*>(out.data_ptr()), p, offset,
-                            static_cast<const T*>(source.data_ptr()));
+    write_positions<Assign, T>(static_cast<char*>(out.data_ptr()), p, offset,
+                               static_cast<const T*>(source.data_ptr()));
   });
 }
 
@@ -319,11 +396,12 @@ void index_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor
     using C = compute_t<T>;
     const C factor = alpha.as<C>();
     const T* x = from.data<T>();
-    Scratch<T> scaled(from.numel());
+    using Product = std::conditional_t<meets_wide<Add, T>, C, T>;
+    Scratch<Product> scaled(from.numel());
     for (int64_t i = 0; i < from.numel(); i++) {
-      scaled[i] = static_cast<T>(static_cast<C>(read_element(x + i)) * factor);
+      scaled[i] = static_cast<Product>(static_cast<C>(read_element(x + i)) * factor);
     }
-    write_positions<Add>(static_cast<char*>(out.data_ptr()), p, offset.data(), scaled.data());
+    combine_positions<Add, T>(static_cast<char*>(out.data_ptr()), p, offset.data(), scaled.data());
   });
 }
 
@@ -404,22 +482,24 @@ void put(const Tensor& out, const Tensor& index, const Tensor& source, bool accu
   for (int64_t d = out.dim() - 1; d >= 0; d--) {
     dims.add(out.sizes()[d], out.strides()[d] * out.element_size());
   }
+  Positions p;
+  p.indexed = dims;
+  p.k = index.numel();
+  Scratch<int64_t> offset(p.k);
+  for (int64_t i = 0; i < p.k; i++) {
+    offset[i] = dims.offset(at[i] + (at[i] < 0 ? size : 0));
+  }
   const Tensor from = contiguous_raw(source);
-  const auto write = [&]<class T, class How>(const T* x, How) {
-    for (int64_t i = 0; i < index.numel(); i++) {
-      How::apply(*reinterpret_cast<T*>(static_cast<char*>(out.data_ptr()) +
-                                       dims.offset(at[i] + (at[i] < 0 ? size : 0))),
-                 x[i]);
-    }
-  };
+  if (p.k == 0) {
+    return;
+  }
   if (accumulate) {
     visit_dtype<set_all>("put_", out.dtype(), [&](auto tag) {
-      write(from.data<typename decltype(tag)::type>(), Add());
+      using T = typename decltype(tag)::type;
+      combine_positions<Add, T>(static_cast<char*>(out.data_ptr()), p, offset, from.data<T>());
     });
   } else {
-    visit_size(out.element_size(), [&](auto tag) {
-      write(static_cast<const typename decltype(tag)::type*>(from.data_ptr()), Assign());
-    });
+    put_bytes(out, p, offset.data(), from);
   }
 }
 

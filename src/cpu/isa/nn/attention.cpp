@@ -5,66 +5,27 @@
 // times a panel of Q, and it is the panel that the next product reads: nothing moves in between,
 // and a softmax along keys is plain arithmetic in lanes. Keys come in blocks whose length depends
 // on their number alone, in order, and every sum belongs to one task: threads change no bit.
+//
+// What is hidden from a query, by a mask of -inf or by causality, adds nothing to it, whatever
+// numbers stand there. Products of panels multiply it by zero, so where it may be infinite or NaN
+// queries are taken one by one, as they are where there are few.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "core/parallel.h"
 #include "cpu/isa/matmul/gemm_engine.h"
+#include "cpu/isa/nn/attention.h"
 #include "generated/kernels.h"
 #include "kernels/math.h"
 
 namespace rushlight::cpu::RL_ISA {
 namespace {
 
-// Keys that a block has at most: its scores stay in the first-level cache.
-constexpr int64_t key_block = 112;
+using namespace attention;
+
 // Panels of queries that meet a block of keys while it is in the second-level cache.
 constexpr int64_t panels_together = 4;
-
-int64_t blocks_of(int64_t n, int64_t step) { return (n + step - 1) / step; }
-
-struct Sizes {
-  int64_t batches;
-  int64_t heads;
-  int64_t key_heads;
-  int64_t queries;
-  int64_t keys;
-  int64_t width;
-  int64_t value_width;
-  bool causal;
-  int64_t blocks;  // of keys
-  int64_t block;   // keys in each but the last
-
-  Sizes(const Tensor& query, const Tensor& key, const Tensor& value, bool is_causal)
-      : batches(query.size(0)),
-        heads(query.size(1)),
-        key_heads(key.size(1)),
-        queries(query.size(2)),
-        keys(key.size(2)),
-        width(query.size(3)),
-        value_width(value.size(3)),
-        causal(is_causal),
-        blocks(blocks_of(keys, key_block)),
-        block(blocks == 0 ? 0 : blocks_of(keys, blocks)) {}
-
-  int64_t keys_in(int64_t b) const { return std::clamp<int64_t>(keys - b * block, 0, block); }
-  int64_t group() const { return heads / key_heads; }
-};
-
-// A (batch, heads, rows, width) tensor with contiguous rows.
-template <class S>
-struct Heads {
-  S* data;
-  int64_t batch;
-  int64_t head;
-  int64_t row;
-  explicit Heads(const Tensor& t)
-      : data(t.defined() ? t.data<std::remove_const_t<S>>() : nullptr),
-        batch(t.defined() ? t.stride(0) : 0),
-        head(t.defined() ? t.stride(1) : 0),
-        row(t.defined() ? t.stride(2) : 0) {}
-  S* at(int64_t b, int64_t h, int64_t i) const { return data + b * batch + h * head + i * row; }
-};
 
 // ---- operands in panels ----
 
@@ -147,7 +108,7 @@ void mask_scores(T* scores, const T* mask, int64_t mask_row, int64_t rows, int64
   if (mask != nullptr) {
     pack_lanes(spare, mask, mask_row, rows, keys, T(1));
     for (int64_t i = 0; i < keys * nr; i++) {
-      scores[i] += spare[i];
+      scores[i] = spare[i] == -math::infinity<T> ? spare[i] : scores[i] + spare[i];
     }
   }
   if (causal && first + keys - 1 > query) {
@@ -216,6 +177,14 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
   const Heads<const T> mask(attn_mask);
   const Heads<S> o(out);
   const int64_t heads = z.batches * z.key_heads;
+  if (z.queries < few_queries) {
+    std::vector<int64_t> all(static_cast<size_t>(heads));
+    std::iota(all.begin(), all.end(), 0);
+    forward_by_query<S>(out, logsumexp, query, key, value, attn_mask, z, scale, all);
+    return;
+  }
+  const bool hides = z.causal || attn_mask.defined();
+  std::vector<char> plain(static_cast<size_t>(heads * z.blocks), 1);
   const int64_t key_step = Packed<T>::elements(z.block, z.width);
   const int64_t value_step = Packed<T>::elements(z.block, z.value_width);
   const Scratch<T> memory(heads * z.blocks * (key_step + value_step));
@@ -231,8 +200,19 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
                 PackA<S, T>{k.at(batch, head, first), k.row, 1, T(1)});
       pack_rows(all_values.block(task), 0, z.value_width, 0, n,
                 PackColumns<S, T>{v.at(batch, head, first), v.row, z.value_width});
+      if (hides) {
+        plain[static_cast<size_t>(task)] =
+            all_finite(v.at(batch, head, first), v.row, n, z.value_width);
+      }
     }
   });
+  std::vector<int64_t> strange;
+  for (int64_t h = 0; h < heads; h++) {
+    const auto from = plain.begin() + h * z.blocks;
+    if (std::find(from, from + z.blocks, 0) != from + z.blocks) {
+      strange.push_back(h);
+    }
+  }
 
   const int64_t panels = blocks_of(z.queries, nr);
   const int64_t groups = blocks_of(panels, panels_together);
@@ -296,6 +276,9 @@ void forward(const Tensor& out, const Tensor& logsumexp, const Tensor& query, co
       }
     }
   });
+  if (!strange.empty()) {
+    forward_by_query<S>(out, logsumexp, query, key, value, attn_mask, z, scale, strange);
+  }
 }
 
 // ---- backward ----
@@ -405,6 +388,7 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
   const Heads<S> to_query(grad_query);
   const Heads<S> to_key(grad_key);
   const Heads<S> to_value(grad_value);
+  const bool hides = z.causal || attn_mask.defined();
   const int64_t panels = blocks_of(z.queries, nr);
   const int64_t key_step = Packed<T>::elements(z.block, z.width);
   const int64_t value_step = Packed<T>::elements(z.block, z.value_width);
@@ -426,62 +410,72 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
     for (int64_t task = begin; task < end; task++) {
       const int64_t batch = task / z.key_heads;
       const int64_t key_head = task % z.key_heads;
-      for (int64_t b = 0; b < z.blocks; b++) {
-        const int64_t n = z.keys_in(b);
-        const S* rows = k.at(batch, key_head, b * z.block);
-        pack_rows(key_rows.block(b), 0, n, 0, z.width, PackA<S, T>{rows, k.row, 1, T(1)});
-        pack_rows(key_columns.block(b), 0, z.width, 0, n, PackColumns<S, T>{rows, k.row, z.width});
-        pack_rows(value_rows.block(b), 0, n, 0, z.value_width,
-                  PackA<S, T>{v.at(batch, key_head, b * z.block), v.row, 1, T(1)});
-      }
       std::fill_n(key_sums.data(), z.keys * z.width, T(0));
       std::fill_n(value_sums.data(), z.keys * z.value_width, T(0));
-      for (int64_t h = key_head * z.group(); h < (key_head + 1) * z.group(); h++) {
-        bring_operands<S, T>(
-            head, z, q.at(batch, h, 0), q.row, g.at(batch, h, 0), g.row, o.at(batch, h, 0), o.row,
-            logsumexp.data<T>() + (batch * z.heads + h) * z.queries, static_cast<T>(scale));
+      const bool one_by_one =
+          z.queries < few_queries ||
+          (hides && !(all_finite(k.at(batch, key_head, 0), k.row, z.keys, z.width) &&
+                      all_finite(v.at(batch, key_head, 0), v.row, z.keys, z.value_width)));
+      if (one_by_one) {
+        backward_by_query<S>(z, batch, key_head, to_query, key_sums, value_sums, g, q, k, v, mask,
+                             o, logsumexp.data<T>(), static_cast<T>(scale));
+      } else {
         for (int64_t b = 0; b < z.blocks; b++) {
-          const int64_t first = b * z.block;
           const int64_t n = z.keys_in(b);
-          const int64_t begins = z.causal ? first / nr : 0;  // panels before see nothing of this
-          for (int64_t p0 = begins / panels_together * panels_together; p0 < panels;
-               p0 += panels_together) {
-            const int64_t count = std::min(panels_together, panels - p0);
-            for (int64_t p = 0; p < count; p++) {
-              T* const s = scores + p * panel_step;
-              T* const r = reached + p * panel_step;
-              if (p0 + p < begins) {
-                std::fill_n(s, n * nr, T(0));
-                std::fill_n(r, n * nr, T(0));
-                continue;
-              }
-              const int64_t i = (p0 + p) * nr;
-              times_panel(n, n, z.width, z.width, key_rows.block(b), head.query_lanes + i * z.width,
-                          s, false);
-              const T* here =
-                  attn_mask.defined() ? mask.at(batch, h, i) + first : static_cast<T*>(nullptr);
-              mask_scores(s, here, mask.row, z.queries - i, n, z.causal, i, first, spare.data());
-              times_panel(n, n, z.value_width, z.value_width, value_rows.block(b),
-                          head.grad_lanes + i * z.value_width, r, false);
-              weights_backward(s, r, n, head.logsumexp + i, head.delta + i);
-              times_panel(z.width, z.width, n, n, key_columns.block(b), r,
-                          head.grad_query + i * z.width, true);
-            }
-            const int64_t depth = count * nr;
-            pack_rows(transposed.data(), 0, n, 0, depth, PackPanels<T>{scores, panel_step});
-            multiply_panels<T>(n, z.value_width, depth, transposed,
-                               head.grad_rows + p0 * nr * head.columns(z.value_width),
-                               value_sums + first * z.value_width, z.value_width, true);
-            pack_rows(transposed.data(), 0, n, 0, depth, PackPanels<T>{reached, panel_step});
-            multiply_panels<T>(n, z.width, depth, transposed,
-                               head.query_rows + p0 * nr * head.columns(z.width),
-                               key_sums + first * z.width, z.width, true);
-          }
+          const S* rows = k.at(batch, key_head, b * z.block);
+          pack_rows(key_rows.block(b), 0, n, 0, z.width, PackA<S, T>{rows, k.row, 1, T(1)});
+          pack_rows(key_columns.block(b), 0, z.width, 0, n,
+                    PackColumns<S, T>{rows, k.row, z.width});
+          pack_rows(value_rows.block(b), 0, n, 0, z.value_width,
+                    PackA<S, T>{v.at(batch, key_head, b * z.block), v.row, 1, T(1)});
         }
-        for (int64_t p = 0; p < panels; p++) {
-          write_lanes(to_query.at(batch, h, p * nr), to_query.row,
-                      head.grad_query + p * nr * z.width, scales, std::min(nr, z.queries - p * nr),
-                      z.width);
+        for (int64_t h = key_head * z.group(); h < (key_head + 1) * z.group(); h++) {
+          bring_operands<S, T>(
+              head, z, q.at(batch, h, 0), q.row, g.at(batch, h, 0), g.row, o.at(batch, h, 0), o.row,
+              logsumexp.data<T>() + (batch * z.heads + h) * z.queries, static_cast<T>(scale));
+          for (int64_t b = 0; b < z.blocks; b++) {
+            const int64_t first = b * z.block;
+            const int64_t n = z.keys_in(b);
+            const int64_t begins = z.causal ? first / nr : 0;  // panels before see nothing of this
+            for (int64_t p0 = begins / panels_together * panels_together; p0 < panels;
+                 p0 += panels_together) {
+              const int64_t count = std::min(panels_together, panels - p0);
+              for (int64_t p = 0; p < count; p++) {
+                T* const s = scores + p * panel_step;
+                T* const r = reached + p * panel_step;
+                if (p0 + p < begins) {
+                  std::fill_n(s, n * nr, T(0));
+                  std::fill_n(r, n * nr, T(0));
+                  continue;
+                }
+                const int64_t i = (p0 + p) * nr;
+                times_panel(n, n, z.width, z.width, key_rows.block(b),
+                            head.query_lanes + i * z.width, s, false);
+                const T* here =
+                    attn_mask.defined() ? mask.at(batch, h, i) + first : static_cast<T*>(nullptr);
+                mask_scores(s, here, mask.row, z.queries - i, n, z.causal, i, first, spare.data());
+                times_panel(n, n, z.value_width, z.value_width, value_rows.block(b),
+                            head.grad_lanes + i * z.value_width, r, false);
+                weights_backward(s, r, n, head.logsumexp + i, head.delta + i);
+                times_panel(z.width, z.width, n, n, key_columns.block(b), r,
+                            head.grad_query + i * z.width, true);
+              }
+              const int64_t depth = count * nr;
+              pack_rows(transposed.data(), 0, n, 0, depth, PackPanels<T>{scores, panel_step});
+              multiply_panels<T>(n, z.value_width, depth, transposed,
+                                 head.grad_rows + p0 * nr * head.columns(z.value_width),
+                                 value_sums + first * z.value_width, z.value_width, true);
+              pack_rows(transposed.data(), 0, n, 0, depth, PackPanels<T>{reached, panel_step});
+              multiply_panels<T>(n, z.width, depth, transposed,
+                                 head.query_rows + p0 * nr * head.columns(z.width),
+                                 key_sums + first * z.width, z.width, true);
+            }
+          }
+          for (int64_t p = 0; p < panels; p++) {
+            write_lanes(to_query.at(batch, h, p * nr), to_query.row,
+                        head.grad_query + p * nr * z.width, scales,
+                        std::min(nr, z.queries - p * nr), z.width);
+          }
         }
       }
       for (int64_t i = 0; i < z.keys; i++) {

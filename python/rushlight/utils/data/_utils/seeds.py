@@ -12,6 +12,7 @@ from typing import Any
 import rushlight
 
 __all__ = [
+    "are_alike",
     "kept_random_states",
     "numpy_state",
     "random_states",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 _MASK = (1 << 64) - 1
+_NO = (None, None)
 
 
 def seed_worker(base_seed, worker_id):
@@ -102,6 +104,16 @@ def random_states() -> dict[str, Any]:
         name, keys, *rest = numpy.random.get_state()
         states["numpy"] = (name, rushlight.from_numpy(keys.astype("int64")), *rest)
     return states
+
+
+def are_alike(states, others):
+    """Whether two results of `random_states` are equal."""
+    if states.keys() != others.keys() or states["python"] != others["python"]:
+        return False
+    if not rushlight.equal(states["torch"], others["torch"]):
+        return False
+    (name, keys, *rest), (other, more, *after) = states.get("numpy", _NO), others.get("numpy", _NO)
+    return (name, rest) == (other, after) and (keys is more or rushlight.equal(keys, more))
 
 
 def set_random_states(states):
