@@ -51,6 +51,7 @@ from rushlight._safe_load import (
     is_safe_global,
     safe_globals,
 )
+from rushlight._warnings import warn
 from rushlight.storage import TypedStorage, UntypedStorage
 from rushlight.utils.serialization import config
 
@@ -246,12 +247,39 @@ def save(
         f.flush()
 
 
+_YES = {"1", "y", "yes", "true"}
+
+
+def _reads_data_alone(asked: bool | None, pickle_module: Any) -> bool:
+    """What `weights_only` of `load` comes to.
+
+    `TORCH_FORCE_WEIGHTS_ONLY_LOAD=1` overrides whatever a program asks for,
+    `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1` only what it leaves open, with a warning; so does a
+    `pickle_module`. Otherwise files are read as data.
+    """
+    always = os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0") in _YES
+    unless_asked = os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0") in _YES
+    if always and unless_asked:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` "
+            "may be set in the environment, but both are"
+        )
+    if always or asked is not None:
+        return always or bool(asked)
+    if unless_asked:
+        warn(
+            "load: weights_only is False, as TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD in the environment "
+            "says: the file can run any code"
+        )
+    return not unless_asked and pickle_module is None
+
+
 def load(
     f: Any,
     map_location: Any = None,
     pickle_module: Any = None,
     *,
-    weights_only: bool | None = True,
+    weights_only: bool | None = None,
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
@@ -263,7 +291,9 @@ def load(
             ones, or a function of a storage and its saved name. By default where they were.
         pickle_module: what unpickles, with `weights_only=False`.
         weights_only: read the file as data: tensors, numbers, strings, containers, and what
-            `add_safe_globals` allows. With False, a file can run any code.
+            `add_safe_globals` allows. With False, a file can run any code. By default True,
+            unless a `pickle_module` is given; two variables of the environment
+            (`TORCH_FORCE_WEIGHTS_ONLY_LOAD`, `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`) change it.
         mmap: map the file instead of reading it: tensors are read when they are used.
 
     Errors name the file, and say what it is where it is none of `save`.
@@ -274,7 +304,7 @@ def load(
         EOFError: if it is empty.
         FileNotFoundError: if there is none.
     """
-    weights_only = weights_only is None or bool(weights_only)
+    weights_only = _reads_data_alone(weights_only, pickle_module)
     mmap = config.load.mmap if mmap is None else mmap
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")

@@ -96,12 +96,14 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   RL_CHECK(is_floating(common) || is_complex(common),
            "expected common dtype to be floating point, yet common dtype is ", common);
   const DimVector sizes = broadcast_sizes(x1.sizes(), x2.sizes());
-  const Tensor a = x1.to(common).expand(sizes);
-  const Tensor b = x2.to(common).expand(sizes);
-  const auto length = [&](const Tensor& t) {
-    return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, false).clamp_min(eps);
+  const Tensor a = x1.to(compute_dtype(common)).expand(sizes);
+  const Tensor b = x2.to(compute_dtype(common)).expand(sizes);
+  const auto length = [&](const Tensor& t, bool keepdim) {
+    return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, keepdim).clamp_min(eps);
   };
-  return a.mul(b).sum(DimVector{dim}).div(length(a).mul(length(b)));
+  // One of them is shortened first, so that no product overflows.
+  const Tensor products = a.div(length(a, true)).mul(b);
+  return products.sum(DimVector{dim}).div(length(b, false)).to(common);
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
@@ -146,6 +148,10 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
       p == 2 && mode != 2 && (mode == 1 || ((rows > 25 || others > 25) && x1.size(-1) > long_row));
   if (!by_product) {
     return rushlight::_cdist(a, b, p).reshape(sizes);
+  }
+  if (x1.dtype() != compute_dtype(x1.dtype())) {  // differences of squares want digits
+    const ScalarType wide = compute_dtype(x1.dtype());
+    return composite::cdist(x1.to(wide), x2.to(wide), p, compute_mode).to(x1.dtype());
   }
   // |a|² + |b|² - 2 a·b in one product.
   const Tensor a2 = a.mul(a).sum(DimVector{-1}, true);

@@ -529,9 +529,10 @@ RL_POOL_BACKWARD(3)
   Tensor lp_pool##n##d(const Tensor& self, double norm_type, IntArrayRef kernel_size,             \
                        OptionalIntArrayRef stride, bool ceil_mode) {                              \
     const DimVector kernel = repeated("lp_pool" #n "d", "kernel_size", kernel_size, n);           \
-    const Tensor mean = rushlight::avg_pool##n##d(self.pow(Scalar(norm_type)), kernel,            \
-                                                  stride.value_or({}), 0, ceil_mode);             \
-    return root_of_sum(mean, product(kernel), norm_type);                                         \
+    const Tensor powers = self.to(compute_dtype(self.dtype())).pow(Scalar(norm_type));            \
+    const Tensor mean =                                                                           \
+        rushlight::avg_pool##n##d(powers, kernel, stride.value_or({}), 0, ceil_mode);             \
+    return root_of_sum(mean, product(kernel), norm_type).to(self.dtype());                        \
   }
 RL_POOL(1)
 RL_POOL(2)

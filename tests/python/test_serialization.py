@@ -8,6 +8,8 @@ import pathlib
 import pickle
 import random
 import struct
+import sys
+import warnings
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
 
@@ -279,7 +281,8 @@ def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="mmap"):
         torch.load(io.BytesIO(saved(1)), mmap=True)
     with pytest.raises(RuntimeError, match="explicit pickle_module"):
-        torch.load(io.BytesIO(saved(1)), pickle_module=pickle)
+        torch.load(io.BytesIO(saved(1)), pickle_module=pickle, weights_only=True)
+    assert torch.load(io.BytesIO(saved(1)), pickle_module=pickle) == 1
     with pytest.raises(TypeError, match="binary"):
         torch.load(io.StringIO("text"))
     with pytest.raises(EOFError):
@@ -533,3 +536,38 @@ def test_skipped_data(tmp_path):
     assert torch.load(whole)["a"].sum() == 1000
     with pytest.raises(NotImplementedError):
         torch.serialization.skip_data(materialize_fake_tensors=True)
+
+
+class Custom:
+    pass
+
+
+@pytest.mark.parametrize("asked", [None, True, False])
+@pytest.mark.parametrize("value", ["1", "y", "yes", "true", "0", "nonsense"])
+def test_the_environment_says_how_files_are_read(monkeypatch, asked, value):
+    """TORCH_FORCE_... as PyTorch documents them: one overrides everything, one what is left open."""
+    file = saved(Custom())
+
+    def loads():
+        try:
+            return isinstance(torch.load(io.BytesIO(file), weights_only=asked), Custom)
+        except pickle.UnpicklingError:
+            return False
+
+    is_set = value not in ("0", "nonsense")
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", value)
+    assert loads() == (asked is False and not is_set)
+    if is_set:
+        with pytest.raises(RuntimeError, match="explicit pickle_module"):
+            torch.load(io.BytesIO(file), pickle_module=pickle, weights_only=asked)
+    monkeypatch.delenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD")
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", value)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert loads() == (asked is False or (asked is None and is_set))
+    told = [w for w in seen if "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD" in str(w.message)]
+    assert [w.filename for w in told] == ([__file__] if asked is None and is_set else [])
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", value)
+    if is_set:
+        with pytest.raises(RuntimeError, match="Only one of"):
+            loads()

@@ -88,6 +88,32 @@ def test_position_sensitive_bins_read_channels_of_their_own():
         assert function(x, rois, 2).tolist() == [[[[0, 1], [2, 3]], [[4, 5], [6, 7]]]]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_bins_without_a_sample_are_zero(dtype):
+    """Boxes of no height, of no width, of neither, turned inside out, and beside the image."""
+    x = torch.ones(1, 4, 8, 8, dtype=dtype, requires_grad=True)
+    rois = torch.tensor(
+        [[0, 2, 3, 6, 3], [0, 2, 3, 2, 7], [0, 2, 3, 2, 3], [0, 6, 6, 2, 2], [0, 20, 20, 30, 30]],
+        dtype=dtype,
+    )
+    for sampling in (-1, 2):
+        found = ops.ps_roi_align(x, rois, 2, 1.0, sampling)
+        assert found.isfinite().all()
+        assert (found[-1] == 0).all()
+        assert sampling > 0 or (found == 0).all()
+        slope = torch.autograd.grad(found.sum(), x)[0]
+        assert slope.isfinite().all()
+        aligned = ops.roi_align(x, rois, 2, 1.0, sampling, aligned=True)
+        assert aligned.isfinite().all()
+        assert (aligned[-1] == 0).all()
+        assert sampling > 0 or (aligned == 0).all()
+    # Pools of whole pixels see at least one, and none beside the image.
+    assert (ops.roi_pool(x, rois, 2)[:4] == 1).all()
+    assert (ops.ps_roi_pool(x, rois, 2)[:3].isfinite()).all()
+    assert (ops.roi_pool(x, rois, 2)[-1] == 0).all()
+    assert (ops.ps_roi_pool(x, rois, 2)[-1] == 0).all()
+
+
 def test_constant_images_keep_their_value():
     x = torch.full((1, 1, 8, 8), 3.0)
     inside = torch.tensor([[0.0, 1, 1, 6, 6]])

@@ -417,8 +417,8 @@ void backward(const Tensor& grad_query, const Tensor& grad_key, const Tensor& gr
           (hides && !(all_finite(k.at(batch, key_head, 0), k.row, z.keys, z.width) &&
                       all_finite(v.at(batch, key_head, 0), v.row, z.keys, z.value_width)));
       if (one_by_one) {
-        backward_by_query<S>(z, batch, key_head, to_query, key_sums, value_sums, g, q, k, v, mask,
-                             o, logsumexp.data<T>(), static_cast<T>(scale));
+        backward_by_query<S>(z, batch, key_head, to_query, key_sums.data(), value_sums.data(), g, q,
+                             k, v, mask, o, logsumexp.data<T>(), static_cast<T>(scale));
       } else {
         for (int64_t b = 0; b < z.blocks; b++) {
           const int64_t n = z.keys_in(b);

@@ -2,6 +2,9 @@
 // one mean and one sum of squares for each chunk (an image's plane of a channel; some rows where
 // channels are innermost) and combines them in order, so that neither threads nor the size of the
 // batch cost accuracy or change bits.
+#include <utility>
+#include <vector>
+
 #include "cpu/isa/norm/norm.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -125,6 +128,52 @@ void by_channel(S* y, const S* g, const S* x, const BatchLayout& l, const T* sca
   });
 }
 
+// Calls f(position) for all elements of a channel.
+template <class F>
+void for_channel(const BatchLayout& l, int64_t c, const F& f) {
+  for (int64_t n = 0; n < (l.rows ? l.count() : l.images); n++) {
+    const int64_t first = l.rows ? n * l.channels + c : (n * l.channels + c) * l.inner;
+    for (int64_t i = 0; i < (l.rows ? 1 : l.inner); i++) {
+      f(first + i);
+    }
+  }
+}
+template <class T, class S>
+WideMoments wide_moments_of_channel(const S* x, const BatchLayout& l, int64_t c) {
+  return wide_moments<T>(l.count(), true, [&](const auto& f) {
+    for_channel(l, c, [&](int64_t i) { f(static_cast<double>(x[i])); });
+  });
+}
+
+// A channel whose deviation is extreme, forward and backward.
+template <class S, class T>
+void normalize_channel(S* y, const S* x, const BatchLayout& l, int64_t c, const WideMoments& wide,
+                       T w, T b) {
+  for_channel(l, c, [&](int64_t i) {
+    y[i] = static_cast<S>(static_cast<T>(wide.value(static_cast<double>(x[i])) * w + b));
+  });
+}
+template <class S, class T>
+void normalize_channel_backward(S* dx, T& dw, T& db, const S* g, const S* x, const BatchLayout& l,
+                                int64_t c, T rstd, T w) {
+  WideMoments wide = wide_moments_of_channel<T>(x, l, c);
+  wide.set_rstd(rstd);
+  double sum = 0;
+  double product = 0;
+  for_channel(l, c, [&](int64_t i) {
+    sum += static_cast<double>(g[i]);
+    product += static_cast<double>(g[i]) * wide.value(static_cast<double>(x[i]));
+  });
+  dw = static_cast<T>(product);
+  db = static_cast<T>(sum);
+  const auto n = static_cast<double>(l.count());
+  for_channel(l, c, [&](int64_t i) {
+    const double value = wide.value(static_cast<double>(x[i]));
+    const double rest = static_cast<double>(g[i]) - (sum + value * product) / n;
+    dx[i] = static_cast<S>(static_cast<T>(rest * w * wide.rstd * wide.scale));
+  });
+}
+
 // Sums of g and of g * (x - mean) by channel.
 template <class S, class T>
 void batch_gradient_sums(const S* g, const S* x, const BatchLayout& l, const T* mean, T* sum,
@@ -202,6 +251,7 @@ void native_batch_norm(const Tensor& out_output, const Tensor& out_save_mean,
     const Scratch<T> memory(2 * channels);
     T* scale = memory;
     T* shift = memory + channels;
+    std::vector<std::pair<int64_t, WideMoments>> strange;
     if (training) {
       const Scratch<Moments<T>> all(channels);
       batch_moments<S, T>(input.data<S>(), l, all.data());
@@ -210,9 +260,19 @@ void native_batch_norm(const Tensor& out_output, const Tensor& out_save_mean,
       T* means = out_save_mean.data<T>();
       T* invstds = out_save_invstd.data<T>();
       for (int64_t c = 0; c < channels; c++) {
+        const T variance = all[c].squares / count + static_cast<T>(eps);
         means[c] = all[c].mean;
-        invstds[c] = T(1) / std::sqrt(all[c].squares / count + static_cast<T>(eps));
+        invstds[c] = T(1) / std::sqrt(variance);
         unbiased[c] = all[c].squares / (count - T(1));
+        if (RL_UNLIKELY(l.count() > 0 && out_of_range(variance))) {
+          WideMoments wide = wide_moments_of_channel<T>(input.data<S>(), l, c);
+          wide.set_eps(eps);
+          means[c] = static_cast<T>(wide.plain_mean());
+          invstds[c] = static_cast<T>(wide.plain_rstd());
+          unbiased[c] =
+              static_cast<T>(wide.plain_variance() * static_cast<double>(count) / (count - T(1)));
+          strange.emplace_back(c, wide);
+        }
         scale[c] = invstds[c] * w[c];
         shift[c] = b[c] - means[c] * scale[c];
       }
@@ -232,6 +292,9 @@ void native_batch_norm(const Tensor& out_output, const Tensor& out_save_mean,
     }
     by_channel<S, T, false>(out_output.data<S>(), input.data<S>(), nullptr, l, scale, nullptr,
                             shift);
+    for (const auto& [c, wide] : strange) {
+      normalize_channel(out_output.data<S>(), input.data<S>(), l, c, wide, w[c], b[c]);
+    }
   });
 }
 
@@ -271,6 +334,12 @@ void native_batch_norm_backward(const Tensor& out_grad_input, const Tensor& out_
     } else {
       by_channel<S, T, false>(out_grad_input.data<S>(), grad_output.data<S>(), nullptr, l, scale,
                               nullptr, shift);
+    }
+    for (int64_t c = 0; training && c < channels; c++) {
+      if (RL_UNLIKELY(l.count() > 0 && is_extreme(spread[c]))) {
+        normalize_channel_backward(out_grad_input.data<S>(), dw[c], sum[c], grad_output.data<S>(),
+                                   input.data<S>(), l, c, spread[c], w[c]);
+      }
     }
     write_parameter(out_grad_weight, dw);
     write_parameter(out_grad_bias, sum);

@@ -36,7 +36,21 @@ void normalize_rows(const Tensor& out, const Tensor& input, int64_t length, cons
           return Vectors<T, 1>{{V::mul(v, v)}};
         })[0];
       }
-      const T rstd = T(1) / std::sqrt(squares / static_cast<T>(length) + static_cast<T>(eps));
+      const T variance = squares / static_cast<T>(length) + static_cast<T>(eps);
+      if (RL_UNLIKELY(out_of_range(variance))) {
+        WideMoments wide = wide_moments_of_row<T>(from, length, centre);
+        wide.set_eps(eps);
+        rstds[r] = static_cast<T>(wide.plain_rstd());
+        if constexpr (centre) {
+          means[r] = static_cast<T>(wide.plain_mean());
+        }
+        for (int64_t i = 0; i < length; i++) {
+          to[i] = static_cast<S>(
+              static_cast<T>(wide.value(static_cast<double>(from[i])) * w[i] + b[i]));
+        }
+        continue;
+      }
+      const T rstd = T(1) / std::sqrt(variance);
       rstds[r] = rstd;
       const typename V::V scale = V::set1(rstd);
       const typename V::V shift = V::set1(mean);
@@ -49,6 +63,33 @@ void normalize_rows(const Tensor& out, const Tensor& input, int64_t length, cons
       });
     }
   });
+}
+
+// One row of normalize_rows_backward whose deviation is extreme.
+template <class S, bool centre, class T = compute_t<S>>
+void wide_row_backward(S* dx, T* dw, T* db, const S* g, const S* x, int64_t length, T rstd,
+                       const T* w) {
+  WideMoments wide = wide_moments_of_row<T>(x, length, centre);
+  wide.set_rstd(rstd);
+  double sum = 0;
+  double product = 0;
+  for (int64_t i = 0; i < length; i++) {
+    const auto gi = static_cast<double>(g[i]);
+    const double value = wide.value(static_cast<double>(x[i]));
+    dw[i] += static_cast<T>(gi * value);
+    if constexpr (centre) {
+      db[i] += static_cast<T>(gi);
+    }
+    sum += gi * w[i];
+    product += gi * w[i] * value;
+  }
+  const double mean_grad = centre ? sum / static_cast<double>(length) : 0;
+  const double mean_product = product / static_cast<double>(length);
+  for (int64_t i = 0; i < length; i++) {
+    const double value = wide.value(static_cast<double>(x[i]));
+    const double rest = static_cast<double>(g[i]) * w[i] - mean_grad - value * mean_product;
+    dx[i] = static_cast<S>(static_cast<T>(rest * wide.rstd * wide.scale));
+  }
 }
 
 // Gradients of normalize_rows. Those of the parameters are summed by chunks of rows, then over the
@@ -75,6 +116,10 @@ void normalize_rows_backward(const Tensor& grad_input, const Tensor& grad_weight
     for (int64_t r = begin; r < end; r++) {
       const S* gr = g + r * length;
       const S* xr = x + r * length;
+      if (RL_UNLIKELY(is_extreme(rstds[r]))) {
+        wide_row_backward<S, centre>(dx + r * length, dw, db, gr, xr, length, rstds[r], w.data());
+        continue;
+      }
       const typename V::V mean = V::set1(centre ? means[r] : T(0));
       const typename V::V rstd = V::set1(rstds[r]);
       const auto totals = sums_over<T, 2>(length, [&](int64_t i, int64_t m) {
@@ -109,6 +154,35 @@ void normalize_rows_backward(const Tensor& grad_input, const Tensor& grad_weight
   write_parameter(grad_weight, total.data());
   if constexpr (centre) {
     write_parameter(grad_bias, total.data() + length);
+  }
+}
+
+// One group of _group_norm_backward whose deviation is extreme: `channels` planes of `inner`.
+template <class S, class T = compute_t<S>>
+void wide_group_backward(S* dx, T* plain, T* products, const S* g, const S* x, int64_t channels,
+                         int64_t inner, T rstd, const T* w) {
+  const int64_t length = channels * inner;
+  WideMoments wide = wide_moments_of_row<T>(x, length, true);
+  wide.set_rstd(rstd);
+  double sum = 0;
+  double product = 0;
+  for (int64_t c = 0; c < channels; c++) {
+    double of_plane = 0;
+    double with_value = 0;
+    for (int64_t i = c * inner; i < (c + 1) * inner; i++) {
+      of_plane += static_cast<double>(g[i]);
+      with_value += static_cast<double>(g[i]) * wide.value(static_cast<double>(x[i]));
+    }
+    plain[c] = static_cast<T>(of_plane);
+    products[c] = static_cast<T>(with_value);
+    sum += of_plane * w[c];
+    product += with_value * w[c];
+  }
+  for (int64_t i = 0; i < length; i++) {
+    const double value = wide.value(static_cast<double>(x[i]));
+    const double rest = static_cast<double>(g[i]) * w[i / inner] -
+                        (sum + value * product) / static_cast<double>(length);
+    dx[i] = static_cast<S>(static_cast<T>(rest * wide.rstd * wide.scale));
   }
 }
 
@@ -183,8 +257,21 @@ void _group_norm(const Tensor& out_output, const Tensor& out_mean, const Tensor&
     parallel_for(0, groups, row_grain(length), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; r++) {
         const Moments<T> m = moments<S, T>(x + r * length, length);
+        const T variance = m.squares / static_cast<T>(length) + static_cast<T>(eps);
+        if (RL_UNLIKELY(out_of_range(variance))) {
+          WideMoments wide = wide_moments_of_row<T>(x + r * length, length, true);
+          wide.set_eps(eps);
+          means[r] = static_cast<T>(wide.plain_mean());
+          rstds[r] = static_cast<T>(wide.plain_rstd());
+          for (int64_t i = 0; i < length; i++) {
+            const int64_t c = r % num_groups * of_group + i / inner;
+            const double value = wide.value(static_cast<double>(x[r * length + i]));
+            y[r * length + i] = static_cast<S>(static_cast<T>(value * w[c] + b[c]));
+          }
+          continue;
+        }
         means[r] = m.mean;
-        rstds[r] = T(1) / std::sqrt(m.squares / static_cast<T>(length) + static_cast<T>(eps));
+        rstds[r] = T(1) / std::sqrt(variance);
         for (int64_t k = 0; k < of_group; k++) {
           const int64_t c = r % num_groups * of_group + k;
           const int64_t at = r * length + k * inner;
@@ -224,6 +311,12 @@ void _group_norm_backward(const Tensor& out_grad_input, const Tensor& out_grad_w
     const Scratch<T> products(std::max<int64_t>(1, images * channels));
     parallel_for(0, groups, row_grain(length), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; r++) {
+        if (RL_UNLIKELY(is_extreme(rstds[r]))) {
+          wide_group_backward(dx + r * length, plain + r * of_group, products + r * of_group,
+                              g + r * length, x + r * length, of_group, inner, rstds[r],
+                              w.data() + r % num_groups * of_group);
+          continue;
+        }
         const typename V::V centre = V::set1(means[r]);
         const typename V::V scale = V::set1(rstds[r]);
         T sum = 0;

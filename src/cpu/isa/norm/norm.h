@@ -1,7 +1,9 @@
 // What the normalisation kernels share: parameters in the compute type and the moments of a row.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/parallel.h"
 #include "cpu/isa/simd.h"
@@ -94,6 +96,81 @@ Moments<T> moments(const S* x, int64_t n) {
     return Vectors<T, 1>{{V::mul(d, d)}};
   })[0];
   return {mean, squares};
+}
+
+// Variances that the squares of T do not tell: sums that overflowed, or are of squares so small
+// that digits are missing. (A row of NaN is one, too.)
+template <class T>
+bool out_of_range(T variance) {
+  constexpr bool single = std::is_same_v<T, float>;
+  return !(variance > static_cast<T>(single ? 1e-30 : 1e-290) &&
+           variance < std::numeric_limits<T>::infinity());
+}
+// Reciprocal deviations of which products overflow, or lose digits.
+template <class T>
+bool is_extreme(T rstd) {
+  constexpr bool single = std::is_same_v<T, float>;
+  return !(rstd > static_cast<T>(single ? 0x1p-40 : 0x1p-300) &&
+           rstd < static_cast<T>(single ? 0x1p40 : 0x1p300));
+}
+
+// Moments of elements out of the ordinary: in double, of elements scaled to 1 where they are
+// doubles themselves.
+struct WideMoments {
+  double scale = 1;
+  double mean = 0;      // of scaled elements
+  double variance = 0;  //
+  double rstd = 0;      //
+
+  double value(double x) const { return (x * scale - mean) * rstd; }
+  double plain_mean() const { return mean / scale; }
+  double plain_rstd() const { return rstd * scale; }
+  double plain_variance() const { return variance / scale / scale; }
+  void set_eps(double eps) {
+    const double least = eps * scale * scale;
+    const double spread = variance + least;
+    rstd = 1 / std::sqrt(spread == 0 && eps > 0 ? 0x1p-1022 : spread);
+  }
+  // The one that was kept, unless digits of it are missing.
+  template <class T>
+  void set_rstd(T kept) {
+    set_eps(0);
+    if (kept >= std::numeric_limits<T>::min()) {
+      rstd = static_cast<double>(kept) / scale;
+    }
+  }
+};
+
+// each(f) calls f(x) for all of n elements; without `centre` the mean counts as 0.
+template <class T, class Each>
+WideMoments wide_moments(int64_t n, bool centre, const Each& each) {
+  WideMoments m;
+  if constexpr (std::is_same_v<T, double>) {
+    double most = 0;
+    each([&](double x) { most = std::max(most, std::abs(x)); });
+    m.scale = most > 0 && std::isfinite(most) ? std::ldexp(1.0, -std::ilogb(most)) : 1;
+  }
+  double sum = 0;
+  if (centre) {
+    each([&](double x) { sum += x * m.scale; });
+  }
+  m.mean = sum / static_cast<double>(n);
+  double squares = 0;
+  each([&](double x) {
+    const double d = x * m.scale - m.mean;
+    squares += d * d;
+  });
+  m.variance = squares / static_cast<double>(n);
+  return m;
+}
+
+template <class T, class S>
+WideMoments wide_moments_of_row(const S* x, int64_t n, bool centre) {
+  return wide_moments<T>(n, centre, [&](const auto& f) {
+    for (int64_t i = 0; i < n; i++) {
+      f(static_cast<double>(x[i]));
+    }
+  });
 }
 
 }  // namespace rushlight::cpu::RL_ISA

@@ -112,6 +112,26 @@ class Sides {
 
 constexpr int64_t features_at_once = 64;  // sums of more are sums of sums
 
+// The distance of row `a` to a column where squares overflow or vanish, or nothing is between them:
+// differences are taken relative to the largest.
+template <class T>
+T far_distance(const T* a, const T* column, int64_t padded, int64_t width) {
+  T most = 0;
+  for (int64_t f = 0; f < width; f++) {
+    const T size = size_of(a[f] - column[f * padded]);
+    most = size > most || size != size ? size : most;
+  }
+  if (most == T(0) || !(most < math::infinity<T>)) {
+    return most;
+  }
+  double sum = 0;
+  for (int64_t f = 0; f < width; f++) {
+    const double share = static_cast<double>((a[f] - column[f * padded]) / most);
+    sum += share * share;
+  }
+  return static_cast<T>(std::sqrt(sum) * static_cast<double>(most));
+}
+
 // The distances of row `a` to a block of columns.
 template <Norm N, class T>
 void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t width, T p, T* to) {
@@ -155,6 +175,10 @@ void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t wi
     }
     for (int64_t j = 0; N == Norm::Two && j < B::width; j++) {
       to[j] = math::sqrt(to[j]);
+      constexpr T least = std::is_same_v<T, float> ? T(1e-15) : T(1e-145);
+      if (RL_UNLIKELY(!(to[j] > least && to[j] < math::infinity<T>))) {
+        to[j] = far_distance(a, columns + j, padded, width);
+      }
     }
   }
 }

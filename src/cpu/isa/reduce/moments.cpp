@@ -1,9 +1,11 @@
 // Reductions whose state is more than one number: var, std, with and without the mean, and
 // logsumexp. One pass over memory; a leaf is read twice while it is in the cache.
 #include <algorithm>
+#include <atomic>
 
 #include "core/op_support.h"
 #include "cpu/isa/reduce/fold.h"
+#include "cpu/isa/reduce/shrunk.h"
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -29,7 +31,8 @@ T square(complex<T> x) {
 
 // Mean and sum of squared distances from it. Leaves subtract a mean of their own in the element's
 // type; leaves are merged in double (Chan, Golub, LeVeque), so that neither length nor offset costs
-// accuracy.
+// accuracy. A leaf whose squares overflow or vanish in the element's type is summed again in
+// double.
 template <class T>
 struct Moments {
   using A = T;
@@ -47,6 +50,24 @@ struct Moments {
     const D off = D(total) / D(static_cast<double>(n));
     const double m2 = static_cast<double>(squares) - square(total) / static_cast<double>(n);
     return {D(shift) + off, m2 < 0 ? 0 : m2};
+  }
+
+  // Whether squares of floats have lost digits: those of equal elements seem to, too.
+  static bool lost(R squares) {
+    return std::is_same_v<R, float> && !(squares > R(1e-30) && squares < math::infinity<R>);
+  }
+  // The state of n elements `step` apart, in double.
+  static S state_in_double(const A* x, int64_t step, int64_t n) {
+    D mean(0);
+    for (int64_t i = 0; i < n; i++) {
+      mean = mean + D(x[i * step]);
+    }
+    mean = mean / D(static_cast<double>(n));
+    S s{mean, 0};
+    for (int64_t i = 0; i < n; i++) {
+      s.m2 += square(D(x[i * step]) - mean);
+    }
+    return s;
   }
 
   void row(const A* x, int64_t n, int64_t, S& s) const {
@@ -86,7 +107,8 @@ struct Moments {
         squares[j] += squares[j + w];
       }
     }
-    s = state(shift, sum[0], squares[0], n);
+    s = RL_UNLIKELY(lost(squares[0])) ? state_in_double(x, 1, n)
+                                      : state(shift, sum[0], squares[0], n);
   }
 
   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
@@ -110,6 +132,11 @@ struct Moments {
     }
     for (int64_t c = 0; c < cols; c++) {
       s[c] = state(shift[c], sum[c], squares[c], rows);
+    }
+    for (int64_t c = 0; c < cols; c++) {
+      if (RL_UNLIKELY(lost(squares[c]))) {
+        s[c] = state_in_double(x + c, ld, rows);
+      }
     }
   }
 
@@ -148,21 +175,45 @@ void moments(const char* name, const Tensor* spread, const Tensor* mean, const T
     const ConvertRun write_mean = writer<D, set_floating | set_complexes>(name, self.dtype());
     const double n = static_cast<double>(plan.count);
     const double divisor = n - subtracted > 0 ? n - subtracted : 0;
-    reduce(
-        op, plan, self.data_ptr(), reader<A, set_floating | set_complexes>(name, self.dtype()),
-        std::is_same_v<A, T>, [&](int64_t first, const typename Moments<A>::S* s, int64_t count) {
-          for (int64_t i = 0; i < count; i++) {
-            const double variance = plan.count == 0 ? math::nan<double> : s[i].m2 / divisor;
-            const double result = root ? math::sqrt(variance) : variance;
-            write(static_cast<char*>(spread->data_ptr()) + (first + i) * spread->element_size(),
-                  &result, 8, 1);
-            if (mean != nullptr) {
-              const D center = plan.count == 0 ? D(math::nan<double>) : s[i].mean;
-              write_mean(static_cast<char*>(mean->data_ptr()) + (first + i) * mean->element_size(),
-                         &center, sizeof(D), 1);
-            }
+    const auto run = [&](ConvertRun read, bool direct, const auto& accept) {
+      reduce(op, plan, self.data_ptr(), read, direct,
+             [&](int64_t first, const typename Moments<A>::S* s, int64_t count) {
+               for (int64_t i = 0; i < count; i++) {
+                 const double variance = plan.count == 0 ? math::nan<double> : s[i].m2 / divisor;
+                 const D center = plan.count == 0 ? D(math::nan<double>) : s[i].mean;
+                 accept(first + i, root ? math::sqrt(variance) : variance, center);
+               }
+             });
+    };
+    const auto at = [](const Tensor* t, int64_t i) {
+      return static_cast<char*>(t->data_ptr()) + i * t->element_size();
+    };
+    std::atomic<bool> overflowed = false;
+    run(reader<A, set_floating | set_complexes>(name, self.dtype()), std::is_same_v<A, T>,
+        [&](int64_t i, double result, const D& center) {
+          if (RL_UNLIKELY(!is_finite(result))) {
+            overflowed.store(true, std::memory_order_relaxed);
+          }
+          write(at(spread, i), &result, sizeof(double), 1);
+          if (mean != nullptr) {
+            write_mean(at(mean, i), &center, sizeof(D), 1);
           }
         });
+    if constexpr (std::is_same_v<A, D>) {  // squares of doubles: once more of smaller elements
+      if (overflowed && plan.count > 0) {
+        run(read_shrunk<A, T>, false, [&](int64_t i, double result, const D& center) {
+          double& before = *reinterpret_cast<double*>(at(spread, i));
+          if (is_finite(before)) {
+            return;
+          }
+          before = root ? result / shrinks_by : result / shrinks_by / shrinks_by;
+          if (mean != nullptr) {
+            const D plain = center / D(shrinks_by);
+            write_mean(at(mean, i), &plain, sizeof(D), 1);
+          }
+        });
+      }
+    }
   });
 }
 

@@ -2,9 +2,11 @@
 // count_nonzero and vector norms. A kernel here names its formula, the type to compute in and what
 // becomes of the total.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "cpu/isa/reduce/fold.h"
+#include "cpu/isa/reduce/shrunk.h"
 #include "cpu/readable.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -302,6 +304,23 @@ struct SumFloatSquares : Fold<fold::Sum<double>> {
   }
 };
 
+// The 2-norms of doubles of which the sum of squares overflowed.
+void norm_of_shrunk(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim) {
+  const ConvertRun read =
+      self.is_complex() ? read_shrunk<double, complex<double>> : read_shrunk<double, double>;
+  const ConvertRun write = writer<double, set_floating>("linalg_vector_norm", out.dtype());
+  reduce(Fold<fold::SumSquares<double>>(), plan_reduction(self, dim, false), self.data_ptr(), read,
+         false, [&](int64_t first, const double* s, int64_t n) {
+           for (int64_t i = 0; i < n; i++) {
+             const double root = math::sqrt(s[i]) / shrinks_by;
+             if (!is_finite(root) || root > 0x1p400) {  // others have more digits
+               write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &root,
+                     sizeof(double), 1);
+             }
+           }
+         });
+}
+
 }  // namespace
 
 void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& ord,
@@ -329,8 +348,16 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
              });
     } else if (p == 2) {
       using D = double;  // squares are summed in double: no overflow, and one rounding
-      fold<fold::SumSquares<D>, true>(name, out, self, dim,
-                                      [](D total, int64_t) { return math::sqrt(total); });
+      std::atomic<bool> overflowed = false;
+      fold<fold::SumSquares<D>, true>(name, out, self, dim, [&](D total, int64_t) {
+        if (RL_UNLIKELY(!is_finite(total))) {
+          overflowed.store(true, std::memory_order_relaxed);
+        }
+        return math::sqrt(total);
+      });
+      if (overflowed && (self.dtype() == kFloat64 || self.dtype() == kComplexDouble)) {
+        norm_of_shrunk(out, self, dim);
+      }
     } else if (p == 1) {
       fold<fold::SumAbs<A>, true>(name, out, self, dim, as_it_is);
     } else if (p == math::infinity<double>) {
