@@ -336,17 +336,17 @@ RL_FORMULA(gelu_tanh, x) {
   const T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
   return T(0.5) * stopped_below(x) * (T(1) + math::tanh(inner));
 }
-RL_FORMULA(gelu_erf_backward, grad, at) {
-  const T x = stopped(at);
+RL_FORMULA(gelu_erf_backward, grad, x) {
   const T cdf = T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
   const T pdf = math::exp(T(-0.5) * x * x) * T(0.39894228040143267794);
-  return grad * (cdf + x * pdf);
+  return grad * (cdf + (pdf == T(0) ? T(0) : x * pdf));
 }
-RL_FORMULA(gelu_tanh_backward, grad, at) {
-  const T x = stopped(at);
+RL_FORMULA(gelu_tanh_backward, grad, x) {
   const T t = math::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x));
   const T inner_slope = T(0.79788456080286535588) * (T(1) + T(3) * T(0.044715) * x * x);
-  return grad * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner_slope);
+  const T rest = T(1) - t * t;
+  const T steep = T(0.5) * x * rest * inner_slope;
+  return grad * (T(0.5) * (T(1) + t) + (rest == T(0) ? T(0) : steep));
 }
 RL_FORMULA(silu, x) {
   if constexpr (is_complex_v<T>) {

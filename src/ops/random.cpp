@@ -215,10 +215,11 @@ Tensor bernoulli(const Tensor& self, const Generator& generator) {
   return recorded(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)), self);
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
-  return as_drawn(contiguous_like(self).bernoulli_(p, generator));
+  const Tensor drawn = contiguous_like(self).bernoulli_(p.detach(), generator);
+  return recorded(recorded(as_drawn(drawn), self), p);
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return as_drawn(contiguous_like(self).bernoulli_(p, generator));
+  return recorded(as_drawn(contiguous_like(self).bernoulli_(p, generator)), self);
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {

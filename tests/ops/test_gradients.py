@@ -6,8 +6,9 @@ import re
 import numpy as np
 
 import rushlight
+from gen import table
 from tests.ops.harness import Makers, array, count, function_of, over, tensors_of
-from tests.ops.test_table import differentiable, refuses
+from tests.ops.test_table import differentiable
 
 STEP = 1e-6
 ROUNDINGS = 40  # of float32, that a gradient may differ by: sums of a sample cancel
@@ -78,7 +79,7 @@ def change_of_gradients(function, inputs, seeds, weights, direction):
     return (ends[0] - ends[1]) / (2 * STEP), max(map(abs, ends))
 
 
-@over(lambda case: differentiable(case) or refuses(case), lambda case: "float64" in case.dtypes, mode="second")
+@over(lambda case: differentiable(case) or case.refuses, lambda case: "float64" in case.dtypes, mode="second")
 def test_gradients_of_gradients_or_an_error(case):
     """A gradient that depends on the inputs can be differentiated by them, or says that it cannot when it is asked."""
     for text in case.samples:
@@ -101,6 +102,12 @@ def test_gradients_of_gradients_or_an_error(case):
         by_differences, size = change_of_gradients(function, inputs, seeds, weights, direction)
         assert abs(total(second, direction).item() - by_differences) <= 1e-5 * (1 + size), text
         count()
+
+
+def test_fused_gradients_belong_to_the_graph():
+    """They are differentiable, or say that nobody has written it: "none" would cut the graph without a word."""
+    fused = [op for op in table.load() if op.kind == "kernel" and re.search("_(backward|grad|gradients)$", op.name)]
+    assert len(fused) > 40 and [op.name for op in fused if op.grad == "none"] == []
 
 
 def doubled(t):

@@ -61,15 +61,10 @@ def takes_bools(case):
     return any("mask(" in text for text in case.samples) or harness.accepts(rushlight, case, "bool")
 
 
-def refuses(case):
-    """Whether all that an op says of its derivative is that it has none."""
-    return isinstance(case.op.grad, dict) and all(text.startswith("no_derivative(") for text in case.op.grad.values())
-
-
 def differentiable(case):
     if case.op.kind == "composite":
         return case.op.grad != "none" and takes_tensors(case) and case.gradient
-    return isinstance(case.op.grad, dict) and not refuses(case)
+    return isinstance(case.op.grad, dict) and not case.refuses
 
 
 def inputs_of(case, dtype, text, **how):
@@ -437,7 +432,7 @@ def test_gradients_with_complex_numbers(case):
         check_gradients(case, "complex128", text, with_complex_numbers)
 
 
-@over(refuses, lambda case: "float64" in case.dtypes, mode="refused")
+@over(lambda case: case.refuses, lambda case: "float64" in case.dtypes, mode="refused")
 def test_refused_gradients(case):
     """What depends on its inputs without a known derivative belongs to the graph, and says so when it is asked."""
     for text in case.samples:
@@ -450,7 +445,7 @@ def test_refused_gradients(case):
                     result.sum().backward()
 
 
-@over(takes_tensors, gives_tensors, lambda case: not differentiable(case) and not refuses(case))
+@over(takes_tensors, gives_tensors, lambda case: not differentiable(case) and not case.refuses)
 def test_without_gradient(case):
     for text in case.samples:
         makers = Makers(rushlight, case.dtypes[0], case.key + text, requires_grad=True)
