@@ -44,7 +44,8 @@ def test_standard_deviation(dtype, size, dim):
         assert_scaled(mean, t.mean() if dim is None else t.mean(dim), size)
 
 
-@pytest.mark.parametrize(("dtype", "size"), [(torch.float32, 2.0**60), (torch.bfloat16, 2.0**60), *TINY[:0]], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("size", [2.0**60, 2.0**-60])
 def test_variances_that_can_be_represented(dtype, size):
     x = ordinary(4000, 3, dtype=dtype)
     assert_scaled((x * size).var(0), x.var(0), size * size)
@@ -80,7 +81,7 @@ NORMS = {
 def test_norms(name, dtype, size):
     f = NORMS[name]
 
-    def run(factor, eps_matters):
+    def run(factor):
         x = (ordinary(5, 6, 40, dtype=dtype) * factor).requires_grad_()
         w = (1 + ordinary(6, dtype=dtype) / 4).requires_grad_()
         b = ordinary(6, dtype=dtype).requires_grad_()
@@ -88,12 +89,13 @@ def test_norms(name, dtype, size):
         g = ordinary(*reversed(y.shape), dtype=dtype).permute(*reversed(range(y.dim())))
         return y.detach(), *torch.autograd.grad(y, (x, w, b), g)
 
-    y, dx, dw, db = run(size, False)
-    expected = run(256.0, False)  # so large that eps is nothing beside the variance
+    y, dx, dw, db = run(size)
+    base = 2.0**30  # so large that eps is nothing beside the variance
+    expected = run(base)
     assert_scaled(y, expected[0])
     assert_scaled(dw, expected[2])
     assert_scaled(db, expected[3])
-    assert_scaled(dx * size / 256, expected[1])  # the slope shrinks as elements grow
+    assert_scaled(dx * (size / base), expected[1])  # the slope shrinks as elements grow
 
 
 def test_running_statistics_of_large_numbers():

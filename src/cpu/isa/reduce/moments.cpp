@@ -58,6 +58,13 @@ struct Moments {
   }
   // The state of n elements `step` apart, in double.
   static S state_in_double(const A* x, int64_t step, int64_t n) {
+    bool same = true;
+    for (int64_t i = 0; i < n; i++) {
+      same &= x[i * step] == x[0];
+    }
+    if (same) {
+      return {D(x[0]), x[0] - x[0] == A(0) ? 0 : math::nan<double>};
+    }
     D mean(0);
     for (int64_t i = 0; i < n; i++) {
       mean = mean + D(x[i * step]);
