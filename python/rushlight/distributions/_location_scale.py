@@ -349,24 +349,35 @@ class VonMises(Distribution):
         return rushlight.where(k < 1e-5, 1 / k + k, r)
 
     def sample(self, sample_shape=()):
-        """Draws by rejection from a wrapped Cauchy distribution, in double precision."""
+        """Draws by rejection from a wrapped Cauchy distribution, in double precision.
+
+        Where the concentration is so large that no curve is left, from the normal distribution.
+        """
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
-            k = self._concentration
-            r = self._proposal_r
-            x = rushlight.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
-            done = rushlight.zeros(shape, dtype=rushlight.bool, device=self.loc.device)
-            while not done.all():
-                u = rushlight.rand((3, *shape), dtype=self._loc.dtype, device=self.loc.device)
-                u1, u2, u3 = u.unbind()
-                z = (math.pi * u1).cos()
-                f = (1 + r * z) / (r + z)
-                c = k * (r - f)
-                accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-                x = rushlight.where(accepted, (u3 - 0.5).sign() * f.acos(), x)
-                done = done | accepted
+            k = self._concentration.expand(shape)
+            sharp = k > 1e7
+            options: dict[str, Any] = {"dtype": k.dtype, "device": k.device}
+            x = rushlight.zeros(shape, **options)
+            if sharp.any():
+                x = rushlight.where(sharp, rushlight.randn(shape, **options) / k.sqrt(), x)
+            x = self._by_rejection(x, k, sharp)
             angle = (x + math.pi + self._loc) % (2 * math.pi) - math.pi
             return angle.to(self.loc.dtype)
+
+    def _by_rejection(self, x: Tensor, k: Tensor, known: Tensor) -> Tensor:
+        """x with draws where it is not known."""
+        r, done = self._proposal_r, known
+        while not done.all():
+            u1, u2, u3 = rushlight.rand((3, *x.shape), dtype=k.dtype, device=k.device).unbind()
+            z = (math.pi * u1).cos()
+            f = (1 + r * z) / (r + z)
+            c = k * (r - f)
+            accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
+            drawn = (u3 - 0.5).sign() * f.acos()
+            x = rushlight.where(accepted & ~known, drawn, x)
+            done = done | accepted
+        return x
 
     @property
     def mean(self) -> Tensor:
@@ -381,4 +392,8 @@ class VonMises(Distribution):
     def variance(self) -> Tensor:
         """The circular variance."""
         k = self.concentration
-        return 1 - rushlight.special.i1e(k) / rushlight.special.i0e(k)
+        # 1 - I1(k) / I0(k), of which nothing is left where it is small
+        r = 1 / k
+        series = r / 2 * (1 + r / 4 * (1 + r * (1 + r * (25 / 16 + r * 13 / 4))))
+        direct = 1 - rushlight.special.i1e(k) / rushlight.special.i0e(k)
+        return rushlight.where(k > 200, series, direct)
