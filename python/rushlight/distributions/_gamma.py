@@ -141,6 +141,13 @@ class InverseGamma(TransformedDistribution):
         """That of the gamma distribution."""
         return self.base_dist.rate
 
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a, log_rate, log_value = self.concentration, self.rate.log(), value.log()
+        gamma = log_poisson(a - 1, self.rate / value, log_rate - log_value, a)
+        return gamma + log_rate - 2 * log_value
+
     @property
     def mean(self) -> Tensor:
         a = self.concentration
@@ -401,7 +408,7 @@ class FisherSnedecor(Distribution):
     @property
     def variance(self) -> Tensor:
         df2 = self.df2.masked_fill(self.df2 <= 4, rushlight.nan)
-        return 2 * self.mean.square() * ((self.df1 + df2 - 2) / self.df1) / (df2 - 4)
+        return 2 * self.mean.square() * ((self.df1 + df2 - 2) / (df2 - 4)) / self.df1
 
     def rsample(self, sample_shape=()):
         tiny = rushlight.finfo(self.df2.dtype).tiny

@@ -21,11 +21,13 @@ from .utils import _standard_normal, broadcast_all, euler_constant, lazy_propert
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
 
 
-def _log1p_square(x: Tensor) -> Tensor:
-    """log(1 + x^2), where squares overflow too."""
-    far = x.abs() > 1e9
-    near = x.masked_fill(far, 0).square().log1p()
-    return rushlight.where(far, 2 * x.masked_fill(~far, 1).abs().log(), near)
+def _log1p_square(x: Tensor, scale: Tensor, root: Any = 1.0) -> Tensor:
+    """log(1 + (x / scale / root)^2), where squares overflow too."""
+    ratio = x / scale / root
+    far = ratio.abs() > 1e9
+    near = ratio.masked_fill(far, 0).square().log1p()
+    log = x.masked_fill(~far, 1).abs().log() - scale.log() - rushlight.as_tensor(root).log()
+    return rushlight.where(far, 2 * log, near)
 
 
 class LocationScale(Distribution):
@@ -72,7 +74,7 @@ class Cauchy(LocationScale):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        tail = _log1p_square((value - self.loc) / self.scale)
+        tail = _log1p_square(value - self.loc, self.scale)
         return -math.log(math.pi) - self.scale.log() - tail
 
     def cdf(self, value):
@@ -161,6 +163,14 @@ class Gumbel(TransformedDistribution):
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (-((self.loc - value) / self.scale).exp()).exp()
+
+    def icdf(self, value):
+        return self.loc - self.scale * (-value.log()).log()
+
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant
@@ -227,7 +237,8 @@ class Laplace(LocationScale):
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
-        return 0.5 - 0.5 * away.sign() * rushlight.expm1(-away.abs() / self.scale)
+        below = -away.abs() / self.scale
+        return rushlight.where(away < 0, below.exp() / 2, (1 - below.expm1()) / 2)
 
     def icdf(self, value):
         below = (2 * value).log()
@@ -290,9 +301,9 @@ class StudentT(Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        y = (value - self.loc) / self.scale
+        tail = _log1p_square(value - self.loc, self.scale, self.df.sqrt())
         normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
-        return -0.5 * (self.df + 1) * _log1p_square(y / self.df.sqrt()) - normalizer
+        return -0.5 * (self.df + 1) * tail - normalizer
 
     def entropy(self):
         slope = digamma_step(0.5 * self.df, 0.5)

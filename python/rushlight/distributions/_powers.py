@@ -367,12 +367,13 @@ class Weibull(TransformedDistribution):
     def variance(self) -> Tensor:
         h = self.concentration_reciprocal
         small = h < 1e-3
-        # Of log(E x^2 / (E x)^2), which is pi^2 h^2 / 6 for a start.
+        # log(E x^2 / (E x)^2) is n^2 times the series for a start.
         n = h.masked_fill(~small, 0)
         series = 1.6449340668482264 - n * (2.4041138063191886 - n * (3.788131319 - n * 6.2215665))
-        exact = (1 + 2 * h).lgamma() - 2 * (1 + h).lgamma()
-        growth = rushlight.where(small, n * n * series, exact)
-        return (self.scale * self._moment(1)).square() * growth.expm1()
+        near = n * (series * (1 + n * n * series / 2)).sqrt()
+        h = h.masked_fill(small, 1)
+        exact = ((1 + 2 * h).lgamma() - 2 * (1 + h).lgamma()).expm1().sqrt()
+        return (self.scale * self._moment(1) * rushlight.where(small, near, exact)).square()
 
     def entropy(self):
         inverse = self.concentration_reciprocal
