@@ -137,11 +137,6 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         size = rushlight.where(far, self.logits, 1.0).abs()
         return rushlight.where(far, formula(size), series(self.probs - 0.5))
 
-    def _or_uniform(self, formula: Any, value: Tensor) -> Tensor:
-        """formula(|logits|), which is 0 / 0 at 0 alone: `value` there."""
-        none = self.logits == 0
-        return rushlight.where(none, value, formula(self.logits.masked_fill(none, 1.0).abs()))
-
     def _from_high_end(self, low: Tensor, high: Tensor) -> Tensor:
         """`high` where the density grows, `low` where it falls: one is the other's mirror image."""
         return rushlight.where(self.logits > 0, high, low)
@@ -195,7 +190,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
             below = (-value * n).expm1() / (-n).expm1()
             return self._from_high_end(below, below * ((value - 1) * n).exp())
 
-        inside = self._or_uniform(formula, value)
+        inside = self._or_series(formula, lambda x: value)
         return rushlight.where(value <= 0.0, 0.0, rushlight.where(value >= 1.0, 1.0, inside))
 
     def icdf(self, value):
@@ -206,7 +201,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
             x = (rushlight.where(part < 0.5, near, far) / -n).clamp(max=1)
             return self._from_high_end(x, 1 - x)
 
-        return self._or_uniform(formula, value)
+        return self._or_series(formula, lambda x: value)
 
     def entropy(self):
         size = self.logits.abs()
