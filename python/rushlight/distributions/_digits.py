@@ -93,6 +93,16 @@ def log_poisson(count: Tensor, mean: Tensor, log_mean: Tensor, after: Tensor) ->
     return rushlight.where(many, of_many, of_few)
 
 
+def log_dirichlet(a: Tensor, x: Tensor, log_x: Tensor) -> Tensor:
+    """sum (a_i - 1) log x_i - log B(a) along the last dimension."""
+    total = a.sum(-1)
+    scale = total.clamp(min=1)  # any number would do: this one leaves differences small
+    wide = scale.unsqueeze(-1)
+    parts = log_poisson(a - 1, wide * x, wide.log() + log_x, a).sum(-1)
+    whole = log_poisson(total - 1, scale, scale.log(), total)
+    return parts - whole + (a.size(-1) - 1) * scale.log() + scale * (x.sum(-1) - 1)
+
+
 class Chances:
     """A probability and its complement, with their logarithms, from one or from logits."""
 

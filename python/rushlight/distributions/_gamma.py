@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 from rushlight._C import ops
+from rushlight.nn.functional import logsigmoid
 
 from . import constraints
 from ._composed import TransformedDistribution
-from ._digits import gamma_entropy, lgamma_step, log_poisson
+from ._digits import gamma_entropy, log_dirichlet, log_poisson
 from .distribution import Distribution, ExponentialFamily
 from .transforms import PowerTransform
 from .utils import broadcast_all
@@ -56,7 +57,7 @@ class Gamma(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.concentration / self.rate.pow(2)
+        return self.concentration / self.rate / self.rate
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -140,6 +141,13 @@ class InverseGamma(TransformedDistribution):
         """That of the gamma distribution."""
         return self.base_dist.rate
 
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a, log_rate, log_value = self.concentration, self.rate.log(), value.log()
+        gamma = log_poisson(a - 1, self.rate / value, log_rate - log_value, a)
+        return gamma + log_rate - 2 * log_value
+
     @property
     def mean(self) -> Tensor:
         a = self.concentration
@@ -152,7 +160,7 @@ class InverseGamma(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         a = self.concentration
-        finite = self.rate.square() / ((a - 1).square() * (a - 2))
+        finite = (self.rate / (a - 1)).square() / (a - 2)
         return rushlight.where(a > 2, finite, rushlight.inf)
 
     def entropy(self):
@@ -258,8 +266,7 @@ class Dirichlet(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         a = self.concentration
-        normalizer = a.lgamma().sum(-1) - a.sum(-1).lgamma()
-        return rushlight.xlogy(a - 1.0, value).sum(-1) - normalizer
+        return log_dirichlet(a, value, value.masked_fill((value == 0) & (a == 1), 1).log())
 
     @property
     def mean(self) -> Tensor:
@@ -277,8 +284,9 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        total = self.concentration.sum(-1, True)
-        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+        a = self.concentration
+        total = a.sum(-1, True)
+        return a / total * ((total - a) / total) / (total + 1)
 
     def entropy(self):
         a = self.concentration
@@ -340,7 +348,9 @@ class Beta(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self._dirichlet.variance[..., 0]
+        a, b = self.concentration1, self.concentration0
+        total = a + b
+        return a / total * (b / total) / (total + 1)
 
     def rsample(self, sample_shape=()):
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
@@ -398,8 +408,7 @@ class FisherSnedecor(Distribution):
     @property
     def variance(self) -> Tensor:
         df2 = self.df2.masked_fill(self.df2 <= 4, rushlight.nan)
-        square = 2 * df2.pow(2) * (self.df1 + df2 - 2)
-        return square / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+        return 2 * self.mean.square() * ((self.df1 + df2 - 2) / (df2 - 4)) / self.df1
 
     def rsample(self, sample_shape=()):
         tiny = rushlight.finfo(self.df2.dtype).tiny
@@ -413,10 +422,10 @@ class FisherSnedecor(Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        a = self.df1 * 0.5
-        b = self.df2 * 0.5
-        ratio = self.df1 / self.df2
-        less = rushlight.minimum(a, b)
-        normalizer = lgamma_step(rushlight.maximum(a, b), less) - less.lgamma()
-        kernel = a * ratio.log() + rushlight.xlogy(a - 1, value)
-        return normalizer + kernel - (a + b) * rushlight.log1p(ratio * value)
+        # That of the beta number r x / (1 + r x), r = df1 / df2, whose slope is r / (1 + r x)^2.
+        log_ratio = self.df1.log() - self.df2.log()
+        log_odds = log_ratio + value.log()
+        odds = rushlight.stack([log_odds, -log_odds], -1)
+        halves = rushlight.stack([self.df1, self.df2], -1) / 2
+        logs = logsigmoid(odds)
+        return log_dirichlet(halves, odds.sigmoid(), logs) + log_ratio + 2 * logs[..., 1]

@@ -21,11 +21,13 @@ from .utils import _standard_normal, broadcast_all, euler_constant, lazy_propert
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
 
 
-def _log1p_square(x: Tensor) -> Tensor:
-    """log(1 + x^2), where squares overflow too."""
-    far = x.abs() > 1e9
-    near = x.masked_fill(far, 0).square().log1p()
-    return rushlight.where(far, 2 * x.masked_fill(~far, 1).abs().log(), near)
+def _log1p_square(x: Tensor, scale: Tensor, root: Any = 1.0) -> Tensor:
+    """log(1 + (x / scale / root)^2), where squares overflow too."""
+    ratio = x / scale / root
+    far = ratio.abs() > 1e9
+    near = ratio.masked_fill(far, 0).square().log1p()
+    log = x.masked_fill(~far, 1).abs().log() - scale.log() - rushlight.as_tensor(root).log()
+    return rushlight.where(far, 2 * log, near)
 
 
 class LocationScale(Distribution):
@@ -72,7 +74,7 @@ class Cauchy(LocationScale):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        tail = _log1p_square((value - self.loc) / self.scale)
+        tail = _log1p_square(value - self.loc, self.scale)
         return -math.log(math.pi) - self.scale.log() - tail
 
     def cdf(self, value):
@@ -161,6 +163,14 @@ class Gumbel(TransformedDistribution):
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (-((self.loc - value) / self.scale).exp()).exp()
+
+    def icdf(self, value):
+        return self.loc - self.scale * (-value.log()).log()
+
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * euler_constant
@@ -227,7 +237,8 @@ class Laplace(LocationScale):
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
-        return 0.5 - 0.5 * away.sign() * rushlight.expm1(-away.abs() / self.scale)
+        below = -away.abs() / self.scale
+        return rushlight.where(away < 0, below.exp() / 2, (1 - below.expm1()) / 2)
 
     def icdf(self, value):
         below = (2 * value).log()
@@ -290,9 +301,9 @@ class StudentT(Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        y = (value - self.loc) / self.scale
+        tail = _log1p_square(value - self.loc, self.scale, self.df.sqrt())
         normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
-        return -0.5 * (self.df + 1) * _log1p_square(y / self.df.sqrt()) - normalizer
+        return -0.5 * (self.df + 1) * tail - normalizer
 
     def entropy(self):
         slope = digamma_step(0.5 * self.df, 0.5)
@@ -349,24 +360,35 @@ class VonMises(Distribution):
         return rushlight.where(k < 1e-5, 1 / k + k, r)
 
     def sample(self, sample_shape=()):
-        """Draws by rejection from a wrapped Cauchy distribution, in double precision."""
+        """Draws by rejection from a wrapped Cauchy distribution, in double precision.
+
+        Where the concentration is so large that no curve is left, from the normal distribution.
+        """
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
-            k = self._concentration
-            r = self._proposal_r
-            x = rushlight.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
-            done = rushlight.zeros(shape, dtype=rushlight.bool, device=self.loc.device)
-            while not done.all():
-                u = rushlight.rand((3, *shape), dtype=self._loc.dtype, device=self.loc.device)
-                u1, u2, u3 = u.unbind()
-                z = (math.pi * u1).cos()
-                f = (1 + r * z) / (r + z)
-                c = k * (r - f)
-                accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-                x = rushlight.where(accepted, (u3 - 0.5).sign() * f.acos(), x)
-                done = done | accepted
+            k = self._concentration.expand(shape)
+            sharp = k > 1e7
+            options: dict[str, Any] = {"dtype": k.dtype, "device": k.device}
+            x = rushlight.zeros(shape, **options)
+            if sharp.any():
+                x = rushlight.where(sharp, rushlight.randn(shape, **options) / k.sqrt(), x)
+            x = self._by_rejection(x, k, sharp)
             angle = (x + math.pi + self._loc) % (2 * math.pi) - math.pi
             return angle.to(self.loc.dtype)
+
+    def _by_rejection(self, x: Tensor, k: Tensor, known: Tensor) -> Tensor:
+        """x with draws where it is not known."""
+        r, done = self._proposal_r, known
+        while not done.all():
+            u1, u2, u3 = rushlight.rand((3, *x.shape), dtype=k.dtype, device=k.device).unbind()
+            z = (math.pi * u1).cos()
+            f = (1 + r * z) / (r + z)
+            c = k * (r - f)
+            accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
+            drawn = (u3 - 0.5).sign() * f.acos()
+            x = rushlight.where(accepted & ~known, drawn, x)
+            done = done | accepted
+        return x
 
     @property
     def mean(self) -> Tensor:
@@ -381,4 +403,8 @@ class VonMises(Distribution):
     def variance(self) -> Tensor:
         """The circular variance."""
         k = self.concentration
-        return 1 - rushlight.special.i1e(k) / rushlight.special.i0e(k)
+        # 1 - I1(k) / I0(k), of which nothing is left where it is small
+        r = 1 / k
+        series = r / 2 * (1 + r / 4 * (1 + r * (1 + r * (25 / 16 + r * 13 / 4))))
+        direct = 1 - rushlight.special.i1e(k) / rushlight.special.i0e(k)
+        return rushlight.where(k > 200, series, direct)
