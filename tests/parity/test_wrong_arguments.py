@@ -104,7 +104,9 @@ def test_messages_name_what_is_wrong(name):
         if error is None:
             continue
         text = str(error)
-        assert len(text) > 15 and not re.search(r"object has no attribute|unpack|not iterable", text), text
+        assert len(text) > 15 and not re.search(
+            r"object has no attribute|unpack|not iterable", text
+        ), text
         assert "PyTorch" not in text and "please report" not in text
         if isinstance(error, TypeError):
             named = re.search(r"\w+\(\)", text) or short in text
