@@ -21,9 +21,9 @@ def shown():
         owner = torch.Tensor if place == ".Tensor" else importlib.import_module("rushlight" + place)
         for name in dir(owner):
             value = getattr(owner, name)
-            if not name.startswith("_") and callable(value) and not inspect.isclass(value):
-                if getattr(value, "__module__", "rushlight") not in ("typing", "builtins"):
-                    yield f"torch{place}", name, value
+            is_function = callable(value) and not inspect.isclass(value) and not name.startswith("_")
+            if is_function and getattr(value, "__module__", "") not in ("typing", "builtins"):
+                yield f"torch{place}", name, value
 
 
 FUNCTIONS = list(shown())
