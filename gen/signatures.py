@@ -59,6 +59,12 @@ def has_varargs(op: Op) -> bool:
     return op.varargs or ints
 
 
+def _is_spread(op: Op, form: str, place: int, row: Arg) -> bool:
+    """`zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`."""
+    first = form in METHODS or place == 0 or row.type.is_tensor
+    return has_varargs(op) and not row.keyword_only and row.type.is_list and first
+
+
 def by_name(ops: list[Op]) -> dict[str, list[Op]]:
     """The overloads of a name stand together, whatever family they are in."""
     # `div_.mode` is one more signature of the method that `div` has as `div_`.
@@ -77,7 +83,7 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     parts = ["self"] if bound else []
     star = False
     for i, row in _seen(op, form):
-        if has_varargs(op) and not row.keyword_only and row.type.is_list and (bound or i == 0):
+        if _is_spread(op, form, i, row):
             item = types.spelt(replace(row.type, is_list=False)).annotation
             parts.append(f"*{row.name}: {item} | Sequence[{item}]")  # view(2, 3) and view((2, 3))
             star = True
@@ -109,7 +115,7 @@ def text_signature(overloads: list[Op], form: str) -> str:
     in_all = set.intersection(*({_shown_name(row) for row in rows(op)} for op in overloads))
     parts, star, optional = ["$self"] if form in METHODS else [], False, False
     for i, row in _seen(most, form):
-        if has_varargs(most) and not row.keyword_only and row.type.is_list and (form in METHODS or i == 0):
+        if _is_spread(most, form, i, row):
             parts.append(f"*{_shown_name(row)}")
             star = True
             continue

@@ -33,7 +33,11 @@ OLD = saved(lambda f: torch.save([torch.ones(9)], f, _use_new_zipfile_serializat
 NOT_CHECKPOINTS = {
     "empty": (b"", "is empty", EOFError),
     "page": (b"\n<!DOCTYPE html><html><body>Sign in</body></html>", "page of HTML", None),
-    "pointer": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12\n", "git lfs pull", None),
+    "pointer": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12\n",
+        "git lfs pull",
+        None,
+    ),
     "json": (b'{"hidden_size": 12}', "json.load", None),
     "text": ("naïve notes\n".encode(), "text, which begins with 'naïve notes'", None),
     "cut": (GOOD[:-100], "ends too early, after", RuntimeError),
@@ -119,8 +123,15 @@ def test_mapped_bools_stay_as_they_are_in_the_file(tmp_path):
         true = [False] + [True] * 255
         assert t.tolist() == true and t.to(torch.uint8).tolist() == true
         assert int(t.sum()) == 255 and int((~t).sum()) == 1 and not t.all() and t.any()
-        assert t.nonzero().shape == (255, 1) and torch.arange(256)[t].tolist() == list(range(1, 256))
-        assert torch.equal(t, t.clone()) and torch.equal(t.cpu() & t, t) and bool(t[200]) and t[3].item() is True
+        assert t.nonzero().shape == (255, 1) and torch.arange(256)[t].tolist() == list(
+            range(1, 256)
+        )
+        assert (
+            torch.equal(t, t.clone())
+            and torch.equal(t.cpu() & t, t)
+            and bool(t[200])
+            and t[3].item() is True
+        )
         assert state["bytes"].view(torch.bool)[1:].all()
         assert path.read_bytes() == before
     state = torch.load(path, mmap=True)
@@ -134,7 +145,9 @@ def test_mapped_bools_stay_as_they_are_in_the_file(tmp_path):
 
 def test_safetensors_bools_stay_as_they_are(tmp_path):
     path = tmp_path / "x.safetensors"
-    torch.safetensors.save_file({"odd": torch.arange(256, dtype=torch.uint8).view(torch.bool)}, path)
+    torch.safetensors.save_file(
+        {"odd": torch.arange(256, dtype=torch.uint8).view(torch.bool)}, path
+    )
     before = path.read_bytes()
     t = torch.safetensors.load_file(path)["odd"]
     assert int(t.sum()) == 255 and t.tolist() == [False] + [True] * 255

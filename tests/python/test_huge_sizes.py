@@ -23,8 +23,14 @@ def none(*sizes, device="cpu", dtype=torch.float32):
 CALLS = {
     "view_dtype": (lambda t: t(HUGE).view(torch.uint8), (0, 4 * HUGE)),
     "view_dtype_wraps": (lambda t: t(2 * HUGE).view(torch.uint8), (0, 8 * HUGE)),
-    "view_dtype_strides": (lambda t: t(1).as_strided((0, 2, 1), (1, 2 * HUGE, 1)).view(torch.uint8), None),
-    "view_dtype_fits": (lambda t: torch.empty((0, 2**40), device=t().device).view(torch.uint8), (0, 2**42)),
+    "view_dtype_strides": (
+        lambda t: t(1).as_strided((0, 2, 1), (1, 2 * HUGE, 1)).view(torch.uint8),
+        None,
+    ),
+    "view_dtype_fits": (
+        lambda t: torch.empty((0, 2**40), device=t().device).view(torch.uint8),
+        (0, 2**42),
+    ),
     "flatten": (lambda t: t(BIG, BIG).flatten(1), (0, BIG * BIG)),
     "flatten_fits": (lambda t: t(BIG, 2**20).flatten(1), (0, 2**60)),
     "flatten_to_nothing": (lambda t: t(BIG, BIG).flatten(), None),
@@ -62,7 +68,12 @@ CALLS = {
     "outer": (lambda t: torch.outer(t(), t()), (0, 0)),
     "cartesian_prod": (lambda t: torch.cartesian_prod(t(), t()), (0, 2)),
     "meshgrid": (lambda t: torch.meshgrid(t(), t(), indexing="ij")[0], (0, 0)),
-    "embedding": (lambda t: F.embedding(t(BIG).long(), torch.empty(3, BIG, device="meta" if t().is_meta else "cpu")), None),
+    "embedding": (
+        lambda t: F.embedding(
+            t(BIG).long(), torch.empty(3, BIG, device="meta" if t().is_meta else "cpu")
+        ),
+        None,
+    ),
     "one_hot": (lambda t: F.one_hot(t(BIG).long(), BIG), (0, BIG, BIG)),
     "glu": (lambda t: F.glu(t(HUGE), 1), (0, HUGE // 2)),
     "movedim": (lambda t: t(BIG, 2).movedim(0, 2), (BIG, 2, 0)),
@@ -74,8 +85,14 @@ CALLS = {
     "combinations": (lambda t: torch.combinations(torch.empty(BIG, device="meta"), 3), None),
     "diagonal": (lambda t: t(BIG).diagonal(BIG - 1), (0,)),
     "cdist": (lambda t: torch.cdist(t(BIG, 3), t(BIG, 3)), (0, BIG, BIG)),
-    "fold": (lambda t: F.fold(t(BIG * BIG, 1) if BIG * BIG < MOST else t(2**62, 1), (2, 2), (2, 2)), (0, 2**60, 2, 2)),
-    "conv": (lambda t: F.conv1d(t(1, HUGE), torch.ones(1, 1, 1, device=t().device), padding=HUGE), None),
+    "fold": (
+        lambda t: F.fold(t(BIG * BIG, 1) if BIG * BIG < MOST else t(2**62, 1), (2, 2), (2, 2)),
+        (0, 2**60, 2, 2),
+    ),
+    "conv": (
+        lambda t: F.conv1d(t(1, HUGE), torch.ones(1, 1, 1, device=t().device), padding=HUGE),
+        None,
+    ),
     "avg_pool": (lambda t: F.avg_pool1d(t(1, HUGE), 1), (0, 1, HUGE)),
     "vander": (lambda t: torch.vander(t(), BIG), (0, BIG)),
     "sum_to_size": (lambda t: t(BIG).sum_to_size(0, 1), (0, 1)),

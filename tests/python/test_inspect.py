@@ -21,9 +21,9 @@ def shown():
         owner = torch.Tensor if place == ".Tensor" else importlib.import_module("rushlight" + place)
         for name in dir(owner):
             value = getattr(owner, name)
-            if not name.startswith("_") and callable(value) and not inspect.isclass(value):
-                if getattr(value, "__module__", "rushlight") not in ("typing", "builtins"):
-                    yield f"torch{place}", name, value
+            is_function = callable(value) and not inspect.isclass(value) and not name.startswith("_")
+            if is_function and getattr(value, "__module__", "") not in ("typing", "builtins"):
+                yield f"torch{place}", name, value
 
 
 FUNCTIONS = list(shown())
@@ -88,7 +88,13 @@ def test_some_signatures():
 
 
 def test_functions_of_python_are_functions():
-    for function in (F.cross_entropy, F.softmax, torch.einsum, torch.meshgrid, F.scaled_dot_product_attention):
+    for function in (
+        F.cross_entropy,
+        F.softmax,
+        torch.einsum,
+        torch.meshgrid,
+        F.scaled_dot_product_attention,
+    ):
         assert inspect.isroutine(function) and callable(function)
     for function in (F.cross_entropy, F.softmax, torch.einsum, torch.meshgrid):
         assert inspect.isfunction(function) and isinstance(function, types.FunctionType)
@@ -108,12 +114,32 @@ def test_help_is_readable():
 def test_dir_shows_what_is_public():
     names = dir(torch)
     assert names == sorted(set(names))
-    assert {"add", "nn", "linalg", "Tensor", "float32", "compile", "load", "__version__", "cond"} <= set(names)
-    assert not [n for n in names if n.startswith(("linalg_", "fft_", "special_")) or n.endswith("_step_")]
+    assert {
+        "add",
+        "nn",
+        "linalg",
+        "Tensor",
+        "float32",
+        "compile",
+        "load",
+        "__version__",
+        "cond",
+    } <= set(names)
+    assert not [
+        n for n in names if n.startswith(("linalg_", "fft_", "special_")) or n.endswith("_step_")
+    ]
     assert not [n for n in names if n.startswith("_") and not n.startswith("__")]
     assert {"softmax", "relu_", "cross_entropy"} <= set(dir(F))
     for module in (F, torch.linalg, torch.fft, torch.special, torch.nn, torch.optim):
-        assert not {"TYPE_CHECKING", "Any", "annotations", "namespace", "lazy", "ops", "warn"} & set(dir(module))
+        assert not {
+            "TYPE_CHECKING",
+            "Any",
+            "annotations",
+            "namespace",
+            "lazy",
+            "ops",
+            "warn",
+        } & set(dir(module))
     assert set(torch.linalg.__all__) <= set(dir(torch.linalg))
     # What is not shown is there all the same.
     assert torch.linalg_norm(torch.ones(4)).item() == 2 and torch.ones(2).rsub(3).tolist() == [2, 2]
@@ -129,7 +155,11 @@ def test_names_of_subclasses_are_shown():
 
     t = torch.ones(2).as_subclass(Named)
     t.extra = 1
-    assert {"one_hot", "extra", "add"} <= set(dir(t)) and "one_hot" in dir(Named) and "rsub" not in dir(t)
+    assert (
+        {"one_hot", "extra", "add"} <= set(dir(t))
+        and "one_hot" in dir(Named)
+        and "rsub" not in dir(t)
+    )
 
 
 def test_completion():
@@ -148,6 +178,8 @@ def test_completion():
 
 
 def test_signatures_cost_the_import_nothing():
-    code = "import sys, rushlight; print('inspect' in sys.modules, 'rushlight._listed' in sys.modules)"
+    code = (
+        "import sys, rushlight; print('inspect' in sys.modules, 'rushlight._listed' in sys.modules)"
+    )
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.split() == ["False", "False"]

@@ -326,11 +326,15 @@ def test_steps_share_a_row(tmp_path):
             p.step()
     steps = [e for e in p.events() if e.name == "ProfilerStep*"]
     assert [e.trace_name for e in steps] == ["ProfilerStep#2", "ProfilerStep#3"]
-    assert all(e.is_user_annotation and "aten::exp" in [c.name for c in e.cpu_children] for e in steps)
+    assert all(
+        e.is_user_annotation and "aten::exp" in [c.name for c in e.cpu_children] for e in steps
+    )
     row = next(row for row in p.key_averages() if row.key == "ProfilerStep*")
     assert row.count == 2 and row.cpu_time_total == sum(e.cpu_time_total for e in steps)
     for key in ("cpu_time_total", "self_cpu_time_total"):
         assert "ProfilerStep*" in p.key_averages().table(sort_by=key)
     p.export_chrome_trace(str(tmp_path / "trace"))
     events = json.loads((tmp_path / "trace").read_text())["traceEvents"]
-    assert [e["name"] for e in events if e["cat"] == "user_annotation"] == [e.trace_name for e in steps]
+    assert [e["name"] for e in events if e["cat"] == "user_annotation"] == [
+        e.trace_name for e in steps
+    ]
