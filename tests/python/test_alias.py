@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 import rushlight
-from rushlight import _names_used
+from rushlight import _C, _names_used
 
 
 def python(*arguments, status=0, **environment):
@@ -200,6 +200,71 @@ def test_modules_strings_and_commands_run(tmp_path):
     python(*run, tmp_path / "nothing.py", status=2)
     python(*run, status=2)
     assert "run script.py" in python("-m", "rushlight", "help")
+
+
+SHOWN = """
+from __future__ import annotations
+import pickle, sys
+class Here: ...
+def f(x: undefined): return 1 / 0
+print(__file__, sys.argv, sys.path[0], __name__, __package__, __builtins__, __cached__)
+print(type(__loader__).__name__, pickle.loads(pickle.dumps(Here())).__class__ is Here)
+if "hook" in sys.argv:
+    sys.excepthook = lambda *error: print("hook", len(error), error[2].tb_frame.f_code.co_name)
+if "exit" in sys.argv:
+    sys.exit("ended")
+if "interrupt" in sys.argv:
+    raise KeyboardInterrupt
+if len(sys.argv) > 1:
+    f(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sub/program.py"],
+        ["./sub/../sub/link.py", "x"],
+        ["sub/program.py", "hook"],
+        ["sub/program.py", "exit"],
+        ["sub/program.py", "interrupt"],
+        ["sub/wrong.py"],
+        ["sub/none.py"],
+        ["sub"],
+        ["sub", "x"],
+        ["archive.zip", "x"],
+        ["-m", "module"],
+        ["-m", "module", "x"],
+        ["-m", "none"],
+        ["-c", "import sys; print(sys.argv, sys.path[0], __name__); 1 / 0", "x"],
+        ["-c", "def f(x: int): ...\nprint(f.__annotations__)"],
+    ],
+    ids=" ".join,
+)
+def test_programs_see_what_python_shows_them(tmp_path, arguments):
+    """The same names, paths, tracebacks and exit codes, with no line of the runner."""
+    sub = tmp_path / "sub"
+    sub.mkdir()
+    for name in ("program.py", "__main__.py", "../module.py"):
+        (sub / name).write_text(SHOWN)
+    (sub / "link.py").symlink_to(sub / "program.py")
+    (sub / "wrong.py").write_text("import sys; def")
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("__main__.py", SHOWN.replace(", __cached__", ""))
+    outcomes = []
+    for run in ([], ["-m", "rushlight", "run"]):
+        ended = subprocess.run(
+            [sys.executable, "-B", *run, *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
+        lines = [line for line in ended.stderr.splitlines() if "runpy" not in line]
+        outcomes.append((ended.returncode, ended.stdout, lines))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_help_and_version():
+    assert "run script.py" in python("-m", "rushlight", "run", "--help")
+    said = f"rushlight {_C._version}\n"
+    assert python("-m", "rushlight", "--version") == python("-m", "rushlight", "run", "-V") == said
 
 
 def test_children_keep_a_sitecustomize_of_their_own(tmp_path):
