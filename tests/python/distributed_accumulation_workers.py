@@ -180,7 +180,7 @@ def sharded(rank, seeds, kind):
                     same(grads, {name: value}, what)
 
 
-def all_kinds(rank, seeds=4):
+def all_kinds(rank, seeds):
     """Every way to synchronise."""
     for settings in (
         {"find_unused_parameters": True},

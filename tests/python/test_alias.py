@@ -337,7 +337,29 @@ def test_what_is_checked_is_found(tmp_path):
     assert _names_used.missing_part("torch.ops.aten.no_such_op") == "torch.ops.aten.no_such_op"
     assert "check TARGET" in python("-m", "rushlight", "check", "--help")
     assert _names_used.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
-    assert rushlight.__version__ == "0.1.0"
+
+
+@pytest.mark.parametrize("name", ["import rushlight as torch", "import rushlight.as_torch, torch"])
+def test_programs_that_ask_for_a_version(name):
+    """By strings, tuples and numbers, in both names; the package's own stands beside it."""
+    program = """
+    import importlib.metadata, re
+    v = torch.__version__
+    assert type(v).__name__ == "TorchVersion" and isinstance(v, str)
+    assert v >= "2.0" and v > "1.13.1" and "2.0" <= v and not v < "2.0.0" and v != "2.0"
+    assert v >= (2, 0) and v >= (2,) and (2, 0) <= v and v >= [2, 0] and not v < (2, 0)
+    assert str(v) >= "2.0" and str(torch.version.__version__) == str(v)
+    assert tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 0)
+    assert [int(n) for n in v.split("+")[0].split(".")] >= [2, 0, 0] and float(v[:3]) >= 2.0
+    assert int(v[0]) >= 2 and re.match(r"(\\d+)\\.(\\d+)", v) and v.startswith("2.")
+    from packaging import version
+    assert version.parse(v) >= version.parse("2.0") and version.Version(v) > version.Version("2.0")
+    assert v >= version.parse("2.0") and version.parse(v).release[:1] == (2,)
+    assert version.parse(version.parse(v).base_version) >= version.parse("2.0.0")
+    from rushlight import _C
+    assert torch.version.rushlight == _C._version
+    """
+    python("-c", name + textwrap.dedent(program))
 
 
 def test_modules_that_are_none_here():

@@ -50,9 +50,10 @@ def test_local_sgd(hierarchical, tmp_path):
     run(workers.local_sgd, 4, tmp_path, hierarchical)
 
 
+@pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_passes_in_any_order(ranks, tmp_path):
-    run(accumulation.all_kinds, ranks, tmp_path)
+def test_passes_in_any_order(ranks, seeds, tmp_path):
+    run(accumulation.all_kinds, ranks, tmp_path, seeds)
 
 
 def test_who_was_left_out_is_named(tmp_path):
