@@ -7,7 +7,7 @@ import sys
 import traceback
 from typing import Any
 
-__all__ = ["ExceptionWrapper", "KeyErrorMessage", "add_note"]
+__all__ = ["ExceptionWrapper", "KeyErrorMessage", "add_note", "is_of_another"]
 
 
 def add_note(error: BaseException, text: str) -> None:
@@ -62,6 +62,18 @@ class ExceptionWrapper:
         except Exception:
             raise RuntimeError(message) from None
         raise error
+
+
+def is_of_another(error) -> bool:
+    """Whether an error is only that another process was lost, or did not come.
+
+    What was raised first counts: where an error came up while one of another kind was handled, it
+    is a consequence of that one.
+    """
+    world = sys.modules.get("rushlight.distributed.distributed_c10d")
+    while error.__cause__ or (error.__context__ and not error.__suppress_context__):
+        error = error.__cause__ or error.__context__
+    return world is not None and isinstance(error, world.DistError)
 
 
 class SourceChangeWarning(Warning):

@@ -1,5 +1,6 @@
 """What PyTorch's loader does not do: go on in the middle of an epoch, seed samples, use threads."""
 
+import contextlib
 import gc
 import io
 import multiprocessing
@@ -240,6 +241,14 @@ def interrupts():
     signal.signal(signal.SIGINT, before)
 
 
+def interrupt_all():
+    """Ctrl-C, for the workers too."""
+    for process in multiprocessing.active_children():
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(process.pid, signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def leave(loader, steps, how):
     """Leave a loop over a loader after some batches, which are returned."""
     seen = []
@@ -251,8 +260,7 @@ def leave(loader, steps, how):
             if len(seen) == steps and how == "exception":
                 raise FloatingPointError
             if len(seen) == steps:
-                for process in (*multiprocessing.active_children(), None):
-                    os.kill(process.pid if process else os.getpid(), signal.SIGINT)
+                interrupt_all()
                 time.sleep(5)
     except (FloatingPointError, KeyboardInterrupt):
         pass
@@ -352,8 +360,7 @@ def interrupt(loader, seen, begin, seconds):
 
     def kill():
         if not ended.wait(seconds):
-            for process in (*multiprocessing.active_children(), None):
-                os.kill(process.pid if process else os.getpid(), signal.SIGINT)
+            interrupt_all()
 
     thread = threading.Thread(target=kill)
     try:

@@ -16,7 +16,7 @@ from typing import Any, NewType
 import rushlight
 from rushlight import _C
 from rushlight._warnings import warn
-from rushlight.distributed import _kinds
+from rushlight.distributed import _kinds, _last_words
 from rushlight.distributed._checked import CheckedGroup
 from rushlight.distributed._engines import ProcessGroupGloo, ProcessGroupMPI, ProcessGroupNCCL
 from rushlight.distributed._kinds import Backend, BackendConfig, default_pg_timeout
@@ -464,6 +464,7 @@ def init_process_group(
         store = _types.PrefixStore("default_pg", store)
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not in a world of {world_size}")
+    _last_words.sign(rank)
     name = group_name or "0"
     _state.group_count = 1
     _state.init_method = init_method

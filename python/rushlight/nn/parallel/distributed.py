@@ -271,6 +271,8 @@ class DistributedDataParallel(Module, Joinable):
                 if not getattr(self.reducer, "divide_by_initial", True):
                     self.reducer.divisor = work.active
             self.reducer.rebuild()
+        elif rushlight.is_grad_enabled():
+            self.reducer.check_finished()
         if self._join_config.enable:
             self._say_whether_backward_syncs(syncs)
         if self._shares_buffers():

@@ -146,12 +146,12 @@ class _Place:
     """Where an epoch is, which the loader knows also once the iterator is gone.
 
     Attributes:
-        given: what the iterator says of the batches that it has handed out. It is replaced as a
-            whole, so that an interrupt finds it as it was before a batch or as it is after one.
+        given: the iterator's `_reached` when it handed out a batch. It is replaced as a whole, so
+            that an interrupt finds it as it was before a batch or as it is after one.
     """
 
     def __init__(self, iterator, account) -> None:
-        self.given: dict[str, Any] = iterator._given()
+        self.given: Any = iterator._reached
         self._account = account
         self._dataset = iterator._dataset if iterator._accounts else None
         self._fixed = {
@@ -162,10 +162,13 @@ class _Place:
 
     def state(self) -> dict[str, Any]:
         """As data that `save` takes."""
-        state = {**self.given, **self._fixed, "order": dict(self._account)}
+        state = {**self._given(), **self._fixed, "order": dict(self._account)}
         if self._dataset is not None:
             state["dataset"] = self._dataset.state_dict()
         return state
+
+    def _given(self) -> dict[str, Any]:
+        return {"batches": self.given}
 
 
 class _BaseDataLoaderIter:
@@ -202,7 +205,9 @@ class _BaseDataLoaderIter:
 
     def _begin(self, loader, saved):
         """A new epoch."""
-        self._num_yielded = self._passed = 0 if saved is None else saved["batches"]
+        # How far the epoch is: the batches of its order that were handed out or have failed.
+        self._reached: Any = 0 if saved is None else saved["batches"]
+        self._num_yielded = 0 if saved is None else saved["batches"]
         # A stream's length, where it was asked for.
         self._expected = loader._IterableDataset_len_called
         if not self._has_order:
@@ -213,10 +218,6 @@ class _BaseDataLoaderIter:
             self._epoch_seed = saved["epoch_seed"]
             self._sampler_iter = _Order(loader, saved["order"], saved["batches"])
         self._place = _Place(self, getattr(self._sampler_iter, "account", {}))
-
-    def _given(self) -> dict[str, Any]:
-        """How far the epoch is: the batches of its order that were handed out or have failed."""
-        return {"batches": self._passed if self._has_order else self._num_yielded}
 
     def _reset(self, loader, first_iter=False):
         """A new epoch of an iterator of another package, which goes by the loader's sampler."""
@@ -260,7 +261,7 @@ class _BaseDataLoaderIter:
                 f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
                 "fetched." + self._on_length,
             )
-        self._place.given = self._given()
+        self._place.given = self._reached
         self._torn = False
         return batch
 
@@ -297,7 +298,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def _next_data(self):
         position = self._sampler_iter.position
         index = self._next_index()
-        self._passed += 1
+        self._reached += 1
         if self._seeded is not None:
             batch = self._seeded.fetch(index, position)
         else:

@@ -29,6 +29,7 @@ from rushlight._raised import ExceptionWrapper
 from ..datapipes.datapipe import IterDataPipe
 from .channel import Channel, pair
 from .epoch import _BaseDataLoaderIter, _drawn, _Place
+from . import seeds
 from .pin_memory import pin_memory
 from .worker_loop import Answer, Ask, Resumption, Setup, run
 
@@ -132,17 +133,25 @@ class _WorkersPlace(_Place):
             settle()
         state = super().state()
         state["workers"] = [
-            [batches, samples, _unpacked(told or begun[0])]
+            [batches, samples, _saved(told or begun[0]) or begun[1]]
             for begun, batches, samples, told in state["workers"]
         ]
         return state
 
+    def _given(self):
+        return {**self.given}
 
-def _unpacked(state):
-    """A worker's state, which it sends as a pickle."""
-    if isinstance(state, ExceptionWrapper):
-        state.reraise()
-    return pickle.loads(state) if isinstance(state, bytes) else state
+
+def _saved(told):
+    """What a worker told of its state, as data that `save` takes; None if it told nothing."""
+    if not told:
+        return None
+    state: dict[str, Any] = {"random": seeds.states_of(told)}
+    if "dataset" in told:
+        if isinstance(told["dataset"], ExceptionWrapper):
+            told["dataset"].reraise()
+        state["dataset"] = pickle.loads(told["dataset"])
+    return state
 
 
 class _Worker:
@@ -155,8 +164,8 @@ class _Worker:
         samples: how many samples of a stream these are.
         active: whether it gets tasks: not any more at the end of its stream.
         gone: whether its messages have ended.
-        begun: [its state at the beginning of this epoch], [None] until it has told that.
-        state: the one behind the last of its batches that was handed out.
+        begun: [what it told of its state at the beginning of this epoch, or None; what it was told].
+        state: what it told up to the last of its batches that was handed out.
     """
 
     def __init__(self, context, setup) -> None:
@@ -178,7 +187,7 @@ class _Worker:
         self.samples = 0
         self.active = True
         self.gone = False
-        self.begun: list[Any] = [None]
+        self.begun: list[Any] = [None, None]
         self.state: Any = None
 
     def begin(self, resumption):
@@ -186,9 +195,9 @@ class _Worker:
         self.arrived.clear()
         self.tasks = self.batches = self.samples = 0
         self.active = True
-        self.begun, self.state = [None], None
+        self.begun, self.state = [None, None], None
         if resumption is not None:
-            self.batches, self.samples, self.state = resumption
+            self.batches, self.samples, self.begun[1] = resumption
 
     def send(self, kind, value):
         """Send without waiting; that the worker is gone is seen when its answer is missing."""
@@ -211,7 +220,7 @@ class _Worker:
             if number != epoch:
                 continue
             if kind == Answer.STATE:
-                self.begun[0] = state or {}
+                self.begun[0] = state
             else:
                 self.arrived.append((kind, content, state))
 
@@ -297,6 +306,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if not self._workers:
             self._start(loader)
         self._epoch += 1
+        self._passed = self._reached
         self._turn = 0
         self._order.clear()
         self._arrivals: deque[_Worker] = deque()  # those with an answer to take, if any order does
@@ -309,10 +319,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._assign_again(saved)
         for _ in range(self._prefetch_factor * len(self._workers) - len(self._order)):
             self._try_put_index()
+        self._reached = self._account()
         self._place = _WorkersPlace(self, self._sampler_iter.account)
         self._torn = False
 
-    def _given(self):
+    def _account(self):
+        """How far the epoch is, and what each worker has done of it."""
         return {
             "batches": self._passed,
             "workers": [(w.begun, w.batches, w.samples, w.state) for w in self._workers],
@@ -411,11 +423,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 continue
             worker.batches += 1
             self._passed += 1
-            if state is not None:
-                worker.state = state
+            if state:
+                worker.state = {**(worker.state or worker.begun[0] or {}), **state}
             if self._is_stream:
                 worker.samples += getattr(self._loader, "batch_size", None) or 1
             self._try_put_index()
+            self._reached = self._account()
             if kind == Answer.ERROR:
                 self._torn = False
                 content.reraise()

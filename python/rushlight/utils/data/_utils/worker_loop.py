@@ -37,12 +37,12 @@ class Ask(enum.IntEnum):
 
 
 class Answer(enum.IntEnum):
-    """What a worker sends: (number of the epoch, content, `_Epoch.state` or None if it is as before)."""
+    """What a worker sends: (number of the epoch, content, `_Epoch.state`)."""
 
     BATCH = 0
     ERROR = 1
     END = 2  # the stream has no more
-    STATE = 3  # an epoch has begun, with this state
+    STATE = 3  # an epoch has begun
 
 
 class Resumption(NamedTuple):
@@ -51,8 +51,8 @@ class Resumption(NamedTuple):
     Attributes:
         batches: how many it has made.
         samples: how many samples of a stream these are.
-        state: what `_Epoch.state` told after the last of them, or at the beginning; None if it had not
-            begun, or if they were made by others.
+        state: the states of the generators after the last of them or, if there were none, when the
+            epoch began, and that of the dataset; None if that was not told, or others made them.
     """
 
     batches: int
@@ -81,9 +81,11 @@ class _Epoch:
         setup: of the worker.
         seed: what the seeds of samples are made from; None without them.
         resumption: where to begin, if not at the beginning.
+        place: what errors say.
     """
 
-    def __init__(self, setup, seed, resumption) -> None:
+    def __init__(self, setup, seed, resumption, place) -> None:
+        self._place = place
         self._dataset = setup.dataset
         saved = None if resumption is None else resumption.state
         # A dataset that keeps an account of itself needs not be read up to here again.
@@ -101,7 +103,7 @@ class _Epoch:
                 seeds.set_random_states(saved["random"])
         self._fetcher = fetcher
         self._seeded = None if seed is None else _SeededFetcher(fetcher, seed)
-        self._random: Any = None  # the states that were told last
+        self._changes = seeds.Changes() if fetcher.may_draw else None
 
     def batch(self, position, index):
         """The next batch."""
@@ -110,20 +112,14 @@ class _Epoch:
         return self._fetcher.fetch(index)
 
     def state(self):
-        """From where the next batch goes on, as a pickle; None where the last one says it, too."""
-        known = self._random
-        if self._fetcher.may_draw:
-            drawn = seeds.random_states()
-            if known is None or not seeds.are_alike(drawn, known):
-                self._random = drawn
-        elif known is None:
-            self._random = {}
-        state = {"random": self._random} if self._random else {}
+        """What is not as it was when this was called last; a whole epoch goes on from the sum."""
+        state: dict[str, Any] = {} if self._changes is None else self._changes.changed()
         if self._accounts:
-            state["dataset"] = self._dataset.state_dict()
-        elif self._random is known:
-            return None
-        return pickle.dumps(state)
+            try:
+                state["dataset"] = pickle.dumps(self._dataset.state_dict())
+            except Exception:  # for those who ask for it
+                state["dataset"] = ExceptionWrapper(where=self._place)
+        return state
 
 
 def _messages(channel):
@@ -155,10 +151,10 @@ def _answer(channel, setup, failure):
                 if failure is None:
                     if shared_seed is not None:
                         seed_pipes(setup.dataset, shared_seed)
-                    epoch = _Epoch(setup, seed, resumption)
+                    epoch = _Epoch(setup, seed, resumption, place)
             except Exception:
                 epoch = ExceptionWrapper(where=place)
-            channel.send(Answer.STATE, (number, None, _state(epoch, place)))
+            channel.send(Answer.STATE, (number, None, _state(epoch)))
             continue
         try:
             error = failure or epoch
@@ -173,7 +169,7 @@ def _answer(channel, setup, failure):
                 answer, data = Answer.ERROR, _wrapped(error, place)
         except Exception as error:
             answer, data = Answer.ERROR, _wrapped(error, place)
-        state = None if answer == Answer.END else _state(epoch, place)
+        state = {} if answer == Answer.END else _state(epoch)
         try:
             channel.send(answer, (number, data, state))
         except OSError:
@@ -183,12 +179,8 @@ def _answer(channel, setup, failure):
         del answer, data  # what is not used any more may be written again
 
 
-def _state(epoch, place):
-    """What an epoch tells of its state: an error where it cannot, for those who ask."""
-    try:
-        return epoch.state() if isinstance(epoch, _Epoch) else None
-    except Exception as error:
-        return _wrapped(error, place)
+def _state(epoch):
+    return epoch.state() if isinstance(epoch, _Epoch) else {}
 
 
 def _wrapped(error, place):
