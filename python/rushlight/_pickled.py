@@ -156,6 +156,8 @@ def unsafe_unpickler(pickle_module: Any, load_storage):
                     if sys.modules.get("torch") is not rushlight:
                         raise
                     # Under the alias somebody else may have put it there.
+            if module == "pathlib._local":  # as Python 3.13 calls it
+                module = "pathlib"
             return super().find_class(module, name)
 
     return Unpickler
