@@ -343,8 +343,12 @@ def test_what_is_skipped_has_a_reason_that_is_allowed():
     assert skips.judged("\n".join([*lines, summary.format(3)])) == (3, [])
     other = "SKIPPED [84] tests/python/test_distributed_ddp.py: built without Gloo"
     total, wrong = skips.judged("\n".join([*lines, other, summary.format(87)]))
-    assert total == 87 and wrong == ["skipped 84 of tests/python/test_distributed_ddp.py: built without Gloo"]
-    assert skips.judged("\n".join([*lines, summary.format(5)]))[1] == ["5 tests were skipped, and 3 have a reason"]
+    assert total == 87 and wrong == [
+        "skipped 84 of tests/python/test_distributed_ddp.py: built without Gloo"
+    ]
+    assert skips.judged("\n".join([*lines, summary.format(5)]))[1] == [
+        "5 tests were skipped, and 3 have a reason"
+    ]
     assert skips.judged("\n".join(lines))[1] == ["there is no summary of pytest's"]
     assert skips.judged("========== 3 passed in 1.00s ==========") == (0, [])
     for pattern, why in skips.allowed().items():

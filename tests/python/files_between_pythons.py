@@ -61,14 +61,29 @@ def plain_data(legacy=False):
     torch.manual_seed(1)
     base = torch.arange(12.0).reshape(3, 4)
     return {
-        "dtypes": {str(d): torch.ones(3).to(d) for d in torch._C._dtypes if not str(d).startswith("torch.q")},
+        "dtypes": {
+            str(d): torch.ones(3).to(d)
+            for d in torch._C._dtypes
+            if not str(d).startswith("torch.q")
+        },
         "views": [base, base[1:], base.t()],
         "parameter": nn.Parameter(torch.randn(2)),
         "meta": torch.empty(2, 3, device="meta"),
         **({} if legacy else layouts()),
         "names": [torch.float32, torch.device("cpu"), torch.strided, torch.Size([2, 3])],
         "version": torch.__version__,
-        "python": [1, -(10**30), 2.5, 3 + 4j, "ü", b"\x00\xff", bytearray(b"a"), None, True, {1, 2}],
+        "python": [
+            1,
+            -(10**30),
+            2.5,
+            3 + 4j,
+            "ü",
+            b"\x00\xff",
+            bytearray(b"a"),
+            None,
+            True,
+            {1, 2},
+        ],
         "ordered": OrderedDict(a=1, b=[2]),
         "counted": Counter("abca"),
         "storages": [torch.arange(3).untyped_storage(), torch.arange(3.0).storage()],
@@ -121,11 +136,16 @@ def write(folder):
     for protocol in (2, 3, 4, 5):
         torch.save(objects(), folder / f"protocol{protocol}.pt", pickle_protocol=protocol)
     for protocol in (2, 4):
-        value = [torch.arange(3.0), torch.float16, torch.Size([1]), torch.device("cpu"), *objects().values()]
+        value = [
+            torch.arange(3.0),
+            torch.float16,
+            torch.Size([1]),
+            torch.device("cpu"),
+            *objects().values(),
+        ]
         (folder / f"plain{protocol}.pickle").write_bytes(pickle.dumps(value, protocol))
     (folder / "graph.pickle").write_bytes(pickle.dumps(fx.symbolic_trace(network())))
-    plain = {k: v for k, v in network().state_dict().items()}
-    safetensors.save_file(plain, str(folder / "model.safetensors"))
+    safetensors.save_file(dict(network().state_dict()), str(folder / "model.safetensors"))
     kept = states()
     del kept["loader"]
     dcp.save({**kept, "path": pathlib.PurePosixPath("a")}, checkpoint_id=folder / "distributed")
@@ -139,7 +159,11 @@ def same(got, want, where=""):
     """Equal types and values, all the way down."""
     assert type(got) is type(want), (where, type(got), type(want))
     if isinstance(want, torch.Tensor):
-        assert (got.dtype, got.layout, got.requires_grad) == (want.dtype, want.layout, want.requires_grad), where
+        assert (got.dtype, got.layout, got.requires_grad) == (
+            want.dtype,
+            want.layout,
+            want.requires_grad,
+        ), where
         if want.is_meta:
             assert got.is_meta and got.shape == want.shape
         elif want.layout is torch.jagged:
@@ -182,8 +206,18 @@ def read(folder):
         path = folder / f"protocol{protocol}.pt"
         same(torch.load(path, weights_only=False), objects(), str(protocol))
     for protocol in (2, 4):
-        value = [torch.arange(3.0), torch.float16, torch.Size([1]), torch.device("cpu"), *objects().values()]
-        same(pickle.loads((folder / f"plain{protocol}.pickle").read_bytes()), value, f"plain {protocol}")
+        value = [
+            torch.arange(3.0),
+            torch.float16,
+            torch.Size([1]),
+            torch.device("cpu"),
+            *objects().values(),
+        ]
+        same(
+            pickle.loads((folder / f"plain{protocol}.pickle").read_bytes()),
+            value,
+            f"plain {protocol}",
+        )
     graph = pickle.loads((folder / "graph.pickle").read_bytes())
     same(graph(torch.ones(1, 3)).detach(), network()(torch.ones(1, 3)).detach(), "graph")
     tensors = safetensors.load_file(str(folder / "model.safetensors"))

@@ -1,8 +1,8 @@
 """What an exception that ends a process of a group says: its rank on each line, and to the launcher
 why the process ended.
 
-Of several processes that fail most do so because another one did. The first whose failure is its own
-is the cause.
+Of several processes that fail most do so because another one did. The first whose failure is its
+own is the cause.
 """
 
 from __future__ import annotations
