@@ -37,6 +37,6 @@ def _show(before, kind, error, trace):
     finally:
         text, sys.stderr = sys.stderr.getvalue(), shown
         if shown is not None:
-            lines = (f"[rank{_rank}]: {line}" for line in text.splitlines(keepends=True))
-            shown.write("".join(lines))
+            for line in text.splitlines(keepends=True):
+                shown.write(f"[rank{_rank}]: {line}" if line.strip() else line)
             shown.flush()
