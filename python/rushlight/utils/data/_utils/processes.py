@@ -100,8 +100,6 @@ def _no_interrupt(finalizer=False):
 
     Out of a finalizer nothing can be raised: there it comes again a moment later.
     """
-    if multiprocessing.get_start_method(allow_none=True) != "fork":
-        resource_tracker.ensure_running()  # which would end this
     come: list[Any] = []
     handler = signal.getsignal(signal.SIGINT)
     deferred = callable(handler) and threading.current_thread() is threading.main_thread()
@@ -174,6 +172,8 @@ class _Worker:
         self.file = self.channel.fileno()
         try:
             self.process = context.Process(target=run, args=(others, setup), daemon=True)
+            if context.get_start_method() != "fork":
+                resource_tracker.ensure_running()  # to start it would let Ctrl-C through
             with _no_interrupt():
                 self.process.start()
         except BaseException:
