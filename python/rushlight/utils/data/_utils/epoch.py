@@ -7,7 +7,6 @@ and the place from which an epoch goes on (`state_dict`).
 from __future__ import annotations
 
 import itertools
-import types
 import warnings
 from typing import Any
 
@@ -185,7 +184,7 @@ class _BaseDataLoaderIter:
     _accounts = False  # whether the dataset in this process tells its place by itself
     _torn = False  # whether handing out was interrupted in its middle
     # Iterators of other packages may begin by themselves; nobody asks them for their place.
-    _place: Any = types.SimpleNamespace()
+    _place: Any = _Place.__new__(_Place)
     _reached: Any = 0
 
     def __init__(self, loader, saved=None) -> None:
