@@ -1,8 +1,8 @@
 """`python -m tests.skips LOG`: holds what a run of pytest skipped to tests/allowed_skips.txt.
 
-LOG is what `./dev test` printed. Each line of the list is a pattern that a whole reason must match, two blanks or
-more, and why it is allowed after a #. A skip for another reason fails, for otherwise what can be tested would be left
-out without a word.
+LOG is what `./dev test` printed. Each line of the list is a pattern, which FILE: REASON must match whole, and behind two
+blanks and a # why that is allowed. A skip for another reason fails: otherwise what could be tested would be left out
+without a word.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 _SKIPPED = re.compile(r"SKIPPED \[(\d+)\] (\S+?)(?::\d+)?: (.*)")
-_COUNT = re.compile(r"=+ .*?(?:(\d+) skipped.*)?in [\d.]+s.*=+")
+_SUMMARY = re.compile(r"(?:=+ )?(?=.*\d (?:passed|failed|skipped|error)).* in [\d.]+s.*")
 
 
 def allowed():
@@ -36,13 +36,14 @@ def judged(log):
         if found is None:
             continue
         total += int(found[1])
-        if not any(pattern.fullmatch(found[3]) for pattern in patterns):
+        if not any(pattern.fullmatch(f"{found[2]}: {found[3]}") for pattern in patterns):
             wrong.append(f"skipped {found[1]} of {found[2]}: {found[3]}")
-    summaries = [m for m in map(_COUNT.fullmatch, log.splitlines()) if m is not None]
+    summaries = [line for line in log.splitlines() if _SUMMARY.fullmatch(line)]
     if not summaries:
-        wrong.append("there is no summary of pytest's")
-    elif int(summaries[-1][1] or 0) != total:
-        wrong.append(f"{summaries[-1][1] or 0} tests were skipped, and {total} have a reason")
+        return total, [*wrong, "there is no summary of pytest's"]
+    count = re.search(r"(\d+) skipped", summaries[-1])
+    if int(count[1] if count else 0) != total:
+        wrong.append(f"{count[1] if count else 0} tests were skipped, and {total} have a reason")
     return total, wrong
 
 

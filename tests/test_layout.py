@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import skips
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -330,3 +332,24 @@ def test_parity_tests_are_skipped_without_pytorch():
             skips = skips or "importorskip(" in text or "oracle.load()" in text
             theirs = re.match(r"(import|from) (torch|torchvision)\b", text)
             assert skips or not theirs, f"{path.name}:{statement.lineno}: {text}"
+
+
+def test_what_is_skipped_has_a_reason_that_is_allowed():
+    lines = [
+        "SKIPPED [1] tests/parity/test_ops.py:11: could not import 'torch': No module named 'torch'",
+        "SKIPPED [2] tests/ops/test_table.py:30: reads the values",
+    ]
+    summary = "================= 812 passed, {} skipped, 4 deselected in 61.20s (0:01:01) =================="
+    assert skips.judged("\n".join([*lines, summary.format(3)])) == (3, [])
+    other = "SKIPPED [84] tests/python/test_distributed_ddp.py: built without Gloo"
+    total, wrong = skips.judged("\n".join([*lines, other, summary.format(87)]))
+    assert total == 87 and wrong == [
+        "skipped 84 of tests/python/test_distributed_ddp.py: built without Gloo"
+    ]
+    assert skips.judged("\n".join([*lines, summary.format(5)]))[1] == [
+        "5 tests were skipped, and 3 have a reason"
+    ]
+    assert skips.judged("\n".join(lines))[1] == ["there is no summary of pytest's"]
+    assert skips.judged("========== 3 passed in 1.00s ==========") == (0, [])
+    for pattern, why in skips.allowed().items():
+        assert why, pattern

@@ -84,7 +84,7 @@ class _PicklerMixin:
         if kind is _C.layout:
             return get_layout, (str(obj),)
         if isinstance(obj, enum.Enum) and kind.__reduce_ex__ in _ENUMS:
-            # By value, as Python does but for a few releases (3.11.2): files do not tell them apart.
+            # By value, as Python does but for a few releases (3.11.2): files are all alike.
             return kind, (obj.value,)
         other = getattr(super(), "reducer_override", None)
         return NotImplemented if other is None else other(obj)
@@ -156,6 +156,8 @@ def unsafe_unpickler(pickle_module: Any, load_storage):
                     if sys.modules.get("torch") is not rushlight:
                         raise
                     # Under the alias somebody else may have put it there.
+            if module == "pathlib._local":  # as Python 3.13 calls it
+                module = "pathlib"
             return super().find_class(module, name)
 
     return Unpickler

@@ -103,8 +103,8 @@ def _make_size(items=()):
 
 
 def member(kind, name, allowed):
-    """A member of an Enum, which Python 3.11.2 pickles as `getattr(kind, name)`; `allowed` kinds."""
-    listed = isinstance(kind, type) and issubclass(kind, enum.Enum) and any(kind is a for a in allowed)
+    """A member of one of the Enums `allowed`; Python 3.11.2 pickles it as `getattr(kind, name)`."""
+    listed = isinstance(kind, enum.EnumMeta) and any(kind is a for a in allowed)
     if not listed or name not in kind.__members__:
         raise pickle.UnpicklingError(
             f"getattr is carried out for members of Enums that are allowed alone, not for {name!r} "

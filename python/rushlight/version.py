@@ -1,5 +1,5 @@
-"""What was built: `rushlight`, the version of this package, and `__version__`, that of PyTorch whose
-interface it has; platforms that this installation is not for are None."""
+"""What was built: `rushlight`, the version of this package, and `__version__`, that of the PyTorch
+whose interface it has; platforms that this installation is not for are None."""
 
 from rushlight import torch_version as _torch_version
 from rushlight._C import _version

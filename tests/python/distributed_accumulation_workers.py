@@ -127,7 +127,11 @@ def sequences(rank, seeds, **settings):
                 hand.step(step.to_none)
                 optimizer.step()
                 optimizer.zero_grad(set_to_none=step.to_none)
-                same(dict(model.module.named_parameters()), dict(hand.model.named_parameters()), number)
+                same(
+                    dict(model.module.named_parameters()),
+                    dict(hand.model.named_parameters()),
+                    number,
+                )
 
 
 def sharded(rank, seeds, kind):
@@ -168,12 +172,19 @@ def sharded(rank, seeds, kind):
             if kind == "fully_shard":
                 named = dict(model.named_parameters())
                 got = {n: p.full_tensor() for n, p in named.items()}
-                grads = {n: None if p.grad is None else p.grad.full_tensor() for n, p in named.items()}
+                grads = {
+                    n: None if p.grad is None else p.grad.full_tensor() for n, p in named.items()
+                }
             else:
                 with FSDP.summon_full_params(model, with_grads=True):
-                    plain = {n.replace("_fsdp_wrapped_module.", ""): p for n, p in model.named_parameters()}
+                    plain = {
+                        n.replace("_fsdp_wrapped_module.", ""): p
+                        for n, p in model.named_parameters()
+                    }
                     got = {n: p.detach().clone() for n, p in plain.items()}
-                    grads = {n: None if p.grad is None else p.grad.clone() for n, p in plain.items()}
+                    grads = {
+                        n: None if p.grad is None else p.grad.clone() for n, p in plain.items()
+                    }
             same(got, dict(hand.model.named_parameters()), what)
             for name, value in hand.own[0].items():
                 if value is not None and value.any():

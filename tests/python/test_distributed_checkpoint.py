@@ -116,18 +116,22 @@ def test_metadata_of_any_release(tmp_path, monkeypatch):
     assert b"getattr" not in written
     metadata = _storage_pickle.load(io.BytesIO(written))
     monkeypatch.setattr(enum.Enum, "__reduce_ex__", by_name)
-    assert b"getattr" in (others := _storage_pickle.dumps(metadata))
+    others = _storage_pickle.dumps(metadata)
     monkeypatch.undo()
+    assert b"getattr" in others
     (tmp_path / ".metadata").write_bytes(others)
     dcp.load(state := workers.example(7), checkpoint_id=tmp_path)
     assert torch.equal(state["model"]["w"], workers.example(1)["model"]["w"])
 
     class Evil:
-        def __reduce__(self):
-            return getattr, (kind, name)
+        def __init__(self, *arguments):
+            self.arguments = arguments
 
-    for kind, name in ((metadata, "__class__"), (_MEM_FORMAT_ENCODING, "mro"), (str, "format")):
-        evil = _pickled.pickled(Evil(), _pickled.Saved(), pickle, 3)
+        def __reduce__(self):
+            return getattr, self.arguments
+
+    for arguments in ((metadata, "__class__"), (_MEM_FORMAT_ENCODING, "mro"), (str, "format")):
+        evil = _pickled.pickled(Evil(*arguments), _pickled.Saved(), pickle, 3)
         with pytest.raises(pickle.UnpicklingError, match="Enums that are allowed|no part of one"):
             _storage_pickle.load(io.BytesIO(evil))
 

@@ -1,8 +1,8 @@
 """What an exception that ends a process of a group says: its rank on each line, and to the launcher
 why the process ended.
 
-Of several processes that fail most do so because another one did. The first whose failure is its own
-is the cause.
+Of several processes that fail most do so because another one did. The first whose failure is its
+own is the cause.
 """
 
 from __future__ import annotations
@@ -37,6 +37,6 @@ def _show(before, kind, error, trace):
     finally:
         text, sys.stderr = sys.stderr.getvalue(), shown
         if shown is not None:
-            lines = (f"[rank{_rank}]: {line}" for line in text.splitlines(keepends=True))
-            shown.write("".join(lines))
+            for line in text.splitlines(keepends=True):
+                shown.write(f"[rank{_rank}]: {line}" if line.strip() else line)
             shown.flush()

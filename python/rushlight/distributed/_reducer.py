@@ -289,7 +289,7 @@ class Reducer:
             return
         if index in self.arrived and self.interrupted:
             self._complain(
-                f". Those are what its backward has left out; {self.names[index]} only comes again, "
+                f". Those are what its backward has left out; {self.names[index]} only comes again "
                 "with the next one."
             )
         if index in self.arrived and not self.static:

@@ -139,7 +139,7 @@ class ProcessContext:
                 self._failed[index] = time.time()
 
     def _cause(self):
-        """(Whether it failed because another had, when, which one) of the first to fail by itself."""
+        """(Whether because of another, when, which one) of the first that failed by itself."""
         failures = {index: (False, when, index) for index, when in self._failed.items()}
         for index, path in enumerate(self.error_files):
             if os.path.getsize(path) > 0:

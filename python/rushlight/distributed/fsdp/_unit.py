@@ -124,8 +124,8 @@ class Unit:
 
     A subclass has `leaves`, the parameters that the optimiser sees; `fqns`, the names of those that
     modules see; `keep`, whether the whole stays from forward to backward; `gather_whole`, `views`,
-    `use`, `use_parts`, `wants_grad`, `reduce` and `waits`. `next_forward` and `next_backward` say what is
-    gathered while the unit computes.
+    `use`, `use_parts`, `wants_grad`, `reduce` and `waits`. `next_forward` and `next_backward` say
+    what is gathered while the unit computes.
     """
 
     leaves: list

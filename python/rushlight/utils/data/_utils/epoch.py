@@ -183,6 +183,9 @@ class _BaseDataLoaderIter:
     _has_order = False
     _accounts = False  # whether the dataset in this process tells its place by itself
     _torn = False  # whether handing out was interrupted in its middle
+    # Iterators of other packages may begin by themselves; nobody asks them for their place.
+    _place: Any = _Place.__new__(_Place)
+    _reached: Any = 0
 
     def __init__(self, loader, saved=None) -> None:
         self._loader = loader
@@ -206,7 +209,7 @@ class _BaseDataLoaderIter:
     def _begin(self, loader, saved):
         """A new epoch."""
         # How far the epoch is: the batches of its order that were handed out or have failed.
-        self._reached: Any = 0 if saved is None else saved["batches"]
+        self._reached = 0 if saved is None else saved["batches"]
         self._num_yielded = 0 if saved is None else saved["batches"]
         # A stream's length, where it was asked for.
         self._expected = loader._IterableDataset_len_called

@@ -27,9 +27,9 @@ from typing import Any
 from rushlight._raised import ExceptionWrapper
 
 from ..datapipes.datapipe import IterDataPipe
+from . import seeds
 from .channel import Channel, pair
 from .epoch import _BaseDataLoaderIter, _drawn, _Place
-from . import seeds
 from .pin_memory import pin_memory
 from .worker_loop import Answer, Ask, Resumption, Setup, run
 
@@ -100,8 +100,6 @@ def _no_interrupt(finalizer=False):
 
     Out of a finalizer nothing can be raised: there it comes again a moment later.
     """
-    if multiprocessing.get_start_method(allow_none=True) != "fork":
-        resource_tracker.ensure_running()  # which would end this
     come: list[Any] = []
     handler = signal.getsignal(signal.SIGINT)
     deferred = callable(handler) and threading.current_thread() is threading.main_thread()
@@ -164,7 +162,7 @@ class _Worker:
         samples: how many samples of a stream these are.
         active: whether it gets tasks: not any more at the end of its stream.
         gone: whether its messages have ended.
-        begun: [what it told of its state at the beginning of this epoch, or None; what it was told].
+        begun: [what it told of its state when this epoch began, or None; what it was told].
         state: what it told up to the last of its batches that was handed out.
     """
 
@@ -174,6 +172,8 @@ class _Worker:
         self.file = self.channel.fileno()
         try:
             self.process = context.Process(target=run, args=(others, setup), daemon=True)
+            if context.get_start_method() != "fork":
+                resource_tracker.ensure_running()  # to start it would let Ctrl-C through
             with _no_interrupt():
                 self.process.start()
         except BaseException:
@@ -521,7 +521,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _usable(self):
         """Whether all workers are there for another epoch."""
-        return not self._shutdown and not self._torn and all(w.process.is_alive() for w in self._workers)
+        return (
+            not self._shutdown
+            and not self._torn
+            and all(w.process.is_alive() for w in self._workers)
+        )
 
     def _shutdown_workers(self, wait=True):
         if self._shutdown or self._pid != os.getpid():
