@@ -15,6 +15,7 @@ from rushlight._locations import locator
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
 from rushlight._raised import SourceChangeWarning
 from rushlight._safe_load import SafeObjects
+from rushlight._utils import storages_unfilled
 from rushlight._warnings import warn
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -103,7 +104,8 @@ def load(data, map_location, pickle_module, weights_only, pickle_load_args):
             )
         return _load_tar(data, map_location, pickle_module, pickle_load_args), len(data)
     storages = _LegacyStorages(len(data), map_location)
-    parts = _Parts(data, _reader(storages.load, pickle_module, weights_only, pickle_load_args))
+    read = _reader(storages.load, pickle_module, weights_only, pickle_load_args)
+    parts = _Parts(data, read)
     if parts.next() != MAGIC_NUMBER:
         raise RuntimeError("Invalid magic number; corrupt file?")
     if parts.next() != PROTOCOL_VERSION:
@@ -111,8 +113,12 @@ def load(data, map_location, pickle_module, weights_only, pickle_load_args):
     system = parts.next()
     if not isinstance(system, dict) or system.get("little_endian", True) is not True:
         raise RuntimeError("files of big-endian machines in the old format are not supported")
-    result = parts.next()
+    objects = parts.data
+    with storages_unfilled() as sparse:
+        result = parts.next()
     storages.fill(parts)
+    if sparse:
+        result, _ = read(objects)
     return result, len(data) - len(parts.data)
 
 

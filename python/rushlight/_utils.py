@@ -3,8 +3,11 @@
 Arguments of the functions that `load` lets a file call come from that file: they are not trusted.
 """
 
+import contextlib
 import copyreg
+import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from rushlight import _C, storage
 from rushlight._parameter import _rebuild_parameter, _rebuild_parameter_with_state  # noqa: F401
@@ -99,8 +102,34 @@ def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
     return of_tables(buffer, sizes, strides, storage_offsets)
 
 
+class _Unfilled(threading.local):
+    """Whether this thread reads objects before the bytes of their storages are there."""
+
+    sparse: list[None] | None = None  # an item for each sparse tensor that was met
+
+
+_unfilled = _Unfilled()
+
+
+@contextlib.contextmanager
+def storages_unfilled() -> Iterator[list[None]]:
+    """Within it sparse tensors are rebuilt as empty ones, for their indices cannot be checked yet.
+
+    Yields:
+        a list with an item for each of them.
+    """
+    before, _unfilled.sparse = _unfilled.sparse, []
+    try:
+        yield _unfilled.sparse
+    finally:
+        _unfilled.sparse = before
+
+
 def _rebuild_sparse_tensor(layout, data):
     # What a file says is checked like what a program says.
+    if _unfilled.sparse is not None:
+        _unfilled.sparse.append(None)
+        return _C.ops.empty((0,))
     if layout is _C.sparse_coo:
         indices, values, size, *coalesced = data
         if coalesced == [True]:

@@ -135,6 +135,29 @@ def test_files_fill_memory_of_ours():
         assert file.fills and not file.reads
 
 
+@pytest.mark.parametrize("safe", [True, False])
+def test_sparse_tensors_in_old_files(safe):
+    """Their indices are looked at when the bytes of the storages are there, which come last."""
+    dense = torch.tensor([[0.0, 2], [3, 0]])
+    saved = {"coo": dense.to_sparse(), "csr": dense.to_sparse_csr(), "a": dense, "b": dense}
+    file = io.BytesIO()
+    torch.save(saved, file, _use_new_zipfile_serialization=False)
+    file.write(b"rest")
+    file.seek(0)
+    found = torch.load(file, weights_only=safe)
+    assert found["coo"].layout == torch.sparse_coo and found["csr"].layout == torch.sparse_csr
+    assert all(found[name].to_dense().equal(dense) for name in ("coo", "csr"))
+    assert found["a"] is found["b"] and file.read() == b"rest"
+    wild = torch.tensor([0, 1, 2])
+    wrong = torch.sparse_csr_tensor(wild, torch.tensor([0, 1]), torch.ones(2), (2, 2))
+    wild.fill_(1 << 40)
+    file = io.BytesIO()
+    torch.save(wrong, file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    with pytest.raises(RuntimeError, match="crow_indices"):
+        torch.load(file, weights_only=safe)
+
+
 def test_old_files_follow_each_other():
     stream = io.BytesIO(b"head")
     stream.seek(4)
