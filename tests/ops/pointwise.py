@@ -19,6 +19,7 @@ def _pairs(make, second=None, numbers=True):
 
 
 SAMPLES = {name: _forms("pos") for name in ("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "digamma", "lgamma")}
+SAMPLES |= {"_share_of": ["x(3, 4), x(4), 0.7", "x(), x(), 1.0", "x(37), x(37), 1.0"]}
 SAMPLES |= {"log1p": _forms("pos"), "acosh": ["same(1.5, 2.0, 3.0)"], "logit": ["same(0.2, 0.5, 0.9)"]}
 SAMPLES |= {name: _forms("unit") for name in ("asin", "acos", "atanh", "erfinv")}
 SAMPLES |= {name: _pairs("x", "pos") for name in ("div", "true_divide", "remainder", "fmod", "floor_divide", "_div_trunc")}
