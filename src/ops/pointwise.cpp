@@ -377,7 +377,7 @@ Tensor& celu_(const Tensor& self, const Scalar& alpha) {
   return rushlight::elu_(self, alpha, 1, inverse(alpha));
 }
 Tensor softsign(const Tensor& self) {
-  return is_complex(self.dtype()) ? self / (self.abs() + 1) : rushlight::_softsign(self);
+  return is_floating(self.dtype()) ? rushlight::_softsign(self) : self / (self.abs() + 1);
 }
 Tensor tanhshrink(const Tensor& self) { return self - self.tanh(); }
 Tensor prelu(const Tensor& self, const Tensor& weight) {
