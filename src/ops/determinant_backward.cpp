@@ -117,7 +117,7 @@ Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_logabsdet, c
     return zeros_like(A);
   }
   // A matrix whose result nobody wants may be singular.
-  const Tensor unused = as_matrices(g.eq(0));
+  const Tensor unused = as_matrices(g.eq(0).logical_and(sign.eq(0)));
   return as_matrices(g) * log_det_slopes(A, sign).masked_fill(unused, 0);
 }
 
