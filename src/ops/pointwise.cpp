@@ -73,12 +73,19 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
 
 Tensor share_of_length(const Tensor& part, const Tensor& length) {
   const Tensor at_zero = length.eq(0);
+  if (!forward::differentiated(part, length)) {
+    return (part / length).masked_fill_(at_zero, 0);
+  }
   return (part / length.masked_fill(at_zero, 1)).masked_fill(at_zero, 0);
 }
 
 Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& rest) {
   const Tensor length = rushlight::hypot(part, rest);
   const Tensor at_zero = length.eq(0);
+  if (!forward::differentiated(grad, part, rest)) {
+    const Tensor share = (part / length).div_(length);
+    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0).mul_(grad);
+  }
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
   return rushlight::_weighed(grad * inverse, part) * inverse;
 }
