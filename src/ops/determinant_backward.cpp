@@ -13,9 +13,7 @@ namespace {
 
 Tensor as_matrices(const Tensor& numbers) { return numbers.unsqueeze(-1).unsqueeze(-1); }
 
-Tensor eye_like(const Tensor& A) {
-  return eye(A.size(-1), {}, A.options()).expand(A.sizes());
-}
+Tensor eye_like(const Tensor& A) { return eye(A.size(-1), {}, A.options()).expand(A.sizes()); }
 
 bool any_true(const Tensor& t) { return !t.is_meta() && batching::all_of(t).any().item<bool>(); }
 
