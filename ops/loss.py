@@ -253,7 +253,8 @@ op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] inpu
    "target_lengths, "
    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity) -> Tensor",
    kernel=custom(isa=False),
-   variants="", grad="missing", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.",
+   variants="", grad="missing",
+   doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.",
    overloads=["_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, "
               "neg_log_likelihood, log_alpha, blank, zero_infinity=False)",
               "_ctc_loss_backward.out(grad, log_probs, targets, input_lengths, target_lengths, "

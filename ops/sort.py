@@ -63,17 +63,20 @@ op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor 
 
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",
-   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="missing", nondiff=("result1", "result2"),
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="missing",
+   nondiff=("result1", "result2"),
    doc="Distinct elements in order; for each element which of them it is; how often each occurs.")
 op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
    "return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",
-   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="missing", nondiff=("result1", "result2"),
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="missing",
+   nondiff=("result1", "result2"),
    doc="Distinct slices along a dimension, in order; for each slice which of them it is; how often "
        "each occurs.")
 op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
    "dim=None) "
-   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True, stored=(wide_unsigned,)), grad="missing", nondiff=("result1", "result2"),
+   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True, stored=(wide_unsigned,)),
+   grad="missing", nondiff=("result1", "result2"),
    wrapped=True,
    doc="The first of each run of equal elements (or slices); for each element its run; the runs' "
        "lengths.")

@@ -12,9 +12,7 @@ namespace rushlight {
 
 namespace {
 
-bool has_zero(IntArrayRef sizes) {
-  return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
-}
+bool has_zero(IntArrayRef sizes) { return std::find(sizes.begin(), sizes.end(), 0) != sizes.end(); }
 
 }  // namespace
 
@@ -229,8 +227,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
   const Tensor from = positions(size, stride, offset);
   const Tensor to = positions(self_sizes, self_strides, self_offset);
   const Tensor beside = from.lt(0).logical_or(from.ge(high - low));
-  image = image.index_add(0, from.masked_fill(beside, 0),
-                          grad.reshape({-1}).masked_fill(beside, 0));
+  image =
+      image.index_add(0, from.masked_fill(beside, 0), grad.reshape({-1}).masked_fill(beside, 0));
   if (overlapping_input) {
     const TensorOptions counted = options.dtype(compute_dtype(to_real(grad.dtype())));
     const Tensor visits =

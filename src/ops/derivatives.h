@@ -214,9 +214,10 @@ std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tens
                                                   const Tensor& grid, int64_t mode, int64_t padding,
                                                   bool align_corners, std::array<bool, 2> mask);
 // The same over ops that can be differentiated.
-std::tuple<Tensor, Tensor> grid_sampler_gradients_by_taps(
-    const Tensor& grad, const Tensor& input,                                                  const Tensor& grid, int64_t mode, int64_t padding,
-                                                  bool align_corners, std::array<bool, 2> mask);
+std::tuple<Tensor, Tensor> grid_sampler_gradients_by_taps(const Tensor& grad, const Tensor& input,
+                                                          const Tensor& grid, int64_t mode,
+                                                          int64_t padding, bool align_corners,
+                                                          std::array<bool, 2> mask);
 
 // ---- vision ----
 Tensor boxes_at(const Tensor& images, const Tensor& rois, const Tensor& indices);

@@ -13,9 +13,7 @@ namespace {
 
 Tensor as_matrices(const Tensor& numbers) { return numbers.unsqueeze(-1).unsqueeze(-1); }
 
-Tensor eye_like(const Tensor& A) {
-  return eye(A.size(-1), {}, A.options()).expand(A.sizes());
-}
+Tensor eye_like(const Tensor& A) { return eye(A.size(-1), {}, A.options()).expand(A.sizes()); }
 
 bool any_true(const Tensor& t) { return !t.is_meta() && batching::all_of(t).any().item<bool>(); }
 
@@ -117,7 +115,7 @@ Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_logabsdet, c
     return zeros_like(A);
   }
   // A matrix whose result nobody wants may be singular.
-  const Tensor unused = as_matrices(g.eq(0));
+  const Tensor unused = as_matrices(g.eq(0).logical_and(sign.eq(0)));
   return as_matrices(g) * log_det_slopes(A, sign).masked_fill(unused, 0);
 }
 

@@ -45,8 +45,7 @@ Places reflected(const Places& p, double size, bool align_corners) {
   const Tensor distance = where(behind, -offset, offset);
   const Tensor rest = distance.fmod(span);
   const Tensor odd = (distance / span).floor().fmod(2).ne(0);
-  return {where(odd, span - rest, rest) + low,
-          where(behind.logical_xor(odd), -p.slope, p.slope)};
+  return {where(odd, span - rest, rest) + low, where(behind.logical_xor(odd), -p.slope, p.slope)};
 }
 
 Places padded(const Places& p, double size, int64_t padding, bool align_corners) {

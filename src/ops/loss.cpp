@@ -377,9 +377,8 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
   const Tensor margin = target.mul(self);
-  return reduced(is_floating(margin.dtype()) ? rushlight::log_sigmoid(margin).neg()
-                                             : margin.neg().exp().log1p(),
-                 reduction);
+  return is_floating(margin.dtype()) ? reduced(rushlight::log_sigmoid(margin), reduction).neg()
+                                     : reduced(margin.neg().exp().log1p(), reduction);
 }
 
 namespace {

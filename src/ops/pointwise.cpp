@@ -72,12 +72,20 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
 }
 
 Tensor share_of_length(const Tensor& part, const Tensor& length) {
-  return part / length.masked_fill(length.eq(0), 1);
+  const Tensor at_zero = length.eq(0);
+  if (!forward::differentiated(part, length)) {
+    return (part / length).masked_fill_(at_zero, 0);
+  }
+  return (part / length.masked_fill(at_zero, 1)).masked_fill(at_zero, 0);
 }
 
 Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& rest) {
   const Tensor length = rushlight::hypot(part, rest);
   const Tensor at_zero = length.eq(0);
+  if (!forward::differentiated(grad, part, rest)) {
+    const Tensor share = (part / length).div_(length);
+    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0).mul_(grad);
+  }
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
   return rushlight::_weighed(grad * inverse, part) * inverse;
 }
@@ -118,14 +126,16 @@ Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const 
 
 namespace {
 
-// Where slopes of activations are constant: what goes on beyond would only overflow.
-Tensor stopped(const Tensor& self) { return self.clamp(Scalar(-1e4), Scalar(1e4)); }
+// Beyond a limit slopes of activations are constant: what goes on would only overflow.
+Tensor stopped(const Tensor& self, double limit) {
+  return self.clamp(Scalar(-limit), Scalar(limit));
+}
 
 }  // namespace
 
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                             std::string_view approximate) {
-  const Tensor x = stopped(self);
+  const Tensor x = stopped(self, 100);
   const Tensor square = x * x;
   if (approximate == "tanh") {
     constexpr double k = 0.79788456080286535588;
@@ -142,7 +152,7 @@ Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const
 
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
   const Tensor s = self.sigmoid();
-  const Tensor x = is_complex(self.dtype()) ? self : stopped(self);
+  const Tensor x = is_complex(self.dtype()) ? self : stopped(self, 1e4);
   return grad.conj() * grad_output * (s * (1 - s) * (2 + x * (1 - s * 2))).conj();
 }
 
@@ -151,7 +161,7 @@ Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const
   const Tensor t = softplus(self).tanh();
   const Tensor t_slope = (1 - t * t) * s;
   const Tensor t_curve = (1 - t * t) * s * (1 - s) - t * t_slope * s * 2;
-  return grad * grad_output * (t_slope * 2 + stopped(self) * t_curve);
+  return grad * grad_output * (t_slope * 2 + stopped(self, 1e4) * t_curve);
 }
 
 Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta,
@@ -374,7 +384,7 @@ Tensor& celu_(const Tensor& self, const Scalar& alpha) {
   return rushlight::elu_(self, alpha, 1, inverse(alpha));
 }
 Tensor softsign(const Tensor& self) {
-  return is_complex(self.dtype()) ? self / (self.abs() + 1) : rushlight::_softsign(self);
+  return is_floating(self.dtype()) ? rushlight::_softsign(self) : self / (self.abs() + 1);
 }
 Tensor tanhshrink(const Tensor& self) { return self - self.tanh(); }
 Tensor prelu(const Tensor& self, const Tensor& weight) {

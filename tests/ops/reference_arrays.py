@@ -119,6 +119,16 @@ def combined(x, place, values, how, include_self):
 # ---- order ----
 
 
+def above(x):
+    """Real numbers that an exponential of 0 is to outweigh: minus infinity does not."""
+    return x if np.iscomplexobj(x) else np.maximum(x, -1e4)
+
+
+def within(x):
+    """The same at both ends."""
+    return x if np.iscomplexobj(x) else np.clip(x, -1e4, 1e4)
+
+
 def in_order(x, dim, descending=False):
     order = np.argsort(-x if descending else x, dim, kind="stable")
     return np.take_along_axis(x, order, dim), order

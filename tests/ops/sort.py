@@ -16,9 +16,9 @@ SAMPLES = {
     "nanmedian": ["distinct(3, 5)"],
     "nanmedian.dim": _RANK,
     "mode": ["same(1, 2, 2, 3)", "x(3, 5)", "ints(3, 50, high=4)"],
-    "_unique2": ["ints(3, 50, high=9)", "ints(3, 50, high=9), True, True, True", "x(0)"],
-    "unique_dim": ["ints(6, 2, high=2), 0", "ints(2, 6, high=2), 1, True, True, True"],
-    "unique_consecutive": ["m.tensor([1, 1, 2, 2, 1])", "m.tensor([1, 1, 2, 2, 1]), True, True", "m.tensor([[1, 1], [1, 1], [0, 1]]), dim=0"],
+    "_unique2": ["distinct(6)", "ints(3, 50, high=9)", "ints(3, 50, high=9), True, True, True", "x(0)"],
+    "unique_dim": ["distinct(3, 2), 0", "ints(6, 2, high=2), 0", "ints(2, 6, high=2), 1, True, True, True"],
+    "unique_consecutive": ["distinct(4)", "m.tensor([1, 1, 2, 2, 1])", "m.tensor([1, 1, 2, 2, 1]), True, True", "m.tensor([[1, 1], [1, 1], [0, 1]]), dim=0"],
     "searchsorted": [
         "m.tensor([1.0, 2.0, 4.0]), x(3, 4)",
         "m.tensor([1, 3, 3, 5]), m.tensor([3, 6]), right=True",

@@ -54,10 +54,10 @@ def gradients(function, inputs, seeds, **how):
     return rushlight.autograd.grad(function(*inputs), inputs, seeds, allow_unused=True, **how)
 
 
-def or_refused(compute):
+def or_refused(compute, *arguments, **how):
     """What is computed; None where the derivative says that it does not exist."""
     try:
-        return compute()
+        return compute(*arguments, **how)
     except RuntimeError as error:
         assert re.search(REFUSAL, str(error)), error
         count()
@@ -90,13 +90,13 @@ def test_gradients_of_gradients_or_an_error(case):
         function, inputs = found
         rng = np.random.default_rng(1)
         seeds, weights, direction = (random_like(t, rng) for t in (outputs, inputs, inputs))
-        first = or_refused(lambda: gradients(function, inputs, seeds, create_graph=True))
+        first = or_refused(gradients, function, inputs, seeds, create_graph=True)
         if first is None:
             continue
         sum_of_first = total(first, weights)
         second = [None] * len(inputs)
         if sum_of_first.requires_grad:
-            second = or_refused(lambda: rushlight.autograd.grad(sum_of_first, inputs, allow_unused=True))
+            second = or_refused(rushlight.autograd.grad, sum_of_first, inputs, allow_unused=True)
             if second is None:
                 continue
         by_differences, size = change_of_gradients(function, inputs, seeds, weights, direction)
@@ -125,7 +125,7 @@ def test_gradients_in_float32_are_those_in_float64(case):
         function, inputs = found
         seeds = random_like(outputs, np.random.default_rng(1))
         wide = [doubled(t).requires_grad_() for t in inputs]
-        expected = or_refused(lambda: gradients(function, wide, [doubled(s) for s in seeds]))
+        expected = or_refused(gradients, function, wide, [doubled(s) for s in seeds])
         if expected is None:
             continue
         for ours, theirs in zip(gradients(function, inputs, seeds), expected, strict=True):

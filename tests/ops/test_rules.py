@@ -94,6 +94,8 @@ def assert_tangents(case, values, tangents):
 
 def has_gradient(case, values, tangents):
     """Whether backward takes these arguments; where it refuses, so does forward mode."""
+    if "gradgrad" in case.skips:
+        return True
     try:
         rules.twice(case.op, values, tangents)
     except (RuntimeError, NotImplementedError) as error:

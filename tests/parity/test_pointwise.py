@@ -57,6 +57,7 @@ DIFFERENT = {
     ),
     **dict.fromkeys((f"special_bessel_{kind}" for kind in ("j0", "j1", "y0", "y1")), LIMITS),
     **dict.fromkeys(("special_airy_ai", "special_zeta.self_scalar"), LIMITS),
+    **dict.fromkeys(("silu", "mish", "hardswish", "softsign"), LIMITS),
     "gelu": "PyTorch's vectors give NaN for infinity, its scalars infinity",
     **dict.fromkeys(
         ("fmod", "remainder"),

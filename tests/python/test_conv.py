@@ -153,6 +153,22 @@ def test_gradients_are_adjoint(case):
     close(dw, ew.numpy(), 1e-5)
 
 
+@pytest.mark.parametrize(("channels", "size"), [(64, 16), (256, 14), (512, 7)])
+def test_roundings_of_sums_over_many_channels(channels, size):
+    """Winograd's tiles cost some of float32's digits, which more channels must not add to."""
+    torch.manual_seed(0)
+    x = torch.rand(2, channels, size, size, requires_grad=True)
+    w = (torch.randn(channels, channels, 3, 3) / channels).requires_grad_()
+    g = torch.randn(2, channels, size, size)
+    y = F.conv2d(x, w, padding=1)
+    found = (y, *torch.autograd.grad(y, (x, w), g))
+    a, b = (t.detach().double().requires_grad_() for t in (x, w))
+    z = F.conv2d(a, b, padding=1)
+    for ours, exact in zip(found, (z, *torch.autograd.grad(z, (a, b), g.double())), strict=True):
+        distance = (ours.double() - exact).norm() / exact.norm()
+        assert distance < (1.2e-6 if channels > 256 else 2e-6)
+
+
 def test_gradients_of_channels_last_images():
     x = torch.randn(4, 16, 20, 20)
     w = torch.randn(24, 16, 3, 3)

@@ -182,7 +182,9 @@ def test_the_slope_of_an_angle_without_a_length():
 
 def test_the_slope_of_a_half_precision_angle():
     _, (of_y, of_x), _ = gradients(torch.atan2, [300.0], [400.0], dtype=torch.float16)
-    assert of_y == pytest.approx([4 / 2500], rel=1e-2) and of_x == pytest.approx([-3 / 2500], rel=1e-2)
+    assert of_y == pytest.approx([4 / 2500], rel=1e-2) and of_x == pytest.approx(
+        [-3 / 2500], rel=1e-2
+    )
 
 
 # ---- what no key is seen by ----
@@ -252,10 +254,19 @@ def test_the_gradient_of_a_far_window_is_no_larger_than_what_is_there():
     empty = torch.empty(0, requires_grad=True)
     empty.as_strided((0,), (1,), 2**39).sum().backward()
     assert empty.grad.shape == (0,)
-    whole = torch.arange(100.0)
+    whole = torch.arange(200.0)
     part = whole[10:13].requires_grad_()
     part.as_strided((3, 2), (45, 1), 10).sum().backward()  # 10, 11, and others
     assert part.grad.tolist() == [1, 1, 0]
     part.grad = None
     part.as_strided((40,), (2,), 12).sum().backward()
     assert part.grad.tolist() == [0, 0, 1]
+
+
+def test_an_ellipsis_of_the_result_alone_stands_for_nothing():
+    a, b = torch.rand(2, 3, requires_grad=True), torch.rand(3, 4)
+    for equation in ("ab,bc->...ac", "ab,bc->a...c", "...ab,bc->...ac"):
+        assert torch.allclose(torch.einsum(equation, a, b), a @ b)
+    assert torch.einsum("ab->...", a).shape == ()
+    (grad,) = torch.autograd.grad(torch.einsum("ab,bc->...ac", a, b).sum(), a)
+    assert torch.allclose(grad, b.sum(1).expand(2, 3))
