@@ -1,6 +1,6 @@
 # librushlight_distributed_NAME.so: the engines of `distributed`, plug-ins that librushlight loads when a process group
 # asks for one. "mpi" and "nccl" find their libraries at run time, so that they are always built. "gloo" is built where Gloo is installed
-# (Debian, Ubuntu: libgloo-dev, which `./dev setup` brings); a package without it says what to install. An archive of Gloo goes into
+# (Debian, Ubuntu: libgloo-dev, which `./dev` installs where it may); a package without it says what to install. An archive of Gloo goes into
 # the plug-in; a shared library travels beside it, with the libraries that it needs, so that a wheel asks for nothing.
 
 function(rl_add_engine name)

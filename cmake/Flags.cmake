@@ -14,6 +14,11 @@ else()
   set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")  # -O0 makes kernels so slow that nobody would run the tests
 endif()
 
+# Builds that search for faults look at every index into a list (include/rushlight/array_ref.h, libstdc++).
+if(RUSHLIGHT_SANITIZE OR RUSHLIGHT_GUARD OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  add_compile_definitions(RL_CHECK_BOUNDS=1 _GLIBCXX_ASSERTIONS=1)
+endif()
+
 # -ffp-contract=off: a fused multiply-add appears only where the source says fma, so bits do not depend on it.
 # -fno-semantic-interposition: calls inside the library to its own exported functions stay direct.
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-ffp-contract=off;-fno-semantic-interposition>")

@@ -1,5 +1,5 @@
 # libjpeg-turbo, for rushlight.vision: an archive of it goes into the extension (Debian, Ubuntu: libjpeg-dev, which
-# `./dev setup` brings). Without one Pillow decodes JPEG files, to the same pixels in more time.
+# `./dev` installs where it may). Without one Pillow decodes JPEG files, to the same pixels in more time.
 
 set(RUSHLIGHT_JPEG AUTO CACHE STRING "JPEG files by libjpeg-turbo: AUTO (where its archive is found), ON or OFF")
 if(RUSHLIGHT_JPEG)

@@ -49,6 +49,8 @@ def measure():
     """Facts of every op that has samples."""
     facts: dict[str, pages.Facts] = {}
     for case in harness.cases().values():
+        if case.base:  # `foo_` has the samples of `foo`, which its results may not fit
+            continue
         found = facts.setdefault(case.op.name, pages.Facts())
         if case.samples and not found.dtypes:
             found.dtypes = [d for d in harness.DTYPES["all"] if harness.accepts(rushlight, case, d)]

@@ -146,10 +146,16 @@ def backward_function(op: Op, p: Plan) -> list[str]:
     lines = [f"[[maybe_unused]] const {text}" for text in _grads(op)]
     lines += [f"const size_t edge_{a.name} = {i};" for i, a in enumerate(p.differentiable) if not a.type.is_list]
     places = _places(p)
+    # What several formulas use is unpacked once: a hook may have to compute it again.
+    shared = [s for s in p.saved if s.kind in _TENSORS and len(s.needed_by) > 1]
+    for s in shared:
+        wanted = " || ".join(_wants(a) for f in s.needed_by for a in f.args)
+        found = f"node.saved{'_list' if s.kind == 'list' else ''}({places[s]})"
+        lines.append(f"const auto {s.name} = {wanted} ? {found} : decltype({found})();")
     for f in p.formulas:
         body = []
         for s in p.saved:
-            if f in s.needed_by:
+            if f in s.needed_by and s not in shared:
                 owned = types.owned(s.arg.type) if s.arg is not None else "Tensor"
                 body += fill(_SAVING[s.kind][1], name=s.name, place=places[s], owned=owned)
         lines += block(f"if ({' || '.join(_wants(a) for a in f.args)})", body + _gradients(f))

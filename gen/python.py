@@ -21,6 +21,7 @@ from gen.signatures import (
     python_name,
     rows,
     taken,
+    text_signature,
 )
 from gen.table import Arg, Op
 from gen.text import block, commas, fill, flag, pieces, source
@@ -176,7 +177,8 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
             shown = python_name(first, form) if form in INPLACE else first.functional_name or name
             other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
             also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
-            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(docstring(overloads))}),')
+            text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads)}"
+            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(text)}),')
     return lines
 
 

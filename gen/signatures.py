@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,6 +59,12 @@ def has_varargs(op: Op) -> bool:
     return op.varargs or ints
 
 
+def _is_spread(op: Op, form: str, place: int, row: Arg) -> bool:
+    """`zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`."""
+    first = form in METHODS or place == 0 or row.type.is_tensor
+    return has_varargs(op) and not row.keyword_only and row.type.is_list and first
+
+
 def by_name(ops: list[Op]) -> dict[str, list[Op]]:
     """The overloads of a name stand together, whatever family they are in."""
     # `div_.mode` is one more signature of the method that `div` has as `div_`.
@@ -75,10 +82,8 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     bound = form in METHODS
     parts = ["self"] if bound else []
     star = False
-    for i, row in enumerate(rows(op)):
-        if (bound and i == op.receiver) or (row.name == "out" and form != "FunctionForm"):
-            continue
-        if has_varargs(op) and not row.keyword_only and row.type.is_list:
+    for i, row in _seen(op, form):
+        if _is_spread(op, form, i, row):
             item = types.spelt(replace(row.type, is_list=False)).annotation
             parts.append(f"*{row.name}: {item} | Sequence[{item}]")  # view(2, 3) and view((2, 3))
             star = True
@@ -86,8 +91,7 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
         if row.keyword_only and not star:
             parts.append("*")
             star = True
-        name = "input" if row.name == "self" else row.name
-        name += "_" if keyword.iskeyword(name) else ""
+        name = _shown_name(row)
         none = " | None" if row.type.optional or row.default == "None" else ""
         shown = types.shown_default(row)
         default = "" if shown is None else f" = {shown if defaults else '...'}"
@@ -98,6 +102,65 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     if len(op.results) > 1 and form not in INPLACE:
         return text.replace("builtins.", "") + f"({commas([r.name or 'Tensor' for r in op.results])})"
     return (text + _result(op, form)).replace("builtins.", "")
+
+
+def text_signature(overloads: list[Op], form: str) -> str:
+    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C.
+
+    They are those of the overload that has most, and what others know by name; what one of them does without has a
+    default.
+    """
+    overloads = [op for op in overloads if form in forms_of(op)]
+    most = max(overloads, key=lambda op: len(rows(op)))
+    in_all = set.intersection(*({_shown_name(row) for row in rows(op)} for op in overloads))
+    parts, star, optional = ["$self"] if form in METHODS else [], False, False
+    for i, row in _seen(most, form):
+        if _is_spread(most, form, i, row):
+            parts.append(f"*{_shown_name(row)}")
+            star = True
+            continue
+        if row.keyword_only and not star:
+            parts.append("*")
+            star = True
+        default = _default(row, in_all)
+        optional = not star and (optional or default is not None)
+        if optional and default is None:  # Python wants a default after another
+            default = "None"
+        parts.append(_shown_name(row) if default is None else f"{_shown_name(row)}={default}")
+    known = {_shown_name(row) for row in rows(most)}
+    seen = [row for op in overloads for _, row in _seen(op, form)]
+    others = {_shown_name(row): row for row in seen if _shown_name(row) not in known}
+    if others and not star:
+        parts.append("*")
+    parts += [f"{name}={_default(row, in_all)}" for name, row in others.items()]
+    return f"({commas(parts)})"
+
+
+def _seen(op: Op, form: str) -> list[tuple[int, Arg]]:
+    """The parameters that a form has beside the tensor that it is a method of."""
+    hidden = op.receiver if form in METHODS else -1
+    return [(i, r) for i, r in enumerate(rows(op)) if i != hidden and (r.name != "out" or form == "FunctionForm")]
+
+
+def _shown_name(row: Arg) -> str:
+    name = "input" if row.name == "self" else row.name
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+def _default(row: Arg, in_all: set[str]) -> str | None:
+    shown = types.shown_default(row)
+    return "None" if shown is None and _shown_name(row) not in in_all else _literal(shown)
+
+
+def _literal(default: str | None) -> str | None:
+    """A default as Python can read it without names: None for `torch.strided`."""
+    if default is None:
+        return None
+    try:
+        ast.literal_eval(default)
+    except ValueError:
+        return "1e999" if default == "inf" else "-1e999" if default == "-inf" else "None"
+    return default
 
 
 def _result(op: Op, form: str) -> str:

@@ -349,6 +349,8 @@ def op(text: str, *, kind: str = "kernel", variants: str | None = None, manual: 
     else:
         needs_self = set() if entry.on_self else {"method", "inplace"}
         entry.variants = frozenset(_VARIANTS[entry.kernel.kind] - needs_self)
+    if entry.grad == "missing":
+        entry.grad = dict.fromkeys([a.name for a in entry.tensors if not a.type.is_list], f'no_derivative("{name}")')
     before = [o.overload for o in _ops if o.name == name]
     entry.node_index = len(before)
     if overload in before:

@@ -102,7 +102,7 @@ def default(arg: Arg) -> str:
 def shown_default(arg: Arg) -> str | None:
     """The default as Python writes it."""
     text = arg.default
-    if text is not None and arg.type.base == "MemoryFormat":
+    if text not in (None, "None") and arg.type.base == "MemoryFormat":
         return "torch." + {"Contiguous": "contiguous_format", "Preserve": "preserve_format"}.get(text, text)
     if text is not None and arg.type.is_list and text.startswith("["):
         return "(" + text[1:-1] + ")"

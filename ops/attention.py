@@ -24,7 +24,7 @@ op(f"_attention_backward(Tensor grad_output, Tensor query, Tensor key, Tensor va
    f"Tensor output, "
    "Tensor logsumexp) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", kernel=custom(),
    variants="",
-   grad="none", doc="The gradients of `_attention`, fused.", own=True,
+   grad="missing", doc="The gradients of `_attention`, fused.", own=True,
    batch="unjoined(_attention_backward(joined(grad_output, 0, batch), joined(query, 0, batch), "
          "joined(key, 0, batch), joined(value, 0, batch), joined(attn_mask, 0, batch), is_causal, "
          "scale, joined(output, 0, batch), joined(logsumexp, 0, batch)), 0, batch)")

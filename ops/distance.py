@@ -17,7 +17,7 @@ op("_cdist(Tensor x1, Tensor x2, float p) -> Tensor", kernel=custom(), variants=
    jvp="twice: differences of all pairs, which its tangent needs, are never held", batch="fold")
 op("_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
    kernel=custom(), variants="",
-   grad="none", doc="The gradient of `_cdist` for x1.",
+   grad="missing", doc="The gradient of `_cdist` for x1.",
    batch="fold")
 composite("cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
           variants="function", wrapped=True,

@@ -78,14 +78,14 @@ op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", 
    jvp="self_t.scatter(dim, index, 0)", batch="dims", tags=("core",))
 op("scatter.src_reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
    kernel=update(),
-   grad="none", doc="`scatter` that adds or multiplies.",
+   grad="missing", doc="`scatter` that adds or multiplies.",
    overloads=["scatter.reduce(self, dim, index, src, reduce)",
               "scatter_.reduce(self, dim, index, src, reduce)",
               "scatter.reduce_out(self, dim, index, src, reduce, out!)"],
    batch="dims")
 op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
    "Tensor", kernel=update(),
-   grad="none", doc="`scatter` of one value that is added or multiplied.",
+   grad="missing", doc="`scatter` of one value that is added or multiplied.",
    batch="dims")
 op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
    grad={"self": "grad", "src": "scatter_source_backward(grad, dim, index, src.sizes())"},

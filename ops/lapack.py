@@ -270,13 +270,14 @@ composite("pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> 
 op("linalg_det(Tensor A) -> Tensor", **_kernel, grad={"A": "det_backward(grad, result, A)"},
    ref="numpy.linalg.det",
    doc="Determinants.",
-   jvp="result * linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1)", batch="matrices")
+   jvp="(det_backward(ones_like(result), result, A).conj() * A_t).sum({-2, -1})",
+   batch="matrices")
 composite("det(Tensor self) -> Tensor", doc="`linalg.det`.")
 op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel, undefined_grads=True,
    grad={"A": "slogdet_backward(grad_sign, grad_logabsdet, A, sign)"},
    doc="The sign (complex: of absolute value 1) of determinants and the logarithm of their size.",
-   jvp={"sign": "sign * i_times_imag_of(linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1))",
-        "logabsdet": "linalg_solve(A, A_t).diagonal(0, -2, -1).sum(-1)"},
+   jvp={"sign": "sign * i_times_imag_of((log_det_slopes(A, sign).conj() * A_t).sum({-2, -1}))",
+        "logabsdet": "(log_det_slopes(A, sign).conj() * A_t).sum({-2, -1})"},
    batch="matrices")
 composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", variants=_both,
           doc="`linalg.slogdet`.")

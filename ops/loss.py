@@ -190,7 +190,7 @@ op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights
          "scale_grad_by_freq, batch)", tags=("core",))
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
    "Tensor(a!)",
-   kernel=update(isa=False), variants="function inplace", grad="none",
+   kernel=update(isa=False), variants="function inplace", grad="missing",
    doc="Shortens the rows at the indices that are longer than max_norm.",
    batch="slices: rows are shortened where they lie")
 _BAGS = "Tensor weight, Tensor indices, Tensor offsets"
@@ -253,7 +253,7 @@ op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] inpu
    "target_lengths, "
    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity) -> Tensor",
    kernel=custom(isa=False),
-   variants="", grad="none", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.",
+   variants="", grad="missing", doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.",
    overloads=["_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, "
               "neg_log_likelihood, log_alpha, blank, zero_infinity=False)",
               "_ctc_loss_backward.out(grad, log_probs, targets, input_lengths, target_lengths, "

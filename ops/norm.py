@@ -29,7 +29,7 @@ op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight,
    "running_mean, Tensor? running_var, "
    "Tensor save_mean, Tensor save_invstd, bool training, float eps) -> "
    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
-   grad="none",
+   grad="missing",
    cpp_out=False, doc="The gradients of native_batch_norm, fused.",
    batch="batched_batch_norm_backward(grad_output, input, weight, running_mean, running_var, "
          "save_mean, save_invstd, training, eps, batch)")
@@ -94,7 +94,7 @@ op("native_layer_norm_backward(Tensor grad_output, Tensor input, int[] normalize
    "mean, Tensor rstd, "
    "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(),
    variants="",
-   grad="none", doc="The gradients of native_layer_norm, fused.",
+   grad="missing", doc="The gradients of native_layer_norm, fused.",
    batch="batched_layer_norm_backward(grad_output, input, normalized_shape, mean, rstd, weight, "
          "batch)", tags=("core",))
 op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> "
@@ -114,7 +114,7 @@ op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, floa
 op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor rstd, Tensor? "
    "weight, int num_groups) -> "
    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
-   grad="none",
+   grad="missing",
    own=True, doc="The gradients of _group_norm, fused.",
    batch="batched_group_norm_backward(grad_output, input, mean, rstd, weight, num_groups, batch)")
 composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
@@ -133,7 +133,7 @@ op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float?
    batch={"input": "leading", "": "batched_rms_norm(input, normalized_shape, weight, eps, batch)"})
 op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "
    "rstd, Tensor? weight) -> "
-   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="none",
+   "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="missing",
    cpp_out=False,
    doc="The gradients of _fused_rms_norm.",
    batch="batched_rms_norm_backward(grad_output, input, normalized_shape, rstd, weight, batch)")

@@ -251,18 +251,19 @@ op("signbit(Tensor self) -> Tensor",
    variants="function method out",
    grad="none", ref="numpy.signbit", sparse="values", doc="True for negative numbers and -0.0.")
 op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
-   grad={"self": "grad * (self / result)", "other": "grad * (other / result)"}, ref="numpy.hypot",
+   grad={"self": "grad * share_of_length(self, result)",
+         "other": "grad * share_of_length(other, result)"}, ref="numpy.hypot",
    doc="The length of (self, other).")
 op("heaviside(Tensor self, Tensor values) -> Tensor",
    kernel=pointwise(real, boolean, check=['check_equal_dtypes("heaviside", self, values)']),
-   grad="none",
+   grad="missing",
    ref="numpy.heaviside",
    doc="0 below 0, values at 0, 1 above.")
 op("nextafter(Tensor self, Tensor other) -> Tensor",
    kernel=pointwise(floating, formulas=[formula("next_half", dtypes=(half,)),
                                         formula("next_bfloat16", dtypes=(bfloat16,)),
                                         formula("nextafter", dtypes=(floats,))]),
-   grad="none", ref="numpy.nextafter",
+   grad={"self": "grad", "other": _zero}, ref="numpy.nextafter",
    doc="The next number from self towards other.")
 
 # ---- exponentials and logarithms ----
@@ -309,14 +310,28 @@ composite("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", variants="fu
           doc="`xlogy` of a number.",
           overloads=["xlogy.OutScalar_Self(self, other, out!)"], tags=("pointwise",))
 op("logaddexp(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating, complex_),
-   grad={"self": "grad / (1 + exp(other - self)).conj()",
-         "other": "grad / (1 + exp(self - other)).conj()"},
+   grad={"self": "grad * _share_of(self, other, 1).conj()",
+         "other": "grad * _share_of(other, self, 1).conj()"},
    variants="function method out", ref="numpy.logaddexp",
    doc="log(exp(self) + exp(other)) without overflow.")
 op("logaddexp2(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
-   grad={"self": "grad / (1 + exp2(other - self))", "other": "grad / (1 + exp2(self - other))"},
+   grad={"self": "grad * _share_of(self, other, M_LN2)",
+         "other": "grad * _share_of(other, self, M_LN2)"},
    variants="function method out", ref="numpy.logaddexp2",
    doc="log2(2^self + 2^other) without overflow.")
+_slope = "grad * (result * (1 - result)).conj() * rate"
+op("_share_of(Tensor self, Tensor other, float rate) -> Tensor",
+   kernel=pointwise(floating, complex_), variants="", own=True,
+   grad={"self": _slope, "other": f"-{_slope}"},
+   doc="b^self / (b^self + b^other) for the base of which rate is the logarithm.")
+op("_exp_difference(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
+   variants="", own=True, grad={"self": "grad * result", "other": "-grad * result"},
+   doc="exp(self - other), 1 for equal infinities.")
+op("_weighed(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), variants="",
+   own=True, parts=True, traced="mul(self, other)",
+   grad={"self": "where(self.eq(0).logical_and(other.isinf()), 0, grad * other)",
+         "other": "_weighed(self, grad)"},
+   doc="self * other, 0 where self is 0 and other infinite.")
 
 # ---- trigonometry ----
 
@@ -339,8 +354,8 @@ op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self
    ref="numpy.arctan",
    sparse="values", doc="Inverse tangent.", tags=("core",))
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
-   grad={"self": "grad * other / (self * self + other * other)",
-         "other": "-grad * self / (self * self + other * other)"},
+   grad={"self": "over_square_length(grad, other, self)",
+         "other": "-over_square_length(grad, self, other)"},
    ref="numpy.arctan2", doc="The angle of the point (other, self).",
    autocast={"accelerator": "promote"}, tags=("core",))
 op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"},
@@ -703,6 +718,10 @@ op("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", 
    overloads=["hardshrink_backward.grad_input(grad_out, self, lambd, grad_input!)"])
 composite("softsign(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
           doc="self / (1 + |self|).", own=True)
+op("_softsign(Tensor self) -> Tensor", **_floats, variants="", own=True, parts=True,
+   traced="div(self, add(abs(self), Scalar(1)))",
+   grad={"self": "grad * (1 + self.abs()).reciprocal().square()"},
+   doc="`softsign` of real numbers.")
 composite("tanhshrink(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
           doc="self - tanh(self).", own=True)
 composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method",

@@ -36,7 +36,7 @@ op("_recurrent_layer_backward(Tensor grad_output, Tensor grad_hidden, Tensor gra
    "grad_first_hidden, "
    "Tensor grad_first_cell, Tensor grad_weight_hh, Tensor grad_bias_hh, Tensor grad_weight_hr)",
    kernel=custom(),
-   variants="", grad="none", doc="The gradients of `_recurrent_layer`, backwards through time.",
+   variants="", grad="missing", doc="The gradients of `_recurrent_layer`, backwards through time.",
    own=True,
    batch="slices: each slice has gradients of the weights of its own")
 

@@ -44,7 +44,7 @@ op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_
 op("_grid_sampler_backward(Tensor grad_output, Tensor input, Tensor grid, int interpolation_mode, "
    "int padding_mode, "
    "bool align_corners) -> (Tensor grad_input, Tensor grad_grid)", kernel=custom(), variants="",
-   grad="none",
+   grad="missing",
    doc="The gradients of `grid_sampler`.", own=True,
    batch="fold")
 

@@ -63,17 +63,17 @@ op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor 
 
 op("_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",
-   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="none",
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="missing", nondiff=("result1", "result2"),
    doc="Distinct elements in order; for each element which of them it is; how often each occurs.")
 op("unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
    "return_counts=False) "
    "-> (Tensor, Tensor, Tensor)",
-   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="none",
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), variants="function", grad="missing", nondiff=("result1", "result2"),
    doc="Distinct slices along a dimension, in order; for each slice which of them it is; how often "
        "each occurs.")
 op("unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
    "dim=None) "
-   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True, stored=(wide_unsigned,)), grad="none",
+   "-> (Tensor, Tensor, Tensor)", kernel=dynamic(isa=True, stored=(wide_unsigned,)), grad="missing", nondiff=("result1", "result2"),
    wrapped=True,
    doc="The first of each run of equal elements (or slices); for each element its run; the runs' "
        "lengths.")
@@ -103,7 +103,7 @@ composite("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=Fa
           "right=False) -> Tensor",
           variants="function out", doc="`bucketize` of one number.")
 op("bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
-   kernel=dynamic(isa=True, stored=(wide_unsigned,)), grad="none",
+   kernel=dynamic(isa=True, stored=(wide_unsigned,)), grad="missing",
    ref="numpy.bincount", doc="How often each number from 0 on occurs, or the sum of its weights.")
 op("histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=custom(),
    grad="none",

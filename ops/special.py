@@ -59,7 +59,7 @@ op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
 op("_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor",
    kernel=pointwise(floating, check=['check_same_dtype(x, "alpha", alpha)',
                                      'check_same_dtype(x, "total", total)']),
-   variants="function", grad="none",
+   variants="function", grad="missing",
    doc="How fast a beta number x of the parameters alpha and total - alpha grows with alpha, "
        "divided by 1 - x.")
 

@@ -62,7 +62,7 @@ op(f"_deform_columns(Tensor input, Tensor offset, Tensor? factor, {_HOW}) -> Ten
    batch="slices: the taps of an image may have no factors")
 op(f"_deform_columns_backward(Tensor grad_output, Tensor input, Tensor offset, Tensor? factor, "
    f"{_HOW}) -> (Tensor grad_input, Tensor grad_offset, Tensor grad_factor)",
-   kernel=custom(), variants="function", nn=True, own=True, grad="none", autocast="float32",
+   kernel=custom(), variants="function", nn=True, own=True, grad="missing", autocast="float32",
    doc="The gradients of `_deform_columns`.",
    batch="slices: the taps of an image may have no factors")
 composite("deform_conv2d(Tensor input, Tensor offset, Tensor weight, Tensor? bias=None, int[2] "

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rushlight
-from docs import pages
+from docs import make, pages
 from gen import declarations, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,6 +100,14 @@ def test_every_public_op_has_a_section():
     assert found == set(pages.by_name(ops))
     for family, anchor in re.findall(r"\]\((\w+)\.md#(\w+)\)", texts["README.md"]):
         assert f"\n## {anchor}\n" in texts[f"{family}.md"]
+
+
+def test_the_documentation_is_written_whole(tmp_path, capsys):
+    """`./dev docs`: every sample of every op runs, every error that is said comes."""
+    make.main(tmp_path)
+    assert f"{len(list(tmp_path.iterdir()))} pages" in capsys.readouterr().out
+    reduce = (tmp_path / "reduce.md").read_text()
+    assert "- **Dtypes:**" in reduce and "- **Example:**" in reduce and "Error:**" in reduce
 
 
 def test_sections_and_docstrings_say_the_same():

@@ -204,7 +204,7 @@ def test_version_is_that_of_the_project():
     import rushlight
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert rushlight.__version__ == project["project"]["version"]
+    assert rushlight.version.rushlight == project["project"]["version"]
 
 
 # ---- imports of Python files ---------------------------------------------------------------------

@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "cpp"
 
 def test_the_versions_of_headers_and_library_agree():
     header = Path(rushlight.utils.cmake_prefix_path).parents[1] / "include/rushlight/version.h"
-    assert f'RUSHLIGHT_VERSION "{rushlight.__version__}"' in header.read_text()
+    assert f'RUSHLIGHT_VERSION "{rushlight.version.rushlight}"' in header.read_text()
 
 
 @pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf")

@@ -1,5 +1,6 @@
 // ArrayRef: a borrowed run of elements, valid for the duration of a call. DimVector: a small owned
-// list of sizes.
+// list of sizes. Their elements are looked up without a test, but for builds that search for faults
+// (RL_CHECK_BOUNDS: debug, guard, sanitizers), where one that is not there ends the process.
 #pragma once
 
 #include <array>
@@ -11,7 +12,22 @@
 
 #include <rushlight/error.h>
 
+#ifdef RL_CHECK_BOUNDS
+#define RL_BOUND(index, size) ::rushlight::detail::check_bound(index, size)
+#else
+#define RL_BOUND(index, size) static_cast<void>(0)
+#endif
+
 namespace rushlight {
+
+namespace detail {
+[[noreturn]] RL_API void fail_bound(size_t index, size_t size);
+[[gnu::always_inline]] constexpr void check_bound(size_t index, size_t size) {
+  if (index >= size) {
+    fail_bound(index, size);
+  }
+}
+}  // namespace detail
 
 template <class T>
 class ArrayRef {
@@ -40,15 +56,22 @@ class ArrayRef {
   constexpr const T* data() const { return data_; }
   constexpr size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
-  constexpr const T& operator[](size_t i) const { return data_[i]; }
-  const T& front() const { return data_[0]; }
-  const T& back() const { return data_[size_ - 1]; }
+  constexpr const T& operator[](size_t i) const {
+    RL_BOUND(i, size_);
+    return data_[i];
+  }
+  const T& front() const { return (*this)[0]; }
+  const T& back() const { return (*this)[size_ - 1]; }
   const T& at(size_t i) const {
     RL_CHECK_INDEX(i < size_, "ArrayRef: index ", i, " of ", size_, " elements");
     return data_[i];
   }
-  ArrayRef slice(size_t begin, size_t n) const { return {data_ + begin, n}; }
-  ArrayRef slice(size_t begin) const { return {data_ + begin, size_ - begin}; }
+  ArrayRef slice(size_t begin, size_t n) const {
+    RL_BOUND(begin, size_ + 1);
+    RL_BOUND(n, size_ - begin + 1);
+    return {data_ + begin, n};
+  }
+  ArrayRef slice(size_t begin) const { return slice(begin, size_ - begin); }
   std::vector<T> vec() const { return std::vector<T>(begin(), end()); }
   friend bool operator==(ArrayRef a, ArrayRef b) {
     if (a.size_ != b.size_) {
@@ -123,13 +146,19 @@ class DimVector {
   const int64_t* data() const { return heap_ != nullptr ? heap_ : inline_; }
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  int64_t& operator[](size_t i) { return data()[i]; }
-  const int64_t& operator[](size_t i) const { return data()[i]; }
+  int64_t& operator[](size_t i) {
+    RL_BOUND(i, size_);
+    return data()[i];
+  }
+  const int64_t& operator[](size_t i) const {
+    RL_BOUND(i, size_);
+    return data()[i];
+  }
   int64_t* begin() { return data(); }
   int64_t* end() { return data() + size_; }
   const int64_t* begin() const { return data(); }
   const int64_t* end() const { return data() + size_; }
-  int64_t& back() { return data()[size_ - 1]; }
+  int64_t& back() { return (*this)[size_ - 1]; }
   operator IntArrayRef() const { return {data(), size_}; }
   void assign(IntArrayRef list) {
     resize_uninitialized(list.size());
@@ -147,6 +176,7 @@ class DimVector {
     back() = value;
   }
   void insert(size_t at, int64_t value) {
+    RL_BOUND(at, size_ + 1);
     resize_uninitialized(size_ + 1);
     for (size_t i = size_ - 1; i > at; i--) {
       data()[i] = data()[i - 1];
@@ -154,6 +184,7 @@ class DimVector {
     data()[at] = value;
   }
   void erase(size_t at) {
+    RL_BOUND(at, size_);
     for (size_t i = at; i + 1 < size_; i++) {
       data()[i] = data()[i + 1];
     }

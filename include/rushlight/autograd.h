@@ -3,6 +3,7 @@
 // backward function; nothing but custom functions derives from Node.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -231,7 +232,7 @@ struct RL_API AutogradMeta {
   Node* accumulator = nullptr;  // weak: one AccumulateGrad per leaf
   struct Hooks;
   std::unique_ptr<Hooks> hooks;          // hooks of a leaf: src/autograd/node.h
-  forward::Tangent* tangents = nullptr;  // owned: src/autograd/forward.cpp
+  std::atomic<forward::Tangent*> tangents{nullptr};  // owned: src/autograd/forward.cpp
   Ref<TensorImpl> dual;  // of a view of a dual: has its tangents rather than the root's
 };
 

@@ -11,6 +11,7 @@ namespace rushlight {
 
 enum class DeviceType : int8_t { CPU = 0, CUDA = 1, Meta = 2 };
 inline constexpr int num_device_types = 3;
+inline constexpr int num_device_names = 20;  // with PyTorch's other types, which are names alone
 inline constexpr DeviceType kCPU = DeviceType::CPU, kCUDA = DeviceType::CUDA,
                             kMeta = DeviceType::Meta;
 

@@ -10,7 +10,16 @@
 
 namespace rushlight {
 
-enum class RecordScope : uint8_t { FUNCTION, BACKWARD_FUNCTION, USER_SCOPE };
+enum class RecordScope : uint8_t { FUNCTION = 0, BACKWARD_FUNCTION = 1, USER_SCOPE = 7 };
+
+struct RecordedRange {
+  std::string name;
+  RecordScope scope = RecordScope::FUNCTION;
+  int64_t begin = 0;  // nanoseconds of std::chrono::steady_clock
+  int64_t end = 0;
+  int64_t sequence = -1;  // of a backward function: when its forward was recorded
+  std::vector<DimVector> shapes;
+};
 
 // One who notes the ranges of its thread between `enter` and `leave`; those who entered before note
 // them, too.
@@ -20,9 +29,7 @@ class RL_API RangeRecorder {
   void enter();
   void leave();
   virtual bool wants_shapes() const = 0;
-  // Times are nanoseconds of std::chrono::steady_clock.
-  virtual void note(const std::string& name, int64_t begin, int64_t end,
-                    const std::vector<DimVector>& shapes) = 0;
+  virtual void note(const RecordedRange& range) = 0;
   static RangeRecorder* innermost();
   RangeRecorder* outer() const { return outer_; }
 
@@ -34,34 +41,34 @@ class RL_API RangeRecorder {
 class RL_API RecordFunction {
  public:
   explicit RecordFunction(RecordScope scope = RecordScope::FUNCTION)
-      : active_(RangeRecorder::innermost() != nullptr), scope_(scope) {}
+      : active_(RangeRecorder::innermost() != nullptr) {
+    range_.scope = scope;
+  }
   ~RecordFunction() { end(); }
   RecordFunction(const RecordFunction&) = delete;
   RecordFunction& operator=(const RecordFunction&) = delete;
 
   bool isActive() const { return active_; }
   bool needsInputs() const;
-  RecordScope scope() const { return scope_; }
-  const std::string& name() const { return name_; }
-  void before(std::string name);
+  RecordScope scope() const { return range_.scope; }
+  const std::string& name() const { return range_.name; }
+  void before(std::string name, int64_t sequence = -1);
   // With the sizes of the tensors among `inputs`, which are IValues.
   template <class Inputs>
   void before(std::string name, const Inputs& inputs) {
     for (const auto& input : inputs) {
       if (input.isTensor()) {
-        shapes_.push_back(DimVector(input.toTensor().sizes()));
+        add_shape(DimVector(input.toTensor().sizes()));
       }
     }
     before(std::move(name));
   }
+  void add_shape(DimVector sizes) { range_.shapes.push_back(std::move(sizes)); }
   void end();
 
  private:
   bool active_;
-  RecordScope scope_;
-  int64_t begin_ = 0;
-  std::string name_;
-  std::vector<DimVector> shapes_;
+  RecordedRange range_;
 };
 
 }  // namespace rushlight

@@ -29,7 +29,7 @@ class TensorMeta {
   IntArrayRef strides() const { return {dims_.data() + dims_.size() / 2, dims_.size() / 2}; }
   int64_t storage_offset() const { return offset_; }
   int64_t dim() const { return static_cast<int64_t>(dims_.size() / 2); }
-  int64_t size(int64_t d) const { return dims_[static_cast<size_t>(d < 0 ? d + dim() : d)]; }
+  int64_t size(int64_t d) const { return sizes()[static_cast<size_t>(d < 0 ? d + dim() : d)]; }
   int64_t numel() const {
     int64_t n = 1;
     for (const int64_t s : sizes()) {

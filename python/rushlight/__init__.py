@@ -41,6 +41,14 @@ _SPARSE = " ".join(
     for form in _FORMS
 )
 
+
+def _is_shown(name):
+    """Whether `dir` shows a name."""
+    from rushlight._listed import shown
+
+    return shown(name)
+
+
 if TYPE_CHECKING:
     from rushlight import (
         _VF,
@@ -333,6 +341,7 @@ else:
             + " ".join(f"{kind}Storage" for kind in _KINDS),
             "utils.dlpack": "from_dlpack to_dlpack",
         },
+        _is_shown,
     )
 
 newaxis = None
@@ -380,6 +389,10 @@ def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, 
 
 def get_device_module(device=None):
     """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError where there is none."""
+    if device is not None and not isinstance(device, str | _C.device):
+        raise RuntimeError(
+            f"Invalid value of device {device!r}: expected a torch.device, str, or None"
+        )
     kind = "cpu" if device is None else _C.device(device).type
     try:
         return _importlib.import_module(f"rushlight.{kind}")

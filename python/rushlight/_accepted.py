@@ -596,6 +596,19 @@ ROWS = (
     Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
     Row("library.*", "alias_analysis _stacklevel", NO_EFFECT, "nobody reads them"),
     Row(
+        "nn.functional.softmax nn.functional.softmin nn.functional.log_softmax "
+        "nn.functional._get_softmax_dim",
+        "_stacklevel stacklevel",
+        NO_EFFECT,
+        "warnings find the program's line themselves",
+    ),
+    Row(
+        "storage._warn_typed_storage_removal",
+        "stacklevel",
+        NO_EFFECT,
+        "warnings find the program's line themselves",
+    ),
+    Row(
         "library.register_fake library.Library._register_fake",
         "allow_override",
         NO_EFFECT,

@@ -15,7 +15,10 @@ from typing import Any
 
 
 def lazy(
-    package: str, modules: str, names: Mapping[str, str] | None = None
+    package: str,
+    modules: str,
+    names: Mapping[str, str] | None = None,
+    shown: Callable[[str], bool] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package.
 
@@ -23,6 +26,7 @@ def lazy(
         package: its `__name__`.
         modules: those of its modules that are its names, separated by spaces.
         names: what else it has from modules: by module, names separated by spaces.
+        shown: which of its names `dir` shows; without it all but what it imports.
     """
     places = {module: (module, "") for module in modules.split()}
     for module, text in (names or {}).items():
@@ -40,6 +44,10 @@ def lazy(
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*space, *places})
+        return sorted(name for name in {*space, *places} if (shown or _is_own)(name))
 
     return __getattr__, __dir__
+
+
+def _is_own(name: str) -> bool:
+    return name not in ("Any", "TYPE_CHECKING", "annotations", "lazy")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from rushlight import _C, _KINDS, Tensor, device
+from rushlight._warnings import warn
 from rushlight.cuda.devices import is_available
 
 _NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
@@ -12,7 +11,7 @@ _NAMES = {f"{kind}Tensor": dtype for kind, dtype in _KINDS.items()}
 
 def _check_place(place: str, text: str) -> None:
     if place == "cuda" and not is_available():
-        raise TypeError(f"type {text} not available. Torch not compiled with CUDA enabled.")
+        raise TypeError(f"type {text} not available: there is no CUDA device here")
 
 
 class _TensorType(type):
@@ -110,11 +109,9 @@ def set_default_tensor_type(t):
         raise TypeError(
             "invalid type object: only floating-point types are supported as the default type"
         )
-    warnings.warn(
+    warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
-        UserWarning,
-        stacklevel=2,
     )
     dtype, place = parse_type(t)
     if place is not None:

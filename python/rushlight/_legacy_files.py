@@ -8,7 +8,6 @@ import pickle
 import struct
 import sys
 import tarfile
-import warnings
 from typing import Any
 
 from rushlight import _C, storage
@@ -16,6 +15,7 @@ from rushlight._locations import locator
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
 from rushlight._raised import SourceChangeWarning
 from rushlight._safe_load import SafeObjects
+from rushlight._warnings import warn
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -123,18 +123,16 @@ def _module_class(parts):
         try:
             current = inspect.getsource(cls)
         except (OSError, TypeError):
-            warnings.warn(
+            warn(
                 f"Couldn't retrieve source code for container of type {cls.__name__}. It won't be "
                 "checked for correctness upon loading.",
-                stacklevel=2,
             )
             return cls
         if current != source:
-            warnings.warn(
+            warn(
                 f"source code of class '{cls.__name__}' has changed. The file was saved with "
                 f"another one, from {file}.",
                 SourceChangeWarning,
-                stacklevel=2,
             )
     return cls
 
@@ -194,7 +192,7 @@ class _LegacyStorages:
             size = item.nbytes()
             if struct.unpack("<q", parts.bytes(8))[0] * dtype.itemsize != size:
                 raise RuntimeError(f"storage '{key}' has wrong byte size; corrupt file?")
-            _C._fill_storage(item, dtype, parts.bytes(size))
+            _C._fill_storage(item, parts.bytes(size))
             placed = self._storages.placed(key)
             if placed != item and placed.device.type != "meta":
                 placed.copy_(item)
@@ -240,7 +238,7 @@ def _load_tar(data, map_location, pickle_module, pickle_load_args):
         (numel,) = struct.unpack("<q", parts.bytes(8))
         content = parts.bytes(numel * kind.dtype.itemsize)
         item = storage.UntypedStorage(len(content))
-        _C._fill_storage(item, kind.dtype, content)
+        _C._fill_storage(item, content)
         found[key] = storage.TypedStorage._over(place(item, location), kind.dtype)
     for key, root, offset, size in parts.next():
         found[key] = part_of(found[root], offset, size)

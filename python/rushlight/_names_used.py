@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rushlight import _refused
 from rushlight._nested import nested
 
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
@@ -21,12 +22,20 @@ _GUARDS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", 
 
 
 class Use(NamedTuple):
-    """A name of torch in a program; `optional` where a `try` catches that it is missing."""
+    """A name of torch in a program.
+
+    Attributes:
+        optional: whether a `try` catches that it is missing.
+        called: whether the program calls it here.
+        why: of a name that is there and refuses whoever uses it.
+    """
 
     name: str
     path: Path
     line: int
     optional: bool
+    called: bool = False
+    why: str | None = None
 
 
 def files_of(target: str) -> list[Path]:
@@ -66,9 +75,17 @@ class _Reader(ast.NodeVisitor):
         self.uses: list[Use] = []
         self.bound: dict[str, str] = {}
         self.optional = 0
+        self.called: set[ast.expr] = set()
 
     def _use(self, name: str, node: Any) -> None:
-        self.uses.append(Use(name, self.path, node.lineno, self.optional > 0))
+        called = node in self.called
+        self.uses.append(Use(name, self.path, node.lineno, self.optional > 0, called))
+
+    def visit_Call(self, node):
+        self.called.add(node.func)
+        if isinstance(node.func, ast.Name) and node.func.id in self.bound:
+            self._use(self.bound[node.func.id], node.func)
+        self.generic_visit(node)
 
     def visit_Import(self, node):
         for alias in node.names:
@@ -125,15 +142,27 @@ def uses_of(path: Path) -> list[Use]:
     return reader.uses
 
 
-def missing_part(name: str) -> str | None:
-    """The shortest part of a dotted name of torch that rushlight lacks; None where it has all."""
+class Missing(NamedTuple):
+    """The shortest part of a name that is not there, or that refuses and `why`."""
+
+    name: str
+    why: str | None = None
+
+
+def missing_part(name: str, called: bool = False) -> Missing | None:
+    """What of a dotted name of torch rushlight lacks; None where it has all.
+
+    Args:
+        name: from `torch` on.
+        called: whether the program calls it.
+    """
     root, *rest = name.split(".")
     if root == "torch" and rest[:1] == ["ops"] and not _OPS.issuperset(rest[1:2]):
         return None
     try:
         value: Any = importlib.import_module(_ROOTS[root])
     except ModuleNotFoundError:
-        return root
+        return Missing(root)
     for i, attribute in enumerate(rest):
         # Of what is neither a module nor a class nobody knows what it will hold.
         if not inspect.ismodule(value) and not inspect.isclass(value):
@@ -149,13 +178,14 @@ def missing_part(name: str) -> str | None:
             try:
                 value = importlib.import_module(where)
             except ImportError:
-                return ".".join([root, *rest[: i + 1]])
-    return None
+                return Missing(".".join([root, *rest[: i + 1]]))
+    why = _refused.why_refused(value, called)
+    return Missing(name, why) if why else None
 
 
 def missing_in(paths: list[Path]) -> Iterator[Use]:
     """What files use and rushlight lacks, by the shortest missing name."""
-    known: dict[str, str | None] = {}
+    known: dict[tuple[str, bool], Missing | None] = {}
     for path in paths:
         try:
             uses = uses_of(path)
@@ -163,11 +193,11 @@ def missing_in(paths: list[Path]) -> Iterator[Use]:
             print(f"{path}: not read: {error}", file=sys.stderr)
             continue
         for use in uses:
-            if use.name not in known:
-                known[use.name] = missing_part(use.name)
-            part = known[use.name]
+            if (use.name, use.called) not in known:
+                known[use.name, use.called] = missing_part(use.name, use.called)
+            part = known[use.name, use.called]
             if part is not None:
-                yield use._replace(name=part)
+                yield use._replace(name=part.name, why=part.why)
 
 
 def check(target: str) -> int:
@@ -183,8 +213,9 @@ def check(target: str) -> int:
     for name, uses in sorted(found.items(), key=lambda item: -len(item[1])):
         first = next((use for use in uses if not use.optional), uses[0])
         kind = ", where it is there" if all(use.optional for use in uses) else ""
+        why = f"; refused: {first.why}" if first.why else ""
         places = sorted({(str(use.path), use.line) for use in uses})
-        print(f"{name}: {len(places)} place(s), {first.path}:{first.line}{kind}")
+        print(f"{name}: {len(places)} place(s), {first.path}:{first.line}{kind}{why}")
     needed = any(not use.optional for uses in found.values() for use in uses)
     if not found:
         print(f"{len(paths)} file(s): rushlight has every name of torch in them")

@@ -3,6 +3,7 @@ uninitialized forms, which get a size later."""
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +67,10 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __deepcopy__(self, memo):
         if id(self) in memo:
             return memo[id(self)]
-        copy = type(self)(self.data.clone(), self.requires_grad)
-        memo[id(self)] = copy
-        return copy
+        copied = type(self)(self.data.clone(), self.requires_grad)
+        memo[id(self)] = copied
+        vars(copied).update(copy.deepcopy(vars(self), memo))
+        return copied
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
@@ -165,12 +167,14 @@ class UninitializedTensorMixin:
         return f"<{type(self).__name__}>"
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return type(self), (self.requires_grad, self.data.device, self.data.dtype)
+        made = type(self), (self.requires_grad, self.data.device, self.data.dtype)
+        return (*made, dict(vars(self))) if vars(self) else made
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            kind, arguments = self.__reduce_ex__(2)
-            memo[id(self)] = kind(*arguments)
+            kind, arguments = self.__reduce_ex__(2)[:2]
+            copied = memo[id(self)] = kind(*arguments)
+            vars(copied).update(copy.deepcopy(vars(self), memo))
         return memo[id(self)]
 
     @classmethod

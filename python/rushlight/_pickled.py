@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import io
 import pickle
 import sys
@@ -24,8 +25,14 @@ _RENAMES = (
             ("._safe_load\nget_layout", "torch.serialization\n_get_layout"),
         )
     ),
+    # Python 3.13 keeps these in a module that others do not have.
+    *(
+        (f"pathlib._local\n{name}", f"pathlib\n{name}")
+        for name in ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath")
+    ),
     ("rushlight", "torch"),
 )
+_ENUMS = (enum.Enum.__reduce_ex__, enum.Flag.__reduce_ex__)
 
 
 class Saved:
@@ -76,6 +83,9 @@ class _PicklerMixin:
             return _tensor._rebuild_from_type_v2, (function, kind, parts, state)
         if kind is _C.layout:
             return get_layout, (str(obj),)
+        if isinstance(obj, enum.Enum) and kind.__reduce_ex__ in _ENUMS:
+            # By value, as Python does but for a few releases (3.11.2): files do not tell them apart.
+            return kind, (obj.value,)
         other = getattr(super(), "reducer_override", None)
         return NotImplemented if other is None else other(obj)
 

@@ -7,7 +7,12 @@ import sys
 import traceback
 from typing import Any
 
-__all__ = ["ExceptionWrapper", "KeyErrorMessage"]
+__all__ = ["ExceptionWrapper", "KeyErrorMessage", "add_note", "is_of_another"]
+
+
+def add_note(error: BaseException, text: str) -> None:
+    """What Python 3.11 has as `error.add_note(text)`."""
+    error.__dict__.setdefault("__notes__", []).append(text)
 
 
 class KeyErrorMessage(str):
@@ -29,6 +34,8 @@ class ExceptionWrapper:
         kind, error, trace = sys.exc_info() if exc_info is None else exc_info
         self.exc_type: Any = kind
         self.exc_msg = "".join(traceback.format_exception(kind, error, trace))
+        if sys.version_info < (3, 11):  # which does not show notes
+            self.exc_msg += "".join(f"{note}\n" for note in getattr(error, "__notes__", ()))
         self.where = where
 
     def __getstate__(self):
@@ -55,6 +62,18 @@ class ExceptionWrapper:
         except Exception:
             raise RuntimeError(message) from None
         raise error
+
+
+def is_of_another(error) -> bool:
+    """Whether an error is only that another process was lost, or did not come.
+
+    What was raised first counts: where an error came up while one of another kind was handled, it
+    is a consequence of that one.
+    """
+    world = sys.modules.get("rushlight.distributed.distributed_c10d")
+    while error.__cause__ or (error.__context__ and not error.__suppress_context__):
+        error = error.__cause__ or error.__context__
+    return world is not None and isinstance(error, world.DistError)
 
 
 class SourceChangeWarning(Warning):

@@ -5,7 +5,21 @@ They can be imported and asked about; whoever calls one is told by its name that
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_F = TypeVar("_F", bound=Any)
+
+
+def refuses(why: str) -> Callable[[_F], _F]:
+    """Marks a function that does nothing but raise, for `python -m rushlight check`."""
+
+    def mark(fn: _F) -> _F:
+        fn._why = why
+        return fn
+
+    return mark
 
 
 def function(name: str, why: str) -> Any:
@@ -16,6 +30,7 @@ def function(name: str, why: str) -> Any:
         why: what follows "rushlight has no NAME yet: ".
     """
 
+    @refuses(why)
     def refused(*args, **kwargs):
         raise RuntimeError(f"rushlight has no {name} yet: {why}")
 
@@ -44,3 +59,14 @@ def kind(name: str, module: str, why: str, **attributes: Any) -> Any:
     """
     space = {"__module__": module, "__doc__": f"Refused: {why}.", "_why": why}
     return _Refused(name, (), {**space, **attributes})
+
+
+def why_refused(value: Any, called: bool) -> str | None:
+    """Why a program that uses a name's value is refused, or None.
+
+    Args:
+        value: a function is refused wherever it is used.
+        called: what a class is refused for; programs may ask `isinstance` with it.
+    """
+    is_stand_in = isinstance(value, _Refused) if called else False
+    return getattr(value, "_why", None) if is_stand_in or inspect.isfunction(value) else None

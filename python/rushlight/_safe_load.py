@@ -7,6 +7,7 @@ called.
 
 from __future__ import annotations
 
+import enum
 import pickle
 import sys
 from collections import Counter, OrderedDict
@@ -101,6 +102,46 @@ def _make_size(items=()):
     return _C.Size(tuple(items))
 
 
+def member(kind, name, allowed):
+    """A member of an Enum, which Python 3.11.2 pickles as `getattr(kind, name)`; `allowed` kinds."""
+    listed = isinstance(kind, type) and issubclass(kind, enum.Enum) and any(kind is a for a in allowed)
+    if not listed or name not in kind.__members__:
+        raise pickle.UnpicklingError(
+            f"getattr is carried out for members of Enums that are allowed alone, not for {name!r} "
+            f"of {kind!r}"
+        )
+    return kind.__members__[name]
+
+
+def _get_member(kind, name):
+    return member(kind, name, _safe_globals.values())
+
+
+def _join_members(member, other):
+    """What such a Python writes of a Flag of several bits."""
+    kind = type(member)
+    allowed = isinstance(member, enum.Flag) and any(kind is a for a in _safe_globals.values())
+    if not allowed or type(other) not in (kind, int):
+        raise pickle.UnpicklingError(
+            f"or_ is carried out for Flags that are allowed alone, not for {member!r}"
+        )
+    return member | other
+
+
+# What these stand for once an Enum is allowed; by the latter protocol 2 calls or_.
+_OF_ENUMS = {
+    "builtins.getattr": _get_member,
+    "_operator.or_": _join_members,
+    "operator.or_": _join_members,
+}
+
+
+def _of_enums(full):
+    """What carries a name out for members of Enums; None while none is allowed."""
+    kinds = (item for item in _safe_globals.values() if isinstance(item, enum.EnumMeta))
+    return _OF_ENUMS[full] if full in _OF_ENUMS and any(kinds) else None
+
+
 # What a global name stands for.
 _NAMES = {
     "collections.OrderedDict": OrderedDict,
@@ -141,6 +182,8 @@ _CALLS = {
         (complex, _make_complex),
         (bytearray, _make_bytearray),
         (_make_bytes, _make_bytes),
+        (_get_member, _get_member),
+        (_join_members, _join_members),
         (_C.Size, _make_size),
         (_C.device, _C.device),
         (TorchVersion, TorchVersion),
@@ -192,6 +235,8 @@ class SafeObjects:
             return _safe_globals[full]
         if full in _NAMES:
             return _NAMES[full]
+        if (found := _of_enums(full)) is not None:
+            return found
         if full in _NESTED:
             from rushlight.nested._internal import nested_tensor
 
@@ -290,7 +335,7 @@ def _refusal(error):
 def is_safe_global(name):
     """Whether a file of data may mention what has this full name."""
     name = _torch_name(name.replace("__builtin__.", "builtins.", 1))
-    return name in _safe_globals or name in _NAMES
+    return name in _safe_globals or name in _NAMES or _of_enums(name) is not None
 
 
 def find_public(module, name):

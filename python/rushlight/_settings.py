@@ -10,9 +10,9 @@ is no other way to compute them. float32 products are computed in float32.
 from __future__ import annotations
 
 import os
-import warnings
 
 from rushlight import _C
+from rushlight._warnings import warn
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -106,10 +106,9 @@ def set_float32_matmul_precision(precision):
     """ "highest", "high" or "medium": how precise products of float32 must be at least."""
     global _precision
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(
+        warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
             "setFloat32MatmulPrecision call will have no effect.",
-            stacklevel=2,
         )
         return
     _precision = precision

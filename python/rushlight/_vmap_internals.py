@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from rushlight._functorch.vmap import vmap as _mapped
+from rushlight._warnings import warn
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
     """`rushlight.vmap`, which new code takes."""
-    warnings.warn(
-        "Please use torch.vmap instead of torch._vmap_internals.vmap.", FutureWarning, stacklevel=2
-    )
+    warn("Please use torch.vmap instead of torch._vmap_internals.vmap.", FutureWarning)
     return _vmap(func, in_dims, out_dims)
 
 

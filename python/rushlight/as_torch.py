@@ -25,9 +25,8 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight._nested import nested
-from rushlight.torch_version import TorchVersion
 
-VERSION = "2.8.0+rushlight"
+VERSION = str(rushlight.__version__)
 
 # What is found in what; the longest name of ours counts.
 _ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
@@ -191,8 +190,6 @@ def install():
             _mirror(module, name)
     module: Any = rushlight
     module.torch = rushlight  # as the package there imports itself
-    rushlight.__version__ = TorchVersion(VERSION)
-    rushlight.version.__version__ = VERSION
 
 
 def for_children():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rushlight._listed import listed
 from rushlight._table import namespace
 
 if TYPE_CHECKING:
@@ -13,3 +14,5 @@ _functions = namespace("fft_")
 globals().update(_functions)
 
 __all__ = [*_functions]
+
+__dir__ = listed(__name__, "listed")

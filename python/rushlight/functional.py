@@ -28,15 +28,18 @@ def _offered(function):
     return _C._Offered(function)
 
 
-def einsum(equation, *operands):
+def einsum(equation=None, *operands):
     """Sums of products, by the letters of dimensions: `einsum("ij,jk->ik", a, b)`.
 
     Or by numbers from 0 to 51 in their place: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
+    if isinstance(equation, str) and operands:
+        return _wrapped.einsum(equation, *operands)
     if not operands:
         raise ValueError("einsum(): expected the equation and at least one operand")
-    if isinstance(equation, str):
-        return _wrapped.einsum(equation, *operands)
+    if not isinstance(equation, _C.TensorBase):
+        kind = type(equation).__name__
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {kind}")
     given = [equation, *operands]
     labels = [_letters(numbers) for numbers in given[1::2]]
     result = "->" + _letters(given[-1]) if len(given) % 2 else ""
@@ -172,7 +175,12 @@ def tensordot(a, b, dims: Any = 2, out=None):
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        dims = range(-dims, 0), range(dims)
+        dims = [*range(-dims, 0)], [*range(dims)]
+    if not isinstance(dims, _C.TensorBase | tuple | list) or len(dims) != 2:
+        raise RuntimeError(
+            "tensordot expects dims to be int or two lists of dimensions of the same length, but "
+            f"got dims={dims!r}"
+        )
     left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
     return _wrapped.tensordot(a, b, left, right, out=out)
 

@@ -11,12 +11,13 @@ import shutil
 import sys
 import tempfile
 import uuid
-import warnings
 import zipfile
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
 import rushlight
+from rushlight._warnings import warn
 
 __all__ = [
     "download_url_to_file",
@@ -83,6 +84,18 @@ def download_url_to_file(url, dst, hash_prefix=None, progress: bool = True):
             os.remove(part)
 
 
+def _told(error, url, path):
+    """The error of a download, with the address and the place where the file is looked for."""
+    reason = getattr(error, "reason", None) or error
+    text = (
+        f"{url} could not be downloaded ({reason}). Where there is no network, download it "
+        f"elsewhere and put it here: {path}"
+    )
+    if isinstance(error, HTTPError):
+        return HTTPError(url, error.code, text, error.headers, error.fp)
+    return URLError(text)
+
+
 def _show_progress(done, size):
     share = f" {100 * done / size:.0f}%" if size else ""
     sys.stderr.write(f"\r{done / 2**20:.1f} MB{share}")
@@ -118,7 +131,10 @@ def load_state_dict_from_url(
     if not os.path.exists(path):
         sys.stderr.write(f'Downloading: "{url}" to {path}\n')
         found = HASH_REGEX.search(name) if check_hash else None
-        download_url_to_file(url, path, found.group(1) if found else None, progress)
+        try:
+            download_url_to_file(url, path, found.group(1) if found else None, progress)
+        except (URLError, ConnectionError, TimeoutError) as error:
+            raise _told(error, url, path) from error
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -197,10 +213,9 @@ def _hubconf(repo_or_dir, source, force_reload, verbose, trust_repo=None):
 def _check_trust(repository, trust_repo):
     if trust_repo in (True, None):
         if trust_repo is None:
-            warnings.warn(
+            warn(
                 f"Code of {repository} is about to be downloaded and run. Pass trust_repo=True if "
                 "it is trusted.",
-                stacklevel=4,
             )
         return
     answer = ""

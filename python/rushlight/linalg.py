@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushlight import _C
+from rushlight._listed import listed
 from rushlight._table import namespace
 
 if TYPE_CHECKING:
@@ -19,3 +20,5 @@ globals().update(_functions)
 LinAlgError = _C._LinAlgError
 
 __all__ = ["LinAlgError", *_functions]
+
+__dir__ = listed(__name__, "listed")

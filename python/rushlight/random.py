@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import contextmanager
 
 from rushlight import _C
 from rushlight._C import Generator, default_generator
+from rushlight._warnings import warn
 
 __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 
@@ -64,10 +64,9 @@ def fork_rng(
 
         chosen = range(cuda.device_count()) if devices is None else list(devices)
         if devices is None and len(chosen) > 1:
-            warnings.warn(
+            warn(
                 f"{_caller} keeps the generators of all {len(chosen)} GPUs; {_devices_kw} says "
                 "which ones are used.",
-                stacklevel=3,
             )
         generators += [cuda.random.generator_of(device) for device in chosen]
     elif devices:

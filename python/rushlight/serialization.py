@@ -29,7 +29,7 @@ from rushlight._locations import (
 )
 from rushlight._locations import locator as _get_restore_location  # noqa: F401
 from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
-from rushlight._raised import SourceChangeWarning
+from rushlight._raised import SourceChangeWarning, add_note
 from rushlight._records import (  # noqa: F401
     _check_seekable,
     _is_compressed_file,
@@ -51,6 +51,7 @@ from rushlight._safe_load import (
     is_safe_global,
     safe_globals,
 )
+from rushlight._warnings import warn
 from rushlight.storage import TypedStorage, UntypedStorage
 from rushlight.utils.serialization import config
 
@@ -246,12 +247,39 @@ def save(
         f.flush()
 
 
+_YES = {"1", "y", "yes", "true"}
+
+
+def _reads_data_alone(asked: bool | None, pickle_module: Any) -> bool:
+    """What `weights_only` of `load` comes to.
+
+    `TORCH_FORCE_WEIGHTS_ONLY_LOAD=1` overrides whatever a program asks for,
+    `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1` only what it leaves open, with a warning; so does a
+    `pickle_module`. Otherwise files are read as data.
+    """
+    always = os.environ.get("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "0") in _YES
+    unless_asked = os.environ.get("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "0") in _YES
+    if always and unless_asked:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` "
+            "may be set in the environment, but both are"
+        )
+    if always or asked is not None:
+        return always or bool(asked)
+    if unless_asked:
+        warn(
+            "load: weights_only is False, as TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD in the environment "
+            "says: the file can run any code"
+        )
+    return not unless_asked and pickle_module is None
+
+
 def load(
     f: Any,
     map_location: Any = None,
     pickle_module: Any = None,
     *,
-    weights_only: bool | None = True,
+    weights_only: bool | None = None,
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
@@ -263,15 +291,20 @@ def load(
             ones, or a function of a storage and its saved name. By default where they were.
         pickle_module: what unpickles, with `weights_only=False`.
         weights_only: read the file as data: tensors, numbers, strings, containers, and what
-            `add_safe_globals` allows. With False, a file can run any code.
+            `add_safe_globals` allows. With False, a file can run any code. By default True,
+            unless a `pickle_module` is given; two variables of the environment
+            (`TORCH_FORCE_WEIGHTS_ONLY_LOAD`, `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD`) change it.
         mmap: map the file instead of reading it: tensors are read when they are used.
+
+    Errors name the file, and say what it is where it is none of `save`.
 
     Raises:
         pickle.UnpicklingError: if a file holds more than data.
         RuntimeError: if it is damaged, or its devices are not here.
+        EOFError: if it is empty.
         FileNotFoundError: if there is none.
     """
-    weights_only = weights_only is None or bool(weights_only)
+    weights_only = _reads_data_alone(weights_only, pickle_module)
     mmap = config.load.mmap if mmap is None else mmap
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
@@ -283,7 +316,7 @@ def load(
             f"'{type(f).__name__}' object has no attribute 'read': torch.load takes a path or a "
             "file that is open, like io.BytesIO"
         )
-    encoding = pickle_load_args.setdefault("encoding", "utf-8")
+    pickle_load_args.setdefault("encoding", "utf-8")
     if is_path:
         source = os.fsdecode(os.fspath(f))
         with open(source, "rb") as stream:
@@ -293,7 +326,9 @@ def load(
         source = _rest_of(f)
         start = bytes(source[:4])
     module = pickle if pickle_module is None else pickle_module
-    if start != b"PK\x03\x04":
+    with _named(f, source):
+        if start == b"PK\x03\x04":
+            return _load_zip(source, map_location, module, weights_only, mmap, pickle_load_args)
         if mmap:
             raise RuntimeError(
                 "mmap can only be used with files saved with `_use_new_zipfile_serialization=True`"
@@ -310,6 +345,35 @@ def load(
         if not is_path and begin is not None:
             f.seek(begin + used)  # another one may follow
         return loaded
+
+
+@contextlib.contextmanager
+def _named(f: Any, source: Any) -> Iterator[None]:
+    """Errors within say of which file they are, and what it is where that is no checkpoint."""
+    try:
+        yield
+    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
+        from rushlight._file_kinds import explained
+
+        if error.args and isinstance(error.args[0], str):
+            error.args = (explained(error.args[0], f, source), *error.args[1:])
+        raise
+    except Exception as error:  # of a program's class, as a rule
+        from rushlight._file_kinds import name_of
+
+        add_note(error, f"while torch.load read {name_of(f) or type(f).__name__!r}")
+        raise
+
+
+def _load_zip(
+    source: Any,
+    map_location: Any,
+    module: Any,
+    weights_only: bool,
+    mmap: bool | None,
+    pickle_load_args: dict[str, Any],
+) -> Any:
+    """What `save` has written to the path or the bytes `source`."""
     shared = config.load.mmap_flags == MAP_SHARED
     reader = _C._CheckpointReader(source, bool(mmap), shared, _is_big_endian())
     if reader.has_record("constants.pkl"):
@@ -319,7 +383,7 @@ def load(
     storages = Storages(_undefined if _skips() else reader.storage, map_location)
     objects = reader.record("data.pkl")
     if weights_only:
-        return SafeObjects(storages.load, encoding).read(objects)[0]
+        return SafeObjects(storages.load, pickle_load_args["encoding"]).read(objects)[0]
     unpickler = unsafe_unpickler(module, storages.load)
     return unpickler(io.BytesIO(objects), **pickle_load_args).load()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, _KINDS
+from rushlight._warnings import warn
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -131,11 +131,9 @@ def _warn_typed_storage_removal(stacklevel=2):
     global _has_warned
     if _warns_always or not _has_warned:
         _has_warned = True
-        warnings.warn(
+        warn(
             "TypedStorage is deprecated, as in PyTorch, which will remove it: "
             "tensor.untyped_storage() gives the bytes.",
-            UserWarning,
-            stacklevel=stacklevel + 1,
         )
 
 

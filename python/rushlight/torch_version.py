@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight import _C
-
 __all__ = ["TorchVersion"]
 
 # As PEP 440 writes versions: 2.8.0, 2.8.0a1, 2.8.0rc2, 2.8.0.post1, 2.8.0.dev20250101, 2.8.0+cpu.
@@ -80,4 +78,6 @@ class TorchVersion(str):
     __hash__ = str.__hash__
 
 
-__version__ = TorchVersion(_C._version)
+# The version of PyTorch whose interface programs find here: they ask for it, and under both names.
+# The package's own is `rushlight.version.rushlight`.
+__version__ = TorchVersion("2.8.0+rushlight")

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <rushlight/batching.h>
+#include <rushlight/record_function.h>
 #include <rushlight/ops.h>
 
 #include "core/sparse.h"
@@ -76,6 +77,32 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
     RL_CHECK(grad.dim() == 0, "Function ", who, " returned an invalid gradient at index ", index,
              " - expected device ", info.device(), " but got ", grad.device());
     grad = grad.to(info.device());
+  }
+}
+
+void fit_given(const Node& node, Tensor* grads) {
+  for (size_t i = 0; i < node.num_outputs(); i++) {
+    if (grads[i].defined()) {
+      fit_gradient(grads[i], node.output_info(i), node.name(), i);
+    }
+  }
+}
+
+void run_backward_of(Node& node, Tensor* grads, Tensor* results) {
+  const size_t n = node.num_outputs();
+  const bool is_op = node.descriptor().backward != nullptr;
+  const auto num_defined =
+      static_cast<size_t>(std::count_if(grads, grads + n, [](const Tensor& g) { return g.defined(); }));
+  if (is_op && num_defined != n && num_defined != 0 && !node.descriptor().undefined_grads) {
+    for (size_t i = 0; i < n; i++) {
+      const OutputInfo& info = node.output_info(i);
+      if (!grads[i].defined() && is_differentiable(info.dtype())) {
+        grads[i] = zeros(info.sizes(), TensorOptions(info.dtype()).device(info.device()));
+      }
+    }
+  }
+  if (!is_op || num_defined != 0) {
+    node.apply(grads, results);
   }
 }
 
@@ -279,6 +306,7 @@ void Run::run_all() {
   };
   const Depth depth;
   tls.run = this;
+  recorded_ = RangeRecorder::innermost() != nullptr;
   for (const Ref<Node>& root : roots_) {
     const auto slot = static_cast<uint32_t>(find(*root));
     if (states_[slot].dependencies == 0) {
@@ -374,12 +402,16 @@ void retain(const Node::Extra& extra, Node& node, const Tensor* grads) {
   }
 }
 
-// Hooks of tensors, then of the gradients that tensors retain.
+// Hooks of tensors, then of the gradients that tensors retain. A hook may write its gradient, too.
 void run_tensor_hooks(Node& node, Tensor* grads) {
-  const auto call = [](TensorHook& hook, Tensor& grad) {
+  const auto call = [&](TensorHook& hook, uint32_t output_nr) {
+    Tensor& grad = grads[output_nr];
     Tensor changed = hook(grad);  // where nothing arrived, too: of an undefined one
     if (changed.defined()) {
       grad = std::move(changed);
+    }
+    if (grad.defined()) {
+      fit_gradient(grad, node.output_info(output_nr), node.name(), output_nr);
     }
   };
   if (&node.descriptor() == &accumulate_grad_descriptor()) {
@@ -389,7 +421,7 @@ void run_tensor_hooks(Node& node, Tensor* grads) {
       const auto hooks = meta->hooks->tensor_hooks;  // a hook may add others
       for (const auto& hook : hooks) {
         if (hook != nullptr) {
-          call(*hook, grads[0]);
+          call(*hook, 0);
         }
       }
     }
@@ -402,7 +434,7 @@ void run_tensor_hooks(Node& node, Tensor* grads) {
     const auto hooks = extra->output_hooks;
     for (const auto& [output_nr, hook] : hooks) {
       if (hook != nullptr) {
-        call(*hook, grads[output_nr]);
+        call(*hook, output_nr);
       }
     }
   }
@@ -462,24 +494,14 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
     node.check_not_released();
   }
   const Node::Extra* extra = node.extra();
-  if (RL_UNLIKELY(extra != nullptr)) {
+  if (RL_UNLIKELY(extra != nullptr && !extra->pre_hooks.empty())) {
     run_node_hooks(extra->pre_hooks, grads, num_grads, nullptr, 0);
+    fit_given(node, grads);
   }
-  const bool is_op = node.descriptor().backward != nullptr;
-  size_t num_defined = 0;
-  for (size_t i = 0; i < num_grads; i++) {
-    num_defined += grads[i].defined();
-  }
-  if (is_op && num_defined != num_grads && num_defined != 0 && !node.descriptor().undefined_grads) {
-    for (size_t i = 0; i < num_grads; i++) {
-      const OutputInfo& info = node.output_info(i);
-      if (!grads[i].defined() && is_differentiable(info.dtype())) {
-        grads[i] = zeros(info.sizes(), TensorOptions(info.dtype()).device(info.device()));
-      }
-    }
-  }
-  if (!is_op || num_defined != 0) {
-    node.apply(grads, results);
+  if (RL_UNLIKELY(recorded_)) {
+    record_apply(node, grads, num_grads, results);
+  } else {
+    run_backward_of(node, grads, results);
   }
   if (RL_UNLIKELY(extra != nullptr)) {
     run_node_hooks(extra->post_hooks, results, num_results, grads, num_grads);
@@ -495,8 +517,33 @@ void Run::apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, si
   }
 }
 
+namespace {
+// When the forward of a node ran; leaves have none.
+int64_t sequence_of(const Node& node) {
+  const bool is_leaf = &node.descriptor() == &accumulate_grad_descriptor();
+  return is_leaf ? -1 : static_cast<int64_t>(node.sequence());
+}
+}  // namespace
+
+// A profiler shows the function of a node with its gradients, within all that the node takes.
+void Run::record_apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results) {
+  RecordFunction range(RecordScope::BACKWARD_FUNCTION);
+  if (range.needsInputs()) {
+    for (size_t i = 0; i < num_grads; i++) {
+      range.add_shape(grads[i].defined() ? DimVector(grads[i].sizes()) : DimVector());
+    }
+  }
+  range.before(node.name(), sequence_of(node));
+  run_backward_of(node, grads, results);
+}
+
 void Run::evaluate(uint32_t slot) {
   Node& node = *states_[slot].node;
+  std::optional<RecordFunction> range;
+  if (RL_UNLIKELY(recorded_)) {
+    range.emplace();
+    range->before(str("autograd::engine::evaluate_function: ", node.name()), sequence_of(node));
+  }
   std::optional<StreamGuard> on_stream;
   if (const Stream stream = stream_of(node); RL_UNLIKELY(!stream.device().is_cpu())) {
     note_stream(stream);

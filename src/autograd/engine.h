@@ -14,6 +14,12 @@ namespace rushlight {
 // giver.
 void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t index);
 
+// What hooks, or a program that calls a node by hand, made of the gradients of a node's outputs: the
+// node gets none that does not fit. RuntimeError.
+RL_API void fit_given(const Node& node, Tensor* grads);
+// The node's backward on these: zeros where some are missing and it cannot do without.
+RL_API void run_backward_of(Node& node, Tensor* grads, Tensor* results);
+
 // One run of backward over the graph that is reached from some roots. It lives on the stack of its
 // caller.
 //
@@ -84,6 +90,7 @@ class Run {
   void run_all();
   void run_callbacks();
   void evaluate(uint32_t slot);
+  void record_apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results);
   void apply(Node& node, Tensor* grads, size_t num_grads, Tensor* results, size_t num_results);
 
   static std::atomic<uint64_t> count_;
@@ -92,6 +99,7 @@ class Run {
   const bool create_graph_;
   std::vector<int64_t> kept_levels_;
   bool restricted_ = false;
+  bool recorded_ = false;  // a profiler looks at this thread
   std::vector<State> states_;
   std::vector<Ready> ready_;
   std::vector<Capture> captures_;

@@ -36,8 +36,14 @@ Levels& levels() {
   return *all;
 }
 
+// Whether it has any; others may give it some, or end a level, at the same time. Who follows the
+// list holds the mutex.
+bool has_tangents(const AutogradMeta* meta) {
+  return meta != nullptr && meta->tangents.load(std::memory_order_relaxed) != nullptr;
+}
+
 Tangent* find(const AutogradMeta* meta, uint64_t level) {
-  Tangent* t = meta != nullptr ? meta->tangents : nullptr;
+  Tangent* t = has_tangents(meta) ? meta->tangents.load() : nullptr;
   while (t != nullptr && t->level != level) {
     t = t->next;
   }
@@ -64,7 +70,7 @@ Tensor own_tangent(const Tensor& t, uint64_t level) {
 std::vector<std::pair<uint64_t, Tensor>> own_tangents(const Tensor& t) {
   std::vector<std::pair<uint64_t, Tensor>> out;
   const AutogradMeta* meta = t.impl()->autograd();
-  if (meta != nullptr && meta->tangents != nullptr) {
+  if (has_tangents(meta)) {
     const std::lock_guard lock(levels().mutex);
     for (const Tangent* i = meta->tangents; i != nullptr; i = i->next) {
       out.emplace_back(i->level, i->value);
@@ -87,12 +93,16 @@ void set_own(const Tensor& t, uint64_t level, Tensor value) {
     return;  // the level has ended
   }
   fresh->value = std::move(value);
-  Tangent** place = &meta.tangents;
-  while (*place != nullptr && (*place)->level > level) {
-    place = &(*place)->next;
+  Tangent* earlier = nullptr;
+  fresh->next = meta.tangents;
+  while (fresh->next != nullptr && fresh->next->level > level) {
+    earlier = std::exchange(fresh->next, fresh->next->next);
   }
-  fresh->next = *place;
-  *place = fresh.get();
+  if (earlier != nullptr) {
+    earlier->next = fresh.get();
+  } else {
+    meta.tangents = fresh.get();
+  }
   fresh->after = open->second;
   if (fresh->after != nullptr) {
     fresh->after->before = fresh.get();
@@ -171,11 +181,15 @@ uint64_t enter_level() {
 
 namespace {
 void unlink_from_tensor(Tangent& t) {
-  Tangent** place = &t.owner->tangents;
-  while (*place != &t) {
-    place = &(*place)->next;
+  Tangent* at = t.owner->tangents;
+  if (at == &t) {
+    t.owner->tangents = t.next;
+    return;
   }
-  *place = t.next;
+  while (at->next != &t) {
+    at = at->next;
+  }
+  at->next = t.next;
 }
 }  // namespace
 
@@ -220,7 +234,7 @@ uint64_t level_of(const Tensor& t) {
   const uint64_t limit = tls.forward_limit;
   const auto latest = [&](const Tensor& of) -> uint64_t {
     const AutogradMeta* meta = of.impl()->autograd();
-    if (meta == nullptr || meta->tangents == nullptr) {
+    if (!has_tangents(meta)) {
       return 0;
     }
     const std::lock_guard lock(levels().mutex);

@@ -311,7 +311,10 @@ std::vector<std::optional<Tensor>> Node::saved_list(size_t first) const {
   return out;
 }
 
-const Value& Node::value(size_t i) const { return values_->items()[i]; }
+const Value& Node::value(size_t i) const {
+  RL_CHECK_INDEX(i < num_values(), "value ", i, " of ", num_values(), " that ", name(), " keeps");
+  return values_->items()[i];
+}
 size_t Node::num_saved() const { return saved_ == nullptr ? 0 : saved_->size; }
 size_t Node::num_values() const { return values_ == nullptr ? 0 : values_->size; }
 

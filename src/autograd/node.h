@@ -46,6 +46,16 @@ struct AutogradMeta::Hooks {
   Ref<Node> retained_by;  // the node that fills in the grad of a tensor that retains it
 };
 
+// Given to SavedTensor::pack, packs nothing, but finds what the saved tensor refers to: the tensor
+// itself, or what a hook made of it and the node that it came from. All null where others hold these,
+// too.
+struct RL_API SavedSearch final : SavedTensorHooks {
+  TensorImpl* tensor = nullptr;
+  PackedTensor* packed = nullptr;
+  Node* node = nullptr;
+  std::unique_ptr<PackedTensor> pack(const Tensor& t) override;
+};
+
 // A lock for a few instructions. Waiters yield, so that a preempted owner gets on.
 class SpinGuard {
  public:
@@ -71,7 +81,7 @@ Ref<Node> accumulator_of(const Tensor& leaf);
 // A dying accumulator takes itself out of its leaf.
 void forget_accumulator(const Node& accumulator);
 // A tensor that retains its gradient and dies, or gets another grad_fn.
-void stop_retaining(AutogradMeta& meta);
+RL_API void stop_retaining(AutogradMeta& meta);
 void keep_retaining(const Tensor& t, Node& grad_fn, uint32_t output_nr);
 
 // The grad_fn of a view whose root was written since; also sets its output number.

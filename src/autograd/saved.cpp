@@ -64,7 +64,17 @@ void SavedTensor::take_tangents(const Tensor& t) {
   }
 }
 
+std::unique_ptr<PackedTensor> SavedSearch::pack(const Tensor&) { return nullptr; }
+
 void SavedTensor::pack(SavedTensorHooks& hooks) {
+  if (auto* search = dynamic_cast<SavedSearch*>(&hooks)) {
+    search->tensor = data_.impl();
+    if (packed_ && packed_->use_count() == 1) {
+      search->packed = packed_->content.get();
+      search->node = packed_->grad_fn.get();
+    }
+    return;
+  }
   RL_CHECK(!packed_, "Calling register_hooks on a saved tensor whose hooks have already been set.");
   RL_CHECK(data_.defined(),
            "Calling register_hooks on a saved tensor with value None is forbidden");

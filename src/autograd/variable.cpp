@@ -45,7 +45,11 @@ Tensor new_like(const Tensor& like, IntArrayRef sizes, IntArrayRef strides) {
 namespace {
 
 // A leaf's grad has the leaf's strides where these are dense, else it is contiguous.
+// (`.data` may have given the leaf other sizes since.)
 bool has_form_of(const Tensor& grad, const Tensor& leaf) {
+  if (!(grad.sizes() == leaf.sizes())) {
+    return false;
+  }
   if (!leaf.impl()->is_non_overlapping_and_dense()) {
     return grad.is_contiguous();
   }

@@ -6,7 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
+#include <rushlight/array_ref.h>
 #include <rushlight/device.h>
 #include <rushlight/dtype.h>
 #include <rushlight/scalar.h>
@@ -24,6 +26,11 @@ LinAlgError::~LinAlgError() = default;
 UnpicklingError::~UnpicklingError() = default;
 
 void raise_error(const char* message) { throw Error(message); }
+
+void detail::fail_bound(size_t index, size_t size) {
+  std::fprintf(stderr, "[rushlight] element %zu of a list of %zu was asked for\n", index, size);
+  std::abort();
+}
 
 namespace {
 void to_stderr(const std::string& message) {
@@ -159,7 +166,7 @@ namespace {
 
 // In the order of DeviceType; those after its enumerators are names alone: what wants memory there
 // is refused (backend_of).
-constexpr std::string_view device_names[] = {
+constexpr std::string_view device_names[num_device_names] = {
     "cpu", "cuda", "meta", "ipu", "xpu",  "mkldnn", "opengl", "opencl", "ideep", "hip",
     "ve",  "fpga", "maia", "xla", "lazy", "vulkan", "mps",    "hpu",    "mtia",  "privateuseone",
 };

@@ -8,8 +8,9 @@
 
 namespace rushlight {
 
-// By device; a null entry is an op that the device lacks. Meta has none and needs none.
-extern const KernelTable* kernel_tables[num_device_types];
+// By device; a null entry is an op that the device lacks. Meta has none and needs none. Devices that
+// are names alone have none either, but tensors without memory (wrappers) may say they lie there.
+extern const KernelTable* kernel_tables[num_device_names];
 
 // A kernel has the type of its entry in the table.
 #define RL_DECLARE_KERNEL(name) std::remove_pointer_t<decltype(KernelTable::name)> name;

@@ -15,6 +15,12 @@ int64_t wrap_dim(int64_t dim, int64_t ndim) {
   return dim < 0 ? dim + n : dim;
 }
 
+int64_t existing_dim(int64_t dim, int64_t ndim) {
+  RL_CHECK_INDEX(ndim != 0, "Dimension specified as ", dim,
+                 " but tensor has no dimensions: it is a single number, without sizes");
+  return wrap_dim(dim, ndim);
+}
+
 DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all) {
   DimVector out;
   if (dims.empty() && empty_is_all) {

@@ -41,6 +41,8 @@ struct ViewSpec {
 // -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError: "Dimension out of range
 // (expected to be in range of [-2, 1], but got 3)".
 RL_API int64_t wrap_dim(int64_t dim, int64_t ndim);
+// The same of a dimension whose size or stride is wanted: a 0-d tensor has none. IndexError.
+RL_API int64_t existing_dim(int64_t dim, int64_t ndim);
 // Wraps each; an empty list means all when `empty_is_all`; duplicates raise RuntimeError.
 RL_API DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all = true);
 RL_API DimVector contiguous_strides(IntArrayRef sizes);

@@ -38,16 +38,17 @@ bool RecordFunction::needsInputs() const {
   return false;
 }
 
-void RecordFunction::before(std::string name) {
-  name_ = std::move(name);
-  begin_ = now();
+void RecordFunction::before(std::string name, int64_t sequence) {
+  range_.name = std::move(name);
+  range_.sequence = sequence;
+  range_.begin = now();
 }
 
 void RecordFunction::end() {
-  if (active_ && begin_ != 0) {
-    const int64_t ended = now();
+  if (active_ && range_.begin != 0) {
+    range_.end = now();
     for (RangeRecorder* r = recorders; r != nullptr; r = r->outer()) {
-      r->note(name_, begin_, ended, shapes_);
+      r->note(range_);
     }
   }
   active_ = false;

@@ -256,8 +256,8 @@ void TensorImpl::refresh_flags() {
 
 // ---- Tensor ----
 
-int64_t Tensor::size(int64_t d) const { return sizes()[wrap_dim(d, dim())]; }
-int64_t Tensor::stride(int64_t d) const { return strides()[wrap_dim(d, dim())]; }
+int64_t Tensor::size(int64_t d) const { return sizes()[existing_dim(d, dim())]; }
+int64_t Tensor::stride(int64_t d) const { return strides()[existing_dim(d, dim())]; }
 
 namespace {
 
@@ -375,8 +375,11 @@ namespace {
 
 // A tensor of the same geometry on the same memory, outside the graph.
 Tensor window_on(const Tensor& t, bool share_version) {
-  if (RL_UNLIKELY(is_special(t) && tls.see_special)) {
-    return t.impl()->special()->alias(t);
+  if (RL_UNLIKELY(is_special(t))) {
+    if (tls.see_special) {
+      return t.impl()->special()->alias(t);
+    }
+    t.impl()->special()->want_memory();  // a plain window would be on memory that is not there
   }
   auto impl = TensorImpl::make(t.storage(), t.dtype(), t.device());
   impl->set_storage_offset(t.storage_offset());

@@ -10,27 +10,19 @@
 
 namespace rushlight::cpu {
 
-namespace {
-
-template <class T>
-double gamma_one(T a, GeneratorImpl& g) {
-  return gamma::standard_gamma(
-      a, [&] { return next_unit(g); }, [&] { return random::next_normal(g); });
-}
-
-}  // namespace
-
 void _standard_gamma(const Tensor& out, const Tensor& self, const Generator& generator) {
   const OrderedOutput target(out);
   const Tensor shapes = contiguous_raw(self);
   const DrawLock draw(generator);
+  const auto unit = [&] { return next_unit(draw.state()); };
+  const auto normal = [&] { return random::next_normal(draw.state()); };
   visit_dtype<set_floats>("gamma_cpu", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr T least = std::numeric_limits<T>::min();
     const T* const a = shapes.data<T>();
     T* const to = static_cast<T*>(target.data());
     for (int64_t i = 0; i < out.numel(); i++) {
-      const T x = static_cast<T>(gamma_one(a[i], draw.state()));
+      const T x = static_cast<T>(gamma::standard_gamma(a[i], unit, normal));
       to[i] = x < least ? least : x;
     }
   });
@@ -40,12 +32,13 @@ void _standard_gamma(const Tensor& out, const Tensor& self, const Generator& gen
 void _sample_dirichlet(const Tensor& out, const Tensor& self, const Generator& generator) {
   const OrderedOutput target(out);
   const Tensor shapes = contiguous_raw(self);
-  // In double: in float, all numbers of a row with small parameters may be 0.
   const Tensor numbers = make_empty(self.sizes(), kFloat64, self.device());
   double* const x = numbers.data<double>();
   const int64_t n = out.numel();
   const int64_t row = out.dim() == 0 ? 1 : out.size(-1);
   const DrawLock draw(generator);
+  const auto unit = [&] { return next_unit(draw.state()); };
+  const auto normal = [&] { return random::next_normal(draw.state()); };
   visit_dtype<set_floats>("dirichlet", out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     constexpr double least = std::numeric_limits<T>::min();
@@ -53,16 +46,12 @@ void _sample_dirichlet(const Tensor& out, const Tensor& self, const Generator& g
     const T* const a = shapes.data<T>();
     T* const to = static_cast<T*>(target.data());
     for (int64_t i = 0; i < n; i++) {
-      x[i] = gamma_one(static_cast<double>(a[i]), draw.state());
+      x[i] = gamma::gamma_or_log(static_cast<double>(a[i]), unit, normal);
     }
     for (int64_t first = 0; first < n; first += row) {
-      double sum = 0;
+      gamma::divide_by_sum(x + first, row, least, most);
       for (int64_t i = first; i < first + row; i++) {
-        sum += x[i];
-      }
-      for (int64_t i = first; i < first + row; i++) {
-        const double share = x[i] / sum;  // 0 / 0 where all have underflowed
-        to[i] = static_cast<T>(!(share >= least) ? least : share > most ? most : share);
+        to[i] = static_cast<T>(x[i]);
       }
     }
   });

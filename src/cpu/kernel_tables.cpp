@@ -30,6 +30,6 @@ static const KernelTable* cpu_table() { return &RL_ISA_TABLE(kernel_table); }
 
 const KernelTable* cpu_kernels() { return cpu::cpu_table(); }
 
-const KernelTable* kernel_tables[num_device_types] = {cpu::cpu_table(), nullptr, nullptr};
+const KernelTable* kernel_tables[num_device_names] = {cpu::cpu_table()};
 
 }  // namespace rushlight

@@ -20,6 +20,7 @@ struct GammaNumber {
   double* out;
   const double* shapes;
   double least;
+  bool or_log;  // for rows that are divided by their sums
   Draw draw;
   __device__ void operator()(const int64_t (&at)[1]) const {
     const uint64_t element = static_cast<uint64_t>(at[0]);
@@ -37,6 +38,10 @@ struct GammaNumber {
       const double u = 1 - philox::unit_double(r.at[0], r.at[1]);
       return ::sqrt(-2 * ::log(u)) * ::cospi(2 * philox::unit_double(r.at[2], r.at[3]));
     };
+    if (or_log) {
+      out[at[0]] = gamma::gamma_or_log(shapes[at[0]], unit, normal);
+      return;
+    }
     const double x = gamma::standard_gamma(shapes[at[0]], unit, normal);
     out[at[0]] = x < least ? least : x;
   }
@@ -49,24 +54,16 @@ struct Shares {
   double least;
   double most;
   __device__ void operator()(const int64_t (&at)[1]) const {
-    double* const x = numbers + at[0] * row;
-    double sum = 0;
-    for (int64_t i = 0; i < row; i++) {
-      sum += x[i];
-    }
-    for (int64_t i = 0; i < row; i++) {
-      const double share = x[i] / sum;  // 0 / 0 where all have underflowed
-      x[i] = !(share >= least) ? least : share > most ? most : share;
-    }
+    gamma::divide_by_sum(numbers + at[0] * row, row, least, most);
   }
 };
 
-Tensor gamma_numbers(const Tensor& self, double least, const Generator& generator) {
+Tensor gamma_numbers(const Tensor& self, double least, bool or_log, const Generator& generator) {
   const Draw draw = draw_from(generator, self.device());
   const Tensor shapes = contiguous_raw(cast_raw(self, kFloat64));
   const Tensor numbers = make_empty(self.sizes(), kFloat64, self.device());
   each(Launch(self.device()), Space<1>{{self.numel()}, {DimVector{1}}},
-       GammaNumber{numbers.data<double>(), shapes.data<double>(), least, draw});
+       GammaNumber{numbers.data<double>(), shapes.data<double>(), least, or_log, draw});
   return numbers;
 }
 
@@ -77,7 +74,7 @@ Tensor gamma_numbers(const Tensor& self, double least, const Generator& generato
 void cuda::_standard_gamma(const Tensor& out, const Tensor& self, const Generator& generator) {
   visit_dtype<set_floats>("gamma_cuda", out.dtype(), [&](auto tag) {
     constexpr double least = std::numeric_limits<typename decltype(tag)::type>::min();
-    copy_raw(out, gamma_numbers(self, least, generator));
+    copy_raw(out, gamma_numbers(self, least, false, generator));
   });
 }
 
@@ -86,7 +83,7 @@ void cuda::_sample_dirichlet(const Tensor& out, const Tensor& self, const Genera
     using T = typename decltype(tag)::type;
     constexpr double least = std::numeric_limits<T>::min();
     constexpr double most = 1 - std::numeric_limits<T>::epsilon() / 2;
-    const Tensor numbers = gamma_numbers(self, 0, generator);
+    const Tensor numbers = gamma_numbers(self, 0, true, generator);
     const int64_t row = out.dim() == 0 ? 1 : out.size(-1);
     const int64_t rows = row == 0 ? 0 : out.numel() / row;
     each(Launch(out.device()), Space<1>{{rows}, {DimVector{1}}},

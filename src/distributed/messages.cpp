@@ -95,12 +95,27 @@ class MessageBackend : public Backend, private Failures {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
+      if (runner_ == std::this_thread::get_id()) {
+        return;  // in a callback of a work: the thread ends once that has returned
+      }
     }
     wake_.notify_all();
+    const std::lock_guard<std::mutex> lock(join_mutex_);
     if (thread_.joinable()) {
       thread_.join();
-      channel_->close();
     }
+  }
+  // The last to hold it may be a callback that its own thread calls.
+  static void drop(MessageBackend* backend) {
+    if (getpid() != backend->process_ ||
+        backend->thread_.get_id() != std::this_thread::get_id()) {
+      delete backend;
+      return;
+    }
+    const std::lock_guard<std::mutex> lock(backend->mutex_);
+    backend->stopping_ = true;
+    backend->ends_itself_ = true;
+    backend->thread_.detach();
   }
   void abort() override {
     {
@@ -396,7 +411,7 @@ class MessageBackend : public Backend, private Failures {
       wake_.wait(lock,
                  [this] { return runner_ == std::thread::id() && (stopping_ || !jobs_.empty()); });
       if (jobs_.empty()) {
-        return;
+        break;
       }
       {
         Job job = std::move(jobs_.front());
@@ -407,6 +422,12 @@ class MessageBackend : public Backend, private Failures {
       }
       lock.lock();
       runner_ = std::thread::id();
+    }
+    const bool ends_itself = ends_itself_;
+    lock.unlock();
+    channel_->close();
+    if (ends_itself) {
+      delete this;
     }
   }
 
@@ -659,6 +680,8 @@ class MessageBackend : public Backend, private Failures {
   std::string failure_;
   std::unique_ptr<char[]> scratch_;
   int64_t scratch_bytes_ = 0;
+  std::mutex join_mutex_;
+  bool ends_itself_ = false;  // nobody else holds it any more
   std::thread thread_;
 };
 
@@ -666,7 +689,7 @@ class MessageBackend : public Backend, private Failures {
 
 std::shared_ptr<Backend> make_message_backend(int rank, int size,
                                               std::unique_ptr<Channel> channel) {
-  return std::make_shared<MessageBackend>(rank, size, std::move(channel));
+  return {new MessageBackend(rank, size, std::move(channel)), MessageBackend::drop};
 }
 
 }  // namespace rushlight::distributed

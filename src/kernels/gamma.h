@@ -235,27 +235,24 @@ RL_INLINE double gamma_series(double a, double x) {
   return sum * gamma_weight(a, x);
 }
 
-// The upper one by Legendre's continued fraction (Lentz's algorithm).
+// The upper one by Legendre's continued fraction, as the sum of what each of its convergents adds to
+// the one before; right where x is above a. `ratio` is that of a convergent's denominator to the
+// one before, which follows from the recurrence of denominators.
 RL_INLINE double gamma_fraction(double a, double x) {
-  constexpr double least = 1e-300;
-  double b = x + 1 - a;
-  double c = 1 / least;
-  double d = 1 / (b == 0 ? least : b);
-  double h = d;
-  for (double i = 1; i < 100000; i += 1) {
-    const double an = -i * (i - a);
-    b += 2;
-    d = an * d + b;
-    d = 1 / (math::abs(d) < least ? least : d);
-    c = b + an / c;
-    c = math::abs(c) < least ? least : c;
-    const double step = d * c;
-    h *= step;
-    if (math::abs(step - 1) < 4 * tiny) {
+  double ratio = x + 1 - a;
+  double term = 1 / ratio;
+  double sum = term;
+  for (double k = 1; k < 100000; k += 1) {
+    const double factor = k * (k - a);
+    const double next = x + 2 * k + 1 - a - factor / ratio;
+    term *= factor / (ratio * next);
+    sum += term;
+    ratio = next;
+    if (math::abs(term) <= tiny * sum) {
       break;
     }
   }
-  return h * a * gamma_weight(a, x);
+  return sum * a * gamma_weight(a, x);
 }
 
 RL_INLINE double gammainc(double a, double x) {

@@ -13,16 +13,12 @@ namespace rushlight::gamma {
 // below 1 a number of a + 1 times a power of a uniform one. unit() draws from [0, 1), normal() a
 // standard normal number. What is made of `a` alone is rounded to its type, and two constants to
 // float, as they are in PyTorch, whose numbers these are for the same draws.
+struct Cubed {
+  double d;
+  double v;
+};
 template <class T, class Unit, class Normal>
-RL_INLINE double standard_gamma(T a, const Unit& unit, const Normal& normal) {
-  double scale = 1;
-  if (a < 1) {
-    if (a == 0) {
-      return 0;
-    }
-    scale = math::pow(1 - unit(), static_cast<double>(1 / a));
-    a += 1;
-  }
+RL_INLINE Cubed cubed_normal(T a, const Unit& unit, const Normal& normal) {
   const double d = a - 1.0f / 3.0f;
   const double c = 1 / math::sqrt(9 * d);
   while (true) {
@@ -38,8 +34,59 @@ RL_INLINE double standard_gamma(T a, const Unit& unit, const Normal& normal) {
     // Not !(u >= ...): not-a-number leaves the loop.
     if (!(u >= 1 - 0.0331f * square * square) ||
         !(math::log(u) >= 0.5 * square + d * (1 - v + math::log(v)))) {
-      return scale * d * v;
+      return {d, v};
     }
+  }
+}
+
+template <class T, class Unit, class Normal>
+RL_INLINE double standard_gamma(T a, const Unit& unit, const Normal& normal) {
+  double scale = 1;
+  if (a < 1) {
+    if (a == 0) {
+      return 0;
+    }
+    scale = math::pow(1 - unit(), static_cast<double>(1 / a));
+    a += 1;
+  }
+  const Cubed n = cubed_normal(a, unit, normal);
+  return scale * n.d * n.v;
+}
+
+// Below this, numbers of a row that is divided by its sum are given by their logarithms, which are
+// negative: with small parameters all of them may be.
+inline constexpr double least_normal = 2.2250738585072014e-308;
+
+template <class Unit, class Normal>
+RL_INLINE double gamma_or_log(double a, const Unit& unit, const Normal& normal) {
+  if (!(a < 1) || a == 0) {
+    return standard_gamma(a, unit, normal);
+  }
+  constexpr double smallest = 1e-300;  // of which logarithms are finite
+  const double u = 1 - unit();
+  const Cubed n = cubed_normal(a + 1, unit, normal);
+  const double x = math::pow(u, 1 / a) * n.d * n.v;
+  return x >= least_normal ? x
+                           : math::log(u) / (a < smallest ? smallest : a) + math::log(n.d * n.v);
+}
+
+// A row of `n` such numbers becomes their shares of its sum, within [least, most].
+RL_INLINE void divide_by_sum(double* x, int64_t n, double least, double most) {
+  double largest = 0;
+  double largest_log = -special::inf;
+  for (int64_t i = 0; i < n; i++) {
+    largest = x[i] > largest ? x[i] : largest;
+    largest_log = x[i] < 0 && x[i] > largest_log ? x[i] : largest_log;
+  }
+  const double shift = largest > 0 || largest_log == -special::inf ? 0 : largest_log;
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    x[i] = x[i] < 0 ? math::exp(x[i] - shift) : x[i];
+    sum += x[i];
+  }
+  for (int64_t i = 0; i < n; i++) {
+    const double share = x[i] / sum;  // 0 / 0 where all parameters are 0
+    x[i] = !(share >= least) ? least : share > most ? most : share;
   }
 }
 

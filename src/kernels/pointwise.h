@@ -155,6 +155,26 @@ RL_FORMULA(logaddexp2, x, y) {
   const T spread = math::log1p(math::exp2(-math::abs(x - y))) * T(1.4426950408889634);
   return x == y && math::abs(x) == math::infinity<T> ? x : high + spread;
 }
+// b^x / (b^x + b^y), where rate is ln b: infinite equals share, but nothing has no share.
+RL_FORMULA(_share_of, x, y, rate) {
+  const T share = T(1) / (T(1) + math::exp((y - x) * rate));
+  if constexpr (is_complex_v<T>) {
+    return share;
+  } else {
+    const T tie = x == -math::infinity<T> ? T(0) : T(0.5);
+    return x == y ? tie : share;
+  }
+}
+// exp(x - y) of equals is 1, of infinite ones, too.
+RL_FORMULA(_exp_difference, x, y) {
+  const T ratio = math::exp(x - y);
+  return x == y ? T(1) : ratio;
+}
+// A product in which a first factor of 0 outweighs infinity.
+RL_FORMULA(_weighed, x, y) {
+  const T product = x * y;
+  return (x == T(0)) & (y == y) ? T(0) : product;
+}
 
 // ---- trigonometry ----
 
@@ -305,35 +325,54 @@ RL_FORMULA(elu_backward, grad, x, alpha, scale, input_scale) {
   const T low = grad * input_scale * alpha * scale * math::exp(x * input_scale);
   return x <= T(0) ? low : grad * scale;
 }
-RL_FORMULA(gelu_erf, x) { return x * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440))); }
+// Factors that vanish or tend to 1 are exactly 0 and 1 beyond 1e4 and its negative, so that x may
+// stop there where it meets them: its infinity would make NaN of 0.
+RL_FORMULA(stopped_below, x) { return x < T(-1e4) ? T(-1e4) : x; }
+RL_FORMULA(stopped, x) { return clamp_bounded(x, T(-1e4), T(1e4)); }
+RL_FORMULA(gelu_erf, x) {
+  return stopped_below(x) * T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
+}
 RL_FORMULA(gelu_tanh, x) {
   const T inner = T(0.79788456080286535588) * (x + T(0.044715) * x * x * x);
-  return T(0.5) * x * (T(1) + math::tanh(inner));
+  return T(0.5) * stopped_below(x) * (T(1) + math::tanh(inner));
 }
 RL_FORMULA(gelu_erf_backward, grad, x) {
   const T cdf = T(0.5) * (T(1) + math::erf(x * T(0.70710678118654752440)));
   const T pdf = math::exp(T(-0.5) * x * x) * T(0.39894228040143267794);
-  return grad * (cdf + x * pdf);
+  return grad * (cdf + (pdf == T(0) ? T(0) : x * pdf));
 }
 RL_FORMULA(gelu_tanh_backward, grad, x) {
   const T t = math::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x));
   const T inner_slope = T(0.79788456080286535588) * (T(1) + T(3) * T(0.044715) * x * x);
-  return grad * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * inner_slope);
+  const T rest = T(1) - t * t;
+  const T steep = T(0.5) * x * rest * inner_slope;
+  return grad * (T(0.5) * (T(1) + t) + (rest == T(0) ? T(0) : steep));
 }
-RL_FORMULA(silu, x) { return x / (T(1) + math::exp(-x)); }
+RL_FORMULA(silu, x) {
+  if constexpr (is_complex_v<T>) {
+    return x / (T(1) + math::exp(-x));
+  } else {
+    return stopped_below(x) / (T(1) + math::exp(-x));
+  }
+}
 RL_FORMULA(silu_backward, grad, x) {
   const T s = sigmoid(x);
   if constexpr (is_complex_v<T>) {
     const T slope = s * (T(1) + x * (T(1) - s));
     return grad * T(slope.re, -slope.im);
   } else {
-    return grad * s * (T(1) + x * (T(1) - s));
+    return grad * s * (T(1) + stopped(x) * (T(1) - s));
   }
 }
-RL_FORMULA(mish, x) { return x * math::tanh(math::log1p(math::exp(x))); }
+RL_FORMULA(mish, x) { return stopped_below(x) * math::tanh(math::log1p(math::exp(x))); }
 RL_FORMULA(mish_backward, grad, x) {
   const T t = math::tanh(math::log1p(math::exp(x)));
-  return grad * (t + x * sigmoid(x) * (T(1) - t * t));
+  return grad * (t + stopped(x) * sigmoid(x) * (T(1) - t * t));
+}
+RL_FORMULA(_softsign, x) {
+  const T size = math::abs(x);
+  const T ratio = x / (T(1) + size);
+  return size == math::infinity<T> ? math::copysign(T(1), x) : ratio;
 }
 RL_FORMULA(softplus, x, beta, limit) {
   const T low = math::log1p(math::exp(x * beta)) / beta;
@@ -346,7 +385,9 @@ RL_FORMULA(softplus_backward, grad, x, beta, limit) {
 RL_FORMULA(log_sigmoid, x) {
   return math::minimum(x, T(0)) - math::log1p(math::exp(-math::abs(x)));
 }
-RL_FORMULA(hardswish, x) { return x * clamp_bounded(x + T(3), T(0), T(6)) / T(6); }
+RL_FORMULA(hardswish, x) {
+  return (x < T(-3) ? T(-3) : x) * clamp_bounded(x + T(3), T(0), T(6)) / T(6);
+}
 RL_FORMULA(hardswish_backward, grad, x) {
   return x <= T(-3) ? T(0) : x < T(3) ? grad * (x / T(3) + T(0.5)) : grad;
 }
@@ -402,7 +443,8 @@ RL_FORMULA(_bce_backward, grad, x, y) {
   return grad * (x - y) / math::maximum((T(1) - x) * x, T(1e-12));
 }
 RL_FORMULA(_bce_with_logits, x, y) {
-  return math::maximum(x, T(0)) - x * y + math::log1p(math::exp(-math::abs(x)));
+  const T weight = (x > T(0) ? T(1) : T(0)) - y;  // 0 outweighs an infinite x
+  return _weighed(weight, x) + math::log1p(math::exp(-math::abs(x)));
 }
 RL_FORMULA(_bce_with_logits_backward, grad, x, y) { return grad * (sigmoid(x) - y); }
 

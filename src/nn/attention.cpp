@@ -24,6 +24,12 @@ Tensor additive(const Tensor& mask, const char* name, ScalarType dtype) {
   return zeros_like(mask, dtype).masked_fill_(mask, -INFINITY);
 }
 
+// The softmax of scores plus a mask; rows that see no key are zeros.
+Tensor masked_softmax(const Tensor& scores, const Tensor& mask) {
+  const Tensor nothing = mask.detach().eq(-INFINITY).all(-1, true);
+  return (scores + mask.masked_fill(nothing, 0)).softmax(-1).masked_fill(nothing, 0);
+}
+
 // True for a batch.
 bool check_dims(const Tensor& query, const Tensor& key, const Tensor& value, const Options& o) {
   const int64_t n = query.dim();
@@ -192,7 +198,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query_, co
   if (o.need_weights()) {
     const Tensor scores =
         (q * std::sqrt(1.0 / static_cast<double>(head_dim))).matmul(k.transpose(-2, -1));
-    weights = (mask.defined() ? scores + mask : scores).softmax(-1);
+    weights = mask.defined() ? masked_softmax(scores, mask) : scores.softmax(-1);
     if (dropout > 0) {
       weights = rushlight::dropout(weights, dropout, true);
     }

@@ -49,7 +49,7 @@ inline Tensor gelu(const Tensor& input, std::string_view approximate) {
 inline Tensor sigmoid(const Tensor& input) { return input.sigmoid(); }
 inline Tensor tanh(const Tensor& input) { return input.tanh(); }
 inline Tensor logsigmoid(const Tensor& input) { return rushlight::log_sigmoid(input); }
-inline Tensor softsign(const Tensor& input) { return input / (input.abs() + 1); }
+inline Tensor softsign(const Tensor& input) { return rushlight::softsign(input); }
 inline Tensor tanhshrink(const Tensor& input) { return input - input.tanh(); }
 inline Tensor softplus(const Tensor& input, double beta, double threshold) {
   return rushlight::softplus(input, beta, threshold);

@@ -10,6 +10,14 @@
 
 namespace rushlight {
 
+namespace {
+
+bool has_zero(IntArrayRef sizes) {
+  return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+}
+
+}  // namespace
+
 // ---- kernels of the copies and of the views' gradients ----
 
 namespace shape {
@@ -184,23 +192,29 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
                            int64_t self_offset, IntArrayRef size, IntArrayRef stride,
                            std::optional<int64_t> storage_offset) {
   const int64_t offset = storage_offset.value_or(self_offset);
+  const TensorOptions options = grad.options();
+  if (grad.numel() == 0 || has_zero(self_sizes)) {
+    return zeros(self_sizes, options);
+  }
   const auto reach = [](IntArrayRef sizes, IntArrayRef strides, int64_t from) {
     int64_t last = from;
     for (size_t i = 0; i < sizes.size(); i++) {
-      if (sizes[i] == 0) {
-        return from;
-      }
       last += (sizes[i] - 1) * strides[i];
     }
     return last + 1;
   };
-  const int64_t low = std::min(offset, self_offset);
-  const int64_t high =
-      std::max(reach(size, stride, offset), reach(self_sizes, self_strides, self_offset));
-  const TensorOptions options = grad.options();
-  Tensor image = zeros({high - low}, options);
+  const int64_t self_high = reach(self_sizes, self_strides, self_offset);
+  int64_t low = std::min(offset, self_offset);
+  int64_t high = std::max(reach(size, stride, offset), self_high);
   const bool overlapping_input = may_overlap(self_sizes, self_strides);
-  if (!overlapping_input && !may_overlap(size, stride)) {
+  // A window may lie far from self, in memory that both are views of.
+  const bool far = (high - low) / 2 > self_high - self_offset + grad.numel();
+  if (far) {
+    low = self_offset;
+    high = self_high;
+  }
+  Tensor image = zeros({high - low}, options);
+  if (!overlapping_input && !far && !may_overlap(size, stride)) {
     image.as_strided(size, stride, offset - low).copy_(grad);
     return image.as_strided(self_sizes, self_strides, self_offset - low);
   }
@@ -214,7 +228,9 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
   };
   const Tensor from = positions(size, stride, offset);
   const Tensor to = positions(self_sizes, self_strides, self_offset);
-  image = image.index_add(0, from, grad.reshape({-1}));
+  const Tensor beside = from.lt(0).logical_or(from.ge(high - low));
+  image = image.index_add(0, from.masked_fill(beside, 0),
+                          grad.reshape({-1}).masked_fill(beside, 0));
   if (overlapping_input) {
     const TensorOptions counted = options.dtype(compute_dtype(to_real(grad.dtype())));
     const Tensor visits =

@@ -39,6 +39,10 @@ Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tenso
                              const Tensor& result);
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor angle_backward(const Tensor& grad, const Tensor& self);
+// Of the sides of a right angle: 0 where there is no length.
+Tensor share_of_length(const Tensor& part, const Tensor& length);
+// grad * part / (part^2 + rest^2), whose squares neither overflow nor vanish.
+Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& rest);
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor sinc_backward(const Tensor& grad, const Tensor& self);
 Tensor maximum_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
@@ -143,6 +147,8 @@ Tensor eigh_backward(const Tensor& grad_values, const Tensor& grad_vectors, cons
 Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const Tensor& values,
                     const Tensor& vectors, bool is_complex);
 Tensor det_backward(const Tensor& grad, const Tensor& det, const Tensor& A);
+// The adjoint of the inverse; infinite where A is singular (sign 0).
+Tensor log_det_slopes(const Tensor& A, const Tensor& sign);
 Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_logabsdet, const Tensor& A,
                         const Tensor& sign);
 
@@ -206,6 +212,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor> recurrent_layer_backw
 // ---- resample ----
 std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tensor& input,
                                                   const Tensor& grid, int64_t mode, int64_t padding,
+                                                  bool align_corners, std::array<bool, 2> mask);
+// The same over ops that can be differentiated.
+std::tuple<Tensor, Tensor> grid_sampler_gradients_by_taps(
+    const Tensor& grad, const Tensor& input,                                                  const Tensor& grid, int64_t mode, int64_t padding,
                                                   bool align_corners, std::array<bool, 2> mask);
 
 // ---- vision ----

@@ -153,7 +153,6 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
 
   // How many dimensions each ellipsis stands for, and how often each letter occurs.
   int64_t covered = 0;
-  bool any_ellipsis = false;
   std::array<int, num_letters> count{};
   for (size_t i = 0; i < tensors.size(); i++) {
     const std::vector<int>& labels = e.operands[i];
@@ -166,7 +165,6 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
                   : ") does not match the number of dimensions (",
              tensors[i].dim(), ") for operand ", i, open ? "" : " and no ellipsis was given");
     covered = std::max(covered, open ? rest : 0);
-    any_ellipsis |= open;
     for (const int label : labels) {
       if (label != ellipsis) {
         count[static_cast<size_t>(label)]++;
@@ -182,8 +180,6 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
   if (e.has_output) {
     for (const int label : e.output) {
       if (label == ellipsis) {
-        RL_CHECK(any_ellipsis,
-                 "einsum(): ellipsis (...) covering no dimension of any operand given for output");
         ellipsis_place = dims;
         dims += covered;
         continue;

@@ -386,9 +386,10 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   RL_CHECK(!center || !align_to_window.has_value(),
            "stft align_to_window should only be set when center = false.");
   const bool complex_input = self.is_complex() || (window.defined() && window.is_complex());
-  RL_CHECK(complex_input || return_complex.has_value(),
-           "stft requires the return_complex parameter be given for real inputs, and will further "
-           "require that return_complex=True in a future PyTorch release.");
+  RL_CHECK(
+      complex_input || return_complex.has_value(),
+      "stft requires the return_complex parameter be given for real inputs: True for a complex "
+      "result, which view_as_real shows as pairs of numbers.");
   RL_CHECK(n_fft > 0, call, "expected 0 < n_fft < ", self.size(-1), ", but got n_fft=", n_fft);
   Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;
   const bool aligned = align_to_window.value_or(false);

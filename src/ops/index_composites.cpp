@@ -395,18 +395,21 @@ Tensor repeat_interleave_self_int(const Tensor& self, int64_t repeats, std::opti
 namespace {
 
 void check_counts(const Tensor& repeats) {
-  RL_CHECK(repeats.dtype() == kInt64 || repeats.dtype() == kInt32,
-           "repeats has to be Long or Int tensor");
+  RL_CHECK_NOT_IMPLEMENTED(repeats.dtype() == kInt64 || repeats.dtype() == kInt32,
+                           "repeat_interleave: repeats has to be Long or Int tensor, but is ",
+                           enum_name(repeats.dtype()));
 }
 
 }  // namespace
 
 Tensor repeat_interleave_Tensor(const Tensor& repeats, std::optional<int64_t> output_size) {
-  RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   check_counts(repeats);
+  RL_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   RL_CHECK(repeats.numel() == 0 || repeats.min().item<int64_t>() >= 0,
            "repeats can not be negative");
   const Tensor ends = repeats.cumsum(0);
+  RL_CHECK(ends.numel() == 0 || ends.min().item<int64_t>() >= 0,
+           "repeat_interleave: integer overflow: the sum of repeats is more than a size can be");
   const int64_t total = repeats.numel() == 0 ? 0 : ends.select(0, -1).item<int64_t>();
   RL_CHECK(!output_size.has_value() || *output_size == total,
            "allocated size does not match required size");

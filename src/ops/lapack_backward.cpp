@@ -288,39 +288,4 @@ Tensor eig_backward(const Tensor& grad_values, const Tensor& grad_vectors, const
   return is_complex ? g : real(g);
 }
 
-Tensor det_backward(const Tensor& grad, const Tensor& det, const Tensor& A) {
-  const int64_t n = A.size(-1);
-  if (A.numel() == 0) {
-    return zeros_like(A);
-  }
-  const Tensor factor = grad.unsqueeze(-1).unsqueeze(-1);
-  const bool singular = !det.is_meta() && batching::all_of(det.eq(0)).any().item<bool>();
-  if (!singular) {
-    const Tensor unit = square_eye(n, A).expand(A.sizes());
-    return solve(A.adjoint(), factor * det.conj().unsqueeze(-1).unsqueeze(-1) * unit);
-  }
-  // The matrix of cofactors, from singular values: products of all but one of them.
-  const auto [U, S, Vh] = rushlight::_linalg_svd(A, false, true);
-  const Tensor unit = square_eye(n, S);
-  const Tensor others = where(unit.eq(1), 1, S.unsqueeze(-2)).prod(-1);
-  const Tensor phase = (rushlight::linalg_det(U) * rushlight::linalg_det(Vh)).conj();
-  const Tensor cofactors = (U * others.unsqueeze(-2)).matmul(Vh);
-  return factor * phase.unsqueeze(-1).unsqueeze(-1) * cofactors;
-}
-
-Tensor slogdet_backward(const Tensor& grad_sign, const Tensor& grad_logabsdet, const Tensor& A,
-                        const Tensor& sign) {
-  Tensor g = grad_logabsdet;
-  if (is_complex(A.dtype()) && grad_sign.defined()) {
-    const Tensor im = imag(sign.conj() * grad_sign);
-    const Tensor re = g.defined() ? g : zeros_like(im);
-    g = rushlight::_complex(re, im);
-  }
-  if (!g.defined() || A.numel() == 0) {
-    return zeros_like(A);
-  }
-  const Tensor unit = square_eye(A.size(-1), A).expand(A.sizes());
-  return solve(A.adjoint(), g.unsqueeze(-1).unsqueeze(-1) * unit);
-}
-
 }  // namespace rushlight

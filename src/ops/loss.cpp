@@ -12,14 +12,17 @@ namespace rushlight {
 
 namespace {
 
+void check_class_dtype(const Tensor& target) {
+  RL_CHECK(target.dtype() == kInt64 || target.dtype() == kUInt8,
+           "expected target dtype to be Long or Byte, but got ", enum_name(target.dtype()));
+}
+
 // Logits (C), (N, C) or (N, C, d1, ...) and classes without the dimension C. Returns the losses'
 // sizes.
 DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& weight,
                         int64_t reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.dim() >= 1, "Expected 1 or more dimensions (got 0)");
-  RL_CHECK(target.dtype() == kInt64 || target.dtype() == kUInt8,
-           "expected target dtype to be Long or Byte, but got ", enum_name(target.dtype()));
   const int64_t classes = self.sizes()[self.dim() == 1 ? 0 : 1];
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
@@ -34,6 +37,7 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
     RL_CHECK_VALUE(target.numel() == batch && (self.dim() == 1 || target.dim() == 1),
                    "Expected input batch_size (", batch, ") to match target batch_size (",
                    target.numel(), ").");
+    check_class_dtype(target);
     return target.sizes();
   }
   DimVector wanted = self.sizes();
@@ -44,6 +48,7 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
   RL_CHECK(target.sizes() == wanted, "size mismatch (got input: ", self.sizes(),
            " , target: ", target.sizes(), "): Expected target size ", wanted, ", got ",
            target.sizes());
+  check_class_dtype(target);
   return wanted;
 }
 
@@ -237,15 +242,30 @@ Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, con
   return reduced(losses.sum(-1) / static_cast<double>(self.size(-1)), reduction);
 }
 
+namespace {
+
+// weight * t, 0 where the weight is 0 and t infinite.
+Tensor weighed(const Tensor& weight, const Tensor& t) {
+  const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
+  return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
+}
+
+}  // namespace
+
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  // Where the target is 0 the logarithms of both may be infinite.
+  if (log_target && is_floating(target.dtype())) {
+    const Tensor finite = target.clamp_min(-1e4);  // whose exponential is 0
+    return reduced(weighed(target.exp(), finite.sub(self)), reduction);
+  }
   const Tensor losses = log_target ? target.exp().mul(target.sub(self))
-                                   : rushlight::xlogy(target, target).sub(target.mul(self));
+                                   : rushlight::xlogy(target, target).sub(weighed(target, self));
   return reduced(losses, reduction);
 }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
                         double eps, int64_t reduction) {
-  Tensor losses = log_input ? input.exp().sub(target.mul(input))
+  Tensor losses = log_input ? input.exp().sub(weighed(target, input))
                             : input.sub(target.mul(input.add(Scalar(eps)).log()));
   if (full) {  // Stirling's approximation of log(target!)
     const Tensor log_factorial =
@@ -356,7 +376,10 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  return reduced(target.neg().mul(self).exp().log1p(), reduction);
+  const Tensor margin = target.mul(self);
+  return reduced(is_floating(margin.dtype()) ? rushlight::log_sigmoid(margin).neg()
+                                             : margin.neg().exp().log1p(),
+                 reduction);
 }
 
 namespace {

@@ -32,4 +32,8 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   return folded ? product.view(sizes) : product;
 }
 
+Tensor _weighed(const Tensor& self, const Tensor& other) { return self.mul(other); }
+
+Tensor _softsign(const Tensor& self) { return self.div(self.abs().add(1)); }
+
 }  // namespace rushlight::parts

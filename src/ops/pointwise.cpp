@@ -68,10 +68,18 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
   }
   const Tensor re = real(self);
   const Tensor im = imag(self);
-  const Tensor square = re * re + im * im;
-  const Tensor at_zero = square.eq(0);
-  return rushlight::_complex(where(at_zero, 0, grad * -im / square),
-                             where(at_zero, 0, grad * re / square));
+  return rushlight::_complex(-over_square_length(grad, im, re), over_square_length(grad, re, im));
+}
+
+Tensor share_of_length(const Tensor& part, const Tensor& length) {
+  return part / length.masked_fill(length.eq(0), 1);
+}
+
+Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& rest) {
+  const Tensor length = rushlight::hypot(part, rest);
+  const Tensor at_zero = length.eq(0);
+  const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
+  return rushlight::_weighed(grad * inverse, part) * inverse;
 }
 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
@@ -103,30 +111,39 @@ Tensor minimum_backward(const Tensor& grad, const Tensor& self, const Tensor& ot
 
 Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                            const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
-  const Tensor curved =
-      grad * grad_output * (self * input_scale).exp() * input_scale * input_scale * alpha * scale;
+  const Tensor low = (self.clamp_max(0) * input_scale).exp();
+  const Tensor curved = grad * grad_output * low * input_scale * input_scale * alpha * scale;
   return where(self.le(0), curved, 0);
 }
 
+namespace {
+
+// Where slopes of activations are constant: what goes on beyond would only overflow.
+Tensor stopped(const Tensor& self) { return self.clamp(Scalar(-1e4), Scalar(1e4)); }
+
+}  // namespace
+
 Tensor gelu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,
                             std::string_view approximate) {
+  const Tensor x = stopped(self);
+  const Tensor square = x * x;
   if (approximate == "tanh") {
     constexpr double k = 0.79788456080286535588;
     constexpr double c = 0.044715;
-    const Tensor square = self * self;
-    const Tensor t = ((square * self * c + self) * k).tanh();
+    const Tensor t = ((square * x * c + x) * k).tanh();
     const Tensor slope = (square * (3 * c) + 1) * k;
     const Tensor t_slope = (1 - t * t) * slope;
-    const Tensor t_curve = (1 - t * t) * (self * (6 * c * k)) - t * t_slope * slope * 2;
-    return grad * grad_output * (t_slope + self * t_curve * 0.5);
+    const Tensor t_curve = (1 - t * t) * (x * (6 * c * k)) - t * t_slope * slope * 2;
+    return grad * grad_output * (t_slope + x * t_curve * 0.5);
   }
-  const Tensor pdf = (self * self * -0.5).exp() * 0.39894228040143267794;
-  return grad * grad_output * pdf * (2 - self * self);
+  const Tensor pdf = (square * -0.5).exp() * 0.39894228040143267794;
+  return grad * grad_output * pdf * (2 - square);
 }
 
 Tensor silu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
   const Tensor s = self.sigmoid();
-  return grad.conj() * grad_output * (s * (1 - s) * (2 + self * (1 - s * 2))).conj();
+  const Tensor x = is_complex(self.dtype()) ? self : stopped(self);
+  return grad.conj() * grad_output * (s * (1 - s) * (2 + x * (1 - s * 2))).conj();
 }
 
 Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self) {
@@ -134,7 +151,7 @@ Tensor mish_double_backward(const Tensor& grad, const Tensor& grad_output, const
   const Tensor t = softplus(self).tanh();
   const Tensor t_slope = (1 - t * t) * s;
   const Tensor t_curve = (1 - t * t) * s * (1 - s) - t * t_slope * s * 2;
-  return grad * grad_output * (t_slope * 2 + self * t_curve);
+  return grad * grad_output * (t_slope * 2 + stopped(self) * t_curve);
 }
 
 Tensor softplus_double_backward(const Tensor& grad, const Tensor& self, const Scalar& beta,
@@ -356,7 +373,9 @@ Tensor celu(const Tensor& self, const Scalar& alpha) {
 Tensor& celu_(const Tensor& self, const Scalar& alpha) {
   return rushlight::elu_(self, alpha, 1, inverse(alpha));
 }
-Tensor softsign(const Tensor& self) { return self / (self.abs() + 1); }
+Tensor softsign(const Tensor& self) {
+  return is_complex(self.dtype()) ? self / (self.abs() + 1) : rushlight::_softsign(self);
+}
 Tensor tanhshrink(const Tensor& self) { return self - self.tanh(); }
 Tensor prelu(const Tensor& self, const Tensor& weight) {
   check_dtype("prelu", set_floating, self);

@@ -48,8 +48,9 @@ void shape::random__from(Tensor&, int64_t&, std::optional<int64_t>&, Generator&)
 void shape::random__to(Tensor&, int64_t&, Generator&) {}
 void shape::random_(Tensor&, Generator&) {}
 void shape::bernoulli__Tensor(Tensor& self, Tensor& p, Generator&) {
-  RL_CHECK(is_floating(p.dtype()), "expected probabilities tensor to have floating type, got ",
-           enum_name(p.dtype()));
+  RL_CHECK_NOT_IMPLEMENTED(is_floating(p.dtype()),
+                           "bernoulli: expected probabilities tensor to have floating type, got ",
+                           enum_name(p.dtype()));
   RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "The expanded size of the tensor ",
            self.sizes(), " must match the size of the probabilities ", p.sizes());
 }
@@ -211,13 +212,14 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator));
+  return recorded(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)), self);
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
-  return as_drawn(contiguous_like(self).bernoulli_(p, generator));
+  const Tensor drawn = contiguous_like(self).bernoulli_(p.detach(), generator);
+  return recorded(recorded(as_drawn(drawn), self), p);
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return as_drawn(contiguous_like(self).bernoulli_(p, generator));
+  return recorded(as_drawn(contiguous_like(self).bernoulli_(p, generator)), self);
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {

@@ -366,6 +366,17 @@ std::tuple<Tensor, Tensor, Tensor> run_layer(const Tensor& gates, const Tensor& 
   return {output, last_hidden, last_cell};
 }
 
+// Masks are drawn in the order of time even where each batch's rows lie together: PyTorch's order.
+Tensor drop_rows(const Stack& s, const Tensor& rows, IntArrayRef batch_sizes) {
+  if (!s.batch_first || s.dropout >= 1 || rows.numel() == 0) {
+    return rushlight::dropout(rows, s.dropout, true);
+  }
+  const DimVector by_time{static_cast<int64_t>(batch_sizes.size()), batch_sizes[0], rows.size(1)};
+  const double kept = 1 - s.dropout;
+  const Tensor noise = rushlight::_dropout_noise(rows, by_time, kept, 1 / kept);
+  return rows * noise.transpose(0, 1).reshape(rows.sizes());
+}
+
 States run_stack(const Stack& s, Tensor rows, const Tensor& hidden, const Tensor& cell,
                  IntArrayRef batch_sizes) {
   const std::vector<Tensor> first_hidden = hidden.unbind(0);
@@ -392,7 +403,7 @@ States run_stack(const Stack& s, Tensor rows, const Tensor& hidden, const Tensor
     }
     rows = outputs.size() == 1 ? outputs[0] : rushlight::cat(outputs, 1);
     if (s.dropout > 0 && s.train && layer + 1 < s.layers) {
-      rows = rushlight::dropout(rows, s.dropout, true);
+      rows = drop_rows(s, rows, batch_sizes);
     }
   }
   return {rows, rushlight::stack(last_hidden, 0),
@@ -408,7 +419,8 @@ States run_regular(const char* op, const Stack& s, const Tensor& input, const Te
   check_stack(op, s, input, hidden, cell, batch);
   const DimVector batch_sizes(static_cast<size_t>(steps), batch);
   States states = run_stack(s, input.flatten(0, 1), hidden, cell, batch_sizes);
-  states.output = states.output.reshape({input.size(0), input.size(1), -1});
+  states.output =
+      states.output.reshape({input.size(0), input.size(1), states.output.size(1)});
   return states;
 }
 

@@ -45,7 +45,7 @@ void check_not_empty(const char* name, const Tensor& self, IntArrayRef wrapped_d
 }
 
 void check_ordered(const char* name, const Tensor& self) {
-  RL_CHECK(!self.is_complex(), name, "(): does not support complex input");
+  RL_CHECK_NOT_IMPLEMENTED(!self.is_complex(), name, "(): does not support complex input");
 }
 
 OutSpec full_extreme(const char* name, const Tensor& self) {
@@ -456,7 +456,8 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
                           IntArrayRef dim, bool keepdim) {
   const Tensor safe = result.masked_fill(result.eq(Scalar(-INFINITY)), Scalar(0));
-  const Tensor share = self.sub(expand_reduced(safe, self.sizes(), dim, keepdim)).exp();
+  const Tensor share =
+      rushlight::_exp_difference(self, expand_reduced(safe, self.sizes(), dim, keepdim));
   return expand_reduced(grad, self.sizes(), dim, keepdim).mul(share);
 }
 

@@ -161,6 +161,9 @@ OutSpecs<2> _grid_sampler_backward(Tensor& grad, Tensor& input, Tensor& grid, in
 std::tuple<Tensor, Tensor> grid_sampler_gradients(const Tensor& grad, const Tensor& input,
                                                   const Tensor& grid, int64_t mode, int64_t padding,
                                                   bool align_corners, std::array<bool, 2> mask) {
+  if (forward::differentiated(grad, input, grid)) {
+    return grid_sampler_gradients_by_taps(grad, input, grid, mode, padding, align_corners, mask);
+  }
   const auto [of_input, of_grid] =
       _grid_sampler_backward(grad, input, grid, mode, padding, align_corners);
   return {mask[0] ? of_input : Tensor(), mask[1] ? of_grid : Tensor()};

@@ -108,17 +108,21 @@ Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tenso
         .mul(self.sub(top).exp().conj());
   }
   // The results differ by more than exp can span: in logarithms, positive and negative parts apart.
+  // Nothing has a share in sums of nothing.
+  const Tensor nothing = known.eq(Scalar(-INFINITY));
+  const Tensor sum = result.masked_fill(nothing, Scalar(0)).conj();
   const auto part = [&](const Tensor& size, const Tensor& present) {
-    const Tensor log_size = size.masked_fill(present.logical_not(), Scalar(1))
-                                .log()
-                                .masked_fill(present.logical_not(), Scalar(-INFINITY));
-    const Tensor sums = log_size.sub(result.conj()).flip({dim}).logcumsumexp(dim).flip({dim});
+    const Tensor absent = present.logical_not().logical_or(nothing);
+    const Tensor log_size =
+        size.masked_fill(absent, Scalar(1)).log().masked_fill(absent, Scalar(-INFINITY));
+    const Tensor sums = log_size.sub(sum).flip({dim}).logcumsumexp(dim).flip({dim});
     return sums.add(self.conj()).exp();
   };
   if (is_complex(self.dtype())) {
     return part(grad, grad.ne(Scalar(0)));
   }
-  return part(grad, grad.gt(Scalar(0))).sub(part(grad.neg(), grad.lt(Scalar(0))));
+  const Tensor finite = part(grad, grad.gt(Scalar(0))).sub(part(grad.neg(), grad.lt(Scalar(0))));
+  return rushlight::where(self.eq(Scalar(INFINITY)), reverse_cumsum(grad, dim), finite);
 }
 
 Tensor cumulative_selected(const Tensor& grad, const Tensor& indices, int64_t dim) {

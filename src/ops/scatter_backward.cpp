@@ -67,7 +67,7 @@ std::tuple<Tensor, Tensor> scatter_reduce_backward(const Tensor& grad, const Ten
                              .to(kInt64)
                              .scatter_add(dim, index, src_is.to(kInt64));
     const Tensor whole = grad.mul(product.conj());
-    const bool twice = tls.grad_mode;
+    const bool twice = forward::differentiated(grad, self, src);
     const Tensor through = grad.mul(result.conj());
     const Tensor usual = twice ? through : rushlight::where(count.eq(Scalar(0)), whole, through);
     const auto zeros_of = [](const Tensor& factor, const Tensor& is) {

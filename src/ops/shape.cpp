@@ -44,7 +44,7 @@ Tensor flatten(const Tensor& self, int64_t start_dim, int64_t end_dim) {
     if (d <= start || d > end) {
       size.push_back(self.sizes()[d]);
     } else {
-      size.back() *= self.sizes()[d];
+      size.back() = checked_product("flatten", size.back(), self.sizes()[d]);
     }
   }
   return self.reshape(size);

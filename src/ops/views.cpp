@@ -16,6 +16,13 @@ void check_pieces(const char* op, int64_t pieces) {
            pieces);
 }
 
+int64_t checked_product(const char* op, int64_t a, int64_t b) {
+  int64_t out = 0;
+  RL_CHECK(!__builtin_mul_overflow(a, b, &out), op, ": integer multiplication overflow: ", a,
+           " times ", b, " is more than a size of a tensor can be");
+  return out;
+}
+
 DimVector infer_size(IntArrayRef shape, int64_t numel) {
   DimVector out(shape);
   int64_t known = 1;
@@ -308,10 +315,10 @@ ViewSpec view_dtype(const Tensor& self, ScalarType dtype) {
   const size_t last = spec.sizes.size() - 1;
   if (from > to) {
     const int64_t ratio = from / to;
-    spec.sizes[last] *= ratio;
-    spec.offset *= ratio;
+    spec.sizes[last] = checked_product("view", spec.sizes[last], ratio);
+    spec.offset = checked_product("view", spec.offset, ratio);
     for (size_t i = 0; i < last; i++) {
-      spec.strides[i] *= ratio;
+      spec.strides[i] = checked_product("view", spec.strides[i], ratio);
     }
     return spec;
   }

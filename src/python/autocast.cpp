@@ -68,17 +68,32 @@ PyObject* is_available(PyObject*, PyObject* name) {
 
 #define ROW(name, doc) RL_FAST_ROW(#name, name##_function, doc)
 PyMethodDef functions[] = {
-    ROW(is_autocast_enabled, "Whether autocast is on for a kind of device (default: cuda)."),
-    ROW(set_autocast_enabled, "Turns autocast on or off for a kind of device."),
-    ROW(get_autocast_dtype, "The dtype that autocast lowers to on a kind of device."),
-    ROW(set_autocast_dtype, "Changes the dtype that autocast lowers to on a kind of device."),
-    ROW(set_autocast_cache_enabled, "Whether autocast keeps the weights that it has cast."),
+    ROW(is_autocast_enabled,
+        "is_autocast_enabled(device_type='cuda')\n--\n\n"
+        "Whether autocast is on for a kind of device (default: cuda)."),
+    ROW(set_autocast_enabled,
+        "set_autocast_enabled(device_type, enabled=None)\n--\n\n"
+        "Turns autocast on or off for a kind of device."),
+    ROW(get_autocast_dtype,
+        "get_autocast_dtype(device_type)\n--\n\n"
+        "The dtype that autocast lowers to on a kind of device."),
+    ROW(set_autocast_dtype,
+        "set_autocast_dtype(device_type, dtype)\n--\n\n"
+        "Changes the dtype that autocast lowers to on a kind of device."),
+    ROW(set_autocast_cache_enabled,
+        "set_autocast_cache_enabled(enabled)\n--\n\n"
+        "Whether autocast keeps the weights that it has cast."),
     {"is_autocast_cache_enabled", is_cache_enabled, METH_NOARGS,
+     "is_autocast_cache_enabled()\n--\n\n"
      "Whether autocast keeps the weights that it has cast."},
-    {"clear_autocast_cache", clear_cache, METH_NOARGS, "Forgets the weights that were cast."},
+    {"clear_autocast_cache", clear_cache, METH_NOARGS,
+     "clear_autocast_cache()\n--\n\n"
+     "Forgets the weights that were cast."},
     {"autocast_increment_nesting", increment_nesting, METH_NOARGS,
+     "autocast_increment_nesting()\n--\n\n"
      "Enters an autocast: returns how many are entered."},
     {"autocast_decrement_nesting", decrement_nesting, METH_NOARGS,
+     "autocast_decrement_nesting()\n--\n\n"
      "Leaves an autocast: returns how many are entered."},
     {},
 };

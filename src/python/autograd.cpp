@@ -288,10 +288,14 @@ PyObject* is_inference(PyObject* self, PyObject*) {
 
 const PyMethodDef tensor_methods[] = {
     {"backward", as_function(backward), METH_FASTCALL | METH_KEYWORDS,
-     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): add the "
-     "gradients of this tensor to the leaves' .grad."},
-    {"retain_grad", retain_grad, METH_NOARGS, "Let backward fill in .grad though this is no leaf."},
-    {"is_inference", is_inference, METH_NOARGS, "Whether it was made in inference mode."},
+     "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
+     "Add the gradients of this tensor to the leaves' .grad."},
+    {"retain_grad", retain_grad, METH_NOARGS,
+     "retain_grad($self)\n--\n\n"
+     "Let backward fill in .grad though this is no leaf."},
+    {"is_inference", is_inference, METH_NOARGS,
+     "is_inference($self)\n--\n\n"
+     "Whether it was made in inference mode."},
     {},
 };
 
@@ -371,14 +375,21 @@ PyObject* increment_version(PyObject*, PyObject* o) {
 }
 
 PyMethodDef functions[] = {
-    {"is_grad_enabled", is_grad_enabled, METH_NOARGS, "Whether ops on this thread are recorded."},
+    {"is_grad_enabled", is_grad_enabled, METH_NOARGS,
+     "is_grad_enabled()\n--\n\n"
+     "Whether ops on this thread are recorded."},
     {"_set_grad_enabled", set_grad_enabled, METH_O, nullptr},
     {"is_inference_mode_enabled", is_inference_mode_enabled, METH_NOARGS,
+     "is_inference_mode_enabled()\n--\n\n"
      "Whether inference mode is on."},
     {"_enter_inference_mode", enter_inference_mode, METH_O, nullptr},
     {"_leave_inference_mode", leave_inference_mode, METH_O, nullptr},
-    {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS, "Whether anomaly mode is on."},
-    {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS, nullptr},
+    {"is_anomaly_enabled", is_anomaly_enabled, METH_NOARGS,
+     "is_anomaly_enabled()\n--\n\n"
+     "Whether anomaly mode is on."},
+    {"is_anomaly_check_nan_enabled", is_anomaly_check_nan_enabled, METH_NOARGS,
+     "is_anomaly_check_nan_enabled()\n--\n\n"
+     "Whether anomaly mode looks for nan."},
     {"_set_anomaly_enabled", set_anomaly_enabled, METH_VARARGS, nullptr},
     {"_run_backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(run)),
      METH_FASTCALL, nullptr},
@@ -402,6 +413,7 @@ void add_autograd() {
 }
 
 void init_autograd(PyObject* module) {
+  init_cycles();
   init_nodes(module);
   init_functions(module);
   init_forward(module);

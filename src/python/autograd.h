@@ -7,6 +7,7 @@
 
 #include "autograd/node.h"
 #include "python/common.h"
+#include "python/cycles.h"
 #include "python/tensor_type.h"
 
 namespace rushlight::python {
@@ -15,6 +16,11 @@ struct NodeObject {
   PyObject_HEAD Node*
       node;  // owned, but for custom functions, where it is null once the node is gone
   bool owns;
+
+  // Null where the node is gone, or on its way: nodes wait for their end, and meanwhile others run.
+  Ref<Node> alive() const {
+    return node != nullptr && node->try_retain() ? Ref<Node>::steal(node) : Ref<Node>();
+  }
 };
 
 extern PyTypeObject node_type;      // _C._Node
@@ -22,10 +28,11 @@ extern PyTypeObject function_type;  // _C._FunctionBase: what ctx is
 
 // None for no node.
 PyObject* wrap_node(const Ref<Node>& node);
-// The object of the node of a custom function: a new reference, null for other nodes.
+// The object of the node of a custom function, borrowed; null for other nodes.
 PyObject* context_of(const Node& node);
 inline bool is_node(PyObject* o) { return PyObject_TypeCheck(o, &node_type) != 0; }
-Ref<Node> unwrap_node(PyObject* o);  // RuntimeError for the ctx of a function that was not recorded
+// TypeError for what is no node, RuntimeError for the ctx of a function that was not recorded.
+Ref<Node> unwrap_node(PyObject* o);
 
 // Runs Python code from the engine, on whatever thread. Python's error leaves as a CarriedError.
 template <class F>
@@ -62,6 +69,9 @@ inline void drop_reference(PyObject* o) {
     Py_DECREF(o);
   }
 }
+
+// What a hook gave in the place of a gradient. RuntimeError.
+void check_replaced(const Tensor& before, const Tensor& after);
 
 PyObject* ordered_dict();
 // Adds a hook to an OrderedDict; returns its RemovableHandle.

@@ -49,7 +49,7 @@ PyObject* seed_devices(PyObject*, PyObject* seed) {
 
 PyObject* pin(PyObject*, PyObject* tensor) {
   return guarded([&] {
-    const Tensor t = unwrap(tensor);
+    const Tensor t = expect_tensor(tensor, "_pin_memory(): argument");
     return wrap(pin_memory(t));
   });
 }

@@ -81,6 +81,9 @@ void set_error_from_exception() noexcept;
 
 // Raises a Python exception from C++.
 [[noreturn]] void raise(PyObject* type, const std::string& message);
+// A warning at the program's line, whatever of the package is between (rushlight._warnings); under
+// the GIL. One that is turned into an error leaves by PythonError.
+void warn_program(PyObject* category, const std::string& message);
 
 template <class F>
 PyObject* guarded(F&& f) noexcept {
@@ -102,26 +105,36 @@ int guarded_status(F&& f) noexcept {
   }
 }
 
+bool interpreter_ends();
 // Where the interpreter ends, a thread that is about to ask for the GIL stops for good: what it
 // would ask may be gone. The thread in which it ends goes on (ending.cpp).
 void stop_at_the_end();
+
+// How many threads are within a WithoutGil; changed and read with the GIL.
+extern int threads_without_gil;
 
 // Runs without the GIL while it lives, if `really`. Nothing of Python's may be touched meanwhile, a
 // `Py_RETURN_NONE` before its end included (under TSan the tests of threads see it).
 class WithoutGil {
  public:
-  explicit WithoutGil(bool really = true) : state_(really ? PyEval_SaveThread() : nullptr) {}
+  explicit WithoutGil(bool really = true) {
+    if (really) {
+      threads_without_gil++;
+      state_ = PyEval_SaveThread();
+    }
+  }
   ~WithoutGil() {
     if (state_ != nullptr) {
       stop_at_the_end();
       PyEval_RestoreThread(state_);
+      threads_without_gil--;
     }
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
 
  private:
-  PyThreadState* state_;
+  PyThreadState* state_ = nullptr;
 };
 
 // Holds the GIL while it lives, from any thread.

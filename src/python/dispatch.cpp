@@ -165,8 +165,8 @@ PyObject* take_geometry(PyObject*, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OO:_take_geometry", &tensor, &of)) {
       throw PythonError();
     }
-    TensorImpl& impl = *unwrap(tensor).impl();
-    const TensorImpl& model = *unwrap(of).impl();
+    TensorImpl& impl = *expect_tensor(tensor, "_take_geometry(): argument 'tensor'").impl();
+    const TensorImpl& model = *expect_tensor(of, "_take_geometry(): argument 'of'").impl();
     const auto* special = dynamic_cast<const PythonSpecial*>(impl.special());
     const bool same = impl.sizes() == model.sizes() && impl.strides() == model.strides() &&
                       impl.storage_offset() == model.storage_offset();

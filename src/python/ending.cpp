@@ -12,7 +12,7 @@
 
 #include "python/common.h"
 
-namespace {
+namespace rushlight::python {
 
 bool interpreter_ends() {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -21,10 +21,6 @@ bool interpreter_ends() {
   return _Py_IsFinalizing() != 0 || Py_IsInitialized() == 0;
 #endif
 }
-
-}  // namespace
-
-namespace rushlight::python {
 
 namespace {
 
@@ -65,7 +61,7 @@ _Unwind_Reason_Code __wrap___gxx_personality_v0(int version, _Unwind_Action acti
                                                 _Unwind_Exception_Class kind,
                                                 _Unwind_Exception* exception,
                                                 _Unwind_Context* context) {
-  while ((actions & _UA_FORCE_UNWIND) != 0 && interpreter_ends()) {
+  while ((actions & _UA_FORCE_UNWIND) != 0 && rushlight::python::interpreter_ends()) {
     pause();
   }
   return __real___gxx_personality_v0(version, actions, kind, exception, context);

@@ -11,6 +11,7 @@ namespace {
 PyObject* out_of_memory_error;  // OutOfMemoryError(RuntimeError)
 PyObject* linalg_error;         // linalg.LinAlgError(RuntimeError)
 PyObject* unpickling_error;     // pickle.UnpicklingError, imported when first raised
+PyObject* warn_function;        // rushlight._warnings.warn, imported when first called
 
 void set(PyObject* type, const char* message) {
   PyObject* text = PyUnicode_DecodeUTF8(
@@ -35,23 +36,22 @@ PyObject* unpickling_type() {
   return unpickling_error;
 }
 
-// Warnings may come while the GIL is released. A warning that is turned into an error leaves the op
-// by PythonError.
+// Warnings may come while the GIL is released.
 void warn_in_python(const std::string& message) {
-  if (!Py_IsInitialized()) {
-    return;
-  }
-  int status;
-  {
-    WithGil gil;
-    status = PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1);
-  }
-  if (status < 0) {
-    throw PythonError();
+  if (Py_IsInitialized()) {
+    const WithGil gil;
+    warn_program(PyExc_UserWarning, message);
   }
 }
 
 }  // namespace
+
+void warn_program(PyObject* category, const std::string& message) {
+  PyObject* const warn = imported(warn_function, "rushlight._warnings", "warn");
+  const Object text = Object::check(PyUnicode_DecodeUTF8(
+      message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
+  Object::check(PyObject_CallFunctionObjArgs(warn, text.get(), category, nullptr));
+}
 
 CarriedError CarriedError::take() {
   PyObject* type;

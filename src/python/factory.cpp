@@ -571,19 +571,22 @@ PyObject* legacy_tensor(PyObject*, PyObject* args) {
 }
 
 PyMethodDef functions[] = {
-    RL_FAST_ROW("tensor", tensor_function,
-                "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False): "
-                "a new tensor with a copy "
-                "of the data: nested sequences of numbers, an array or a tensor."),
+    RL_FAST_ROW(
+        "tensor", tensor_function,
+        "tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False)\n--\n\n"
+        "A new tensor with a copy of the data: nested sequences of numbers, an array or a tensor."),
     RL_FAST_ROW("as_tensor", as_tensor_function,
-                "as_tensor(data, dtype=None, device=None): the data as a tensor, shared with "
-                "arrays and tensors."),
+                "as_tensor(data, dtype=None, device=None)\n--\n\n"
+                "The data as a tensor, shared with arrays and tensors."),
     RL_FAST_ROW("asarray", asarray_function,
-                "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)"),
-    {"from_numpy", from_numpy_function, METH_O, "A tensor on the memory of a numpy array."},
+                "asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False)\n--\n\n"
+                "A tensor of the data, shared where it can be."),
+    {"from_numpy", from_numpy_function, METH_O,
+     "from_numpy(ndarray, /)\n--\n\n"
+     "A tensor on the memory of a numpy array."},
     RL_FAST_ROW("frombuffer", frombuffer_function,
-                "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False): a 1-d "
-                "tensor on a buffer."),
+                "frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False)\n--\n\n"
+                "A 1-d tensor on a buffer."),
     {},
 };
 PyMethodDef module_functions[] = {
@@ -592,8 +595,8 @@ PyMethodDef module_functions[] = {
 };
 PyMethodDef methods[] = {
     RL_FAST_ROW("new_tensor", new_tensor_method,
-                "new_tensor(data, *, dtype=None, device=None, requires_grad=False): a copy of the "
-                "data in this dtype."),
+                "new_tensor($self, data, *, dtype=None, device=None, requires_grad=False)\n--\n\n"
+                "A copy of the data in this dtype."),
     {},
 };
 

@@ -37,7 +37,9 @@ class FunctionNode : public Node {
       : Node(&function_descriptor),
         context_(Py_NewRef(context)),
         name_(std::move(name)),
-        is_tensor_input_(std::move(is_tensor_input)) {}
+        is_tensor_input_(std::move(is_tensor_input)) {
+    note_tie();
+  }
   ~FunctionNode() override {
     if (Py_IsInitialized()) {
       const WithGil gil;
@@ -139,8 +141,9 @@ Object tuple_of(PyObject* outputs) {
 }
 
 void save_tensors(const FunctionObject& context, const Ref<Node>& node) {
-  for (Py_ssize_t i = 0; context.to_save != nullptr && i < PyTuple_GET_SIZE(context.to_save); i++) {
-    PyObject* item = PyTuple_GET_ITEM(context.to_save, i);
+  const Object list = Object::borrow(context.to_save);  // hooks of what is saved may change it
+  for (Py_ssize_t i = 0; list && i < PyTuple_GET_SIZE(list.get()); i++) {
+    PyObject* item = PyTuple_GET_ITEM(list.get(), i);
     if (item == Py_None) {
       node->save(Tensor());
       continue;
@@ -307,13 +310,19 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, P
     }
     const Object context_class = Object::check(PyObject_GetAttrString(cls, "_backward_cls"));
     const Object context = Object::check(PyObject_CallNoArgs(context_class.get()));
+    RL_CHECK_TYPE(PyObject_TypeCheck(context.get(), &function_type),
+                  "the class of a Function's context must derive from BackwardCFunction, but it "
+                  "made an object of ",
+                  type_name(context.get()));
+    RL_CHECK(as_function(context.get())->base.node == nullptr,
+             "the class of a Function's context gave a context that another call has");
     as_function(context.get())->needs_input_grad = Py_NewRef(needs.get());
     const bool dual = forward::active() && forward::carried(TensorList(inputs));
     const std::vector<bool> is_tensor_argument = is_tensor_input;
     Ref<Node> node;
     if (wanted && tls.grad_mode) {
       node = Ref<Node>::steal(new FunctionNode(
-          context.get(), reinterpret_cast<PyTypeObject*>(context_class.get())->tp_name,
+          context.get(), Py_TYPE(context.get())->tp_name,
           std::move(is_tensor_input)));
       for (const Tensor& t : inputs) {
         node->add_edge(t);  // before forward may write to it
@@ -348,10 +357,20 @@ PyObject* get_field(PyObject* o, void*) {
   PyObject* value = as_function(o)->*field;
   return value != nullptr ? Py_NewRef(value) : Py_NewRef(Py_None);
 }
+// Deleting it means None.
 template <PyObject* FunctionObject::* field>
 int set_field(PyObject* o, PyObject* value, void*) {
-  Py_XSETREF(as_function(o)->*field, Py_XNewRef(value));
+  Py_XSETREF(as_function(o)->*field, value == Py_None ? nullptr : Py_XNewRef(value));
   return 0;
+}
+template <PyObject* FunctionObject::* field>
+int set_tuple(PyObject* o, PyObject* value, void* name) {
+  return guarded_status([&] {
+    RL_CHECK(value == nullptr || value == Py_None || PyTuple_Check(value),
+             static_cast<const char*>(name), " attribute is expected to be a tuple but is ",
+             type_name(value), ": the methods of ctx set it");
+    check(set_field<field>(o, value, nullptr));
+  });
 }
 
 PyObject* set_materialize_grads(PyObject* o, PyObject* value) {
@@ -366,11 +385,10 @@ PyObject* materialize_grads(PyObject* o, void*) {
   return PyBool_FromLong(as_function(o)->materialize_grads);
 }
 int write_materialize_grads(PyObject* o, PyObject* value, void*) {
-  const int truth = value == nullptr ? -1 : PyObject_IsTrue(value);
-  if (truth >= 0) {
-    as_function(o)->materialize_grads = truth != 0;
-  }
-  return truth < 0 ? -1 : 0;
+  return guarded_status([&] {
+    RL_CHECK_TYPE(value != nullptr && PyBool_Check(value), "materialize_grads must be a bool");
+    as_function(o)->materialize_grads = value == Py_True;
+  });
 }
 
 PyObject* saved_tensors(PyObject* o, void*) {
@@ -378,13 +396,14 @@ PyObject* saved_tensors(PyObject* o, void*) {
     if (PyObject* saved = as_function(o)->saved_for_forward) {  // within jvp
       return Py_NewRef(saved);
     }
-    const Node* node = as_function(o)->base.node;
-    if (node == nullptr) {
+    const Ref<Node> node = as_function(o)->base.alive();
+    if (!node) {
       return check(PyTuple_New(0));
     }
     node->check_not_released();
-    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(node->num_saved())));
-    for (size_t i = 0; i < node->num_saved(); i++) {
+    const size_t n = node->num_saved();
+    Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(n)));
+    for (size_t i = 0; i < n; i++) {  // unpacking may run anything
       PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), wrap(node->saved_with_history(i)));
     }
     return out.release();
@@ -392,16 +411,16 @@ PyObject* saved_tensors(PyObject* o, void*) {
 }
 
 PyObject* saved_variables(PyObject* o, void*) {
-  if (PyErr_WarnEx(PyExc_DeprecationWarning, "'saved_variables' is deprecated; use 'saved_tensors'",
-                   1) < 0) {
-    return nullptr;
-  }
-  return saved_tensors(o, nullptr);
+  return guarded([&] {
+    warn_program(PyExc_DeprecationWarning,
+                 "'saved_variables' is deprecated; use 'saved_tensors'");
+    return saved_tensors(o, nullptr);
+  });
 }
 
 PyObject* clear_saved_tensors(PyObject* o, PyObject*) {
   return guarded([&]() -> PyObject* {
-    if (Node* node = as_function(o)->base.node) {
+    if (const Ref<Node> node = as_function(o)->base.alive()) {
       node->release_saved();
     }
     Py_RETURN_NONE;
@@ -432,14 +451,16 @@ PyGetSetDef getset[] = {
     {"needs_input_grad", get_field<&FunctionObject::needs_input_grad>,
      set_field<&FunctionObject::needs_input_grad>,
      "For each input of forward whether its gradient is wanted.", nullptr},
-    {"to_save", get_field<&FunctionObject::to_save>, set_field<&FunctionObject::to_save>, nullptr,
-     nullptr},
-    {"dirty_tensors", get_field<&FunctionObject::dirty>, set_field<&FunctionObject::dirty>, nullptr,
-     nullptr},
+    {"to_save", get_field<&FunctionObject::to_save>, set_tuple<&FunctionObject::to_save>, nullptr,
+     const_cast<char*>("to_save")},
+    {"dirty_tensors", get_field<&FunctionObject::dirty>, set_tuple<&FunctionObject::dirty>, nullptr,
+     const_cast<char*>("dirty_tensors")},
     {"non_differentiable", get_field<&FunctionObject::non_differentiable>,
-     set_field<&FunctionObject::non_differentiable>, nullptr, nullptr},
+     set_tuple<&FunctionObject::non_differentiable>, nullptr,
+     const_cast<char*>("non_differentiable")},
     {"saved_for_forward", get_field<&FunctionObject::saved_for_forward>,
-     set_field<&FunctionObject::saved_for_forward>, nullptr, nullptr},
+     set_tuple<&FunctionObject::saved_for_forward>, nullptr,
+     const_cast<char*>("saved_for_forward")},
     {"materialize_grads", materialize_grads, write_materialize_grads, nullptr, nullptr},
     {},
 };
@@ -496,7 +517,7 @@ PyTypeObject function_type = {
 
 PyObject* context_of(const Node& node) {
   const FunctionNode* function = as_function_node(node);
-  return function == nullptr ? nullptr : Py_NewRef(function->context());
+  return function == nullptr ? nullptr : function->context();
 }
 
 void init_functions(PyObject* module) {

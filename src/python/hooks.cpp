@@ -19,15 +19,25 @@ bool offer(PyObject* self, const char* name, PyObject* argument, PyObject** resu
   return true;
 }
 
+void check_replaced(const Tensor& before, const Tensor& after) {
+  RL_CHECK(after.dtype() == before.dtype(), "hook has changed the type of value (was torch.",
+           before.dtype(), " got torch.", after.dtype(), ")");
+  RL_CHECK(after.device() == before.device(), "hook has changed the device of value (was ",
+           before.device(), " got ", after.device(), ")");
+  RL_CHECK(after.sizes() == before.sizes(), "hook has changed the size of value (was ",
+           before.sizes(), " got ", after.sizes(), ")");
+}
+
 namespace {
 
 // ---- hooks of tensors ----
 
-class PythonTensorHook : public TensorHook {
+class PythonTensorHook : public TensorHook, public HoldsPython {
  public:
-  explicit PythonTensorHook(Object hooks) : hooks_(std::move(hooks)) {}
+  explicit PythonTensorHook(Object hooks) : hooks_(std::move(hooks)) { note_tie(); }
   ~PythonTensorHook() override { drop_reference(hooks_.release()); }
   PyObject* dict() const { return hooks_.get(); }
+  std::pair<PyObject*, PyObject*> python_objects() const override { return {dict(), nullptr}; }
   Tensor operator()(const Tensor& grad) override {
     return in_python([&] {
       const Object values = Object::check(PyObject_CallMethod(hooks_.get(), "values", nullptr));
@@ -50,13 +60,7 @@ class PythonTensorHook : public TensorHook {
           current = changed;
           continue;
         }
-        RL_CHECK(changed.dtype() == current.dtype(),
-                 "hook has changed the type of value (was torch.", current.dtype(), " got torch.",
-                 changed.dtype(), ")");
-        RL_CHECK(changed.device() == current.device(), "hook has changed the device of value (was ",
-                 current.device(), " got ", changed.device(), ")");
-        RL_CHECK(changed.sizes() == current.sizes(), "hook has changed the size of value (was ",
-                 current.sizes(), " got ", changed.sizes(), ")");
+        check_replaced(current, changed);
         current = changed;
       }
       return current;
@@ -67,11 +71,12 @@ class PythonTensorHook : public TensorHook {
   Object hooks_;  // OrderedDict
 };
 
-class PythonAccumulateHook : public AccumulateHook {
+class PythonAccumulateHook : public AccumulateHook, public HoldsPython {
  public:
-  explicit PythonAccumulateHook(Object hooks) : hooks_(std::move(hooks)) {}
+  explicit PythonAccumulateHook(Object hooks) : hooks_(std::move(hooks)) { note_tie(); }
   ~PythonAccumulateHook() override { drop_reference(hooks_.release()); }
   PyObject* dict() const { return hooks_.get(); }
+  std::pair<PyObject*, PyObject*> python_objects() const override { return {dict(), nullptr}; }
   void operator()(const Tensor& leaf) override {
     in_python([&] {
       const Object values = Object::check(PyObject_CallMethod(hooks_.get(), "values", nullptr));
@@ -225,13 +230,18 @@ void clear_hooks(TensorImpl& impl) {
 
 // ---- saved-tensor hooks ----
 
-class PythonPacked : public PackedTensor {
+class PythonPacked : public PackedTensor, public HoldsPython {
  public:
   PythonPacked(Object packed, Object unpack)
-      : packed_(std::move(packed)), unpack_(std::move(unpack)) {}
+      : packed_(std::move(packed)), unpack_(std::move(unpack)) {
+    note_tie();
+  }
   ~PythonPacked() override {
     drop_reference(packed_.release());
     drop_reference(unpack_.release());
+  }
+  std::pair<PyObject*, PyObject*> python_objects() const override {
+    return {packed_.get(), unpack_.get()};
   }
   Tensor unpack() override {
     return in_python([&] {
@@ -307,9 +317,11 @@ PyObject* disable_saved_hooks(PyObject*, PyObject* message) {
 
 const PyMethodDef tensor_methods[] = {
     {"register_hook", register_hook, METH_O,
+     "register_hook($self, hook, /)\n--\n\n"
      "Call hook(grad) whenever the gradient of this tensor is computed; a result replaces it. "
      "Returns a handle."},
     {"register_post_accumulate_grad_hook", register_accumulate_hook, METH_O,
+     "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
      "Call hook(leaf) after a gradient was added to this leaf. Returns a handle."},
     {},
 };

@@ -388,6 +388,9 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
   }
   const WithoutGil no_gil(view.numel() >= 16384);
   if (is_plain_number || (value.dim() == 0 && value.is_cpu())) {
+    if (!view.is_meta() && !is_special(view)) {  // as by copy_; fill_ itself takes them
+      check_no_internal_overlap("copy_", view);
+    }
     rushlight::fill_(view, value);
   } else {
     rushlight::copy_(view, without_leading_ones(value, view.dim()));

@@ -304,21 +304,24 @@ int contains(PyObject* self, PyObject* value) {
                 text_view(type.get()), "."));
     }
     const Object equal = Object::check(PyObject_RichCompare(self, value, Py_EQ));
-    found = unwrap(Object::check(PyObject_CallMethod(equal.get(), "any", nullptr)).get())
-                .item()
-                .toBool();
+    const Object any = Object::check(PyObject_CallMethod(equal.get(), "any", nullptr));
+    found = check(PyObject_IsTrue(any.get()));
   });
   return found;
 }
 
 PySequenceMethods sequence_slots = {.sq_length = length, .sq_contains = contains};
 
-#define PLAIN_ROW(name, doc) {#name, name##_method, METH_NOARGS, doc}
+#define PLAIN_ROW(name, doc) {#name, name##_method, METH_NOARGS, #name "($self)\n--\n\n" doc}
 PyMethodDef methods[] = {
     PLAIN_ROW(dim, "The number of dimensions."),
-    {"ndimension", dim_method, METH_NOARGS, "The number of dimensions."},
+    {"ndimension", dim_method, METH_NOARGS,
+     "ndimension($self)\n--\n\n"
+     "The number of dimensions."},
     PLAIN_ROW(numel, "The number of elements."),
-    {"nelement", numel_method, METH_NOARGS, "The number of elements."},
+    {"nelement", numel_method, METH_NOARGS,
+     "nelement($self)\n--\n\n"
+     "The number of elements."},
     PLAIN_ROW(element_size, "Bytes of an element."),
     PLAIN_ROW(storage_offset, "Where it begins in its storage, in elements."),
     PLAIN_ROW(data_ptr, "The address of the first element."),
@@ -330,35 +333,81 @@ PyMethodDef methods[] = {
     PLAIN_ROW(get_device, "The number of its GPU; -1 on the CPU."),
     PLAIN_ROW(untyped_storage, "The memory below it."),
     PLAIN_ROW(tolist, "Nested lists of Python numbers."),
-    {"has_names", has_names, METH_NOARGS, "False."},
-    {"is_pinned", is_pinned_method, METH_NOARGS, "Whether a device reads its memory by itself."},
-    {"is_shared", is_shared, METH_NOARGS, "Whether other processes see its memory."},
-    RL_FAST_ROW("size", size_method, "size(dim=None): the sizes, or one of them."),
+    {"has_names", has_names, METH_NOARGS,
+     "has_names($self)\n--\n\n"
+     "False."},
+    {"is_pinned", is_pinned_method, METH_NOARGS,
+     "is_pinned($self)\n--\n\n"
+     "Whether a device reads its memory by itself."},
+    {"is_shared", is_shared, METH_NOARGS,
+     "is_shared($self)\n--\n\n"
+     "Whether other processes see its memory."},
+    RL_FAST_ROW("size", size_method,
+                "size($self, dim=None)\n--\n\n"
+                "The sizes, or one of them."),
     RL_FAST_ROW("stride", stride_method,
-                "stride(dim=None): the strides in elements, or one of them."),
+                "stride($self, dim=None)\n--\n\n"
+                "The strides in elements, or one of them."),
     RL_FAST_ROW("is_contiguous", is_contiguous_method,
+                "is_contiguous($self, *, memory_format=None)\n--\n\n"
                 "Whether the elements lie in order without gaps."),
     RL_FAST_ROW("requires_grad_", requires_grad__method,
+                "requires_grad_($self, requires_grad=True)\n--\n\n"
                 "Sets whether gradients are recorded; returns the tensor."),
     RL_FAST_ROW("is_set_to", is_set_to_method,
+                "is_set_to($self, tensor)\n--\n\n"
                 "Whether it is the same window on the same storage."),
-    RL_FAST_ROW("numpy", numpy_method, "numpy(*, force=False): an array on the same memory."),
-    RL_FAST_ROW("cpu", cpu_method, "Itself, or a copy in main memory."),
-    RL_FAST_ROW("cuda", cuda_method, "Itself, or a copy on a GPU."),
-    RL_FAST_ROW("float", float__method, "Itself, or a copy in float32."),
-    RL_FAST_ROW("double", double__method, "Itself, or a copy in float64."),
-    RL_FAST_ROW("half", half_method, "Itself, or a copy in float16."),
-    RL_FAST_ROW("bfloat16", bfloat16_method, "Itself, or a copy in bfloat16."),
-    RL_FAST_ROW("short", short__method, "Itself, or a copy in int16."),
-    RL_FAST_ROW("int", int__method, "Itself, or a copy in int32."),
-    RL_FAST_ROW("long", long__method, "Itself, or a copy in int64."),
-    RL_FAST_ROW("char", char__method, "Itself, or a copy in int8."),
-    RL_FAST_ROW("byte", byte_method, "Itself, or a copy in uint8."),
-    RL_FAST_ROW("bool", bool__method, "Itself, or a copy in bool."),
-    RL_FAST_ROW("chalf", chalf_method, "Itself, or a copy in complex32."),
-    RL_FAST_ROW("cfloat", cfloat_method, "Itself, or a copy in complex64."),
-    RL_FAST_ROW("cdouble", cdouble_method, "Itself, or a copy in complex128."),
-    {"as_subclass", as_subclass, METH_O, "The same tensor as an instance of a subclass."},
+    RL_FAST_ROW("numpy", numpy_method,
+                "numpy($self, *, force=False)\n--\n\n"
+                "An array on the same memory."),
+    RL_FAST_ROW("cpu", cpu_method,
+                "cpu($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in main memory."),
+    RL_FAST_ROW("cuda", cuda_method,
+                "cuda($self, device=None, non_blocking=False, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy on a GPU."),
+    RL_FAST_ROW("float", float__method,
+                "float($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in float32."),
+    RL_FAST_ROW("double", double__method,
+                "double($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in float64."),
+    RL_FAST_ROW("half", half_method,
+                "half($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in float16."),
+    RL_FAST_ROW("bfloat16", bfloat16_method,
+                "bfloat16($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in bfloat16."),
+    RL_FAST_ROW("short", short__method,
+                "short($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in int16."),
+    RL_FAST_ROW("int", int__method,
+                "int($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in int32."),
+    RL_FAST_ROW("long", long__method,
+                "long($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in int64."),
+    RL_FAST_ROW("char", char__method,
+                "char($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in int8."),
+    RL_FAST_ROW("byte", byte_method,
+                "byte($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in uint8."),
+    RL_FAST_ROW("bool", bool__method,
+                "bool($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in bool."),
+    RL_FAST_ROW("chalf", chalf_method,
+                "chalf($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in complex32."),
+    RL_FAST_ROW("cfloat", cfloat_method,
+                "cfloat($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in complex64."),
+    RL_FAST_ROW("cdouble", cdouble_method,
+                "cdouble($self, *, memory_format=None)\n--\n\n"
+                "Itself, or a copy in complex128."),
+    {"as_subclass", as_subclass, METH_O,
+     "as_subclass($self, cls, /)\n--\n\n"
+     "The same tensor as an instance of a subclass."},
     {"_make_subclass", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(make_subclass)),
      METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "A tensor of a subclass on the memory of another, apart from autograd."},

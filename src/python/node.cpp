@@ -3,6 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "autograd/engine.h"
 #include "python/autograd.h"
 #include "python/types.h"
 
@@ -79,7 +80,16 @@ PyTypeObject* class_named(const char* name) {
   return type;
 }
 
+int traverse(PyObject* o, visitproc visit, void* arg) {
+  const NodeObject* object = as_node(o);
+  const Shadow* shadow = showing_cycles && object->owns && object->node != nullptr
+                             ? shadow_of(*object->node, o)
+                             : nullptr;
+  return shadow != nullptr ? visit_shadow(*shadow, visit, arg) : 0;
+}
+
 void dealloc(PyObject* o) {
+  PyObject_GC_UnTrack(o);
   NodeObject* object = as_node(o);
   if (object->node != nullptr) {
     object->node->extra()->python = nullptr;
@@ -246,6 +256,7 @@ PyObject* metadata(PyObject* o, void*) {
     Node::Extra& extra = unwrap_node(o)->extra_or_make();
     if (extra.metadata == nullptr) {
       extra.metadata = check(PyDict_New());
+      note_tie();
       extra.drop_metadata = drop_object;
     }
     return Py_NewRef(static_cast<PyObject*>(extra.metadata));
@@ -310,11 +321,14 @@ PyObject* repr(PyObject* o) {
 
 // ---- hooks before and after a node ----
 
-class PythonNodeHook : public NodeHook {
+class PythonNodeHook : public NodeHook, public HoldsPython {
  public:
-  PythonNodeHook(Object hooks, bool before) : hooks_(std::move(hooks)), before_(before) {}
+  PythonNodeHook(Object hooks, bool before) : hooks_(std::move(hooks)), before_(before) {
+    note_tie();
+  }
   ~PythonNodeHook() override { drop_reference(hooks_.release()); }
   PyObject* dict() const { return hooks_.get(); }
+  std::pair<PyObject*, PyObject*> python_objects() const override { return {dict(), nullptr}; }
 
   void operator()(std::vector<Tensor>& changed, const std::vector<Tensor>& other) override {
     in_python([&] {
@@ -340,6 +354,11 @@ class PythonNodeHook : public NodeHook {
           RL_CHECK(replaced.size() == changed.size(), "hook '", name_of(hook),
                    "' has returned an incorrect number of values (got ", replaced.size(),
                    ", but expected ", changed.size(), ")");
+          for (size_t k = 0; k < changed.size(); k++) {
+            if (replaced[k].defined() && changed[k].defined()) {
+              check_replaced(changed[k], replaced[k]);
+            }
+          }
           changed = std::move(replaced);
         }
       }
@@ -392,18 +411,20 @@ PyGetSetDef getset[] = {
 // node(*grads): the gradients of the inputs for those of the outputs.
 PyObject* call(PyObject* o, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
-    Node& node = *as_node(o)->node;
+    const Ref<Node> held = unwrap_node(o);
+    Node& node = *held;
     const auto given = static_cast<size_t>(PyTuple_GET_SIZE(args));
     if ((kwargs != nullptr && PyDict_GET_SIZE(kwargs) != 0) || given != node.num_outputs()) {
       raise(PyExc_TypeError,
             str("expected ", node.num_outputs(), " arguments, got ", given, " instead"));
     }
-    const std::vector<Tensor> grads = unwrap_tuple(args, "gradients");
+    std::vector<Tensor> grads = unwrap_tuple(args, "gradients");
     node.check_not_released();
     std::vector<Tensor> results(node.edges().size());
     {
       const WithoutGil released;
-      node.apply(grads.data(), results.data());
+      fit_given(node, grads.data());
+      run_backward_of(node, grads.data(), results.data());
     }
     return results.size() == 1 ? wrap(results[0]) : wrap_tuple(results.data(), results.size());
   });
@@ -424,7 +445,12 @@ PyMethodDef methods[] = {
 
 // ---- a saved tensor's own hooks ----
 
+int traverse_raw(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(reinterpret_cast<RawSavedObject*>(o)->owner);
+  return 0;
+}
 void dealloc_raw(PyObject* o) {
+  PyObject_GC_UnTrack(o);
   Py_XDECREF(reinterpret_cast<RawSavedObject*>(o)->owner);
   Py_TYPE(o)->tp_free(o);
 }
@@ -438,7 +464,15 @@ PyObject* register_hooks(PyObject* o, PyObject* args) {
     }
     const auto* raw = reinterpret_cast<RawSavedObject*>(o);
     PythonSavedHooks hooks(Object::borrow(pack), Object::borrow(unpack));
-    unwrap_node(raw->owner)->saved_tensor(raw->index).pack(hooks);
+    const Ref<Node> node = unwrap_node(raw->owner);
+    SavedTensor packed = node->saved_tensor(raw->index);
+    packed.pack(hooks);  // which may run this node's backward, or hook this tensor itself
+    SavedTensor& place = node->saved_tensor(raw->index);
+    SavedSearch now;
+    place.pack(now);
+    RL_CHECK(now.tensor != nullptr,
+             "Calling register_hooks on a saved tensor whose hooks have already been set.");
+    place = std::move(packed);
     Py_RETURN_NONE;
   });
 }
@@ -453,7 +487,8 @@ PyTypeObject raw_saved_type = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._SavedTensor",
     .tp_basicsize = sizeof(RawSavedObject),
     .tp_dealloc = dealloc_raw,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_traverse = traverse_raw,
     .tp_methods = raw_methods,
 };
 
@@ -466,8 +501,10 @@ PyTypeObject node_type = {
     .tp_repr = repr,
     .tp_call = call,
     .tp_getattro = getattro,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC |
+                Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "An operation that backward goes through.",
+    .tp_traverse = traverse,
     .tp_methods = methods,
     .tp_getset = getset,
 };
@@ -477,7 +514,7 @@ PyObject* wrap_node(const Ref<Node>& node) {
     Py_RETURN_NONE;
   }
   if (PyObject* context = context_of(*node)) {
-    return context;
+    return Py_NewRef(context);
   }
   Node::Extra& extra = node->extra_or_make();
   if (extra.python != nullptr) {
@@ -492,9 +529,10 @@ PyObject* wrap_node(const Ref<Node>& node) {
 }
 
 Ref<Node> unwrap_node(PyObject* o) {
-  Node* node = as_node(o)->node;
-  RL_CHECK(node != nullptr, "this autograd function was not recorded, or its graph is gone");
-  return Ref<Node>(node);
+  RL_CHECK_TYPE(is_node(o), "expected a node of the graph, but got ", type_name(o));
+  Ref<Node> node = as_node(o)->alive();
+  RL_CHECK(node, "this autograd function was not recorded, or its graph is gone");
+  return node;
 }
 
 void init_nodes(PyObject* module) {

@@ -247,7 +247,9 @@ bool bind(const Signature& s, const Call& call, Binding& b, std::string* why) {
     PyObject* o = call.args[a];
     Py_ssize_t refused = -1;
     const bool tensors = param.kind == Kind::TensorList;
-    if (s.varargs && (tensors ? is_tensor(o) : param.kind == Kind::IntList && takes_int(o))) {
+    // `zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`.
+    const bool spread = s.varargs && (tensors || bound || p == 0);
+    if (spread && (tensors ? is_tensor(o) : param.kind == Kind::IntList && takes_int(o))) {
       const Items rest = {const_cast<PyObject**>(call.args + a), call.nargs - a};
       refused = first_refused(rest, tensors ? takes_tensor : takes_int);
       if (refused >= 0) {

@@ -85,6 +85,19 @@ class PythonCallback : public Callback {
   PyObject* function_;
 };
 
+// An engine's end waits for callbacks of its works, which take the GIL.
+std::shared_ptr<Backend> dropped_unlocked(std::shared_ptr<Backend> backend) {
+  Backend* const to = backend.get();
+  return {to, [held = std::move(backend)](Backend*) mutable {
+            if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) {
+              const nb::gil_scoped_release free;
+              held.reset();
+            } else {
+              held.reset();
+            }
+          }};
+}
+
 // The error of a work, as an exception object; None where there is none.
 nb::object error_of(const Work& work) {
   const std::exception_ptr error = work.error();
@@ -271,7 +284,7 @@ void init_process_group(nb::module_& m) {
         const nb::gil_scoped_release free;
         BackendOptions options{store->clone(), rank,     size,         timeout,
                                interface,      hostname, high_priority};
-        return load_plugin(name).make(options);
+        return dropped_unlocked(load_plugin(name).make(options));
       },
       "The processes of a store, connected by an engine.");
 }

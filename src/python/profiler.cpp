@@ -180,12 +180,6 @@ class ProfilerMode final : public LowerMode, public RangeRecorder {
     Value result;
     int64_t bytes = 0;
   };
-  struct Range {
-    std::string name;
-    int64_t begin;
-    int64_t end;
-    std::vector<DimVector> shapes;
-  };
   ProfilerMode(bool shapes, bool memory, bool functions, bool modules)
       : shapes_(shapes), memory_(memory) {
     if (functions || modules) {
@@ -210,11 +204,11 @@ class ProfilerMode final : public LowerMode, public RangeRecorder {
     return tracer_ ? tracer_->calls() : std::vector<CallTracer::Call>();
   }
   const std::vector<Event>& events() const { return events_; }
-  const std::vector<Range>& ranges() const { return ranges_; }
+  const std::vector<RecordedRange>& ranges() const { return ranges_; }
   bool wants_shapes() const override { return shapes_; }
-  void note(const std::string& name, int64_t begin, int64_t end,
-            const std::vector<DimVector>& shapes) override {
-    ranges_.push_back({name, std::max(begin, began_), end, shapes});
+  void note(const RecordedRange& range) override {
+    ranges_.push_back(range);
+    ranges_.back().begin = std::max(range.begin, began_);
   }
 
  private:
@@ -271,7 +265,7 @@ class ProfilerMode final : public LowerMode, public RangeRecorder {
   std::optional<CallTracer> tracer_;
   int64_t began_ = now();
   std::vector<Event> events_;
-  std::vector<Range> ranges_;
+  std::vector<RecordedRange> ranges_;
 };
 
 // A list of lists, or None where no shapes are wanted.
@@ -324,8 +318,8 @@ PyObject* profile_start(PyObject*, PyObject* args) {
 }
 
 // Of this thread since the matching start: [(name, overload, begin, end, arguments, result, bytes)]
-// of ops, where arguments are None if they are not wanted; [(name, begin, end, shapes or None)] of
-// ranges in C++; [(module, code object or text, begin, end, parent)] of calls.
+// of ops, where arguments are None if they are not wanted; [(name, begin, end, shapes or None, scope,
+// sequence)] of ranges in C++; [(module, code object or text, begin, end, parent)] of calls.
 PyObject* profile_stop(PyObject*, PyObject*) {
   return guarded([&] {
     RL_CHECK(!profiles.empty(), "the profiler was not started on this thread");
@@ -341,10 +335,11 @@ PyObject* profile_stop(PyObject*, PyObject*) {
                         static_cast<long long>(e.end), arguments.get(), argument(e.result).get(),
                         static_cast<long long>(e.bytes)));
     });
-    const Object ranges = list_of(profile->ranges(), [&](const ProfilerMode::Range& r) {
-      return Object::check(Py_BuildValue("(sLLO)", r.name.c_str(), static_cast<long long>(r.begin),
-                                         static_cast<long long>(r.end),
-                                         shapes_of(*profile, r.shapes).get()));
+    const Object ranges = list_of(profile->ranges(), [&](const RecordedRange& r) {
+      return Object::check(Py_BuildValue(
+          "(sLLOiL)", r.name.c_str(), static_cast<long long>(r.begin),
+          static_cast<long long>(r.end), shapes_of(*profile, r.shapes).get(),
+          static_cast<int>(r.scope), static_cast<long long>(r.sequence)));
     });
     const Object calls = list_of(profile->calls(), [](const CallTracer::Call& c) {
       return Object::check(Py_BuildValue("(OLLL)", c.what.get(), static_cast<long long>(c.begin),

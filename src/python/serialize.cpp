@@ -426,13 +426,11 @@ PyObject* storage_bytes(PyObject*, PyObject* object) {
 PyObject* fill_storage(PyObject*, PyObject* args) {
   return guarded([&] {
     PyObject* object = nullptr;
-    PyObject* dtype = nullptr;
     BufferView view;
-    if (!PyArg_ParseTuple(args, "OO!y*:_fill_storage", &object, &dtype_type, &dtype,
-                          &view.buffer)) {
+    if (!PyArg_ParseTuple(args, "Oy*:_fill_storage", &object, &view.buffer)) {
       throw PythonError();
     }
-    fill(unwrap_storage(object), *as_dtype(dtype), view.buffer.buf, view.bytes().size());
+    fill(unwrap_storage(object), view.buffer.buf, view.bytes().size());
     return Py_NewRef(Py_None);
   });
 }
@@ -457,7 +455,7 @@ PyMethodDef module_functions[] = {
     {"_meta_storage", meta_storage, METH_O, "_meta_storage(nbytes): a storage without memory."},
     {"_storage_bytes", storage_bytes, METH_O, "The bytes of a storage."},
     {"_fill_storage", fill_storage, METH_VARARGS,
-     "_fill_storage(storage, dtype, bytes): as many as it has."},
+     "_fill_storage(storage, bytes): as many as it has."},
     {"_replace_file", replace_file, METH_VARARGS,
      "_replace_file(path, bytes): writes a file in one step."},
     {"_unpickle", unpickle, METH_VARARGS,

@@ -141,19 +141,41 @@ PyObject* change_flush_denormal(PyObject*, PyObject* on) {
 
 #define ROW(name, doc) RL_FAST_ROW(#name, name##_function, doc)
 PyMethodDef functions[] = {
-    ROW(promote_types, "The dtype that two dtypes are promoted to."),
-    ROW(can_cast, "Whether promotion allows a conversion."),
-    ROW(result_type, "The dtype of an arithmetic result of two tensors or numbers."),
-    ROW(numel, "The number of elements."),
-    ROW(is_floating_point, "Whether it holds real floating-point numbers."),
-    ROW(is_complex, "Whether it holds complex numbers."),
-    {"is_tensor", is_tensor_function, METH_O, "Whether an object is a Tensor."},
-    {"get_default_dtype", default_dtype, METH_NOARGS, "The dtype of new floating-point tensors."},
+    ROW(promote_types,
+        "promote_types(type1, type2)\n--\n\n"
+        "The dtype that two dtypes are promoted to."),
+    ROW(can_cast,
+        "can_cast(from_, to)\n--\n\n"
+        "Whether promotion allows a conversion."),
+    ROW(result_type,
+        "result_type(tensor1, tensor2)\n--\n\n"
+        "The dtype of an arithmetic result of two tensors or numbers."),
+    ROW(numel,
+        "numel(input)\n--\n\n"
+        "The number of elements."),
+    ROW(is_floating_point,
+        "is_floating_point(input)\n--\n\n"
+        "Whether it holds real floating-point numbers."),
+    ROW(is_complex,
+        "is_complex(input)\n--\n\n"
+        "Whether it holds complex numbers."),
+    {"is_tensor", is_tensor_function, METH_O,
+     "is_tensor(obj, /)\n--\n\n"
+     "Whether an object is a Tensor."},
+    {"get_default_dtype", default_dtype, METH_NOARGS,
+     "get_default_dtype()\n--\n\n"
+     "The dtype of new floating-point tensors."},
     {"set_default_dtype", change_default_dtype, METH_O,
+     "set_default_dtype(d, /)\n--\n\n"
      "Changes the dtype of new floating-point tensors."},
-    {"get_num_threads", num_threads, METH_NOARGS, "How many threads an op may use."},
-    {"set_num_threads", change_num_threads, METH_O, "Changes how many threads an op may use."},
+    {"get_num_threads", num_threads, METH_NOARGS,
+     "get_num_threads()\n--\n\n"
+     "How many threads an op may use."},
+    {"set_num_threads", change_num_threads, METH_O,
+     "set_num_threads(int, /)\n--\n\n"
+     "Changes how many threads an op may use."},
     {"set_flush_denormal", change_flush_denormal, METH_O,
+     "set_flush_denormal(mode, /)\n--\n\n"
      "Whether numbers too small to be normal count as zero, on this thread and on those that "
      "compute for it. Gives False where the processor cannot do that."},
     {"_force_convolution", force_convolution_way, METH_O,
@@ -162,8 +184,10 @@ PyMethodDef functions[] = {
      "Begins to write down into how many pieces work is cut."},
     {"_cuts", list_cuts, METH_NOARGS, "Ends that: the pieces of each loop that had several."},
     {"set_warn_always", change_warn_always, METH_O,
+     "set_warn_always(b, /)\n--\n\n"
      "Whether warnings given once in a process are repeated."},
     {"is_warn_always_enabled", warns_always, METH_NOARGS,
+     "is_warn_always_enabled()\n--\n\n"
      "Whether warnings given once in a process are repeated."},
     {},
 };

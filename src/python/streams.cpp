@@ -143,7 +143,7 @@ PyObject* stream_record_event(PyObject* self, PyObject* args) {
 }
 PyObject* stream_record_use(PyObject* self, PyObject* tensor) {
   return guarded([&] {
-    const Tensor& t = unwrap(tensor);
+    const Tensor& t = expect_tensor(tensor, "_record_use(): argument");
     RL_CHECK_NOT_IMPLEMENTED(t.device() == stream_of(self).device(), "record_stream: a tensor on ",
                              t.device(), " is not used by a stream of ", stream_of(self).device());
     stream_of(self).record_use(t.storage());

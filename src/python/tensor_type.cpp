@@ -11,6 +11,8 @@
 
 #include <rushlight/autograd.h>
 
+#include "python/cycles.h"
+
 namespace rushlight::python {
 
 PyTypeObject* tensor_class = &tensor_base_type;
@@ -113,6 +115,7 @@ bool resurrect(PyObject* o) {
   if (plain && impl->requires_grad()) {
     return false;  // a result that autograd saved: nobody can tell a new object from this one
   }
+  note_tie();
   Py_SET_REFCNT(o, 2);  // the impl's and, for the moment, our own
   object->lent = impl;
   impl->set_python(o, true);
@@ -156,8 +159,19 @@ bool sole_owner(const TensorObject* object) {
   return object->lent == nullptr && (!object->tensor.defined() || object->tensor.use_count() == 1);
 }
 
+// In a collection that goes through C++: what the object is the holder of is seen as it is.
+const Shadow* shadow_behind(PyObject* o) {
+  const Tensor& t = as_object(o)->tensor;
+  return showing_cycles && t.defined() ? shadow_of(*t.impl(), o) : nullptr;
+}
+
 int traverse(PyObject* o, visitproc visit, void* arg) {
   TensorObject* object = as_object(o);
+  const Shadow* shadow = shadow_behind(o);
+  if (shadow != nullptr || (showing_cycles && object->lent != nullptr)) {
+    Py_VISIT(object->dict);
+    return shadow != nullptr ? visit_shadow(*shadow, visit, arg) : 0;
+  }
   if (!sole_owner(object)) {
     return 0;
   }
@@ -178,6 +192,10 @@ int traverse(PyObject* o, visitproc visit, void* arg) {
 
 int clear(PyObject* o) {
   TensorObject* object = as_object(o);
+  if (shadow_behind(o) != nullptr || (showing_cycles && object->lent != nullptr)) {
+    Py_CLEAR(object->dict);  // the shadow clears the rest
+    return 0;
+  }
   if (!sole_owner(object)) {
     return 0;
   }
@@ -245,10 +263,31 @@ PyMethodDef module_functions[] = {
 
 }  // namespace
 
+namespace {
+
+PyObject* dir_function;  // rushlight._listed.dir_of_class
+
+PyObject* dir_of_class(PyObject* cls, PyObject*) {
+  return guarded([&] {
+    const Object all = Object::check(
+        PyObject_CallMethod(reinterpret_cast<PyObject*>(&PyType_Type), "__dir__", "O", cls));
+    PyObject* const shown = imported(dir_function, "rushlight._listed", "dir_of_class");
+    return check(PyObject_CallFunctionObjArgs(shown, cls, all.get(), nullptr));
+  });
+}
+
+PyMethodDef meta_methods[] = {
+    {"__dir__", dir_of_class, METH_NOARGS, "What is public of it."},
+    {},
+};
+
+}  // namespace
+
 PyTypeObject tensor_meta_type = {
     .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C._TensorMeta",
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_TYPE_SUBCLASS,
     .tp_doc = "The metaclass of Tensor.",
+    .tp_methods = meta_methods,
     .tp_base = &PyType_Type,
 };
 

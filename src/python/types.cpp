@@ -430,6 +430,7 @@ PyMethodDef size_methods[] = {
 PyMethodDef module_functions[] = {
     {"_set_default_device", set_default_device, METH_O, nullptr},
     {"get_default_device", get_default_device, METH_NOARGS,
+     "get_default_device()\n--\n\n"
      "The device on which factories make tensors."},
     {},
 };

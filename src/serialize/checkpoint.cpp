@@ -9,19 +9,6 @@
 namespace rushlight::serialize {
 namespace {
 
-// A C++ bool is 0 or 1; anything else is undefined behaviour in whoever reads it.
-void make_bools(char* p, size_t n) {
-  unsigned char any = 0;
-  for (size_t i = 0; i < n; i++) {
-    any |= static_cast<unsigned char>(p[i]);
-  }
-  if (any > 1) {
-    for (size_t i = 0; i < n; i++) {
-      p[i] = p[i] != 0;
-    }
-  }
-}
-
 void swap_bytes(char* p, size_t n, ScalarType t) {
   const size_t unit = static_cast<size_t>(itemsize(is_complex(t) ? to_real(t) : t));
   for (size_t i = 0; i + unit <= n; i += unit) {
@@ -75,24 +62,17 @@ Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntAr
   RL_CHECK(!overflow && static_cast<uint64_t>(end) <= storage->nbytes(), "setStorage: sizes ",
            sizes, ", strides ", strides, ", storage offset ", offset, ", and itemsize ",
            itemsize(dtype), " are out of bounds for storage of size ", storage->nbytes());
-  if (dtype == kBool && storage->data() != nullptr) {
-    make_bools(static_cast<char*>(storage->data()), storage->nbytes());
-  }
   Ref<TensorImpl> impl = TensorImpl::make(storage, dtype, storage->device());
   impl->set_sizes_and_strides(sizes, strides);
   impl->set_storage_offset(offset);
   return Tensor(std::move(impl));
 }
 
-void fill(const Storage& storage, ScalarType dtype, const void* data, size_t n) {
+void fill(const Storage& storage, const void* data, size_t n) {
   RL_CHECK(storage->device().is_cpu() && storage->nbytes() == n, "a storage of ", storage->nbytes(),
            " bytes cannot be filled with ", n);
-  if (n == 0) {
-    return;
-  }
-  std::memcpy(storage->data(), data, n);
-  if (dtype == kBool) {
-    make_bools(static_cast<char*>(storage->data()), n);
+  if (n != 0) {
+    std::memcpy(storage->data(), data, n);
   }
 }
 
@@ -136,6 +116,22 @@ std::vector<std::string> CheckpointReader::records() const {
   return names;
 }
 
+// In place, or a copy.
+Storage CheckpointReader::read_storage(const ZipReader::Entry& entry, ScalarType dtype) const {
+  const char* const data = in_place_ && !swap_ ? zip_.in_place(entry) : nullptr;
+  if (data != nullptr &&
+      reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
+    return StorageImpl::borrow(const_cast<char*>(data), entry.size, Device(kCPU), forget_source,
+                               new std::shared_ptr<Source>(zip_.source()));
+  }
+  Storage copy = StorageImpl::allocate(entry.size, Device(kCPU));
+  zip_.read(entry, copy->data());
+  if (swap_) {
+    swap_bytes(static_cast<char*>(copy->data()), entry.size, dtype);
+  }
+  return copy;
+}
+
 Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int64_t numel) {
   const ZipReader::Entry& e = entry("data/" + key);
   int64_t bytes = 0;
@@ -145,26 +141,15 @@ Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int6
   const uint64_t least = static_cast<uint64_t>(bytes);
   RL_CHECK(least <= e.size && e.size - least < static_cast<uint64_t>(itemsize(dtype)), "storage '",
            key, "' has wrong byte size: expected ", bytes, ", got ", e.size);
-  Storage& storage = storages_[key];
-  if (!storage) {
-    const char* data = in_place_ && !swap_ ? zip_.in_place(e) : nullptr;
-    if (data != nullptr &&
-        reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(itemsize(dtype)) == 0) {
-      storage = StorageImpl::borrow(const_cast<char*>(data), e.size, Device(kCPU), forget_source,
-                                    new std::shared_ptr<Source>(zip_.source()));
-    } else {
-      Storage fresh = StorageImpl::allocate(e.size, Device(kCPU));
-      zip_.read(e, fresh->data());
-      if (swap_) {
-        swap_bytes(static_cast<char*>(fresh->data()), e.size, dtype);
-      }
-      storage = std::move(fresh);
-    }
+  std::unique_lock lock(mutex_);
+  auto found = storages_.find(key);
+  if (found == storages_.end()) {
+    lock.unlock();  // others read other storages meanwhile
+    Storage fresh = read_storage(e, dtype);
+    lock.lock();
+    found = storages_.emplace(key, std::move(fresh)).first;  // or another thread was faster
   }
-  if (dtype == kBool) {
-    make_bools(static_cast<char*>(storage->data()), storage->nbytes());
-  }
-  return storage;
+  return found->second;
 }
 
 CheckpointWriter::CheckpointWriter(Sink& sink, const std::string& archive)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -20,13 +21,13 @@ inline constexpr bool has_storage_class(ScalarType t) { return contains(set_all,
 // The dtype of a class name without its module; none for classes that do not exist here.
 RL_API std::optional<ScalarType> dtype_of_storage_class(std::string_view name);
 
-// A new tensor on a storage. RuntimeError unless every element lies inside of it. Bytes that a bool
-// may not have become true.
+// A new tensor on a storage. RuntimeError unless every element lies inside of it. The bytes stay as
+// they are, those of bools, too: kernels take all but 0 for true.
 RL_API Tensor tensor_on(const Storage& storage, ScalarType dtype, int64_t offset, IntArrayRef sizes,
                         IntArrayRef strides);
 
 // Copies elements of a file into a new storage of the same size.
-RL_API void fill(const Storage& storage, ScalarType dtype, const void* data, size_t n);
+RL_API void fill(const Storage& storage, const void* data, size_t n);
 
 class RL_API CheckpointReader {
  public:
@@ -39,14 +40,16 @@ class RL_API CheckpointReader {
   std::vector<std::string> records() const;
   // The bytes of storage KEY, which must be numel elements; the same storage whenever it is asked
   // for.
-  Storage storage(const std::string& key, ScalarType dtype, int64_t numel);
+  Storage storage(const std::string& key, ScalarType dtype, int64_t numel);  // thread-safe
 
  private:
+  Storage read_storage(const ZipReader::Entry& entry, ScalarType dtype) const;
   const ZipReader::Entry& entry(const std::string& name) const;
   ZipReader zip_;
   std::string archive_;  // with the slash
   bool in_place_;
   bool swap_ = false;  // written on a big-endian machine
+  std::mutex mutex_;  // of what follows
   std::map<std::string, Storage> storages_;
 };
 

@@ -52,9 +52,7 @@ StateDict read_safetensors(const std::shared_ptr<Source>& source, bool in_place,
   for (const SafetensorsEntry& e : header.entries) {
     const DimVector strides = contiguous_strides(e.shape);
     const uint64_t unit = static_cast<uint64_t>(itemsize(e.dtype));
-    // tensor_on makes bytes of bools right in its whole storage, so these get storages of their
-    // own.
-    if (whole && e.dtype != kBool && (start + e.begin) % unit == 0) {
+    if (whole && (start + e.begin) % unit == 0) {
       result.emplace_back(
           e.name, tensor_on(whole, e.dtype, static_cast<int64_t>((start + e.begin) / unit), e.shape,
                             strides));

@@ -1,6 +1,7 @@
-"""Runs the fuzzer of ops: `python -m tests.fuzz [--seconds S | --calls N] [--seed K]`.
+"""Runs the fuzzer: `python -m tests.fuzz [beside] [--seconds S | --calls N] [--seed K]`.
 
-A worker process runs programs (tests/fuzz/programs.py) line by line; before a line it writes the program and the line's
+A worker process runs programs line by line: calls of ops (tests/fuzz/programs.py), or with `beside` what else is done to
+a graph (tests/fuzz/beside.py); before a line it writes the program and the line's
 number into a shared file. The parent sees that the worker died or hangs, prints the program as Python, and starts
 another worker behind it. A finding is a crash, a report of a sanitizer, a hang, or an exception of a type that no
 refusal has. Equal seeds make equal programs.
@@ -9,6 +10,7 @@ refusal has. Equal seeds make equal programs.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import mmap
 import os
@@ -22,7 +24,9 @@ import tempfile
 import time
 import warnings
 
-from tests.fuzz import programs
+from tests.fuzz import beside, programs
+
+KINDS = {"ops": programs, "beside": beside}
 
 # The last two are Python's own: of what cannot be pickled, and of numbers that meet where a tensor was replaced.
 ALLOWED = (RuntimeError, TypeError, ValueError, IndexError, pickle.PicklingError, ZeroDivisionError)
@@ -34,7 +38,7 @@ RAW_MESSAGE = re.compile(
 # Python's own words for numbers that do not fit, as PyTorch has them.
 # As PyTorch raises them.
 ASSERTIONS = (
-    "Torch not compiled with CUDA enabled",
+    "CUDA is not available",
     "Padding_idx must be within num_embeddings",
 )
 OVERFLOWS = (
@@ -75,7 +79,7 @@ class Shared:
 # ---- worker ----
 
 
-def fault_of(error):
+def fault_of(error, also_allowed):
     """Why an exception is no proper refusal, or None."""
     message = str(error)
     if isinstance(error, NotImplementedError) or not isinstance(error, RuntimeError):
@@ -89,7 +93,7 @@ def fault_of(error):
             return None
         if isinstance(error, MemoryError) and not message:
             return None  # Python's own, of 1 << 2**64; one of the library would say std::bad_alloc
-        if not isinstance(error, ALLOWED):
+        if not isinstance(error, ALLOWED + also_allowed):
             return f"{type(error).__name__}: {message[:200]}"
     if isinstance(error, RecursionError):
         return f"RecursionError: {message[:200]}"
@@ -116,24 +120,24 @@ def limit_memory():
 def work(options):
     shared = Shared(options.worker)
     warnings.simplefilter("ignore")
-    import tests.fuzz.names as names
-
-    table_entries = programs.entries()
+    maker = KINDS[options.kind]
+    names = importlib.import_module(maker.NAMES)
+    table_entries = maker.entries()
     limit_memory()
     messages, faults = {}, set()
     index, calls = options.start, options.done
     deadline = time.monotonic() + options.seconds
     while calls < options.calls and time.monotonic() < deadline:
-        lines = programs.program(options.seed, index, table_entries)
+        lines = maker.program(options.seed, index, table_entries)
         shared.begin(index, calls, lines)
         space = {n: getattr(names, n) for n in names.__all__}
         for number, line in enumerate(lines):
             shared.line(number, calls)
-            calls += number > programs.SETUP
+            calls += number > maker.SETUP
             try:
                 exec(compile(line, "<program>", "exec"), space)
             except BaseException as error:
-                fault = fault_of(error)
+                fault = fault_of(error, maker.ALSO_ALLOWED)
                 if fault is not None and (signature_of(line), fault[:40]) not in faults:
                     faults.add((signature_of(line), fault[:40]))
                     report({"kind": fault, "index": index, "line": number, "program": lines})
@@ -158,7 +162,8 @@ def report(finding):
 
 
 def start_worker(options, shared_path, index, calls, seconds, log):
-    command = [sys.executable, "-m", "tests.fuzz", "--worker", shared_path, "--seed", options.seed]
+    command = [sys.executable, "-m", "tests.fuzz", options.kind, "--worker", shared_path]
+    command += ["--seed", options.seed]
     command += [
         "--start",
         str(index),
@@ -192,9 +197,9 @@ def watch(process, shared, hang):
             return True
 
 
-def show(kind, seed, index, number, lines, tail=""):
+def show(kind, names, seed, index, number, lines, tail=""):
     print(f"\n---- {kind}: seed {seed}, program {index}, line {number + 1}", flush=True)
-    print("from tests.fuzz.names import *\n")
+    print(f"from {names} import *\n")
     for i, line in enumerate(lines[: number + 1]):
         print(line if i == number else f"with program: {line}")
     if tail:
@@ -216,6 +221,7 @@ def main():
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=__doc__.split("\n")[0]
     )
+    parser.add_argument("kind", nargs="?", choices=KINDS, default="ops", help="what programs do")
     parser.add_argument("--seconds", type=float, default=1e9, help="end after so long")
     parser.add_argument("--calls", type=int, default=1 << 60, help="end after so many calls")
     parser.add_argument("--seed", default="0", help="chooses the programs")
@@ -229,11 +235,12 @@ def main():
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--done", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    maker = KINDS[options.kind]
     if options.worker:
         work(options)
         return 0
     if options.show is not None:
-        print("\n".join(programs.program(options.seed, options.show, programs.entries())))
+        print("\n".join(maker.program(options.seed, options.show, maker.entries())))
         return 0
     if options.seconds == 1e9 and options.calls == 1 << 60:
         options.seconds = 60.0
@@ -257,14 +264,16 @@ def main():
                 findings, rest = parts_of(log.read())
             for f in findings:
                 found += 1
-                show(f["kind"], options.seed, f["index"], f["line"], f["program"])
+                show(
+                    f["kind"], maker.NAMES, options.seed, f["index"], f["line"], f["program"]
+                )
             done, calls, line, lines = shared.read()
             if process.returncode == 0:
                 index = done
                 break
             found += 1
             kind = "hang" if hangs else f"the worker ended with {process.returncode}"
-            show(kind, options.seed, done, line, lines, "\n".join(rest[:60]))
+            show(kind, maker.NAMES, options.seed, done, line, lines, "\n".join(rest[:60]))
             if lines == [""]:
                 print("the worker did not get to its first program")
                 return 1

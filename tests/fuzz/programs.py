@@ -556,6 +556,8 @@ class Maker:
         return made
 
 
+NAMES = "tests.fuzz.names"  # what programs import
+ALSO_ALLOWED = ()
 SETUP = 2  # lines that a program opens with and that are no calls
 
 

@@ -200,6 +200,12 @@ class Case:
         return key_of(self.op)
 
     @property
+    def refuses(self):
+        """Whether all that the op says of its derivative is that it has none."""
+        grad = self.op.grad
+        return isinstance(grad, dict) and all(text.startswith("no_derivative(") for text in grad.values())
+
+    @property
     def writes(self):
         """Whether a call changes its arguments."""
         return self.op.inplace_only or any(a.type.written for a in self.op.args)

@@ -112,7 +112,7 @@ ERRORS |= {
         ("x(1, 2, 7, 8), 2, 2, None, [1.5]", RuntimeError, "output_ratio must be between 0 and 1"),
     ],
     "max_unpool2d": [
-        ("x(1, 2, 2), ints(1, 2, 2, high=4), (1, 2)", RuntimeError, "Found an invalid max index"),
+        ("x(1, 2, 2), m.tensor([[[0, 1], [1, 3]]]), (1, 2)", RuntimeError, "Found an invalid max index"),
         ("x(1, 2, 2), x(1, 2, 2), (4, 4)", RuntimeError, "elements in indices should be type int64"),
         ("x(1, 2, 2), ints(1, 2, 1, high=4), (4, 4)", RuntimeError, "Expected shape of indices to be same"),
         ("x(2), ints(2, high=4), (4, 4)", RuntimeError, "should be a 3d or 4d Tensor, but got a tensor with 1 dims"),

@@ -167,13 +167,6 @@ ERRORS = {
     "affine_grid_generator": [("x(1, 2, 3), (2, 1, 4, 5), True", RuntimeError, "Expected a batch of 2D affine matrices")],
 }
 SKIPS = {
-    ("grid_sampler", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
-    ("_grid_sampler_2d_cpu_fallback", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
-    ("grid_sampler_2d", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
-    ("grid_sample", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
-    ("grid_sampler_3d", "gradgrad"): "the gradient of sampled places has none, as in PyTorch",
-}
-SKIPS |= {
     (name, "parity"): "PyTorch computes places in 16 bits; tests/parity/test_layers.py compares in float64"
     for name in ("grid_sampler", "_grid_sampler_2d_cpu_fallback", "grid_sampler_2d", "grid_sampler_3d", "grid_sample")
 }

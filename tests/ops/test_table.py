@@ -64,7 +64,7 @@ def takes_bools(case):
 def differentiable(case):
     if case.op.kind == "composite":
         return case.op.grad != "none" and takes_tensors(case) and case.gradient
-    return isinstance(case.op.grad, dict)
+    return isinstance(case.op.grad, dict) and not case.refuses
 
 
 def inputs_of(case, dtype, text, **how):
@@ -432,7 +432,20 @@ def test_gradients_with_complex_numbers(case):
         check_gradients(case, "complex128", text, with_complex_numbers)
 
 
-@over(takes_tensors, gives_tensors, lambda case: not differentiable(case))
+@over(lambda case: case.refuses, lambda case: "float64" in case.dtypes, mode="refused")
+def test_refused_gradients(case):
+    """What depends on its inputs without a known derivative belongs to the graph, and says so when it is asked."""
+    for text in case.samples:
+        makers = Makers(rushlight, "float64", case.key + text, requires_grad=True)
+        args, kwargs = makers.arguments(text)
+        for result in tensors_of(function_of(rushlight, case.op)(*args, **kwargs)):
+            if makers.inputs and result.requires_grad:
+                count()
+                with pytest.raises(NotImplementedError, match=f"derivative for {case.op.name}"):
+                    result.sum().backward()
+
+
+@over(takes_tensors, gives_tensors, lambda case: not differentiable(case) and not case.refuses)
 def test_without_gradient(case):
     for text in case.samples:
         makers = Makers(rushlight, case.dtypes[0], case.key + text, requires_grad=True)

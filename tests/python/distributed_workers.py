@@ -404,6 +404,21 @@ def in_callbacks(rank):
             assert work.get_future().then(again).wait()[0].item() == size**3
 
 
+def ended_in_callbacks(rank):
+    """A callback ends the group that calls it, which is over for all others then."""
+    for asynchronous in (True, False):
+        group = dist.new_group()
+        work = dist.all_reduce(torch.ones(3), group=group, async_op=True)
+        ended = work.get_future().then(lambda future, g=group: dist.destroy_process_group(g))
+        if not asynchronous:
+            dist.all_reduce(torch.ones(1))
+        assert ended.wait() is None
+        expect("destroyed", (RuntimeError, ValueError), dist.destroy_process_group, group)
+    work = dist.barrier(async_op=True)
+    assert work.get_future().then(lambda future: dist.destroy_process_group()).wait() is None
+    assert not dist.is_initialized()
+
+
 def pending(rank):
     """A process ends while something is under way."""
     if rank == 0:

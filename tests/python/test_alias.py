@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 import rushlight
-from rushlight import _names_used
+from rushlight import _C, _names_used
 
 
 def python(*arguments, status=0, **environment):
@@ -202,6 +202,71 @@ def test_modules_strings_and_commands_run(tmp_path):
     assert "run script.py" in python("-m", "rushlight", "help")
 
 
+SHOWN = """
+from __future__ import annotations
+import pickle, sys
+class Here: ...
+def f(x: undefined): return 1 / 0
+print(__file__, sys.argv, sys.path[0], __name__, __package__, __builtins__, __cached__)
+print(type(__loader__).__name__, pickle.loads(pickle.dumps(Here())).__class__ is Here)
+if "hook" in sys.argv:
+    sys.excepthook = lambda *error: print("hook", len(error), error[2].tb_frame.f_code.co_name)
+if "exit" in sys.argv:
+    sys.exit("ended")
+if "interrupt" in sys.argv:
+    raise KeyboardInterrupt
+if len(sys.argv) > 1:
+    f(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sub/program.py"],
+        ["./sub/../sub/link.py", "x"],
+        ["sub/program.py", "hook"],
+        ["sub/program.py", "exit"],
+        ["sub/program.py", "interrupt"],
+        ["sub/wrong.py"],
+        ["sub/none.py"],
+        ["sub"],
+        ["sub", "x"],
+        ["archive.zip", "x"],
+        ["-m", "module"],
+        ["-m", "module", "x"],
+        ["-m", "none"],
+        ["-c", "import sys; print(sys.argv, sys.path[0], __name__); 1 / 0", "x"],
+        ["-c", "def f(x: int): ...\nprint(f.__annotations__)"],
+    ],
+    ids=" ".join,
+)
+def test_programs_see_what_python_shows_them(tmp_path, arguments):
+    """The same names, paths, tracebacks and exit codes, with no line of the runner."""
+    sub = tmp_path / "sub"
+    sub.mkdir()
+    for name in ("program.py", "__main__.py", "../module.py"):
+        (sub / name).write_text(SHOWN)
+    (sub / "link.py").symlink_to(sub / "program.py")
+    (sub / "wrong.py").write_text("import sys; def")
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("__main__.py", SHOWN.replace(", __cached__", ""))
+    outcomes = []
+    for run in ([], ["-m", "rushlight", "run"]):
+        ended = subprocess.run(
+            [sys.executable, "-B", *run, *arguments], cwd=tmp_path, capture_output=True, text=True
+        )
+        lines = [line for line in ended.stderr.splitlines() if "runpy" not in line]
+        outcomes.append((ended.returncode, ended.stdout, lines))
+    assert outcomes[0] == outcomes[1]
+
+
+def test_help_and_version():
+    assert "run script.py" in python("-m", "rushlight", "run", "--help")
+    said = f"rushlight {_C._version}\n"
+    assert python("-m", "rushlight", "--version") == python("-m", "rushlight", "run", "-V") == said
+
+
 def test_children_keep_a_sitecustomize_of_their_own(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('mine')")
     paths = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
@@ -260,6 +325,22 @@ def test_missing_names_are_listed_without_running(tmp_path):
     python("-m", "rushlight", "check", tmp_path, status=1)
 
 
+def test_names_that_refuse_count_as_missing(tmp_path):
+    """A class that refuses only where it is called: programs ask `isinstance` with it."""
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import torch\nfrom torch.distributed.rpc import RRef, init_rpc as start\n"
+        "isinstance(3, RRef)\nstart('me')\n"
+    )
+    output = python("-m", "rushlight", "check", script, status=1)
+    assert f"torch.distributed.rpc.init_rpc: 2 place(s), {script}:2; refused: docs/" in output
+    assert "RRef" not in output
+    script.write_text("from torch.distributed.rpc import RRef\nRRef(3)\n")
+    assert f"rpc.RRef: 1 place(s), {script}:2; refused" in python(
+        "-m", "rushlight", "check", script, status=1
+    )
+
+
 def test_what_is_checked_is_found(tmp_path):
     assert [path.name for path in _names_used.files_of("pytest")]
     assert [path.name for path in _names_used.files_of("textwrap")] == ["textwrap.py"]
@@ -269,10 +350,32 @@ def test_what_is_checked_is_found(tmp_path):
     assert _names_used.missing_part("torch.nn.functional.relu") is None
     assert _names_used.missing_part("torch.classes.some_library.Thing") is None
     assert _names_used.missing_part("torch.ops.some_library.op.default") is None
-    assert _names_used.missing_part("torch.ops.aten.no_such_op") == "torch.ops.aten.no_such_op"
+    assert _names_used.missing_part("torch.ops.aten.no_such_op") == ("torch.ops.aten.no_such_op", None)
     assert "check TARGET" in python("-m", "rushlight", "check", "--help")
-    assert _names_used.missing_part("torch.nn.Linear.gone") == "torch.nn.Linear.gone"
-    assert rushlight.__version__ == "0.1.0"
+    assert _names_used.missing_part("torch.nn.Linear.gone") == ("torch.nn.Linear.gone", None)
+
+
+@pytest.mark.parametrize("name", ["import rushlight as torch", "import rushlight.as_torch, torch"])
+def test_programs_that_ask_for_a_version(name):
+    """By strings, tuples and numbers, in both names; the package's own stands beside it."""
+    program = """
+    import importlib.metadata, re
+    v = torch.__version__
+    assert type(v).__name__ == "TorchVersion" and isinstance(v, str)
+    assert v >= "2.0" and v > "1.13.1" and "2.0" <= v and not v < "2.0.0" and v != "2.0"
+    assert v >= (2, 0) and v >= (2,) and (2, 0) <= v and v >= [2, 0] and not v < (2, 0)
+    assert str(v) >= "2.0" and str(torch.version.__version__) == str(v)
+    assert tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 0)
+    assert [int(n) for n in v.split("+")[0].split(".")] >= [2, 0, 0] and float(v[:3]) >= 2.0
+    assert int(v[0]) >= 2 and re.match(r"(\\d+)\\.(\\d+)", v) and v.startswith("2.")
+    from packaging import version
+    assert version.parse(v) >= version.parse("2.0") and version.Version(v) > version.Version("2.0")
+    assert v >= version.parse("2.0") and version.parse(v).release[:1] == (2,)
+    assert version.parse(version.parse(v).base_version) >= version.parse("2.0.0")
+    from rushlight import _C
+    assert torch.version.rushlight == _C._version
+    """
+    python("-c", name + textwrap.dedent(program))
 
 
 def test_modules_that_are_none_here():

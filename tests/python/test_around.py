@@ -160,7 +160,7 @@ def test_gpus_are_asked_for_in_vain():
 def test_the_environment_is_told():
     command = [sys.executable, "-m", "rushlight.utils.collect_env"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert f"rushlight version: {torch.__version__}" in told and "oneDNN" in told
+    assert f"rushlight version: {torch.version.rushlight}" in told and "oneDNN" in told
 
 
 # ---- autograd ----

@@ -1,6 +1,7 @@
 """The engine as programs lean on it: callbacks, edges, memory, threads, checkpoints, names."""
 
 import gc
+import threading
 import warnings
 
 import pytest
@@ -534,3 +535,55 @@ def test_gradients_of_what_only_acts_as_a_tensor():
     alike = Alike()
     found = torch.autograd.grad(alike, [alike], create_graph=True)
     assert found == (torch.autograd.grad, ((alike,), (alike,)), True)
+
+
+def test_a_leaf_whose_data_has_another_form():
+    """Its gradient has the form of what was recorded; it is broadcast to the new one, or refused."""
+    for shape in ((2, 3), (2, 1, 1, 3), (3,)):
+        x = torch.ones(3, requires_grad=True)
+        y = (x * 2).sum()
+        x.data = torch.ones(shape)
+        y.backward()
+        assert x.grad.tolist() == torch.full(shape, 2.0).tolist()
+    for shape in ((4,), (), (3, 1), (0,), (2, 2, 2, 2, 2, 2)):
+        x = torch.ones(3, requires_grad=True)
+        y = (x * 2).sum()
+        x.data = torch.ones(shape)
+        if shape == (3, 1):
+            y.backward()
+            continue
+        with pytest.raises(RuntimeError, match="expand|size"):
+            y.backward()
+        assert x.grad is None
+
+
+def test_a_leaf_takes_gradients_after_one_that_failed():
+    """Whoever fails to add leaves the queue of its leaf, for the same thread and for others."""
+
+    class Refuses(torch.utils._python_dispatch.TorchDispatchMode):
+        def __init__(self, again):
+            super().__init__()
+            self.again = again
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            if func.name().startswith("aten::add_"):
+                if self.again:  # within: left to whoever adds now
+                    self.again = False
+                    (x * 5).sum().backward()
+                raise ValueError("refused")
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(3, requires_grad=True)
+    (x * 2).sum().backward()
+    for again in (False, True):
+        with Refuses(again), pytest.raises(ValueError, match="refused"):
+            (x * 3).sum().backward()
+    before = x.grad[0].item()
+    (x * 2).sum().backward()
+    workers = [threading.Thread(target=lambda: (x * 2).sum().backward()) for _ in range(3)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join(20)
+        assert not w.is_alive()
+    assert x.grad.tolist() == [before + 8] * 3

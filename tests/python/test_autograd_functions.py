@@ -271,3 +271,103 @@ def test_the_old_name_of_saved_tensors_warns():
 
     with pytest.warns(DeprecationWarning, match="saved_variables"):
         Twice.apply(torch.ones(2, requires_grad=True)).sum().backward()
+
+
+class Keeps(Function):
+    """Leaves its context in `contexts`; `change(ctx)` runs in forward."""
+
+    contexts = []
+
+    @staticmethod
+    def forward(ctx, x, change=None):
+        Keeps.contexts.append(ctx)
+        out = x * 2
+        if change is not None:
+            change(ctx, out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, None
+
+
+def test_contexts_without_a_node():
+    Keeps.apply(torch.ones(2))
+    Keeps.apply(torch.ones(2, requires_grad=True))
+    never_recorded, gone = Keeps.contexts
+    Keeps.contexts.clear()
+    for ctx in (never_recorded, gone, type(gone)()):
+        for use in (
+            lambda c: c(torch.ones(2)),
+            lambda c: c.next_functions,
+            lambda c: c.name(),
+            lambda c: c.register_hook(print),
+            lambda c: c.metadata,
+        ):
+            with pytest.raises(RuntimeError, match="not recorded"):
+                use(ctx)
+        assert ctx.saved_tensors == ()
+        ctx.maybe_clear_saved_tensors()
+
+
+@pytest.mark.parametrize(
+    "name", ["to_save", "dirty_tensors", "non_differentiable", "saved_for_forward"]
+)
+def test_attributes_of_contexts(name):
+    for value in (5, "text", [torch.ones(2)], {}, torch.ones(2), object()):
+        with pytest.raises(RuntimeError, match="expected to be a tuple"):
+            Keeps.apply(
+                torch.ones(2, requires_grad=True), lambda ctx, out, v=value: setattr(ctx, name, v)
+            )
+    for value in (None, ()):
+        y = Keeps.apply(
+            torch.ones(2, requires_grad=True), lambda ctx, out, v=value: setattr(ctx, name, v)
+        )
+        y.sum().backward()
+    Keeps.apply(torch.ones(2, requires_grad=True), lambda ctx, out: delattr(ctx, name))
+    Keeps.contexts.clear()
+
+
+def test_what_is_saved_changes_while_it_is_saved():
+    """A pack function may reach the context."""
+
+    class Saves(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(*(x * i for i in range(9)))
+            Saves.ctx = ctx
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * len(ctx.saved_tensors)
+
+    def pack(t):
+        Saves.ctx.to_save = None
+        Saves.ctx.save_for_backward()
+        return t
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        y = Saves.apply(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [9, 9]
+
+
+def test_classes_of_contexts_that_are_none():
+    class Odd(Keeps):
+        pass
+
+    for wrong in (list, lambda: None, torch.Tensor, Keeps._backward_cls):
+        Odd._backward_cls = wrong
+        x = torch.ones(2, requires_grad=True)
+        if wrong is Keeps._backward_cls:
+            Odd.apply(x).sum().backward()
+            continue
+        with pytest.raises(TypeError, match="context"):
+            Odd.apply(x)
+    y = Keeps.apply(torch.ones(2, requires_grad=True))
+    Odd._backward_cls = lambda: y.grad_fn
+    with pytest.raises(RuntimeError, match="another call"):
+        Odd.apply(torch.ones(2, requires_grad=True))
+    Keeps.contexts.clear()

@@ -235,6 +235,131 @@ def test_a_node_is_called():
         y.grad_fn(torch.ones(2))
 
 
+RECORDED = {
+    "rfft": lambda: torch.fft.rfft(torch.randn(8, requires_grad=True)),
+    "irfft": lambda: torch.fft.irfft(torch.randn(5, dtype=torch.complex64, requires_grad=True)),
+    "matmul": lambda: torch.ones(3, 4, requires_grad=True) @ torch.ones(4, 5),
+    "conv": lambda: torch.conv2d(torch.ones(1, 2, 6, 6, requires_grad=True), torch.ones(3, 2, 3, 3)),
+    "pool": lambda: torch.max_pool2d(torch.randn(1, 2, 6, 6, requires_grad=True), 2),
+    "sort": lambda: torch.randn(7, requires_grad=True).sort()[0],
+    "gather": lambda: torch.randn(7, requires_grad=True).gather(0, torch.arange(5)),
+    "embedding": lambda: torch.embedding(torch.ones(4, 3, requires_grad=True), torch.tensor([1, 2])),
+    "softmax": lambda: torch.randn(4, 5, requires_grad=True).softmax(1),
+    "cat": lambda: torch.cat([torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)]),
+    "unfold": lambda: torch.randn(9, requires_grad=True).unfold(0, 3, 2),
+    "slice": lambda: (torch.randn(9, requires_grad=True) * 1)[2:5],
+    "cholesky": lambda: torch.linalg.cholesky(torch.eye(3).requires_grad_() * 2),
+    "written": lambda: torch.ones(4, requires_grad=True).mul(2)[1:].mul_(3),
+    "accumulator": lambda: torch.ones(4, requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_node_called_with_gradients_of_another_form(name):
+    """None of the wrong size reaches a formula; of a wider one the sum does, of another dtype its cast."""
+
+    def node_and_like():
+        torch.manual_seed(0)
+        y = RECORDED[name]()
+        node = y.grad_fn or torch.autograd.graph.get_gradient_edge(y).node
+        return y, node, torch.ones_like(y.detach())
+
+    def result(change):
+        y, node, ones = node_and_like()
+        out = node(change(ones))
+        if out == () and y.is_leaf:
+            out = y.grad
+        return [t for t in (out if isinstance(out, tuple) else (out,)) if t is not None]
+
+    for wrong in (
+        lambda g: torch.tensor(1 + 0j),
+        lambda g: torch.ones(0),
+        lambda g: torch.ones(3, 1, 2, 13),
+        lambda g: torch.tensor(2),
+        lambda g: torch.ones(g.shape, device="meta"),
+    ):
+        with pytest.raises(RuntimeError, match="invalid gradient|expected device"):
+            result(wrong)
+    expected = result(lambda g: g * 2)
+    for same in (
+        lambda g: torch.stack([g, g]),
+        lambda g: (g * 2).to(torch.complex128),
+        lambda g: (g * 2).to(torch.complex64).real.to(torch.int64),
+    ):
+        for a, b in zip(result(same), expected, strict=True):
+            assert_close(a, b)
+
+
+def replaced_gradients():
+    yield "the size", lambda g: torch.tensor(1.0)
+    yield "the size", lambda g: torch.ones(2, 3)
+    yield "the type", lambda g: g.double()
+    yield "the type", lambda g: torch.ones(3, dtype=torch.int64)
+    yield "the device", lambda g: g.to("meta")
+
+
+@pytest.mark.parametrize("what, make", replaced_gradients())
+def test_hooks_that_give_another_form(what, make):
+    for register in (
+        lambda y, hook: y.register_hook(hook),
+        lambda y, hook: y.grad_fn.register_prehook(lambda grads: (hook(grads[0]),)),
+        lambda y, hook: y.grad_fn.register_hook(lambda grads, _: (hook(grads[0]), *grads[1:])),
+    ):
+        y = torch.ones(3, requires_grad=True).sin()
+        register(y, make)
+        with pytest.raises(RuntimeError, match=f"changed {what} of value"):
+            y.sum().backward()
+
+
+def test_a_hook_that_writes_its_gradient():
+    """Gradients belong to hooks, which may change their form, too: the node behind never sees that."""
+    for change in (
+        lambda g: g.resize_(7),
+        lambda g: g.set_(),
+        lambda g: setattr(g, "data", torch.ones(2, 5)),
+    ):
+        for register in (
+            lambda y, hook: y.register_hook(hook),
+            lambda y, hook: y.grad_fn.register_prehook(lambda grads: hook(grads[0])),
+        ):
+            x = torch.ones(3, requires_grad=True)
+            y = x.sin()
+            register(y, lambda g, change=change: change(g) and None)
+            with pytest.raises(RuntimeError):
+                (y * torch.ones(3)).sum().backward()
+            assert x.grad is None
+
+
+def test_a_hook_where_no_gradient_arrived():
+    y, z = torch.ones(4, requires_grad=True).mul(2).split(2)
+    z.register_hook(lambda g: torch.ones(3))
+    with pytest.raises(RuntimeError, match="invalid gradient"):
+        y.sum().backward()
+
+
+def test_saved_tensors_are_packed_while_backward_runs():
+    """A pack function that runs backward of the very node: what it packed is then not kept."""
+    y = torch.full((3,), 2.0, requires_grad=True).sin()
+    raw = y.grad_fn._raw_saved_self
+
+    def pack(t):
+        y.sum().backward()
+        return t
+
+    with pytest.raises(RuntimeError, match="second time"):
+        raw.register_hooks(pack, lambda t: t)
+    y = torch.full((3,), 2.0, requires_grad=True).sin()
+    raw = y.grad_fn._raw_saved_self
+
+    def pack_twice(t):
+        raw.register_hooks(lambda t: t * 1, lambda t: t)
+        return t
+
+    with pytest.raises(RuntimeError, match="already been set"):
+        raw.register_hooks(pack_twice, lambda t: t)
+    y.sum().backward()
+
+
 def test_backward_of_backward_passes_module_hooks_by():
     x = torch.rand(1, requires_grad=True)
     loss = torch.nn.MSELoss()

@@ -1,7 +1,12 @@
 """What PyTorch's loader does not do: go on in the middle of an epoch, seed samples, use threads."""
 
+import contextlib
+import gc
 import io
+import multiprocessing
+import os
 import random
+import signal
 import threading
 import time
 
@@ -201,13 +206,239 @@ def test_what_cannot_go_on():
         other.load_state_dict(loader.state_dict())
 
 
-def test_an_epoch_that_was_broken_off_has_ended():
-    loader = data.DataLoader(data.TensorDataset(torch.arange(6)), batch_size=2)
-    for _ in loader:
-        break
-    again = data.DataLoader(data.TensorDataset(torch.arange(6)), batch_size=2)
-    again.load_state_dict(loader.state_dict())
-    assert len(list(again)) == len(list(again)) == 3
+KINDS = {
+    "alone": lambda: data.DataLoader(range(20), 2, True, generator=seeded()),
+    "stream": lambda: data.DataLoader(Quiet(20), 2),
+    "threads": lambda: data.DataLoader(range(20), 2, True, generator=seeded(), num_threads=2),
+    "workers": lambda: data.DataLoader(Noise(20), 2, True, generator=seeded(), num_workers=2),
+    "persistent": lambda: data.DataLoader(
+        Noise(20), 2, True, generator=seeded(), num_workers=2, persistent_workers=True
+    ),
+    "streams": lambda: data.DataLoader(NoisyStream(20), 2, generator=seeded(), num_workers=2),
+    "accounts": lambda: data.DataLoader(Accounted(20), 2, generator=seeded(), num_workers=2),
+    "spawned": lambda: data.DataLoader(
+        Noise(20), 2, True, generator=seeded(), num_workers=1, multiprocessing_context="spawn"
+    ),
+}
+
+
+def seeded():
+    return torch.Generator().manual_seed(5)
+
+
+def through_a_file(state):
+    file = io.BytesIO()
+    torch.save(state, file)
+    file.seek(0)
+    return torch.load(file)
+
+
+@pytest.fixture
+def interrupts():
+    """Ctrl-C raises, whatever this process was started with."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt_all():
+    """Ctrl-C, for the workers too."""
+    for process in multiprocessing.active_children():
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(process.pid, signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def leave(loader, steps, how):
+    """Leave a loop over a loader after some batches, which are returned."""
+    seen = []
+    try:
+        for batch in loader:
+            seen.append(batch)
+            if len(seen) == steps and how == "break":
+                break
+            if len(seen) == steps and how == "exception":
+                raise FloatingPointError
+            if len(seen) == steps:
+                interrupt_all()
+                time.sleep(5)
+    except (FloatingPointError, KeyboardInterrupt):
+        pass
+    return plain(seen)
+
+
+@pytest.mark.parametrize("how", ["break", "exception", "interrupt"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loop_that_was_left_goes_on(kind, how, interrupts):
+    make = KINDS[kind]
+    whole = make()
+    epochs = [plain(whole), plain(whole)]
+    indices = lambda batches: [batch[0] for batch in batches]
+    loader = make()
+    first = leave(loader, 3, how)
+    gc.collect()
+    assert first == epochs[0][:3]
+    for process in multiprocessing.active_children():
+        process.kill()  # nothing is asked of them any more
+    state = through_a_file(loader.state_dict())
+    resumed = make()
+    resumed.load_state_dict(state)
+    rest, second = plain(resumed), plain(resumed)
+    if kind == "accounts":  # its second column counts what is read again
+        rest, epochs = indices(rest), [indices(epoch) for epoch in epochs]
+        second = indices(second)
+    assert rest == epochs[0][3:] and second == epochs[1]
+    fresh = plain(loader)  # the loader that was left begins its next epoch
+    assert len(fresh) == len(epochs[1])
+
+
+def test_the_state_of_a_later_epoch_of_persistent_workers():
+    """Also before its first batch, where each worker goes on with what it has drawn."""
+    for steps in (0, 1, 4):
+        loader = KINDS["persistent"]()
+        list(loader)
+        iterator = iter(loader)
+        first = plain(next(iterator) for _ in range(steps))
+        state = through_a_file(loader.state_dict())
+        rest = plain(iterator)
+        resumed = KINDS["persistent"]()
+        resumed.load_state_dict(state)
+        assert plain(resumed) == rest and len(first + rest) == 10
+
+
+class Slow(Noise):
+    """Samples that take a moment."""
+
+    def __getitem__(self, i):
+        time.sleep(0.0005)
+        return super().__getitem__(i)
+
+
+SLOW = {
+    "alone": lambda: data.DataLoader(Slow(60), 2, True, generator=seeded(), seed_samples=True),
+    "workers": lambda: data.DataLoader(Slow(60), 2, True, generator=seeded(), num_workers=2),
+    "persistent": lambda: data.DataLoader(
+        Slow(60), 2, True, generator=seeded(), num_workers=2, persistent_workers=True
+    ),
+    "streams": lambda: data.DataLoader(NoisyStream(300), 2, generator=seeded(), num_workers=2),
+}
+
+
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(20, marks=pytest.mark.slow), pytest.param(3, id="few")]
+)
+@pytest.mark.parametrize("kind", SLOW)
+def test_kills_at_random_points(kind, rounds, interrupts):
+    """Whenever Ctrl-C comes, what is left of the epoch has the bits that it would have had."""
+    make = SLOW[kind]
+    whole = plain(make())
+    draw = random.Random(f"{kind} {rounds}")
+    for _ in range(rounds):
+        seen, lost, state, longest = {}, set(), None, 0.02
+        while len(seen) + len(lost) < len(whole):
+            loader = make()
+            if state is not None:
+                loader.load_state_dict(state)
+            begin = 0 if state is None else state["epoch"]["batches"]
+            interrupt(loader, seen, begin, draw.uniform(0, longest))
+            longest *= 1.3  # so that a busy machine comes to an end, too
+            state = through_a_file(loader.state_dict())
+            if state["epoch"] is None:  # before it began, or at its end
+                if seen:
+                    break
+                state = None
+                continue
+            # Handed out, but not kept by the loop: at most the one at which the interrupt came.
+            lost |= set(range(begin, state["epoch"]["batches"])) - set(seen)
+        assert len(lost) <= 1 and set(seen) | lost == set(range(len(whole)))
+        assert all(plain([batch]) == [whole[i]] for i, batch in seen.items())
+
+
+def interrupt(loader, seen, begin, seconds):
+    """A loop over a loader, which an interrupt ends, of the workers too, unless it ends before."""
+    ended = threading.Event()
+
+    def kill():
+        if not ended.wait(seconds):
+            interrupt_all()
+
+    thread = threading.Thread(target=kill)
+    try:
+        thread.start()
+        try:
+            for i, batch in enumerate(loader, begin):
+                seen[i] = batch
+        finally:
+            ended.set()
+            thread.join()
+            time.sleep(0.03)  # an interrupt that has been sent comes now
+    except KeyboardInterrupt:
+        thread.join()
+
+
+def test_persistent_workers_survive_an_interrupted_cell(interrupts):
+    loader = KINDS["persistent"]()
+    whole = [sorted(i for batch in plain(loader) for i in batch[0])] * 2
+    for steps in (1, 9):
+        leave(loader, steps, "interrupt")
+        pids = [worker.process.pid for worker in loader._iterator._workers]
+        assert sorted(i for batch in plain(loader) for i in batch[0]) == whole[0]
+        assert pids == [worker.process.pid for worker in loader._iterator._workers]
+    for _ in range(5):  # while batches are waited for
+        interrupt(loader, {}, 0, 0.003)
+        assert sorted(i for batch in plain(loader) for i in batch[0]) == whole[0]
+
+
+def test_an_iterator_goes_on_after_an_interrupt(interrupts, monkeypatch):
+    """Also in the middle of handing out a batch: with new workers, and no batch is lost."""
+    expected = plain(KINDS["workers"]())
+    loader = KINDS["workers"]()
+    iterator = iter(loader)
+    seen = [next(iterator)]
+    give = type(iterator)._try_put_index
+
+    def interrupted(self, number=None):
+        monkeypatch.setattr(type(iterator), "_try_put_index", give)
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        monkeypatch.setattr(type(iterator), "_try_put_index", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            next(iterator)
+        seen.append(next(iterator))
+    state = through_a_file(loader.state_dict())
+    assert plain([*seen, *iterator]) == expected
+    resumed = KINDS["workers"]()
+    resumed.load_state_dict(state)
+    assert plain(resumed) == expected[3:]
+
+
+class Failing(Noise):
+    """A sample that fails."""
+
+    def __getitem__(self, i):
+        if i == 5:
+            raise OSError("no such picture")
+        return super().__getitem__(i)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_sample_that_failed_is_tried_again(workers):
+    """Unless its iterator went on without it."""
+    make = lambda: data.DataLoader(Failing(12), 2, num_workers=workers)
+    indices = lambda batches: [batch[0] for batch in plain(batches)]
+    loader = make()
+    with pytest.raises(OSError, match="no such picture"):
+        list(loader)
+    resumed = make()
+    resumed.load_state_dict(loader.state_dict())
+    iterator = iter(resumed)
+    with pytest.raises(OSError, match="no such picture"):
+        next(iterator)
+    assert indices([next(iterator)]) == [[6, 7]]
+    again = make()
+    again.load_state_dict(resumed.state_dict())
+    assert indices(again) == [[8, 9], [10, 11]] == indices(iterator)
 
 
 @pytest.mark.parametrize("batch_size", [None, 3])

@@ -15,6 +15,8 @@ import rushlight as torch
 from rushlight.utils import data
 from rushlight.utils.data._utils import channel
 
+from .signals import with_own_signals
+
 
 @pytest.fixture(autouse=True)
 def in_time():
@@ -342,9 +344,19 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture(params=[False, True], ids=["heard", "ignored"])
+def signals(request):
+    """The tests may run where signals are ignored, as in a job in the background."""
+    numbers = (signal.SIGINT, signal.SIGTERM) if request.param else ()
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_stays_behind(tmp_path, method, number):
+def test_nothing_stays_behind(tmp_path, method, number, signals):
     """Of a program that is interrupted or killed; Ctrl-C goes to the workers, too."""
     (tmp_path / "program.py").write_text(_PROGRAM)
     before = set(os.listdir("/dev/shm"))
@@ -354,6 +366,7 @@ def test_nothing_stays_behind(tmp_path, method, number):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=with_own_signals,
     )
     pids = [int(word) for word in program.stdout.readline().split()]
     assert len(pids) == 2

@@ -1,5 +1,7 @@
 """Checkpoints of several processes."""
 
+import enum
+import io
 import json
 import os
 import pickle
@@ -9,8 +11,10 @@ import pytest
 
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
+from rushlight import _pickled
 from rushlight import distributed as dist
-from rushlight.distributed.checkpoint import format_utils
+from rushlight.distributed._shard._properties import _MEM_FORMAT_ENCODING
+from rushlight.distributed.checkpoint import _storage_pickle, format_utils
 from rushlight.distributed.checkpoint._nested_dict import flatten_state_dict, unflatten_state_dict
 from rushlight.distributed.checkpoint._traverse import get_element, set_element
 from rushlight.distributed.checkpoint.default_planner import (
@@ -99,6 +103,33 @@ def test_metadata_is_data(tmp_path):
     with pytest.raises(dcp.CheckpointException, match="no part of one"):
         dcp.load(workers.example(1), checkpoint_id=tmp_path)
     assert not (tmp_path / "made").exists()
+
+
+def test_metadata_of_any_release(tmp_path, monkeypatch):
+    """Python 3.11.2 pickles members of an Enum by `getattr`; ours are by value whatever it does."""
+
+    def by_name(self, protocol):
+        return getattr, (type(self), self.name)
+
+    dcp.save(workers.example(1), checkpoint_id=tmp_path)
+    written = (tmp_path / ".metadata").read_bytes()
+    assert b"getattr" not in written
+    metadata = _storage_pickle.load(io.BytesIO(written))
+    monkeypatch.setattr(enum.Enum, "__reduce_ex__", by_name)
+    assert b"getattr" in (others := _storage_pickle.dumps(metadata))
+    monkeypatch.undo()
+    (tmp_path / ".metadata").write_bytes(others)
+    dcp.load(state := workers.example(7), checkpoint_id=tmp_path)
+    assert torch.equal(state["model"]["w"], workers.example(1)["model"]["w"])
+
+    class Evil:
+        def __reduce__(self):
+            return getattr, (kind, name)
+
+    for kind, name in ((metadata, "__class__"), (_MEM_FORMAT_ENCODING, "mro"), (str, "format")):
+        evil = _pickled.pickled(Evil(), _pickled.Saved(), pickle, 3)
+        with pytest.raises(pickle.UnpicklingError, match="Enums that are allowed|no part of one"):
+            _storage_pickle.load(io.BytesIO(evil))
 
 
 def test_cut_files_are_noticed(tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from rushlight import distributed as dist
 
+from . import distributed_accumulation_workers as accumulation
 from . import distributed_ddp_workers as workers
 from .distributed_workers import run
 
@@ -47,3 +48,13 @@ def test_grid(tmp_path):
 @pytest.mark.parametrize("hierarchical", [False, True])
 def test_local_sgd(hierarchical, tmp_path):
     run(workers.local_sgd, 4, tmp_path, hierarchical)
+
+
+@pytest.mark.parametrize("seeds", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_passes_in_any_order(ranks, seeds, tmp_path):
+    run(accumulation.all_kinds, ranks, tmp_path, seeds)
+
+
+def test_who_was_left_out_is_named(tmp_path):
+    run(accumulation.accused, 2, tmp_path)

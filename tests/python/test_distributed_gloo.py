@@ -79,6 +79,39 @@ def test_env(tmp_path):
     assert [p.wait(60) for p in processes] == [0, 0]
 
 
+def test_ended_in_callbacks(tmp_path):
+    workers.run(workers.ended_in_callbacks, 2, tmp_path)
+
+
+def test_dropped_while_a_callback_runs():
+    """The last holder of an engine waits for its callbacks, which want Python's lock; or is one of them."""
+    program = (
+        "import datetime, threading, time\n"
+        "import rushlight as torch, rushlight.distributed as dist\n"
+        "from rushlight.distributed.distributed_c10d import HashStore\n"
+        "from rushlight import _C\n"
+        "wait = datetime.timedelta(seconds=20)\n"
+        "make = lambda: _C._distributed._make_backend('gloo', HashStore(), 0, 1, wait, '', '', False)\n"
+        "for dropped_by_callback in (False, True):\n"
+        "    engine, done = make(), threading.Event()\n"
+        "    work = engine.barrier(wait, False)\n"
+        "    box = [engine]\n"
+        "    def callback():\n"
+        "        time.sleep(0.2)\n"
+        "        if dropped_by_callback:\n"
+        "            box.clear()\n"
+        "        done.set()\n"
+        "    if not dropped_by_callback:\n"
+        "        box.clear()\n"
+        "    works = [engine.all_reduce([torch.ones(2)], 0, 1.0, wait, False) for _ in range(3)]\n"
+        "    works[-1].then(callback)\n"
+        "    del engine\n"
+        "    assert done.wait(20)\n"
+        "time.sleep(0.3)\n"
+    )
+    subprocess.run([sys.executable, "-X", "faulthandler", "-c", program], check=True, timeout=60)
+
+
 def test_nothing_is_loaded_unasked():
     program = (
         "import rushlight.distributed as dist\n"

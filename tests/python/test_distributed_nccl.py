@@ -27,6 +27,10 @@ on_the_fake_device = pytest.mark.skipif(
 )
 
 
+# What takes both engines.
+beside_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="built without Gloo")
+
+
 @pytest.fixture(scope="module")
 def environment():
     return {
@@ -75,7 +79,7 @@ def test_processes(environment, case, ranks):
         ("ddp_workers.hooks", 2, ()),
         ("ddp_workers.normalised", 2, ()),
         ("ddp_workers.uneven", 3, ()),
-        ("ddp_workers.grid", 4, ()),
+        pytest.param("ddp_workers.grid", 4, (), marks=beside_gloo),
         ("fsdp_workers.mixed", 2, ()),
         ("fsdp_workers.hybrid", 4, ()),
         ("fully_shard_workers.in_turn", 2, ("overlapped gradients mixed optimizers",)),

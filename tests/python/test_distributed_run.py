@@ -15,6 +15,8 @@ from rushlight import distributed as dist
 from rushlight.distributed import run
 from rushlight.distributed.elastic.multiprocessing.errors import record
 
+from .signals import with_own_signals
+
 pytestmark = pytest.mark.timeout(100)
 
 LAUNCHER = [sys.executable, "-m", "rushlight.distributed.run"]
@@ -29,6 +31,7 @@ def launch(folder, program, *options, script_args=(), wait=True):
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
+        preexec_fn=with_own_signals,
     )
     if not wait:
         return process
@@ -103,6 +106,48 @@ def test_an_error_is_shown_and_ends_the_others(tmp_path):
     assert code == 1 and time.monotonic() - begin < 30
     assert "FAILED" in err and "rank      : 1 (local_rank: 1)" in err
     assert "KeyError: 'what went wrong'" in err.partition("Root Cause")[2]
+
+
+@pytest.mark.skipif(not dist.is_gloo_available(), reason="built without Gloo")
+@pytest.mark.parametrize("how", ["raises", "raises late", "wrapped", "killed", "exits"])
+def test_the_cause_is_who_failed_by_itself(tmp_path, how):
+    """The others have lost that rank; lines of tracebacks say whose they are."""
+    program = f"""
+    import os, signal, sys, time
+    import rushlight as torch
+    from rushlight import distributed as dist
+    from rushlight.distributed.elastic.multiprocessing.errors import record
+    dist.init_process_group("gloo")
+    how = {how!r}
+    dist.barrier()
+    try:
+        if dist.get_rank() == 1:
+            if how == "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if how == "exits":
+                sys.exit(3)
+            if how == "raises late":
+                dist.destroy_process_group()
+                time.sleep(1)
+            raise KeyError("what went wrong")
+        dist.all_reduce(torch.ones(1))
+    except RuntimeError as error:
+        if how == "wrapped":
+            raise ValueError("no training") from error
+        raise
+    finally:
+        if how == "wrapped":
+            dist.barrier()  # fails, too
+    """
+    code, _, err = launch(tmp_path, program, "--standalone", "--nproc-per-node=3")
+    cause = err.partition("Root Cause")[2]
+    assert code == 1 and "rank      : 1 (local_rank: 1)" in cause, err
+    if how in ("killed", "exits"):
+        assert ("Signal 9 (SIGKILL)" if how == "killed" else "exitcode  : 3") in cause
+    else:
+        assert "KeyError: 'what went wrong'" in cause
+        assert "[rank1]: Traceback (most recent call last):" in err
+        assert "[rank1]: KeyError: 'what went wrong'" in err
 
 
 def test_logs(tmp_path):

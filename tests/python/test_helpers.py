@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -115,7 +116,7 @@ def test_profile_schedule():
             torch.ones(2).exp()
             p.step()
     assert len(done) == 2 and p.count("exp") == 2 and p.step_num == 10
-    names = [e.name for e in p.events() if e.is_range]
+    names = [e.trace_name for e in p.events() if e.is_range]
     assert names == ["ProfilerStep#6", "ProfilerStep#7"]
     action = torch.profiler.ProfilerAction
     assert [plan(i) for i in range(4)] == [
@@ -420,6 +421,39 @@ def test_spawn(kind):
     }[kind]
     with pytest.raises(error[0], match=error[1]):
         mp.spawn(_work, args=(kind,), nprocs=2)
+
+
+def _train(rank, folder, how):
+    from rushlight import distributed as dist
+
+    dist.init_process_group("gloo", f"file://{folder}/{how}", rank=rank, world_size=3)
+    dist.barrier()
+    if rank == 1:
+        if how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "late":
+            dist.destroy_process_group()
+            time.sleep(1)
+        raise ValueError("what went wrong")
+    try:
+        dist.all_reduce(torch.ones(1))
+    except RuntimeError as error:
+        raise KeyError("no training") from error
+
+
+@pytest.mark.skipif(
+    not torch.distributed.is_gloo_available(),
+    reason="built without Gloo",
+)
+@pytest.mark.parametrize("how", ["raise", "late", "kill"])
+def test_spawn_raises_what_went_wrong(how, tmp_path):
+    """Not that the others have lost the rank that failed, which they may notice first."""
+    mp = torch.multiprocessing
+    with pytest.raises((mp.ProcessRaisedException, mp.ProcessExitedException)) as caught:
+        mp.spawn(_train, args=(str(tmp_path), how), nprocs=3)
+    assert caught.value.error_index == 1
+    said = "signal SIGKILL" if how == "kill" else "ValueError: what went wrong"
+    assert said in str(caught.value)
 
 
 # ---- ops of one's own ----

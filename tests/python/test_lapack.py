@@ -139,12 +139,69 @@ def test_gradients_of_eig(dtype):
     check(lambda x: LINALG.eig(x)[1].abs(), a)
 
 
-def test_gradient_of_a_singular_determinant():
-    a = matrix(3, 2) @ matrix(2, 3)  # rank 2: the determinant is zero up to rounding
-    a[2] = a[0] + a[1]
-    exact = torch.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=torch.float64, requires_grad=True)
-    LINALG.det(exact).backward()
-    close(exact.grad, torch.tensor([[4.0, -2.0], [-2.0, 1.0]], dtype=torch.float64))
+def of_rank(n, rank, dtype=torch.float64):
+    return matrix(n, rank, dtype=dtype) @ matrix(rank, n, dtype=dtype)
+
+
+def cofactors(a):
+    """From the determinants of minors."""
+    n = a.size(-1)
+    found = torch.ones_like(a)
+    for i in range(n):
+        for j in range(n if n > 1 else 0):
+            rows, columns = [k for k in range(n) if k != i], [k for k in range(n) if k != j]
+            found[i, j] = (-1) ** (i + j) * LINALG.det(a[rows][:, columns])
+    return found
+
+
+SINGULAR = [
+    torch.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=torch.float64),
+    torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 0.0, 1.0]], dtype=torch.float64),
+    torch.tensor([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [0.0, 0.0, 0.0]], dtype=torch.float64),
+    torch.zeros(1, 1, dtype=torch.float64),
+    torch.zeros(2, 2, dtype=torch.float64),
+    torch.zeros(4, 4, dtype=torch.float64),
+    torch.diag(torch.tensor([1.0, 2.0, 0.0, 3.0, 0.0], dtype=torch.float64)),
+    torch.ones(6, 6, dtype=torch.float64),
+]
+
+
+@pytest.mark.parametrize("a", [*SINGULAR, *(a * (0.6 + 0.8j) for a in SINGULAR)])
+def test_gradients_of_a_singular_determinant(a):
+    """The cofactors, which are finite, and what they change by."""
+    a = a.clone().requires_grad_()
+    (first,) = torch.autograd.grad(LINALG.det(a).real, a)
+    close(first, cofactors(a.detach()).conj(), 1e-12)
+    assert gradcheck(LINALG.det, a, atol=1e-7)
+    assert gradgradcheck(LINALG.det, a, atol=1e-7)
+    assert gradcheck(LINALG.det, a, atol=1e-7, check_forward_ad=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "rank"), [(3, 2), (5, 4), (5, 3), (6, 2), (7, 7)])
+def test_second_gradients_of_nearly_singular_determinants(n, rank, dtype):
+    a = of_rank(n, rank, dtype=dtype).requires_grad_()
+    assert gradcheck(LINALG.det, a, atol=1e-6)
+    assert gradgradcheck(LINALG.det, a, atol=1e-5)
+
+
+def test_a_singular_matrix_leaves_its_batch_alone():
+    a = torch.stack([matrix(3, 3), torch.zeros(3, 3, dtype=torch.float64), matrix(3, 3)[[1, 0, 2]]])
+    regular = [0, 2]
+    for function in (LINALG.det, torch.logdet, lambda t: LINALG.slogdet(t)[1]):
+        batch, alone = a.clone().requires_grad_(), a[regular].requires_grad_()
+        (of_batch,) = torch.autograd.grad(function(batch).sum(), batch)
+        (of_alone,) = torch.autograd.grad(function(alone).sum(), alone)
+        close(of_batch[regular], of_alone, 1e-12)
+        (kept,) = torch.autograd.grad(function(batch)[regular].sum(), batch)
+        close(kept[regular], of_alone, 1e-12)
+        assert kept[1].eq(0).all()
+
+
+def test_the_slope_of_the_logarithm_of_a_singular_determinant():
+    a = torch.tensor([[1.0, 2.0], [2.0, 4.0]], dtype=torch.float64, requires_grad=True)
+    (slope,) = torch.autograd.grad(LINALG.slogdet(a)[1], a)
+    assert slope.isinf().all()
 
 
 def test_what_has_no_derivative_says_so():

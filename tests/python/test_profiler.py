@@ -245,3 +245,96 @@ def test_older_interface():
         double(torch.ones(3))
     mul = next(e for e in p.function_events if e.name == "aten::mul")
     assert mul.flops == 3 and mul.stack[1].endswith(": double")
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def test_nodes_of_backward(tmp_path):
+    x = torch.ones(2, 3, requires_grad=True)
+    w = torch.ones(3, 3, requires_grad=True)
+
+    def step():
+        (Doubled.apply(x.exp() @ w) + 1).sum().backward()
+
+    for shapes in (False, True):
+        p = profiled(step, record_shapes=shapes)
+        evaluated = "autograd::engine::evaluate_function: "
+        nodes = ["SumBackward0", "AddBackward0", "DoubledBackward", "MmBackward0", "ExpBackward0"]
+        whole = [e for e in p.events() if e.name.startswith(evaluated)]
+        leaves = [e for e in whole if e.name.endswith("torch::autograd::AccumulateGrad")]
+        assert [e.name for e in whole if e not in leaves] == [evaluated + n for n in nodes]
+        assert len(leaves) == 2 and all(e.sequence_nr == -1 for e in leaves)
+        numbers = [e.sequence_nr for e in whole if e not in leaves]
+        assert numbers == sorted(numbers, reverse=True) and numbers[-1] >= 0
+        for e in whole:
+            (inner,) = [c for c in e.cpu_children if c.name == e.name.removeprefix(evaluated)]
+            assert (e.scope, inner.scope) == (0, 1) and inner.sequence_nr == e.sequence_nr
+            assert not e.is_user_annotation and inner.cpu_time_total <= e.cpu_time_total
+        matrix = first(p, "MmBackward0")
+        assert matrix.input_shapes == ([[2, 3]] if shapes else [])
+        assert {c.name for c in matrix.cpu_children} == {"aten::mm"}
+        assert [c.name for c in first(p, "ExpBackward0").cpu_children] == ["aten::mul"]
+    rows = {row.key: row for row in p.key_averages()}
+    assert rows["torch::autograd::AccumulateGrad"].count == 2
+    assert rows[evaluated + "MmBackward0"].cpu_time_total >= rows["MmBackward0"].cpu_time_total
+    for key in ("cpu_time_total", "self_cpu_time_total", "count", "cpu_memory_usage"):
+        assert "MmBackward0" in p.key_averages().table(sort_by=key, row_limit=-1)
+    # What all took is counted once.
+    assert p.events().self_cpu_time_total < 1.01 * sum(
+        e.cpu_time_total for e in p.events() if e.cpu_parent is None
+    )
+    p.export_chrome_trace(str(tmp_path / "trace"))
+    events = json.loads((tmp_path / "trace").read_text())["traceEvents"]
+    traced = next(e for e in events if e["name"] == "MmBackward0")
+    assert traced["cat"] == "cpu_op" and traced["args"]["Sequence number"] == matrix.sequence_nr
+    assert traced["args"]["Input Dims"] == [[2, 3]]
+
+
+def test_backward_of_modules_and_second_derivatives():
+    net = Outer()
+    p = profiled(lambda: net(torch.ones(2, 4)).sum().backward(), with_modules=True, with_stack=True)
+    names = {e.name for e in p.events()}
+    assert {"nn.Module: Linear_0", "nn.Module: Inner_1", "AddBackward0"} <= names
+    assert first(p, "AddBackward0").module_hierarchy == []
+    x = torch.ones(3, requires_grad=True)
+
+    def twice():
+        (g,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+        g.sum().backward()
+
+    p = profiled(twice)
+    assert p.count("PowBackward0") == 2
+    with profile() as outer, profile() as inner:
+        (x * 2).sum().backward()
+    assert outer.count("MulBackward0") == inner.count("MulBackward0") == 1
+    (x * 2).sum().backward()  # nobody records
+
+
+def test_steps_share_a_row(tmp_path):
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2)
+    with profile(schedule=plan) as p:
+        for _ in range(4):
+            torch.ones(3).exp()
+            p.step()
+    steps = [e for e in p.events() if e.name == "ProfilerStep*"]
+    assert [e.trace_name for e in steps] == ["ProfilerStep#2", "ProfilerStep#3"]
+    assert all(
+        e.is_user_annotation and "aten::exp" in [c.name for c in e.cpu_children] for e in steps
+    )
+    row = next(row for row in p.key_averages() if row.key == "ProfilerStep*")
+    assert row.count == 2 and row.cpu_time_total == sum(e.cpu_time_total for e in steps)
+    for key in ("cpu_time_total", "self_cpu_time_total"):
+        assert "ProfilerStep*" in p.key_averages().table(sort_by=key)
+    p.export_chrome_trace(str(tmp_path / "trace"))
+    events = json.loads((tmp_path / "trace").read_text())["traceEvents"]
+    assert [e["name"] for e in events if e["cat"] == "user_annotation"] == [
+        e.trace_name for e in steps
+    ]

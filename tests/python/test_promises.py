@@ -23,7 +23,7 @@ def test_default_types_by_tensor_types():
             rl.set_default_tensor_type(rl.float32)
         if not rl.cuda.is_available():
             for kind in (rl.cuda.FloatTensor, "torch.cuda.FloatTensor"):
-                with pytest.warns(UserWarning), pytest.raises(TypeError, match="not compiled with"):
+                with pytest.warns(UserWarning), pytest.raises(TypeError, match="no CUDA device"):
                     rl.set_default_tensor_type(kind)
             assert rl.ones(1).is_cpu  # where they were before
     finally:
@@ -73,9 +73,9 @@ def test_names_of_devices_that_are_not_here():
         lambda d: rl.Generator(d),
     )
     for use in uses:
-        with pytest.raises(NotImplementedError, match="not linked with support for mps devices"):
+        with pytest.raises(NotImplementedError, match="mps devices by name alone"):
             use(rl.device("mps"))
-        with pytest.raises(AssertionError, match="not compiled with XPU enabled"):
+        with pytest.raises(AssertionError, match="XPU is not available"):
             use("xpu")
     with pytest.raises(RuntimeError, match="Expected one of cpu, cuda, .* device type at start"):
         rl.device("npu")

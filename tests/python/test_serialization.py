@@ -1,10 +1,15 @@
 """save and load: what comes back, what is refused, what a failure leaves behind."""
 
+import enum
 import io
+import operator
 import os
+import pathlib
 import pickle
 import random
 import struct
+import sys
+import warnings
 import zipfile
 from collections import Counter, OrderedDict, defaultdict
 
@@ -145,6 +150,53 @@ def test_safe_globals():
         torch.load(io.BytesIO(data))
 
 
+class Plain(enum.Enum):
+    A = "a"
+
+
+class Bits(enum.IntFlag):
+    X = 1
+    Y = 2
+
+
+class Reduced:
+    """Is pickled as a call."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_members_of_enums(legacy, monkeypatch):
+    """They are written by value on every Python, and read as 3.11.2 writes them, too."""
+    value = [Plain.A, Bits.X | Bits.Y, pathlib.PurePosixPath("a/b")]
+    data = saved(value, _use_new_zipfile_serialization=not legacy)
+    assert b"getattr" not in data and b"or_" not in data and b"_local" not in data
+    assert torch.load(io.BytesIO(data), weights_only=False) == value
+    others = [
+        Reduced(getattr, Plain, "A"),
+        Reduced(operator.or_, Reduced(getattr, Bits, "X"), Reduced(getattr, Bits, "Y")),
+    ]
+    data = saved(others, _use_new_zipfile_serialization=not legacy)
+    with pytest.raises(pickle.UnpicklingError, match="getattr was not an allowed global"):
+        torch.load(io.BytesIO(data))
+    with torch.serialization.safe_globals([Plain, Bits]):
+        assert torch.load(io.BytesIO(saved(value[:2]))) == value[:2]
+        assert torch.load(io.BytesIO(data)) == value[:2]
+        for bad in (
+            Reduced(getattr, Plain, "__class__"),
+            Reduced(getattr, Plain, "mro"),
+            Reduced(getattr, torch.Size, "count"),
+            Reduced(operator.or_, {"a": 1}, {"b": 2}),
+            Reduced(operator.or_, Reduced(getattr, Bits, "X"), 2.5),
+        ):
+            with pytest.raises(pickle.UnpicklingError, match="that are allowed alone"):
+                torch.load(io.BytesIO(saved(bad)))
+
+
 def test_names_in_files_are_pytorchs():
     data = zipfile.ZipFile(io.BytesIO(saved([nn.Linear(1, 1), torch.ones(1)]))).read(
         "archive/data.pkl"
@@ -229,7 +281,8 @@ def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="mmap"):
         torch.load(io.BytesIO(saved(1)), mmap=True)
     with pytest.raises(RuntimeError, match="explicit pickle_module"):
-        torch.load(io.BytesIO(saved(1)), pickle_module=pickle)
+        torch.load(io.BytesIO(saved(1)), pickle_module=pickle, weights_only=True)
+    assert torch.load(io.BytesIO(saved(1)), pickle_module=pickle) == 1
     with pytest.raises(TypeError, match="binary"):
         torch.load(io.StringIO("text"))
     with pytest.raises(EOFError):
@@ -483,3 +536,38 @@ def test_skipped_data(tmp_path):
     assert torch.load(whole)["a"].sum() == 1000
     with pytest.raises(NotImplementedError):
         torch.serialization.skip_data(materialize_fake_tensors=True)
+
+
+class Custom:
+    pass
+
+
+@pytest.mark.parametrize("asked", [None, True, False])
+@pytest.mark.parametrize("value", ["1", "y", "yes", "true", "0", "nonsense"])
+def test_the_environment_says_how_files_are_read(monkeypatch, asked, value):
+    """TORCH_FORCE_... as PyTorch documents them: one overrides everything, one what is left open."""
+    file = saved(Custom())
+
+    def loads():
+        try:
+            return isinstance(torch.load(io.BytesIO(file), weights_only=asked), Custom)
+        except pickle.UnpicklingError:
+            return False
+
+    is_set = value not in ("0", "nonsense")
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", value)
+    assert loads() == (asked is False and not is_set)
+    if is_set:
+        with pytest.raises(RuntimeError, match="explicit pickle_module"):
+            torch.load(io.BytesIO(file), pickle_module=pickle, weights_only=asked)
+    monkeypatch.delenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD")
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", value)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        assert loads() == (asked is False or (asked is None and is_set))
+    told = [w for w in seen if "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD" in str(w.message)]
+    assert [w.filename for w in told] == ([__file__] if asked is None and is_set else [])
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", value)
+    if is_set:
+        with pytest.raises(RuntimeError, match="Only one of"):
+            loads()

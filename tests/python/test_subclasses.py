@@ -490,3 +490,33 @@ def test_wrappers_are_saved(tmp_path):
     for got in (again, pickle.loads(pickle.dumps(wrapped))):
         assert type(got) is Wrapper and got.requires_grad and got.stride() == (2, 1)
         assert torch.equal(got.inner, wrapped.inner)
+
+
+def test_a_wrapper_is_no_window_on_memory():
+    """Where no class is asked for its ops, what would read the memory of one without memory raises."""
+
+    class Refuses(torch.Tensor):
+        @staticmethod
+        def __new__(cls, *size):
+            return torch.Tensor._make_wrapper_subclass(cls, size, requires_grad=True)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            raise AssertionError("is asked")
+
+    w = Refuses(1000, 1000)
+    ways = [
+        lambda: w.detach(),
+        lambda: w.data,
+        lambda: w.clone(),
+        lambda: w + 1,
+        lambda: w.sum(),
+        lambda: w[3],
+        lambda: w.view(-1),
+        lambda: w.numpy(force=True),
+        lambda: w.exp().sum().backward(),
+    ]
+    with torch._C._DisableTorchDispatch():
+        for way in ways:
+            with pytest.raises(RuntimeError, match="doesn't have storage|out of bounds"):
+                way()

@@ -238,6 +238,60 @@ def test_gradients_of_a_shared_leaf_add_up_where_a_mode_computes_gradients():
     assert leaf.grad.tolist() == [THREADS * ROUNDS + 10 * len(steps)] * 3 and steps
 
 
+def test_tangents_of_a_shared_tensor():
+    """Levels of different threads meet in the list of one tensor's tangents."""
+    shared = torch.linspace(0.1, 1, 50)
+    view = shared[10:20]
+
+    def work(i):
+        for k in range(ROUNDS):
+            factor = torch.full((50,), float(i + k + 1))
+            value, tangent = torch.func.jvp(lambda x: x.sin() * 2, (shared,), (factor,))
+            assert torch.allclose(tangent, 2 * shared.cos() * factor)
+            (_, tangent) = torch.func.jvp(torch.exp, (view,), (factor[:10],))
+            assert torch.allclose(tangent, view.exp() * factor[:10])
+
+    together(work)
+
+
+def test_graphs_of_a_shared_graph():
+    """Backward of one graph in several threads, each of which records it."""
+    x = torch.linspace(0.5, 2, 40, requires_grad=True)
+    shared = (x**3 * x.exp().log()).sum()
+
+    def work(i):
+        for _ in range(ROUNDS):
+            (first,) = torch.autograd.grad(shared, x, create_graph=True)
+            (second,) = torch.autograd.grad(first.sum(), x, retain_graph=True)
+            assert torch.allclose(first, 4 * x**3, rtol=1e-4)
+            assert torch.allclose(second, 12 * x**2, rtol=1e-4)
+
+    together(work)
+
+
+def test_readers_of_one_checkpoint(tmp_path):
+    """Each storage is one, whoever asks first; reading goes on side by side."""
+    state = {f"w{k}": torch.full((1000 + k,), float(k)) for k in range(40)}
+    state["mask"] = torch.ones(77, dtype=torch.bool)
+    torch.save(state, tmp_path / "state.pt")
+    reader = torch._C._CheckpointReader(str(tmp_path / "state.pt"), False)
+    keys = sorted(r for r in reader.records() if r.startswith("data/"))
+    found = [[] for _ in range(8)]
+
+    def work(i):
+        for key in keys if i % 2 else reversed(keys):
+            number = int(key.removeprefix("data/"))
+            size = 77 if number == 40 else 1000 + number
+            dtype = torch.bool if number == 40 else torch.float32
+            storage = reader.storage(key.removeprefix("data/"), dtype, size)
+            assert storage.nbytes() == size * dtype.itemsize
+            found[i].append((key, storage.data_ptr()))
+
+    together(work, threads=8)
+    assert len(keys) == 41
+    assert all(sorted(f) == sorted(found[0]) for f in found)
+
+
 DAEMONS = {
     "ops": "a = torch.randn(300, 300)\n while True: (a @ a).sum().item()",
     "hooks": """a = torch.randn(99, 99, requires_grad=True)

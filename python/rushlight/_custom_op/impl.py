@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import inspect
-import warnings
 from typing import Any
 
 import rushlight
@@ -15,6 +14,7 @@ from rushlight import _C
 from rushlight._library import gradients, registry, simple_registry
 from rushlight._library import schema as schemas
 from rushlight._library.infer_schema import infer_schema
+from rushlight._warnings import warn
 from rushlight.library import Library, get_ctx
 
 __all__ = ["CustomOp", "custom_op", "get_ctx"]
@@ -26,11 +26,7 @@ global_registry: dict[str, CustomOp] = {}
 
 
 def _warn():
-    warnings.warn(
-        "torch._custom_op is deprecated; use what torch.library has for it.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
+    warn("torch._custom_op is deprecated; use what torch.library has for it.", DeprecationWarning)
 
 
 def parse_qualname(qualname: str) -> tuple[str, str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.amp.grad_scaler import GradScaler
 
 __all__ = [
@@ -20,11 +19,10 @@ __all__ = [
 
 def warn_of_package(device_type: str, name: str) -> None:
     """Warns that `cuda.amp.NAME` or `cpu.amp.NAME` is `amp.NAME` by now."""
-    warnings.warn(
+    warn(
         f"`torch.{device_type}.amp.{name}(args...)` is deprecated. "
         f"Please use `torch.amp.{name}('{device_type}', args...)` instead.",
         FutureWarning,
-        stacklevel=3,
     )
 
 
@@ -48,11 +46,7 @@ class ScalerOfDevice(GradScaler):
 
 
 def _warn(old: str, new: str) -> None:
-    warnings.warn(
-        f"torch.{old} is deprecated. Please use torch.{new} instead.",
-        DeprecationWarning,
-        stacklevel=3,
-    )
+    warn(f"torch.{old} is deprecated. Please use torch.{new} instead.", DeprecationWarning)
 
 
 def is_autocast_cpu_enabled() -> bool:

@@ -6,12 +6,12 @@ Which op has which rule is a key of the op table; docs/mixed-precision.md lists 
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.autograd.grad_mode import ContextDecorator
 
 __all__ = ["autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
@@ -68,16 +68,12 @@ class autocast(ContextDecorator):
     def _is_possible(self) -> bool:
         """Whether the device and the dtype serve; warns where they do not."""
         if self.device == "cuda" and not rushlight.cuda.is_available():
-            warnings.warn(
-                "autocast of device type 'cuda': CUDA is not available. Disabling autocast.",
-                stacklevel=4,
-            )
+            warn("autocast of device type 'cuda': CUDA is not available. Disabling autocast.")
             return False
         if self.fast_dtype not in _LOW:
-            warnings.warn(
+            warn(
                 f"In {self.device.upper()} autocast, but the target dtype is not supported. "
                 f"Disabling autocast: it lowers to bfloat16 or float16, not to {self.fast_dtype}.",
-                stacklevel=4,
             )
             return False
         return True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-import warnings
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -74,10 +74,7 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda" and not rushlight.cuda.is_available():
-            warnings.warn(
-                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available. Disabling.",
-                stacklevel=2,
-            )
+            warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available. Disabling.")
             self._enabled = False
         if self._enabled:
             assert growth_factor > 1.0, "The growth factor must be > 1.0."

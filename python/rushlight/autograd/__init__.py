@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C
 from rushlight._lazy import lazy
+from rushlight._warnings import warn
 from rushlight.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from rushlight.autograd.function import Function, NestedIOFunction
 from rushlight.autograd.grad_mode import (
@@ -60,7 +60,7 @@ def _disable_profiler():
 
     running = profiler._recording()
     if not running:
-        warnings.warn("disableProfiler called but no active profiling session found", stacklevel=2)
+        warn("disableProfiler called but no active profiling session found")
         return profiler.EventList([])
     return running[-1]._end()
 
@@ -158,11 +158,7 @@ def grad(
         materialize_grads: zeros instead of None for unused inputs.
     """
     if not only_inputs:
-        warnings.warn(
-            "only_inputs=False is ignored; use backward to accumulate gradients",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warn("only_inputs=False is ignored; use backward to accumulate gradients", FutureWarning)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

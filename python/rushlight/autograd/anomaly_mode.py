@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 from rushlight import _C
+from rushlight._warnings import warn
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
@@ -14,10 +13,9 @@ class detect_anomaly:
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        warnings.warn(
+        warn(
             "Anomaly Detection has been enabled. It makes every operation slower and is meant "
             "for debugging only.",
-            stacklevel=2,
         )
 
     def __enter__(self):

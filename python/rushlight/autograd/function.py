@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.autograd.grad_mode import no_grad
 
 __all__ = [
@@ -95,10 +95,9 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
 
     def __init__(self, *args, **kwargs) -> None:
         name = type(self).__name__
-        warnings.warn(
+        warn(
             f"{name} should not be instantiated: its methods are static, call {name}.apply",
             DeprecationWarning,
-            stacklevel=2,
         )
 
     def __call__(self, *args, **kwargs):

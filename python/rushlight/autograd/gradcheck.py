@@ -8,12 +8,12 @@ output come from the output gradients 1 and 1j.
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.autograd import _gradcheck_forward, _gradcheck_sparse
 from rushlight.autograd._differences import (
     GradcheckError,
@@ -190,11 +190,10 @@ def _checked_inputs(inputs):
         if not isinstance(value, _C.TensorBase) or not value.requires_grad:
             continue
         if value.dtype not in (rushlight.float64, rushlight.complex128):
-            warnings.warn(
+            warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or "
                 "complex. This check will likely fail if all the inputs are not of double "
                 "precision floating point or complex.",
-                stacklevel=3,
             )
         if any(
             stride == 0 and size > 1
@@ -312,10 +311,9 @@ def _check_undefined(func, inputs, wanted):
                 allow_unused=True,
             )
         except RuntimeError as error:
-            warnings.warn(
+            warn(
                 "Backwards compatibility: New undefined gradient support checking feature is "
                 "enabled by default: check_undefined_grad=False turns it off",
-                stacklevel=3,
             )
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads, but "

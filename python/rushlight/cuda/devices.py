@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.cuda import _library as lib
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def device_count():
     try:
         return lib.function("device_count")()
     except RuntimeError as error:
-        warnings.warn(str(error), stacklevel=2)
+        warn(str(error))
         return 0
 
 

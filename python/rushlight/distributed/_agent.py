@@ -26,6 +26,8 @@ __all__ = ["Agent", "Settings"]
 
 _types: Any = _C._load_distributed()
 PR_SET_PDEATHSIG = 1
+# How long a process that others have lost may take to end.
+CAUSE_SECONDS = 5
 
 
 @dataclass
@@ -306,14 +308,7 @@ class Agent:
         while True:
             codes = [p.poll() for p in self.processes]
             if any(code not in (None, 0) for code in codes):
-                time.sleep(0.05)  # others that failed by it may have written why
-                return {
-                    self.first_rank + local: ProcessFailure(
-                        local, p.pid, p.returncode, self._error_file(attempt, local)
-                    )
-                    for local, p in enumerate(self.processes)
-                    if p.poll() not in (None, 0)
-                }
+                return self._failures(attempt)
             if all(code == 0 for code in codes):
                 for thread in self.threads:
                     thread.join(5)
@@ -325,6 +320,22 @@ class Agent:
                 if failed.check(["yes"]):
                     raise RuntimeError("processes of another machine failed")
             time.sleep(self.settings.interval)
+
+    def _failures(self, attempt):
+        """Those of this machine, by rank; the one that others failed by may still be ending."""
+        time.sleep(0.05)  # others that failed by it may have written why
+        failures = {}
+        end = time.monotonic() + CAUSE_SECONDS
+        while True:
+            for local, p in enumerate(self.processes):
+                rank = self.first_rank + local
+                if rank not in failures and p.poll() not in (None, 0):
+                    file = self._error_file(attempt, local)
+                    failures[rank] = ProcessFailure(local, p.pid, p.returncode, file)
+            all_end = all(p.poll() is not None for p in self.processes)
+            if all_end or time.monotonic() > end or not all(f.of_another for f in failures.values()):
+                return failures
+            time.sleep(0.02)
 
     def _end_all(self, number=signal.SIGTERM):
         alive = [p for p in self.processes if p.poll() is None]

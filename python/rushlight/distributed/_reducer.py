@@ -139,6 +139,7 @@ class _Bucket:
         parts = self.flat.split([p.numel() for p in self.parameters])
         self.views = [part.view_as(p) for part, p in zip(parts, self.parameters, strict=True)]
         self.waiting = len(indices)
+        self.kept: dict[int, Any] = {}  # gradients that lie in it, of who was not used here
         self.work: Any = None
         self.sent: Any = None  # what travels: the flat tensor, or it in another dtype
 
@@ -168,6 +169,7 @@ class Reducer:
         self.reduce_dtype: Any = None  # None: that of the gradients
         self.divisor: int | None = None  # None: how many processes there are
         self.expecting = False  # backward is to come, or under way
+        self.used: set[int] = set()  # who got gradients since the last reduction, of no_sync too
         self.rebuilt = False
         self.iterations = 0
         self.order: list[int] = []
@@ -193,6 +195,7 @@ class Reducer:
 
     def _hook_of(self, index):
         def hook(_parameter):
+            self.used.add(index)
             if self.expecting:
                 self._arrived(index)
 
@@ -216,10 +219,9 @@ class Reducer:
 
     def prepare(self, outputs=()):
         """Before a backward; `outputs` are the tensors that it may begin with."""
-        if self.expecting and not self.finished():
-            self._complain()
+        self.check_finished()
         self.expecting = True
-        self.ended = False
+        self.ended = self.interrupted = False
         self.scheduled = False
         self.order = []
         self.next_bucket = 0
@@ -239,7 +241,12 @@ class Reducer:
         """Whether the backward that was prepared for has ended, or never began."""
         return self.ended or not self.arrived
 
-    def _complain(self):
+    def check_finished(self):
+        """Raise where the backward before has left parameters out."""
+        if self.expecting and not self.finished():
+            self._complain()
+
+    def _complain(self, again=""):
         missing = [self.names[i] for i in range(len(self.parameters)) if i not in self.arrived]
         self.expecting = False
         raise RuntimeError(
@@ -249,7 +256,7 @@ class Reducer:
             "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
             "making sure all `forward` function outputs participate in calculating loss. "
             f"Parameters which did not receive grad for rank {self.pg.rank()}: "
-            f"{', '.join(missing)}"
+            f"{', '.join(missing)}{again}"
         )
 
     def _without_path(self, outputs):
@@ -280,6 +287,11 @@ class Reducer:
             return  # how often it comes is not known yet
         if self.static and self.counts[index] < self.fires[index]:
             return
+        if index in self.arrived and self.interrupted:
+            self._complain(
+                f". Those are what its backward has left out; {self.names[index]} only comes again, "
+                "with the next one."
+            )
         if index in self.arrived and not self.static:
             raise RuntimeError(
                 "Expected to mark a variable ready only once. This error is caused by one of the "
@@ -316,13 +328,16 @@ class Reducer:
 
     @rushlight.no_grad()
     def _fill(self, bucket):
-        for p, view in zip(bucket.parameters, bucket.views, strict=True):
+        bucket.kept.clear()
+        for index, p, view in zip(bucket.indices, bucket.parameters, bucket.views, strict=True):
             if p.grad is None:
                 view.zero_()
             elif p.grad.is_sparse:
                 view.copy_(p.grad.to_dense())
             elif p.grad.data_ptr() != view.data_ptr():
                 view.copy_(p.grad)
+            elif index not in self.used:  # where nobody used it, it stays what it is
+                bucket.kept[index] = view.clone()
 
     def _reduce(self, bucket, last):
         if self.hook is None:
@@ -346,22 +361,23 @@ class Reducer:
         if self.next_bucket < len(self.buckets) or (self.static and self.iterations == 0):
             self._launch()
         if self.next_bucket < len(self.buckets):
-            return  # gradients are missing: the next forward says so
+            # Gradients are missing: another backward may bring them, or the next forward says so.
+            self.interrupted, self.scheduled = True, False
+            return
         used = self._used_anywhere()
         with rushlight.no_grad():
             for bucket in self.buckets:
                 self._take(bucket, used)
         self.ended = True
         self.expecting = False
+        self.used.clear()
         self.iterations += 1
 
     def _used_anywhere(self):
         """Which parameters got a gradient in some process; None: all."""
         if not self.find_unused and not (self.static and self.never):
             return None
-        mine = [
-            0 if i in self.unused or i in self.never else 1 for i in range(len(self.parameters))
-        ]
+        mine = [1 if i in self.used else 0 for i in range(len(self.parameters))]
         bits = rushlight.tensor(mine, dtype=rushlight.int32, device=self.pg._note_device)
         self.pg.allreduce([bits]).wait()
         return bits.tolist()
@@ -383,6 +399,8 @@ class Reducer:
                 bucket.flat.copy_(result.reshape(-1))
         for index, p, view in zip(bucket.indices, bucket.parameters, bucket.views, strict=True):
             if used is not None and used[index] == 0:
+                if index in bucket.kept:
+                    view.copy_(bucket.kept[index])
                 continue
             if self.as_view:
                 if p.grad is None or p.grad.data_ptr() != view.data_ptr():

@@ -21,6 +21,7 @@ def function(name: str) -> Any:
 def in_group(name: str) -> Any:
     """A function that raises ValueError as long as no process group has been made."""
 
+    @_refused.refuses(_WHY)
     def refused(*args, **kwargs):
         raise ValueError(
             f"Default process group has not been initialized, and rushlight has no {name} yet: "

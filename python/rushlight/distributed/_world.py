@@ -9,14 +9,14 @@ import os
 import re
 import socket
 import time
-import warnings
 from collections import Counter
 from datetime import timedelta
 from typing import Any, NewType
 
 import rushlight
 from rushlight import _C
-from rushlight.distributed import _kinds
+from rushlight._warnings import warn
+from rushlight.distributed import _kinds, _last_words
 from rushlight.distributed._checked import CheckedGroup
 from rushlight.distributed._engines import ProcessGroupGloo, ProcessGroupMPI, ProcessGroupNCCL
 from rushlight.distributed._kinds import Backend, BackendConfig, default_pg_timeout
@@ -172,10 +172,7 @@ def _rank_not_in_group(group) -> bool:
 
 def _warn_not_in_group(what) -> None:
     rank = -1 if _state.default_pg is None else _state.default_pg.rank()
-    warnings.warn(
-        f"Running {what} on global rank {rank} which does not belong to the given group.",
-        stacklevel=3,
-    )
+    warn(f"Running {what} on global rank {rank} which does not belong to the given group.")
 
 
 def _group(group):
@@ -467,6 +464,7 @@ def init_process_group(
         store = _types.PrefixStore("default_pg", store)
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not in a world of {world_size}")
+    _last_words.sign(rank)
     name = group_name or "0"
     _state.group_count = 1
     _state.init_method = init_method
@@ -486,10 +484,9 @@ def init_process_group(
 def _mpi_rendezvous(rank, world_size, timeout):
     """(Store, rank, number of processes) of those that mpirun started."""
     if rank != -1 or world_size != -1:
-        warnings.warn(
+        warn(
             f"For MPI backend, world_size ({world_size}) and rank ({rank}) are ignored since they "
             "are assigned by the MPI runtime.",
-            stacklevel=3,
         )
     rank, world_size = _kinds.mpi_place()
     # Rank 0 keeps the store, and says where: on this machine alone where all processes are.

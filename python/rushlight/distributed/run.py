@@ -29,7 +29,7 @@ class _Env(argparse.Action):
 def get_args_parser() -> argparse.ArgumentParser:
     """The options, each with dashes or underscores."""
     parser = argparse.ArgumentParser(
-        prog="torchrun", description="Starts a program in several processes.", allow_abbrev=False
+        prog="rushrun", description="Starts a program in several processes.", allow_abbrev=False
     )
 
     def option(name, *short, **kwargs):
@@ -183,7 +183,7 @@ def run(args) -> None:
 
 @record
 def main(args=None) -> None:
-    """The program `torchrun`."""
+    """The program `rushrun`."""
     run(parse_args(args))
 
 

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
-from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._composed import RelaxedDistribution
-from ._probabilities import ProbsOrLogits
+from ._probabilities import PROBS_FIELDS, ProbsOrLogits
 from .distribution import Distribution, ExponentialFamily
 from .transforms import SigmoidTransform
 from .utils import broadcast_all, clamp_probs
@@ -20,7 +19,6 @@ from .utils import broadcast_all, clamp_probs
 __all__ = ["Bernoulli", "ContinuousBernoulli", "LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 _PROBS: dict[str, Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
-_PROBS_FIELDS: dict[str, int | None] = {"probs": 0, "logits": 0, "_param": 0}
 
 
 class _Binary(ProbsOrLogits):
@@ -47,7 +45,7 @@ class Bernoulli(_Binary, ExponentialFamily):
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
-    _fields: ClassVar[dict[str, int | None]] = _PROBS_FIELDS
+    _fields: ClassVar[dict[str, int | None]] = PROBS_FIELDS
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -64,7 +62,7 @@ class Bernoulli(_Binary, ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * (1 - self.probs)
+        return self.probs * self._missed
 
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -74,11 +72,10 @@ class Bernoulli(_Binary, ExponentialFamily):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        logits, value = broadcast_all(self.logits, value)
-        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+        return self._chances.weigh(value, 1 - value)
 
     def entropy(self):
-        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+        return -self._chances.weigh(self.probs, self._missed)
 
     def enumerate_support(self, expand=True):
         values = rushlight.arange(2, dtype=self._param.dtype, device=self._param.device)
@@ -109,7 +106,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
-    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "_lims": None}
+    _fields: ClassVar[dict[str, int | None]] = {**PROBS_FIELDS, "_lims": None}
 
     def __init__(
         self,
@@ -135,22 +132,26 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _or_series(self, formula: Any, series: Any) -> Tensor:
-        """formula(p), or series(p - 1/2) where p is close to 1/2."""
+        """formula(|logits|), or series(p - 1/2) where p is close to 1/2."""
         far = self._far()
-        p = rushlight.where(far, self.probs, self._lims[0])
-        return rushlight.where(far, formula(p), series(self.probs - 0.5))
+        size = rushlight.where(far, self.logits, 1.0).abs()
+        return rushlight.where(far, formula(size), series(self.probs - 0.5))
+
+    def _from_high_end(self, low: Tensor, high: Tensor) -> Tensor:
+        """`high` where the density grows, `low` where it falls: one is the other's mirror image."""
+        return rushlight.where(self.logits > 0, high, low)
 
     def _cont_bern_log_norm(self) -> Tensor:
         """log C(p) = log(2 artanh(1 - 2 p) / (1 - 2 p))"""
         return self._or_series(
-            lambda p: ((-p).log1p() - p.log()).abs().log() - (1 - 2 * p).abs().log(),
+            lambda n: n.log() - (n / 2).tanh().log(),
             lambda x: math.log(2.0) + (4.0 / 3.0 + 104.0 / 45.0 * x**2) * x**2,
         )
 
     @property
     def mean(self) -> Tensor:
         return self._or_series(
-            lambda p: p / (2.0 * p - 1.0) + 1.0 / ((-p).log1p() - p.log()),
+            lambda n: self._from_high_end(1 / n - 1 / n.expm1(), 1 - 1 / n + 1 / n.expm1()),
             lambda x: 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x,
         )
 
@@ -161,7 +162,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         return self._or_series(
-            lambda p: p * (p - 1.0) / (1.0 - 2.0 * p) ** 2 + 1.0 / ((-p).log1p() - p.log()) ** 2,
+            lambda n: 1 / n**2 - 0.25 / (n / 2).sinh() ** 2,
             lambda x: 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x**2) * x**2,
         )
 
@@ -176,31 +177,39 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        logits, value = broadcast_all(self.logits, value)
-        plain = -binary_cross_entropy_with_logits(logits, value, reduction="none")
-        return plain + self._cont_bern_log_norm()
+        # log(p^x (1 - p)^(1 - x)), without 1 - p, whose logarithm the next term takes back
+        size = self.logits.abs()
+        away = self._from_high_end(value, 1 - value) * size
+        return self._cont_bern_log_norm() - away - (-size).exp().log1p()
 
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        inside = self._or_series(
-            lambda p: (p**value * (1.0 - p) ** (1.0 - value) + p - 1.0) / (2.0 * p - 1.0),
-            lambda x: value,
-        )
-        return rushlight.where(value <= 0, 0.0, rushlight.where(value >= 1, 1.0, inside))
+
+        def formula(n):
+            below = (-value * n).expm1() / (-n).expm1()
+            return self._from_high_end(below, below * ((value - 1) * n).exp())
+
+        inside = self._or_series(formula, lambda x: value)
+        return rushlight.where(value <= 0.0, 0.0, rushlight.where(value >= 1.0, 1.0, inside))
 
     def icdf(self, value):
-        return self._or_series(
-            lambda p: (
-                ((-p + value * (2.0 * p - 1.0)).log1p() - (-p).log1p()) / (p.log() - (-p).log1p())
-            ),
-            lambda x: value,
-        )
+        def formula(n):
+            part, rest = (self._from_high_end(*two) for two in ((value, 1 - value), (1 - value, value)))
+            near = (part * (-n).expm1()).log1p()
+            far = (rest + part * (-n).exp()).log()
+            x = (rushlight.where(part < 0.5, near, far) / -n).clamp(max=1)
+            return self._from_high_end(x, 1 - x)
+
+        return self._or_series(formula, lambda x: value)
 
     def entropy(self):
-        log_miss = (-self.probs).log1p()
-        slope = log_miss - self.probs.log()
-        return self.mean * slope - self._cont_bern_log_norm() - log_miss
+        size = self.logits.abs()
+        # By symmetry, of the one whose density falls.
+        near = self._or_series(
+            lambda n: 1 - n / n.expm1(), lambda x: size * (0.5 - (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x.abs())
+        )
+        return near + (-size).exp().log1p() - self._cont_bern_log_norm()
 
     @property
     def _natural_params(self):
@@ -212,7 +221,9 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         far = (n <= self._lims[0] - 0.5) | (n > self._lims[1] - 0.5)
         away = rushlight.where(far, n, self._lims[0] - 0.5)
         series = 0.5 * n + n.pow(2) / 24.0 - n.pow(4) / 2880.0
-        return rushlight.where(far, away.expm1().abs().log() - away.abs().log(), series)
+        size = away.abs()
+        formula = away.clamp(min=0) + (-(-size).expm1()).log() - size.log()
+        return rushlight.where(far, formula, series)
 
 
 class LogitRelaxedBernoulli(_Binary, Distribution):
@@ -227,7 +238,7 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
 
     arg_constraints: ClassVar[dict[str, Any]] = _PROBS
     support = constraints.real
-    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "temperature": None}
+    _fields: ClassVar[dict[str, int | None]] = {**PROBS_FIELDS, "temperature": None}
 
     def __init__(
         self,
@@ -241,16 +252,17 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        p = clamp_probs(self.probs.expand(shape))
-        u = clamp_probs(rushlight.rand(shape, dtype=p.dtype, device=p.device))
-        return (u.log() - (-u).log1p() + p.log() - (-p).log1p()) / self.temperature
+        logits = self.logits.expand(shape)
+        u = clamp_probs(rushlight.rand(shape, dtype=logits.dtype, device=logits.device))
+        return (u.log() - (-u).log1p() + logits) / self.temperature
 
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         away = logits - value * self.temperature
-        return rushlight.as_tensor(self.temperature).log() + away - 2 * away.exp().log1p()
+        size = away.abs()
+        return rushlight.as_tensor(self.temperature).log() - size - 2 * (-size).exp().log1p()
 
 
 class RelaxedBernoulli(RelaxedDistribution):

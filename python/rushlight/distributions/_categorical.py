@@ -12,6 +12,7 @@ from rushlight.nn.functional import one_hot
 from . import constraints
 from ._composed import RelaxedDistribution
 from ._counts import Binomial
+from ._digits import times, times_log
 from ._probabilities import ProbsOrLogits
 from .distribution import Distribution
 from .transforms import ExpTransform
@@ -45,6 +46,7 @@ class Categorical(ProbsOrLogits, Distribution):
         "probs": 1,
         "logits": 1,
         "_param": 1,
+        "_by_logits": None,
         "_num_events": None,
     }
 
@@ -95,13 +97,19 @@ class Categorical(ProbsOrLogits, Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        value, logits = rushlight.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return logits.gather(-1, value[..., :1]).squeeze(-1)
+        given = self.logits if self._by_logits else self.probs
+        value, given = rushlight.broadcast_tensors(value.long().unsqueeze(-1), given)
+        chosen = given.gather(-1, value[..., :1]).squeeze(-1)
+        return chosen if self._by_logits else chosen.log()
+
+    def _weigh(self, weights: Tensor) -> Tensor:
+        """The sum of weights times logarithms, where 0 of what is impossible adds 0."""
+        if self._by_logits:
+            return times(weights, self.logits).sum(-1)
+        return times_log(weights, self.probs).sum(-1)
 
     def entropy(self):
-        # A choice that is impossible adds 0, not 0 * -inf.
-        logits = self.logits.clamp(min=rushlight.finfo(self.logits.dtype).min)
-        return -(logits * self.probs).sum(-1)
+        return -self._weigh(self.probs)
 
     def enumerate_support(self, expand=True):
         values = rushlight.arange(self._num_events, dtype=rushlight.long, device=self._param.device)
@@ -259,14 +267,12 @@ class Multinomial(_OfCategorical):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        logits, value = broadcast_all(self.logits, value)
         choices = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
-        logits = logits.masked_fill((value == 0) & (logits == -math.inf), 0)
-        return choices + (logits * value).sum(-1)
+        return choices + self._categorical._weigh(value)
 
     def entropy(self):
         """By the binomial distribution of each count: E log k! is a sum over k."""
-        n = rushlight.tensor(float(self.total_count), dtype=self.probs.dtype)
+        n = self.probs.new_tensor(float(self.total_count))
         one = n * self._categorical.entropy() - (n + 1).lgamma()
         counts = self._binomial.enumerate_support(expand=False)[1:]
         weights = (counts + 1).lgamma()

@@ -216,9 +216,9 @@ class TransformedDistribution(Distribution):
         sign: Any = 1
         for t in self.transforms:
             sign = sign * t.sign
-        if isinstance(sign, int) and sign == 1:
-            return probability
-        return sign * (probability - 0.5) + 0.5
+        if isinstance(sign, int):
+            return probability if sign == 1 else 1 - probability
+        return rushlight.where(sign > 0, probability, 1 - probability)
 
     def cdf(self, value):
         for t in reversed(self.transforms):

@@ -6,17 +6,15 @@ from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
-from rushlight.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from . import constraints
+from ._digits import log_poisson, times
 from ._gamma import Gamma
-from ._probabilities import ProbsOrLogits
+from ._probabilities import PROBS_FIELDS, ProbsOrLogits
 from .distribution import Distribution, ExponentialFamily
 from .utils import broadcast_all, lazy_property
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial", "Poisson"]
-
-_PROBS_FIELDS: dict[str, int | None] = {"probs": 0, "logits": 0, "_param": 0}
 
 
 class _Trials(ProbsOrLogits):
@@ -49,7 +47,7 @@ class Binomial(_Trials, Distribution):
         "logits": constraints.real,
     }
     has_enumerate_support = True
-    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "total_count": 0}
+    _fields: ClassVar[dict[str, int | None]] = {**PROBS_FIELDS, "total_count": 0}
 
     def __init__(
         self,
@@ -75,7 +73,7 @@ class Binomial(_Trials, Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self.total_count * self.probs * (1 - self.probs)
+        return self.total_count * self.probs * self._missed
 
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -85,13 +83,7 @@ class Binomial(_Trials, Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        n = self.total_count
-        choices = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
-        # p^k (1 - p)^(n - k) is exp(k logits) / (1 + exp(logits))^n; the last logarithm is taken
-        # apart so that large logits do not overflow.
-        positive = self.logits.clamp(min=0)
-        normalizer = n * positive + n * (-self.logits.abs()).exp().log1p()
-        return choices + value * self.logits - normalizer
+        return self._chances.log_binomial(value, self.total_count - value)
 
     def _equal_count(self, what: str) -> int:
         count = int(self.total_count.max())
@@ -102,7 +94,7 @@ class Binomial(_Trials, Distribution):
     def entropy(self):
         self._equal_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
-        return -(log_prob.exp() * log_prob).sum(0)
+        return -times(log_prob.exp(), log_prob).sum(0)
 
     def enumerate_support(self, expand=True):
         count = self._equal_count("enumerate_support")
@@ -125,7 +117,7 @@ class Geometric(ProbsOrLogits, Distribution):
         "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int | None]] = _PROBS_FIELDS
+    _fields: ClassVar[dict[str, int | None]] = PROBS_FIELDS
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -143,7 +135,7 @@ class Geometric(ProbsOrLogits, Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return 1.0 / self.probs - 1.0
+        return (-self.logits).exp() if self._by_logits else (1 - self.probs) / self.probs
 
     @property
     def mode(self) -> Tensor:
@@ -151,7 +143,7 @@ class Geometric(ProbsOrLogits, Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return (1.0 / self.probs - 1.0) / self.probs
+        return self.mean * (self.mean + 1)
 
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -163,14 +155,10 @@ class Geometric(ProbsOrLogits, Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        value, probs = broadcast_all(value, self.probs)
-        # No trial failed: with a probability of 1 that is certain, not 0 * -inf.
-        probs = probs.masked_fill((probs == 1) & (value == 0), 0)
-        return value * (-probs).log1p() + self.probs.log()
+        return self._chances.weigh(rushlight.ones_like(value), value)
 
     def entropy(self):
-        cross = binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
-        return cross / self.probs
+        return -self._chances.weigh(rushlight.ones_like(self.mean), self.mean)
 
 
 class NegativeBinomial(_Trials, Distribution):
@@ -189,7 +177,7 @@ class NegativeBinomial(_Trials, Distribution):
         "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
-    _fields: ClassVar[dict[str, int | None]] = {**_PROBS_FIELDS, "total_count": 0}
+    _fields: ClassVar[dict[str, int | None]] = {**PROBS_FIELDS, "total_count": 0}
 
     def __init__(
         self,
@@ -203,20 +191,20 @@ class NegativeBinomial(_Trials, Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return self.total_count * self.logits.exp()
+        return self.total_count * self._odds
 
     @property
     def mode(self) -> Tensor:
-        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+        return ((self.total_count - 1) * self._odds).floor().clamp(min=0.0)
 
     @property
     def variance(self) -> Tensor:
-        return self.mean / (-self.logits).sigmoid()
+        return self.mean * (self._odds + 1)
 
     @lazy_property
     def _gamma(self) -> Gamma:
         """Of the rates of Poisson numbers, which then are negative binomial."""
-        return Gamma(self.total_count, (-self.logits).exp(), validate_args=False)
+        return Gamma(self.total_count, self._odds.reciprocal(), validate_args=False)
 
     def sample(self, sample_shape=()):
         with rushlight.no_grad():
@@ -226,9 +214,10 @@ class NegativeBinomial(_Trials, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         n = self.total_count
-        powers = n * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
-        choices = (n + value).lgamma() - (1.0 + value).lgamma() - n.lgamma()
-        return powers + choices.masked_fill(n + value == 0.0, 0.0)
+        # That of n failures and as many successes in any order, of which the last one fails.
+        none = value == 0
+        last = rushlight.where(none, 1.0, n) / rushlight.where(none, 1.0, n + value)
+        return self._chances.log_binomial(value, n) + last.log()
 
 
 class Poisson(ExponentialFamily):
@@ -267,7 +256,8 @@ class Poisson(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
-        return value.xlogy(rate) - rate - (value + 1).lgamma()
+        log_rate = rate.masked_fill((rate == 0) & (value == 0), 1).log()
+        return log_poisson(value, rate, log_rate, value + 1)
 
     @property
     def _natural_params(self):

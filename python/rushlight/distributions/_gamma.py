@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 from rushlight._C import ops
+from rushlight.nn.functional import logsigmoid
 
 from . import constraints
 from ._composed import TransformedDistribution
+from ._digits import gamma_entropy, log_dirichlet, log_poisson
 from .distribution import Distribution, ExponentialFamily
 from .transforms import PowerTransform
 from .utils import broadcast_all
@@ -55,7 +57,7 @@ class Gamma(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.concentration / self.rate.pow(2)
+        return self.concentration / self.rate / self.rate
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -69,17 +71,12 @@ class Gamma(ExponentialFamily):
         value = rushlight.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
         if self._validate_args:
             self._validate_sample(value)
-        a = self.concentration
-        return (
-            rushlight.xlogy(a, self.rate)
-            + rushlight.xlogy(a - 1, value)
-            - self.rate * value
-            - a.lgamma()
-        )
+        a, log_rate = self.concentration, self.rate.log()
+        log_value = value.masked_fill((value == 0) & (a == 1), 1).log()
+        return log_poisson(a - 1, self.rate * value, log_rate + log_value, a) + log_rate
 
     def entropy(self):
-        a = self.concentration
-        return a - self.rate.log() + a.lgamma() + (1.0 - a) * a.digamma()
+        return gamma_entropy(self.concentration) - self.rate.log()
 
     @property
     def _natural_params(self):
@@ -144,6 +141,13 @@ class InverseGamma(TransformedDistribution):
         """That of the gamma distribution."""
         return self.base_dist.rate
 
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a, log_rate, log_value = self.concentration, self.rate.log(), value.log()
+        gamma = log_poisson(a - 1, self.rate / value, log_rate - log_value, a)
+        return gamma + log_rate - 2 * log_value
+
     @property
     def mean(self) -> Tensor:
         a = self.concentration
@@ -156,12 +160,12 @@ class InverseGamma(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         a = self.concentration
-        finite = self.rate.square() / ((a - 1).square() * (a - 2))
+        finite = (self.rate / (a - 1)).square() / (a - 2)
         return rushlight.where(a > 2, finite, rushlight.inf)
 
     def entropy(self):
         a = self.concentration
-        return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
+        return gamma_entropy(a) + self.rate.log() - 2 * a.digamma()
 
 
 class Exponential(ExponentialFamily):
@@ -209,7 +213,7 @@ class Exponential(ExponentialFamily):
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return 1 - (-self.rate * value).exp()
+        return -(-self.rate * value).expm1()
 
     def icdf(self, value):
         return -(-value).log1p() / self.rate
@@ -262,8 +266,7 @@ class Dirichlet(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         a = self.concentration
-        normalizer = a.lgamma().sum(-1) - a.sum(-1).lgamma()
-        return rushlight.xlogy(a - 1.0, value).sum(-1) - normalizer
+        return log_dirichlet(a, value, value.masked_fill((value == 0) & (a == 1), 1).log())
 
     @property
     def mean(self) -> Tensor:
@@ -281,15 +284,15 @@ class Dirichlet(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        total = self.concentration.sum(-1, True)
-        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+        a = self.concentration
+        total = a.sum(-1, True)
+        return a / total * ((total - a) / total) / (total + 1)
 
     def entropy(self):
         a = self.concentration
         total = a.sum(-1)
-        normalizer = a.lgamma().sum(-1) - total.lgamma()
-        slopes = (total - a.size(-1)) * total.digamma() - ((a - 1.0) * a.digamma()).sum(-1)
-        return normalizer + slopes
+        parts = gamma_entropy(a).sum(-1) - gamma_entropy(total)
+        return parts - (a.size(-1) - 1) * total.digamma()
 
     @property
     def _natural_params(self):
@@ -345,7 +348,9 @@ class Beta(ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self._dirichlet.variance[..., 0]
+        a, b = self.concentration1, self.concentration0
+        total = a + b
+        return a / total * (b / total) / (total + 1)
 
     def rsample(self, sample_shape=()):
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
@@ -403,8 +408,7 @@ class FisherSnedecor(Distribution):
     @property
     def variance(self) -> Tensor:
         df2 = self.df2.masked_fill(self.df2 <= 4, rushlight.nan)
-        square = 2 * df2.pow(2) * (self.df1 + df2 - 2)
-        return square / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+        return 2 * self.mean.square() * ((self.df1 + df2 - 2) / (df2 - 4)) / self.df1
 
     def rsample(self, sample_shape=()):
         tiny = rushlight.finfo(self.df2.dtype).tiny
@@ -418,9 +422,10 @@ class FisherSnedecor(Distribution):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        a = self.df1 * 0.5
-        b = self.df2 * 0.5
-        ratio = self.df1 / self.df2
-        normalizer = (a + b).lgamma() - a.lgamma() - b.lgamma()
-        kernel = a * ratio.log() + (a - 1) * value.log()
-        return normalizer + kernel - (a + b) * rushlight.log1p(ratio * value)
+        # That of the beta number r x / (1 + r x), r = df1 / df2, whose slope is r / (1 + r x)^2.
+        log_ratio = self.df1.log() - self.df2.log()
+        log_odds = log_ratio + value.log()
+        odds = rushlight.stack([log_odds, -log_odds], -1)
+        halves = rushlight.stack([self.df1, self.df2], -1) / 2
+        logs = logsigmoid(odds)
+        return log_dirichlet(halves, odds.sigmoid(), logs) + log_ratio + 2 * logs[..., 1]

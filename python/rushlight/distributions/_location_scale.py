@@ -11,6 +11,7 @@ from rushlight import Tensor
 
 from . import constraints
 from ._composed import FoldedDistribution, TransformedDistribution
+from ._digits import digamma_step, lgamma_step
 from ._gamma import Chi2
 from ._powers import Uniform
 from .distribution import Distribution
@@ -18,6 +19,15 @@ from .transforms import AffineTransform, ExpTransform
 from .utils import _standard_normal, broadcast_all, euler_constant, lazy_property
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
+
+
+def _log1p_square(x: Tensor, scale: Tensor, root: Any = 1.0) -> Tensor:
+    """log(1 + (x / scale / root)^2), where squares overflow too."""
+    ratio = x / scale / root
+    far = ratio.abs() > 1e9
+    near = ratio.masked_fill(far, 0).square().log1p()
+    log = x.masked_fill(~far, 1).abs().log() - scale.log() - rushlight.as_tensor(root).log()
+    return rushlight.where(far, 2 * log, near)
 
 
 class LocationScale(Distribution):
@@ -64,16 +74,21 @@ class Cauchy(LocationScale):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        tail = (((value - self.loc) / self.scale) ** 2).log1p()
+        tail = _log1p_square(value - self.loc, self.scale)
         return -math.log(math.pi) - self.scale.log() - tail
 
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return rushlight.atan((value - self.loc) / self.scale) / math.pi + 0.5
+        # The angle from below, of which small ones have their digits.
+        return rushlight.atan2(self.scale, self.loc - value) / math.pi
 
     def icdf(self, value):
-        return rushlight.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+        middle = (value > 0.25) & (value < 0.75)
+        near = (math.pi * (value - 0.5)).tan()
+        end = rushlight.minimum(value, 1 - value).masked_fill(middle, 0.25)
+        far = (value - 0.5).sign() / (math.pi * end).tan()
+        return rushlight.where(middle, near, far) * self.scale + self.loc
 
     def entropy(self):
         return math.log(4 * math.pi) + self.scale.log()
@@ -107,6 +122,14 @@ class HalfCauchy(FoldedDistribution):
         doubled = self.base_dist.log_prob(value) + math.log(2)
         return rushlight.where(value >= 0, doubled, -math.inf)
 
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rushlight.atan(value / self.scale) * (2 / math.pi)
+
+    def icdf(self, value):
+        return self.scale * (value * (math.pi / 2)).tan()
+
 
 class Gumbel(TransformedDistribution):
     """The Gumbel distribution of maxima: cdf exp(-exp(-(x - loc) / scale)).
@@ -139,6 +162,14 @@ class Gumbel(TransformedDistribution):
             self._validate_sample(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return (-((self.loc - value) / self.scale).exp()).exp()
+
+    def icdf(self, value):
+        return self.loc - self.scale * (-value.log()).log()
 
     @property
     def mean(self) -> Tensor:
@@ -206,11 +237,13 @@ class Laplace(LocationScale):
         if self._validate_args:
             self._validate_sample(value)
         away = value - self.loc
-        return 0.5 - 0.5 * away.sign() * rushlight.expm1(-away.abs() / self.scale)
+        below = -away.abs() / self.scale
+        return rushlight.where(away < 0, below.exp() / 2, (1 - below.expm1()) / 2)
 
     def icdf(self, value):
-        term = value - 0.5
-        return self.loc - self.scale * term.sign() * rushlight.log1p(-2 * term.abs())
+        below = (2 * value).log()
+        above = -(2 * (1 - value)).log()
+        return self.loc + self.scale * rushlight.where(value < 0.5, below, above)
 
     def entropy(self):
         return 1 + (2 * self.scale).log()
@@ -263,17 +296,17 @@ class StudentT(Distribution):
     def _log_beta(self) -> Tensor:
         """log B(df / 2, 1 / 2)"""
         half = 0.5 * self.df
-        return half.lgamma() + math.lgamma(0.5) - (half + 0.5).lgamma()
+        return math.lgamma(0.5) - lgamma_step(half, 0.5)
 
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        y = (value - self.loc) / self.scale
+        tail = _log1p_square(value - self.loc, self.scale, self.df.sqrt())
         normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
-        return -0.5 * (self.df + 1) * rushlight.log1p(y**2 / self.df) - normalizer
+        return -0.5 * (self.df + 1) * tail - normalizer
 
     def entropy(self):
-        slope = (0.5 * (self.df + 1)).digamma() - (0.5 * self.df).digamma()
+        slope = digamma_step(0.5 * self.df, 0.5)
         return (
             self.scale.log() + 0.5 * (self.df + 1) * slope + 0.5 * self.df.log() + self._log_beta()
         )
@@ -305,7 +338,7 @@ class VonMises(Distribution):
             self._validate_sample(value)
         # log I0(k) = k + log i0e(k)
         k = self.concentration
-        scaled = k * ((value - self.loc).cos() - 1)
+        scaled = -2 * k * ((value - self.loc) / 2).sin() ** 2  # k (cos(x - loc) - 1)
         return scaled - math.log(2 * math.pi) - rushlight.special.i0e(k).log()
 
     @lazy_property
@@ -327,24 +360,35 @@ class VonMises(Distribution):
         return rushlight.where(k < 1e-5, 1 / k + k, r)
 
     def sample(self, sample_shape=()):
-        """Draws by rejection from a wrapped Cauchy distribution, in double precision."""
+        """Draws by rejection from a wrapped Cauchy distribution, in double precision.
+
+        Where the concentration is so large that no curve is left, from the normal distribution.
+        """
         shape = self._extended_shape(sample_shape)
         with rushlight.no_grad():
-            k = self._concentration
-            r = self._proposal_r
-            x = rushlight.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
-            done = rushlight.zeros(shape, dtype=rushlight.bool, device=self.loc.device)
-            while not done.all():
-                u = rushlight.rand((3, *shape), dtype=self._loc.dtype, device=self.loc.device)
-                u1, u2, u3 = u.unbind()
-                z = (math.pi * u1).cos()
-                f = (1 + r * z) / (r + z)
-                c = k * (r - f)
-                accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
-                x = rushlight.where(accepted, (u3 - 0.5).sign() * f.acos(), x)
-                done = done | accepted
+            k = self._concentration.expand(shape)
+            sharp = k > 1e7
+            options: dict[str, Any] = {"dtype": k.dtype, "device": k.device}
+            x = rushlight.zeros(shape, **options)
+            if sharp.any():
+                x = rushlight.where(sharp, rushlight.randn(shape, **options) / k.sqrt(), x)
+            x = self._by_rejection(x, k, sharp)
             angle = (x + math.pi + self._loc) % (2 * math.pi) - math.pi
             return angle.to(self.loc.dtype)
+
+    def _by_rejection(self, x: Tensor, k: Tensor, known: Tensor) -> Tensor:
+        """x with draws where it is not known."""
+        r, done = self._proposal_r, known
+        while not done.all():
+            u1, u2, u3 = rushlight.rand((3, *x.shape), dtype=k.dtype, device=k.device).unbind()
+            z = (math.pi * u1).cos()
+            f = (1 + r * z) / (r + z)
+            c = k * (r - f)
+            accepted = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
+            drawn = (u3 - 0.5).sign() * f.acos()
+            x = rushlight.where(accepted & ~known, drawn, x)
+            done = done | accepted
+        return x
 
     @property
     def mean(self) -> Tensor:
@@ -359,4 +403,8 @@ class VonMises(Distribution):
     def variance(self) -> Tensor:
         """The circular variance."""
         k = self.concentration
-        return 1 - rushlight.special.i1e(k) / rushlight.special.i0e(k)
+        # 1 - I1(k) / I0(k), of which nothing is left where it is small
+        r = 1 / k
+        series = r / 2 * (1 + r / 4 * (1 + r * (1 + r * (25 / 16 + r * 13 / 4))))
+        direct = 1 - rushlight.special.i1e(k) / rushlight.special.i0e(k)
+        return rushlight.where(k > 200, series, direct)

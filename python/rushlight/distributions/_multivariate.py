@@ -4,11 +4,11 @@ LKJCholesky."""
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
+from rushlight._warnings import warn
 from rushlight.linalg import solve_triangular
 
 from . import constraints
@@ -420,10 +420,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
         self.df = df.expand(batch)
         Distribution.__init__(self, batch, event_shape, validate_args)
         if self.df.lt(n).any():
-            warnings.warn(
-                f"Low df values detected: draws of df < {n} are often singular to rounding.",
-                stacklevel=2,
-            )
+            warn(f"Low df values detected: draws of df < {n} are often singular to rounding.")
         self._unbroadcasted_scale_tril = _factor(name, matrix)
         steps = rushlight.arange(n, dtype=self.df.dtype, device=self.df.device)
         self._dist_chi2 = Chi2(self.df.unsqueeze(-1) - steps, validate_args=False)
@@ -473,7 +470,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
             singular = ~self.support.check(sample)
             if not singular.any():
                 break
-            warnings.warn("Singular sample detected.", stacklevel=2)
+            warn("Singular sample detected.")
             again = self._bartlett_sampling(sample_shape)
             sample = rushlight.where(singular[..., None, None], again, sample)
         return sample

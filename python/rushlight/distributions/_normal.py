@@ -53,16 +53,16 @@ class Normal(LocationScale, ExponentialFamily):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        square = (value - self.loc) ** 2 / (2 * self.scale**2)
+        square = ((value - self.loc) / self.scale) ** 2 / 2
         return -square - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return 0.5 * (1 + rushlight.erf((value - self.loc) * self.scale.reciprocal() / 2**0.5))
+        return rushlight.special.ndtr((value - self.loc) / self.scale)
 
     def icdf(self, value):
-        return self.loc + self.scale * rushlight.erfinv(2 * value - 1) * math.sqrt(2)
+        return self.loc + self.scale * rushlight.special.ndtri(value)
 
     def entropy(self):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
@@ -141,6 +141,14 @@ class HalfNormal(FoldedDistribution):
     @property
     def variance(self) -> Tensor:
         return self.scale.pow(2) * (1 - 2 / math.pi)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rushlight.erf(value / self.scale / math.sqrt(2))
+
+    def icdf(self, value):
+        return self.scale * rushlight.erfinv(value) * math.sqrt(2)
 
 
 class LogisticNormal(TransformedDistribution):

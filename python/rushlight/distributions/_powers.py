@@ -11,6 +11,7 @@ from rushlight import Tensor
 
 from . import constraints
 from ._composed import TransformedDistribution
+from ._digits import lgamma_step, times
 from ._gamma import Exponential
 from .distribution import Distribution
 from .transforms import AffineTransform, ExpTransform, PowerTransform
@@ -85,10 +86,19 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
+def _log1mexp(x: Tensor) -> Tensor:
+    """log(1 - exp(x)) of x <= 0"""
+    near = x > -0.7
+    return rushlight.where(
+        near, (-x.masked_fill(~near, -1).expm1()).log(), (-x.masked_fill(near, -1).exp()).log1p()
+    )
+
+
 def _power_moment(a: Tensor, b: Tensor, n: int) -> Tensor:
     """E x^n = b B(1 + n / a, b) of Kumaraswamy's distribution."""
     first = 1 + n / a
-    return b * (first.lgamma() + b.lgamma() - (first + b).lgamma()).exp()
+    less = rushlight.minimum(first, b)
+    return (b.log() + less.lgamma() - lgamma_step(rushlight.maximum(first, b), less)).exp()
 
 
 class Kumaraswamy(TransformedDistribution):
@@ -126,6 +136,24 @@ class Kumaraswamy(TransformedDistribution):
     def _expand_into(self, new, batch_shape):
         super()._expand_into(new, batch_shape)
         new.transforms = new._from_uniform()
+
+    def _log_of_rest(self, log_value: Tensor) -> Tensor:
+        """log(1 - x^a)"""
+        return _log1mexp(self.concentration1 * log_value)
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        a, b, log = self.concentration1, self.concentration0, value.log()
+        return a.log() + b.log() + times(a - 1, log) + times(b - 1, self._log_of_rest(log))
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(self.concentration0 * self._log_of_rest(value.log())).expm1()
+
+    def icdf(self, value):
+        return (_log1mexp((-value).log1p() / self.concentration0) / self.concentration1).exp()
 
     @property
     def mean(self) -> Tensor:
@@ -182,7 +210,7 @@ class Pareto(TransformedDistribution):
     @property
     def mean(self) -> Tensor:
         a = self.alpha.clamp(min=1)  # infinite up to there
-        return a * self.scale / (a - 1)
+        return self.scale * (a / (a - 1))
 
     @property
     def mode(self) -> Tensor:
@@ -191,10 +219,10 @@ class Pareto(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         a = self.alpha.clamp(min=2)
-        return self.scale.pow(2) * a / ((a - 1).pow(2) * (a - 2))
+        return (self.scale / (a - 1)).square() * (a / (a - 2))
 
     def entropy(self):
-        return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())
+        return self.scale.log() - self.alpha.log() + (1 + self.alpha.reciprocal())
 
 
 class GeneralizedPareto(Distribution):
@@ -337,8 +365,16 @@ class Weibull(TransformedDistribution):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale.pow(2) * (self._moment(2) - self._moment(1).pow(2))
+        h = self.concentration_reciprocal
+        small = h < 1e-3
+        # log(E x^2 / (E x)^2) is n^2 times the series for a start.
+        n = h.masked_fill(~small, 0)
+        series = 1.6449340668482264 - n * (2.4041138063191886 - n * (3.788131319 - n * 6.2215665))
+        near = n * (series * (1 + n * n * series / 2)).sqrt()
+        h = h.masked_fill(small, 1)
+        exact = ((1 + 2 * h).lgamma() - 2 * (1 + h).lgamma()).expm1().sqrt()
+        return (self.scale * self._moment(1) * rushlight.where(small, near, exact)).square()
 
     def entropy(self):
         inverse = self.concentration_reciprocal
-        return euler_constant * (1 - inverse) + (self.scale * inverse).log() + 1
+        return euler_constant * (1 - inverse) + self.scale.log() + inverse.log() + 1

@@ -6,7 +6,16 @@ from typing import Any
 
 from rushlight import Size, Tensor
 
+from ._digits import Chances
 from .utils import lazy_property, logits_to_probs, probs_to_logits
+
+# Of `_fields`: what these distributions share.
+PROBS_FIELDS: dict[str, int | None] = {
+    "probs": 0,
+    "logits": 0,
+    "_param": 0,
+    "_by_logits": None,
+}
 
 
 class ProbsOrLogits:
@@ -18,6 +27,7 @@ class ProbsOrLogits:
 
     _binary = True
     _param: Tensor
+    _by_logits: bool
 
     @staticmethod
     def _check_given(probs: Any, logits: Any) -> None:
@@ -26,10 +36,26 @@ class ProbsOrLogits:
 
     def _given(self, probs: Any, logits: Any) -> None:
         """Takes what is given, made tensors already."""
+        self._by_logits = probs is None
         if probs is not None:
             self.probs = self._param = probs
         else:
             self.logits = self._param = logits
+
+    @property
+    def _chances(self) -> Chances:
+        """By what was given: `logits` that come from probabilities are kept away from infinity."""
+        return Chances(None, self.logits) if self._by_logits else Chances(self.probs, None)
+
+    @property
+    def _missed(self) -> Tensor:
+        """1 - probs"""
+        return (-self.logits).sigmoid() if self._by_logits else 1 - self.probs
+
+    @property
+    def _odds(self) -> Tensor:
+        """probs / (1 - probs)"""
+        return self.logits.exp() if self._by_logits else self.probs / (1 - self.probs)
 
     @lazy_property
     def logits(self) -> Tensor:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
+from rushlight._warnings import warn
 
 from . import constraints
 from .utils import _sum_rightmost, lazy_property, open_property
@@ -65,10 +65,9 @@ class Distribution:
         try:
             arg_constraints = self.arg_constraints
         except NotImplementedError:
-            warnings.warn(
+            warn(
                 f"{type(self)} does not define `arg_constraints`. Set `arg_constraints = {{}}` or "
                 "initialize the distribution with `validate_args=False`.",
-                stacklevel=4,
             )
             return
         for name, constraint in arg_constraints.items():
@@ -170,7 +169,7 @@ class Distribution:
 
     def sample_n(self, n: int) -> Tensor:
         """`sample((n,))`."""
-        warnings.warn("sample_n(n) is old: use sample((n,))", FutureWarning, stacklevel=2)
+        warn("sample_n(n) is old: use sample((n,))", FutureWarning)
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -225,10 +224,9 @@ class Distribution:
         try:
             support = self.support
         except NotImplementedError:
-            warnings.warn(
+            warn(
                 f"{type(self)} does not define `support`, so that samples are not checked. "
                 "Initialize the distribution with `validate_args=False`.",
-                stacklevel=3,
             )
             return
         if not _listed(support.check(value)):

@@ -13,12 +13,12 @@ E_p of q's log-density, moment by moment, less p's entropy.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 from ._binary import Bernoulli, ContinuousBernoulli
 from ._categorical import Categorical, OneHotCategorical
@@ -75,11 +75,10 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
     left = found[min(found)]
     right = found[min(found, key=lambda at: at[::-1])]
     if left != right and _KL_REGISTRY[left] is not _KL_REGISTRY[right]:
-        warnings.warn(
+        warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please "
             f"register_kl({left[0].__name__}, {right[1].__name__})",
             RuntimeWarning,
-            stacklevel=3,
         )
     return _KL_REGISTRY[left]
 

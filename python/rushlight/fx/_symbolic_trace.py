@@ -8,13 +8,13 @@ import functools
 import inspect
 import math
 import types
-import warnings
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
 from rushlight import _C, Tensor, _assert, nn
 from rushlight._C import ScriptObject
+from rushlight._warnings import warn
 from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from rushlight.fx._compatibility import compatibility  # noqa: F401
 from rushlight.fx._lazy_graph_module import _LazyGraphModule, _make_graph_module
@@ -448,10 +448,9 @@ class Tracer(TracerBase):
             elif isinstance(value, base_types) and not isinstance(value, Tensor):
                 _assert(out == value, message)
             else:
-                warnings.warn(
+                warn(
                     f"Was not able to add assertion to guarantee correct input {name} to "
                     "specialized function: it is up to the caller",
-                    stacklevel=2,
                 )
             return value
 

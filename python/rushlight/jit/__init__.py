@@ -13,12 +13,12 @@ import copy
 import sys
 import types
 import typing
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from rushlight import Tensor, nn
+from rushlight import Tensor, _refused, nn
+from rushlight._warnings import warn
 from rushlight.futures import Future
 from rushlight.utils import _pytree
 
@@ -307,10 +307,7 @@ def _tell(function: str, what: str) -> None:
     """One warning for a process: programs call these for each function that they have."""
     if function not in _told:
         _told.add(function)
-        warnings.warn(
-            f"torch.jit.{function}: rushlight has no graphs yet; {what} runs as Python",
-            stacklevel=3,
-        )
+        warn(f"torch.jit.{function}: rushlight has no graphs yet; {what} runs as Python")
 
 
 def script(obj: Any, optimize=None, _frames_up=0, _rcb=None, example_inputs=None) -> Any:
@@ -366,6 +363,7 @@ def optimize_for_inference(mod, other_methods=None):
     return mod.eval()
 
 
+@_refused.refuses("TorchScript files are not written; save m.state_dict() with torch.save")
 def save(m, f, _extra_files=None):
     """Refused: there are no graphs to write; `rushlight.save` writes a `state_dict`."""
     raise RuntimeError(
@@ -373,6 +371,7 @@ def save(m, f, _extra_files=None):
     )
 
 
+@_refused.refuses("TorchScript files are not read; load a state_dict into the Python module")
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     """Refused: scripts are not run yet; `rushlight.load` reads files of tensors."""
     raise RuntimeError(

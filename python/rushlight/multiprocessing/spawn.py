@@ -11,9 +11,11 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
 from collections.abc import Callable
 from typing import Any
+
+from rushlight._raised import is_of_another
+from rushlight._warnings import warn
 
 __all__ = [
     "ProcessContext",
@@ -24,6 +26,10 @@ __all__ = [
     "spawn",
     "start_processes",
 ]
+
+
+# How long a process that others have lost may take to end.
+_CAUSE_SECONDS = 5
 
 
 class ProcessException(Exception):
@@ -69,9 +75,11 @@ def _run(fn, i, args, error_file):
         fn(i, *args)
     except KeyboardInterrupt:
         pass  # the parent is told itself
-    except Exception:
-        with open(error_file, "wb") as file:
+    except Exception as error:
+        with open(f"{error_file}.part", "wb") as file:
             pickle.dump(traceback.format_exc(), file)
+            pickle.dump((is_of_another(error), time.time()), file)
+        os.replace(f"{error_file}.part", error_file)
         sys.exit(1)
 
 
@@ -82,6 +90,7 @@ class ProcessContext:
         self.processes = processes
         self.error_files = error_files
         self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
+        self._failed: dict[int, float] = {}  # when it was seen of which process
 
     def pids(self):
         """Their numbers."""
@@ -108,20 +117,36 @@ class ProcessContext:
         """
         if not self.sentinels:
             return True
-        ready = multiprocessing.connection.wait(list(self.sentinels), timeout=timeout)
-        failed = None
-        for sentinel in ready:
+        self._look(timeout)
+        if not self._failed:
+            return not self.sentinels
+        # The process that others have lost may still be ending.
+        end = time.monotonic() + _CAUSE_SECONDS
+        while self.sentinels and self._cause()[0] and time.monotonic() < end:
+            self._look(0.05)
+        _, _, failed = self._cause()
+        self._stop_others(30 if grace_period is None else grace_period)
+        self._raise(failed)
+        return False
+
+    def _look(self, timeout):
+        """Wait until processes have ended; how they did."""
+        for sentinel in multiprocessing.connection.wait(list(self.sentinels), timeout=timeout):
             index = self.sentinels.pop(sentinel)
             process = self.processes[index]
             process.join()
             if process.exitcode != 0:
-                failed = index
-                break
-        if failed is None:
-            return not self.sentinels
-        self._stop_others(30 if grace_period is None else grace_period)
-        self._raise(failed)
-        return False
+                self._failed[index] = time.time()
+
+    def _cause(self):
+        """(Whether it failed because another had, when, which one) of the first to fail by itself."""
+        failures = {index: (False, when, index) for index, when in self._failed.items()}
+        for index, path in enumerate(self.error_files):
+            if os.path.getsize(path) > 0:
+                with open(path, "rb") as file:
+                    pickle.load(file)  # the traceback
+                    failures[index] = (*pickle.load(file), index)
+        return min(failures.values())
 
     def _raise(self, index):
         process = self.processes[index]
@@ -196,9 +221,8 @@ def spawn(
         ProcessRaisedException, ProcessExitedException: as `ProcessContext.join`.
     """
     if start_method != "spawn":
-        warnings.warn(
+        warn(
             f"spawn always uses start_method=spawn, got {start_method!r}; use start_processes",
             FutureWarning,
-            stacklevel=2,
         )
     return start_processes(fn, args, nprocs, join, daemon, start_method="spawn")

@@ -1,7 +1,8 @@
 """Arguments that functions and modules check and convert alike."""
 
-import warnings
 from collections.abc import Iterable
+
+from rushlight._warnings import warn
 
 
 def _probability(p):
@@ -18,10 +19,9 @@ def _reduction(reduction, size_average, reduce):
     size_average = True if size_average is None else size_average
     reduce = True if reduce is None else reduce
     reduction = ("mean" if size_average else "sum") if reduce else "none"
-    warnings.warn(
+    warn(
         "size_average and reduce args will be deprecated, please use "
         f"reduction='{reduction}' instead.",
-        stacklevel=4,
     )
     return reduction
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import Tensor
 from rushlight._table import ops
+from rushlight._warnings import warn
 
 from ._arguments import _probability
 
@@ -29,10 +29,9 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
     if mask.dtype != rushlight.bool and not mask.is_floating_point():
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(
+        warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
             "both instead.",
-            stacklevel=3,
         )
     if mask.is_floating_point():
         return mask
@@ -186,6 +185,12 @@ def _check_mask_shape(mask, batch, heads, length, keys):
             )
 
 
+def _masked_softmax(scores, mask):
+    """The softmax of scores plus a mask; rows that see no key are zeros."""
+    nothing = mask.detach().eq(-math.inf).all(-1, True)
+    return ops.softmax(scores + mask.masked_fill(nothing, 0.0), -1).masked_fill(nothing, 0.0)
+
+
 def _joined_mask(mask, padding, batch, heads, keys):
     """Both masks as one that is added to scores (batch, heads, queries, keys), or None."""
     if mask is not None and mask.dim() == 3:
@@ -290,7 +295,7 @@ def attend(
     weights = None
     if need_weights:
         scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
-        weights = ops.softmax(scores if mask is None else scores + mask, -1)
+        weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
         if layer.dropout > 0.0:
             weights = ops.dropout(weights, _probability(layer.dropout), True)
         joined = (weights @ v).transpose(1, 2)

@@ -4,11 +4,10 @@ Public in `nn.functional`. A loss turns the word `reduction` (and the old flags 
 `reduce`) into the op's number and calls the op.
 """
 
-import warnings
-
 import rushlight
 from rushlight import Tensor
 from rushlight._table import ops
+from rushlight._warnings import warn
 
 from . import _arguments
 
@@ -126,12 +125,11 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     "batchmean" divides the sum by the batch size, which is the divergence's definition.
     """
     if size_average is None and reduce is None and reduction == "mean":
-        warnings.warn(
+        warn(
             "reduction: 'mean' divides the total loss by both the batch size and the support "
             "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
             "major release.",
-            stacklevel=2,
         )
     batchmean = reduction == "batchmean"
     number = _reduction("sum" if batchmean else reduction, size_average, reduce)

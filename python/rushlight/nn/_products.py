@@ -45,6 +45,10 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
         out_dtype: that of the inputs.
     """
     for name, t in (("mat_a", mat_a), ("mat_b", mat_b)):
+        if not isinstance(t, rushlight.Tensor):
+            raise TypeError(
+                f"grouped_mm(): argument '{name}' must be Tensor, not {type(t).__name__}"
+            )
         if t.dim() not in (2, 3):
             raise RuntimeError(f"{name} has to be 2 or 3d")
     if mat_a.dtype not in (rushlight.float32, rushlight.bfloat16, rushlight.float16):

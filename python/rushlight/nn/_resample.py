@@ -1,9 +1,9 @@
 """`interpolate` and its old names; public in `nn.functional`."""
 
-import warnings
 from typing import Any
 
 from rushlight._table import ops
+from rushlight._warnings import warn
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
@@ -44,10 +44,7 @@ def _for_each(value, dims):
 
 
 def _warn_of_old_name(name):
-    warnings.warn(
-        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=3,
-    )
+    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.")
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):

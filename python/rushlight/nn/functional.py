@@ -7,10 +7,10 @@ resampling in `_resample.py`.
 """
 
 import types
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from rushlight import _C, Tensor  # noqa: F401
+from rushlight import _C, Tensor, _warnings  # noqa: F401
+from rushlight._listed import listed as _listed
 from rushlight._table import ops
 from rushlight._torch_function import (  # noqa: F401  # PyTorch has them here, too
     handle_torch_function,
@@ -176,12 +176,11 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return (ops.rrelu_ if inplace else ops.rrelu)(input, lower, upper, training)
 
 
-def _get_softmax_dim(name, ndim, stacklevel):
+def _get_softmax_dim(name, ndim, stacklevel=None):
     """The dim that softmax took before it was an argument, with PyTorch's warning."""
-    warnings.warn(
+    _warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. "
         "Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel + 1,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -189,21 +188,21 @@ def _get_softmax_dim(name, ndim, stacklevel):
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) over its sum along `dim`; `dtype` is cast to first."""
     if dim is None:
-        dim = _get_softmax_dim("softmax", input.dim(), _stacklevel)
+        dim = _get_softmax_dim("softmax", input.dim())
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """`softmax` of -x."""
     if dim is None:
-        dim = _get_softmax_dim("softmin", input.dim(), _stacklevel)
+        dim = _get_softmax_dim("softmin", input.dim())
     return softmax(-input, dim, dtype=dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of `softmax`, computed without losing digits."""
     if dim is None:
-        dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel)
+        dim = _get_softmax_dim("log_softmax", input.dim())
     return (
         ops.log_softmax(input, dim) if dtype is None else ops.log_softmax(input, dim, dtype=dtype)
     )
@@ -215,7 +214,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        _warnings.warn("`eps` parameter is deprecated and has no effect.")
     return ops.gumbel_softmax(logits, tau, hard, dim)
 
 
@@ -255,16 +254,14 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning."""
     _probability(p)
     if input.dim() not in (3, 4):
-        warnings.warn(
+        _warnings.warn(
             f"dropout2d: Received a {input.dim()}-D input to dropout2d, which is deprecated: "
             "images have 3 or 4 dimensions, and for rows there is dropout1d.",
-            stacklevel=2,
         )
     elif input.dim() == 3:
-        warnings.warn(
+        _warnings.warn(
             "dropout2d: Received a 3D input to dropout2d, which is taken for (N, C, L), not for an "
             "image without a batch. For rows there is dropout1d.",
-            stacklevel=2,
         )
     return _feature_dropout(input, p, training, inplace)
 
@@ -273,10 +270,9 @@ def dropout3d(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     _probability(p)
     if input.dim() not in (4, 5):
-        warnings.warn(
+        _warnings.warn(
             f"dropout3d: Received a {input.dim()}-D input to dropout3d, which is deprecated: "
             "volumes have 4 or 5 dimensions.",
-            stacklevel=2,
         )
     if input.dim() == 5:
         return _feature_dropout(input, p, training, inplace)
@@ -307,3 +303,5 @@ for _name, _function in list(globals().items()):
     if isinstance(_function, types.FunctionType) and not _name.startswith("_"):
         _function.__module__ = __name__  # by which files name it
         globals()[_name] = _C._Offered(_function)
+
+__dir__ = _listed(__name__, "ops sigmoid_ tanh_ types")

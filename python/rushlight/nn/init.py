@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._torch_function import handle_torch_function, has_torch_function_unary
+from rushlight._warnings import warn
 
 # Those that are offered to `__torch_function__`, as PyTorch's are.
 _OFFERED = ("constant_", "kaiming_uniform_", "normal_", "uniform_")
@@ -78,10 +78,9 @@ def trunc_normal_(
     else uniformly from the limits, and are drawn again until all are accepted.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
-            stacklevel=2,
         )
 
     def below(x):
@@ -208,7 +207,7 @@ def _is_empty(tensor):
     """Whether a dimension has size 0: there is nothing to fill, which is told."""
     if 0 not in tensor.shape:
         return False
-    warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+    warn("Initializing zero-element tensors is a no-op")
     return True
 
 
@@ -291,11 +290,7 @@ def _old_name(function):
 
     @functools.wraps(function)
     def deprecated(*args, **kwargs):
-        warnings.warn(
-            f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.",
-            FutureWarning,
-            stacklevel=2,
-        )
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return function(*args, **kwargs)
 
     deprecated.__name__ = old

@@ -6,12 +6,12 @@ Public in `lr_scheduler`.
 from __future__ import annotations
 
 import contextlib
-import warnings
 import weakref
 from functools import wraps
 from typing import Any
 
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 from .optimizer import Optimizer
 
@@ -103,6 +103,25 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
+    # How a schedule is a part of others (`SequentialLR`, `ChainedScheduler`).
+
+    def _initial_rates(self):
+        """The rates of its epoch 0, before it has done anything to them."""
+        return self.base_lrs
+
+    def _wait(self):
+        """Undo that it has begun, but for the rates."""
+        self.last_epoch = -1
+
+    def _start(self):
+        """Begin at epoch 0 with the groups' present rates."""
+        self._wait()
+        self._initial_step()
+
+    def _take_over(self):
+        """Begin at epoch 0 with the initial rates, if it can tell them from the present ones."""
+        self._update_lr(0)
+
     def state_dict(self) -> dict[str, Any]:
         """All of the schedule but the optimiser."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
@@ -121,10 +140,9 @@ class LRScheduler:
 
     def _warn_if_outside_step(self):
         if not self._get_lr_called_within_step:
-            warnings.warn(
+            warn(
                 "To get the last learning rate computed by the scheduler, "
                 "please use `get_last_lr()`.",
-                stacklevel=3,
             )
 
     def _rates(self):
@@ -136,24 +154,20 @@ class LRScheduler:
             self._warn_of_order()
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self._update_lr(epoch)
 
     def _warn_of_order(self):
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-            warnings.warn(
+            warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
                 "initialization. Please, make sure to call `optimizer.step()` before "
                 "`lr_scheduler.step()`.",
-                UserWarning,
-                stacklevel=3,
             )
         elif not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn(
+            warn(
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: they should be "
                 "called in the opposite order, else the first value of the schedule is skipped.",
-                UserWarning,
-                stacklevel=3,
             )
 
     def _update_lr(self, epoch=None):
@@ -164,12 +178,16 @@ class LRScheduler:
             self.last_epoch = epoch
             self._set_rates(getattr(self, "_get_closed_form_lr", self.get_lr))
 
+    def _give(self, rates):
+        """Give each group its rate."""
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
+            _set(group, "lr", rate)
+
     def _set_rates(self, rates):
         """Give the groups what the function `rates` returns."""
         with _enable_get_lr_call(self):
             values = rates()
-        for group, value in zip(self.optimizer.param_groups, values, strict=False):
-            _set(group, "lr", value)
+        self._give(values)
         self._last_lr = self._rates()
 
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any
+
+from rushlight._warnings import warn
 
 from ._cycles import CyclicLR, OneCycleLR
 from ._schedule import (
@@ -333,6 +334,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.last_epoch = math.floor(epoch)
         self._set_rates(self.get_lr)
 
+    def _take_over(self):
+        self.step(0)
+
     def _place(self, epoch):
         """Set the period that an epoch falls into and the place in it."""
         if epoch < 0:
@@ -417,7 +421,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is None:
             epoch = self.last_epoch + 1
         else:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = epoch
         if self.is_better(current, self.best):
             self.best = current
@@ -492,7 +496,11 @@ def _check_together(owner, schedulers, optimizer):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after another; `milestones` are the epochs at which the next one takes over."""
+    """One schedule after another; `milestones` are the epochs at which the next one takes over.
+
+    Each schedule begins at its own epoch 0. With `last_epoch` the rates are those that this many
+    steps and one more lead to.
+    """
 
     def __init__(self, optimizer: Optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
@@ -508,30 +516,50 @@ class SequentialLR(LRScheduler):
             )
         self._schedulers = schedulers
         self._milestones = milestones
-        self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
         # Making the schedules moved the rates; start from the first one again.
-        for group in optimizer.param_groups:
-            _set(group, "lr", group["initial_lr"])
-        for scheduler in schedulers:
-            scheduler.last_epoch -= 1
-        schedulers[0]._initial_step()
-        self._last_lr = schedulers[0].get_last_lr()
+        self._wait()
+        self._give(self._initial_rates())
+        self._start()
+        with warnings.catch_warnings():  # of steps without the optimiser's
+            warnings.simplefilter("ignore")
+            for _ in range(last_epoch + 1):
+                self.step()
+
+    def _index(self):
+        return bisect_right(self._milestones, self.last_epoch)
+
+    def _initial_rates(self):
+        return self._schedulers[bisect_right(self._milestones, 0)]._initial_rates()
+
+    def _wait(self):
+        self.last_epoch = -1
+        for scheduler in self._schedulers:
+            scheduler._wait()
+
+    def _start(self):
+        self._begin(lambda scheduler: scheduler._start())
+
+    def _take_over(self):
+        self._begin(lambda scheduler: scheduler._take_over())
+
+    def _begin(self, how):
+        self.last_epoch = 0
+        self._move(self._schedulers[self._index()], how)
+
+    def _move(self, scheduler, how):
+        how(scheduler)
+        self._last_lr = self._rates()
 
     def step(self) -> None:
         """Move on by one epoch."""
         self.last_epoch += 1
-        index = bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[index]
-        if index > 0 and self._milestones[index - 1] == self.last_epoch:
-            # Put to its epoch 0, without the warning that `step(0)` would give.
-            if isinstance(scheduler, CosineAnnealingWarmRestarts):
-                scheduler.step(0)
-            else:
-                scheduler._update_lr(0)
-        else:
-            scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
+        index = self._index()
+        takes_over = index > 0 and self._milestones[index - 1] == self.last_epoch
+        self._move(
+            self._schedulers[index],
+            lambda scheduler: scheduler._take_over() if takes_over else scheduler.step(),
+        )
 
     def state_dict(self):
         """All but the optimiser, with the schedules' own states."""
@@ -553,7 +581,11 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules at once: each step steps all of them."""
+    """Several schedules at once: each step steps all of them.
+
+    A `SequentialLR` among them is a factor on what the others make of the rates: it is stepped
+    with rates of its own, its `get_last_lr()`.
+    """
 
     def __init__(self, schedulers, optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -566,11 +598,50 @@ class ChainedScheduler(LRScheduler):
         self._schedulers = schedulers
         self.optimizer = optimizer
         self._last_lr = self._rates()
+        has_sequence = any(isinstance(s, SequentialLR) for s in schedulers)
+        if has_sequence and all(getattr(s, "last_epoch", 0) == 0 for s in schedulers):
+            # Making a sequence put the rates back to its own first ones.
+            self._take_over()
+
+    def _initial_rates(self):
+        return self._schedulers[0]._initial_rates()
+
+    def _wait(self):
+        for scheduler in self._schedulers:
+            scheduler._wait()
+
+    def _start(self):
+        for scheduler in self._schedulers:
+            if isinstance(scheduler, SequentialLR):
+                self._as_factor(scheduler._initial_rates(), scheduler._start)
+            else:
+                scheduler._start()
+        self._last_lr = self._rates()
+
+    def _take_over(self):
+        self._give(self._initial_rates())
+        self._start()
+
+    def _as_factor(self, own, move):
+        """Let a schedule move rates of its own, and the groups' rates by as much."""
+        rates = self._rates()
+        self._give(own)
+        move()
+        moved = self._rates()
+        self._give(
+            [
+                new if rate == old or old == 0 else rate * (new / old)
+                for rate, old, new in zip(rates, own, moved, strict=True)
+            ]
+        )
 
     def step(self) -> None:
         """Step all schedules."""
         for scheduler in self._schedulers:
-            scheduler.step()
+            if isinstance(scheduler, SequentialLR):
+                self._as_factor(scheduler.get_last_lr(), scheduler.step)
+            else:
+                scheduler.step()
         self._last_lr = self._rates()
 
     state_dict = SequentialLR.state_dict

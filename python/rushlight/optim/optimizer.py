@@ -8,7 +8,6 @@ and hands them to one op that updates all of them in a single pass, unrecorded (
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -19,6 +18,7 @@ import rushlight
 from rushlight import Tensor
 from rushlight._parameter import clear_grads
 from rushlight._table import ops
+from rushlight._warnings import warn
 from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype
 from rushlight.utils.hooks import RemovableHandle
 
@@ -265,8 +265,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take over settings and state that `state_dict` gave.
 
-        Tensors are converted to the dtype and device of their parameter, and shared where they
-        already have both.
+        Tensors are copied, in the dtype and on the device of their parameter: steps change nothing
+        of what is given.
         """
         state_dict = state_dict.copy()
         for hook in self._optimizer_load_state_dict_pre_hooks.values():
@@ -292,7 +292,7 @@ class Optimizer:
             if key in parameters:
                 state[parameters[key]] = _moved(parameters[key], value)
             else:
-                state[key] = value
+                state[key] = deepcopy(value)
         for own, other in zip(self.param_groups, saved, strict=True):
             other["params"] = own["params"]
             if "param_names" in own and "param_names" not in other:
@@ -360,10 +360,9 @@ class Optimizer:
                 )
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this "
                 "will cause an error",
-                stacklevel=3,
             )
         names = "param_names" in param_group
         if any(("param_names" in group) != names for group in self.param_groups):
@@ -378,14 +377,14 @@ class Optimizer:
 
 
 def _moved(parameter, value, key=None):
-    """A loaded state with its tensors in the dtype and on the device of their parameter."""
+    """A copy of a loaded state, its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
         if key == "step":  # a count, whose own dtype is precise enough
-            return value.cpu()
+            return value.to("cpu", copy=True)
         if parameter.is_floating_point():
             device = "cpu" if key == "mu_product" else parameter.device
-            return value.to(dtype=parameter.dtype, device=device)
-        return value.to(device=parameter.device)
+            return value.to(dtype=parameter.dtype, device=device, copy=True)
+        return value.to(device=parameter.device, copy=True)
     if isinstance(value, dict):
         return {k: _moved(parameter, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

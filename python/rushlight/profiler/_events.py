@@ -66,6 +66,7 @@ class FunctionEvent(_Times):
     Attributes:
         stack: the calls of Python functions and modules around it, the innermost first.
         module_hierarchy: the modules in whose forward it ran, the outermost first.
+        is_range: whether it is a `record_function`, or a node of backward, which hold others.
         flops: additions and multiplications that it took; 0 where no rule counts them.
     """
 
@@ -119,7 +120,7 @@ class FunctionEvent(_Times):
         self.is_legacy = is_legacy
         self.flops = flops or 0
         self.concrete_inputs = concrete_inputs or []
-        self.is_user_annotation = is_user_annotation
+        self.is_range = self.is_user_annotation = is_user_annotation
         self.is_python_function = is_python_function
         self.python_id = python_id
         self.python_parent_id = python_parent_id
@@ -134,11 +135,6 @@ class FunctionEvent(_Times):
     @property
     def key(self):
         return self.name
-
-    @property
-    def is_range(self):
-        """Whether it is a `record_function`."""
-        return self.is_user_annotation
 
     @property
     def activity_type(self):
@@ -365,7 +361,7 @@ class EventList(list):
             {
                 "ph": "X",
                 "cat": e.activity_type,
-                "name": e.name,
+                "name": e.trace_name,
                 "ts": e.time_range.start,
                 "dur": e.time_range.elapsed_us(),
                 "pid": os.getpid(),
@@ -415,6 +411,9 @@ def _trace_arguments(event):
         arguments["Input Dims"] = event.input_shapes
     if event.flops:
         arguments["flops"] = event.flops
+    if event.sequence_nr >= 0:
+        arguments["Sequence number"] = event.sequence_nr
+        arguments["Fwd thread id"] = event.fwd_thread
     if event.is_python_function:
         arguments["Python id"] = event.python_id
         arguments["Python parent id"] = event.python_parent_id

@@ -15,14 +15,15 @@ import shutil
 import socket
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.profiler._calls import call_events
 from rushlight.profiler._events import EventList, FunctionEvent, nested
 from rushlight.profiler._ops import op_event
+from rushlight.profiler._ranges import USER_SCOPE, range_event
 
 __all__ = [
     "ProfilerAction",
@@ -78,9 +79,7 @@ def schedule(*, wait, warmup: int, active, repeat=0, skip_first=0, skip_first_wa
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
         raise AssertionError("Invalid profiler schedule arguments")
     if warmup == 0:
-        warnings.warn(
-            "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
-        )
+        warn("Profiler won't be using warmup, this can skew profiler results")
 
     def action(step):
         if step < 0:
@@ -193,18 +192,8 @@ class _Recorder:
             thread = threading.get_ident()
             events += call_events(calls, thread)
             events += [op_event(op, thread, self.record_shapes, self.with_flops) for op in ops]
-            events += [
-                FunctionEvent(
-                    0,
-                    name,
-                    thread,
-                    begin / 1e3,
-                    end / 1e3,
-                    input_shapes=[list(sizes) for sizes in shapes or []],
-                    is_user_annotation=True,
-                )
-                for name, begin, end, shapes in [*((*r, None) for r in self._ranges), *ranges]
-            ]
+            annotations = [(*r, None, USER_SCOPE, -1) for r in self._ranges]
+            events += [range_event(r, thread) for r in [*annotations, *ranges]]
             events += [
                 FunctionEvent(
                     0, name, thread, begin / 1e3, end / 1e3, input_shapes=shapes, is_async=True
@@ -310,7 +299,7 @@ class profile(_Recorder):
             self._begin()
             self._is_recording = True
         elif not wanted and self._is_recording:
-            warnings.warn("Incorrect schedule: a record step is followed by none", stacklevel=3)
+            warn("Incorrect schedule: a record step is followed by none")
             self._finish()
 
     def _finish(self):

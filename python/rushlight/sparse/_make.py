@@ -62,14 +62,14 @@ def sparse_coo_tensor(
         sizes = size if size is not None else indices
         if sizes is None:
             raise TypeError("sparse_coo_tensor() needs indices and values, or sizes")
-        sizes = tuple(sizes)
+        sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
         empty = rushlight.empty((len(sizes), 0), dtype=_C.int64)
         none = rushlight.empty((0,), dtype=dtype, device=device)
         return _finished(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
     index = _indices(indices, device).to(_C.int64)
     value = _values(values, dtype, device)
     if value.dim() == 0 and index.dim() == 2:
-        value = value.expand(index.shape[1])
+        value = value.reshape(1)
     if index.dim() == 1 and index.numel() == 0:
         index = index.reshape(0, value.shape[0] if value.dim() else 0)
         if size is not None and value.dim() and value.shape[0] == 0:

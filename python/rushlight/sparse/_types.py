@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from rushlight import _C, _KINDS, Tensor
 from rushlight._legacy import _TensorType
+from rushlight._warnings import warn
 from rushlight.sparse._make import sparse_coo_tensor
 
 __all__ = ["TYPES"]
@@ -30,10 +30,7 @@ class _SparseType(_TensorType):
 
         Values keep their dtype, as with PyTorch.
         """
-        warnings.warn(
-            f"torch.sparse.{cls.__name__}() is deprecated. Please use torch.sparse_coo_tensor()",
-            stacklevel=2,
-        )
+        warn(f"torch.sparse.{cls.__name__}() is deprecated. Please use torch.sparse_coo_tensor()")
         return legacy_sparse(cls.dtype, args, kwargs)
 
     def _text(cls) -> str:

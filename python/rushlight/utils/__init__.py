@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         flop_counter,
         hooks,
         model_zoo,
+        module_tracker,
         serialization,
         tensorboard,
     )
@@ -27,8 +28,8 @@ else:
     __getattr__, __dir__ = lazy(
         __name__,
         "_foreach_utils _python_dispatch _pytree benchmark checkpoint collect_env "
-        "cpp_extension data deterministic dlpack flop_counter hooks model_zoo serialization "
-        "tensorboard",
+        "cpp_extension data deterministic dlpack flop_counter hooks model_zoo module_tracker "
+        "serialization tensorboard",
     )
 
 # Where CMake finds the package: CMAKE_PREFIX_PATH for `find_package(rushlight)`.

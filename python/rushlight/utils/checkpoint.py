@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import warnings
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight._ops import OpOverload
+from rushlight._warnings import warn
 from rushlight.autograd import Function
 from rushlight.autograd.graph import saved_tensors_hooks
 from rushlight.utils._python_dispatch import TorchDispatchMode
@@ -118,9 +118,7 @@ def detach_variable(inputs):
 def check_backward_validity(inputs):
     """Warn where no input requires grad."""
     if not any(isinstance(i, _C.TensorBase) and i.requires_grad for i in inputs):
-        warnings.warn(
-            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
-        )
+        warn("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 class _StartState:
@@ -188,10 +186,9 @@ def checkpoint(
         preserve_rng_state: repeat with the random state of the first run (default True).
     """
     if use_reentrant is None:
-        warnings.warn(
+        warn(
             "checkpoint: the use_reentrant parameter should be passed explicitly; "
             "use_reentrant=False is recommended. It is taken as True.",
-            stacklevel=2,
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)

@@ -14,7 +14,8 @@ __all__ = ["get_pretty_env_info", "main"]
 def get_pretty_env_info():
     """The versions and the machine, as text."""
     lines = [
-        f"rushlight version: {rushlight.__version__}",
+        f"rushlight version: {rushlight.version.rushlight} (interface of PyTorch "
+        f"{rushlight.__version__.partition('+')[0]})",
         f"CUDA used to build: {rushlight.version.cuda}",
         f"Is CUDA available: {rushlight.cuda.is_available()}",
         f"Python version: {sys.version.splitlines()[0]}",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
+
+from rushlight._warnings import warn
 
 __all__ = ["FileBaton"]
 
@@ -40,10 +41,7 @@ class FileBaton:
         while os.path.exists(self.lock_file_path):
             time.sleep(self.wait_seconds)
             if limit is not None and not told and time.monotonic() - start > limit:
-                warnings.warn(
-                    f"Waited on lock file {self.lock_file_path!r} for {limit} seconds",
-                    stacklevel=2,
-                )
+                warn(f"Waited on lock file {self.lock_file_path!r} for {limit} seconds")
                 told = True
 
     def release(self) -> None:

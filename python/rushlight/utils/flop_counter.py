@@ -13,10 +13,6 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from rushlight.nn.modules.module import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
 from rushlight.utils._flops import (  # noqa: F401
     addmm_flop,
     addmv_flop,
@@ -32,6 +28,7 @@ from rushlight.utils._flops import (  # noqa: F401
     register_flop_formula,
 )
 from rushlight.utils._python_dispatch import TorchDispatchMode
+from rushlight.utils.module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "flop_registry", "register_flop_formula"]
 
@@ -52,35 +49,18 @@ class FlopCounterMode(TorchDispatchMode):
         self.depth = depth
         self.display = display
         self.registry = {**flop_registry, **(custom_mapping or {})}
-        self._path = []
-        self._hooks = []
+        self.mod_tracker = ModuleTracker()
 
     def __enter__(self):
         self.flop_counts.clear()
-        self._hooks = [
-            register_module_forward_pre_hook(self._enter_module),
-            register_module_forward_hook(self._leave_module, always_call=True),
-        ]
+        self.mod_tracker.__enter__()
         return super().__enter__()
 
     def __exit__(self, kind, value, trace):
         super().__exit__(kind, value, trace)
-        for hook in self._hooks:
-            hook.remove()
+        self.mod_tracker.__exit__()
         if self.display:
             print(self.get_table(self.depth))
-
-    def _enter_module(self, module, args):
-        name = type(module).__name__
-        if self._path:
-            parent, path = self._path[-1]
-            own = next((n for n, m in parent.named_children() if m is module), name)
-            name = f"{path}.{own}"
-        self._path.append((module, name))
-
-    def _leave_module(self, module, args, result):
-        if self._path and self._path[-1][0] is module:
-            self._path.pop()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -88,7 +68,7 @@ class FlopCounterMode(TorchDispatchMode):
         packet = func.overloadpacket
         if packet in self.registry:
             flops = self.registry[packet](*args, **kwargs, out_val=result)
-            for name in {"Global", *(path for _, path in self._path)}:
+            for name in self.mod_tracker.parents:
                 self.flop_counts[name][packet] += flops
         return result
 

@@ -7,11 +7,11 @@ backward passes run the module's hooks.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections import OrderedDict
 
 import rushlight
+from rushlight._warnings import warn
 
 __all__ = ["BackwardHook", "RemovableHandle"]
 
@@ -135,10 +135,9 @@ class BackwardHook:
             grads = _replaced(hook(self.module, grads), grads, "Backward pre hook", "grad_output")
         self.grad_outputs = grads
         if not self.inputs_watched:
-            warnings.warn(
+            warn(
                 "Full backward hook is firing when gradients are computed with respect to module "
                 "outputs since no inputs require gradients: the hook sees no grad_input.",
-                stacklevel=2,
             )
             nothing = (None,) * self.n_inputs
             for hook in self.user_hooks:

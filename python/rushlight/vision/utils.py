@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 __all__ = [
     "draw_bounding_boxes",
@@ -197,7 +197,7 @@ def draw_bounding_boxes(
         )
     n = boxes.shape[0]
     if n == 0:
-        warnings.warn("boxes doesn't contain any box. No box was drawn", stacklevel=2)
+        warn("boxes doesn't contain any box. No box was drawn")
         return image
     captions: list[str | None] = [None] * n if labels is None else labels
     if labels is not None and len(labels) != n:
@@ -214,9 +214,7 @@ def draw_bounding_boxes(
         behind = _colours(label_background_colors, n)
     if font is None:
         if font_size is not None:
-            warnings.warn(
-                "Argument 'font_size' will be ignored since 'font' is not set.", stacklevel=2
-            )
+            warn("Argument 'font_size' will be ignored since 'font' is not set.")
         letters = ImageFont.load_default()
     else:
         letters = ImageFont.truetype(font=font, size=font_size or 10)
@@ -261,7 +259,7 @@ def draw_segmentation_masks(
     if masks.shape[-2:] != image.shape[-2:]:
         raise ValueError("The image and the masks must have the same height and width")
     if masks.size(0) == 0:
-        warnings.warn("masks doesn't contain any mask. No mask was drawn", stacklevel=2)
+        warn("masks doesn't contain any mask. No mask was drawn")
         return image
     over = image.detach().clone()
     white = 255 if image.dtype == rushlight.uint8 else 1

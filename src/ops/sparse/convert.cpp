@@ -52,8 +52,16 @@ Unique unique_columns(const Tensor& indices, IntArrayRef sizes) {
           inverse};
 }
 
+namespace {
+// How often each number below n is there. Not by bincount, which has room for larger ones.
+Tensor counts_of(const Tensor& numbers, int64_t n) {
+  return rushlight::zeros({n}, numbers.options())
+      .index_add(0, numbers, rushlight::ones_like(numbers));
+}
+}  // namespace
+
 Tensor row_starts(const Tensor& rows, int64_t n) {
-  const Tensor counts = rushlight::bincount(rows, Tensor(), n);
+  const Tensor counts = counts_of(rows, n);
   return rushlight::cat({rushlight::zeros({1}, counts.options()), counts.cumsum(0)});
 }
 
@@ -151,14 +159,14 @@ Tensor compressed_of_dense(const Tensor& t, Layout layout, IntArrayRef block, in
     blocks = blocks.transpose(1, 2);
   }
   const Tensor found = rushlight::nonzero(blocks.detach().ne(0).flatten(3).any(-1)).t();
-  const Tensor per_batch = rushlight::bincount(found.select(0, 0), Tensor(), batches);
+  const Tensor per_batch = counts_of(found.select(0, 0), batches);
   const int64_t entries = batches == 0 ? 0 : found.size(1) / batches;
   RL_CHECK(rushlight::all(per_batch.eq(entries)).item<bool>(),
            "Expect the same number of specified elements per batch.");
   const int64_t across = blocks.size(1);
   const Tensor line = found.select(0, 0) * across + found.select(0, 1);
   const Tensor counts =
-      rushlight::bincount(line, Tensor(), batches * across).view({batches, across});
+      counts_of(line, batches * across).view({batches, across});
   Tensor starts =
       rushlight::cat({rushlight::zeros({batches, 1}, counts.options()), counts.cumsum(1)}, 1);
   Tensor plain = found.select(0, 2).contiguous();

@@ -17,6 +17,31 @@ Tensor rows_of_entries(const Tensor& starts, int64_t entries) {
                                  count_up(entries, starts), false, /*right=*/true);
 }
 
+// A sparse tensor's indices share memory with what its maker and `crow_indices()` hold, so they may
+// have been written since they were checked. Whoever follows them in memory looks again.
+void check_rows(const Tensor& starts, const Tensor& columns, const Tensor& values,
+                const Tensor& dense) {
+  const int64_t entries = columns.numel();
+  RL_CHECK(starts.dim() == 1 && starts.numel() != 0 && columns.dim() == 1 &&
+               values.sizes() == columns.sizes(),
+           "mm: the parts of a sparse matrix were changed behind it: expected starts of rows, "
+           "columns and as many values, but got sizes ",
+           starts.sizes(), ", ", columns.sizes(), " and ", values.sizes());
+  const auto* const s = starts.data<int64_t>();
+  RL_CHECK(s[0] == 0 && s[starts.numel() - 1] == entries && std::is_sorted(s, s + starts.numel()),
+           "mm: the parts of a sparse matrix were changed behind it: expected starts of rows that "
+           "rise from 0 to ",
+           entries, ", its number of values");
+  if (entries != 0) {
+    const auto [least, most] = aminmax(columns, std::nullopt, false);
+    const auto low = least.item<int64_t>();
+    const auto high = most.item<int64_t>();
+    RL_CHECK_INDEX(low >= 0 && high < dense.size(0),
+                   "mm: the parts of a sparse matrix were changed behind it: index ",
+                   low < 0 ? low : high, " is out of range for ", dense.size(0), " columns");
+  }
+}
+
 Tensor raw_csr_mm(const Tensor& starts, const Tensor& columns, const Tensor& values,
                   const Tensor& dense) {
   const int64_t rows = starts.size(0) - 1;
@@ -29,6 +54,7 @@ Tensor raw_csr_mm(const Tensor& starts, const Tensor& columns, const Tensor& val
   const Tensor at = contiguous_raw(columns.to(kInt64));
   const Tensor factors = contiguous_raw(values);
   const Tensor matrix = contiguous_raw(dense);
+  check_rows(from, at, factors, matrix);
   const int64_t width = matrix.size(1);
   const Tensor out = make_empty({rows, width}, values.dtype(), values.device());
   cpu::csr_kernels().multiply(out, from, at, factors, matrix);

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
 import rushlight
 from rushlight import nn
+from rushlight._warnings import warn
 
 __all__ = [
     "FixedQParamsObserver",
@@ -186,10 +186,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     def _calculate_qparams(self, min_val, max_val):
         """Scale and zero point for what lies between two numbers, or pairs of them."""
         if min_val.numel() == 0 or not rushlight.isfinite(min_val).all():
-            warnings.warn(
-                "must run observer before calling calculate_qparams: nothing was seen",
-                stacklevel=3,
-            )
+            warn("must run observer before calling calculate_qparams: nothing was seen")
             return min_val.new_ones(1), rushlight.zeros(1, dtype=rushlight.int64)
         if not (min_val <= max_val).all():
             raise AssertionError(f"min {min_val} should be less than max {max_val}")

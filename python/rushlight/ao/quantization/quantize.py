@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from typing import Any
 
 import rushlight
 from rushlight import nn
+from rushlight._warnings import warn
 from rushlight.ao.nn import intrinsic
 from rushlight.ao.quantization import quantization_mappings as mappings
 from rushlight.ao.quantization.observer import ObserverBase
@@ -123,11 +123,10 @@ def prepare(
     kinds = {*kinds, *(observer_non_leaf_module_list or ())}
     propagate_qconfig_(model, None, prepare_custom_config_dict)
     if not any(getattr(m, "qconfig", None) for m in model.modules()):
-        warnings.warn(
+        warn(
             "None of the submodule got qconfig applied. Make sure you passed correct configuration "
             "through `qconfig_dict` or by assigning the `.qconfig` attribute directly on "
             "submodules",
-            stacklevel=2,
         )
     _add_observers(model, kinds, custom)
     return model

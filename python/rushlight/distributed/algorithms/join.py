@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import abc
-import warnings
 from collections import namedtuple
 from typing import Any
 
 import rushlight
+from rushlight._warnings import warn
 from rushlight.distributed._kinds import ReduceOp
 
 __all__ = ["Join", "JoinHook", "Joinable"]
@@ -112,10 +112,9 @@ class Join:
                 hook.main_hook()
             warned += 1
             if warned == 1000:
-                warnings.warn(
+                warn(
                     "Detected uneven input skew of greater than 1000. This means that rank "
                     f"{self._group.rank()} has at least 1000 fewer inputs than other ranks.",
-                    stacklevel=2,
                 )
         for hook in self._hooks:
             hook.post_hook(last)

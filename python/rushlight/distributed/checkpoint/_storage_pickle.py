@@ -8,7 +8,7 @@ import pickle
 from typing import Any
 
 from rushlight import _C, _pickled
-from rushlight._safe_load import find_public
+from rushlight._safe_load import find_public, member
 from rushlight.distributed.checkpoint import metadata as _metadata
 
 # Where a pickle may find what it mentions, beside sizes, dtypes and layouts.
@@ -48,6 +48,10 @@ def dumps(metadata: Any) -> bytes:
     return _pickled.pickled(metadata, _pickled.Saved(), pickle, 3)
 
 
+def _get_member(kind: Any, name: str) -> Any:
+    return member(kind, name, [_metadata._MEM_FORMAT_ENCODING])
+
+
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch.distributed.checkpoint.metadata" and name in _METADATA:
@@ -56,6 +60,8 @@ class _Unpickler(pickle.Unpickler):
             return _FILE_CLASSES[name]
         if module.partition(".")[0] == "pathlib" and name in _PATHS:
             return pathlib.PurePosixPath if "Posix" in name else getattr(pathlib, name)
+        if (module, name) == ("builtins", "getattr"):
+            return _get_member
         if (module, name) in (("collections", "OrderedDict"), ("builtins", "set")):
             return super().find_class(module, name)
         known = find_public(module, name)

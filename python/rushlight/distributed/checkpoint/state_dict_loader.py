@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from rushlight._warnings import warn
 from rushlight.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     _EmptyStateDictLoadPlanner,
@@ -56,11 +56,10 @@ def load_state_dict(
     planner=None,
 ) -> None:
     """The old form of `load`."""
-    warnings.warn(
+    warn(
         "'load_state_dict' is deprecated and will be removed in future versions. "
         "Please use 'load' instead.",
         FutureWarning,
-        stacklevel=2,
     )
     storage_reader.reset()
     _load_state_dict(state_dict, storage_reader, process_group, coordinator_rank, no_dist, planner)

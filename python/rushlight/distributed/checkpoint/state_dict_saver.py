@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from enum import Enum
 from typing import Any
 
+from rushlight._warnings import warn
 from rushlight.distributed import _world
 from rushlight.distributed.checkpoint.default_planner import DefaultSavePlanner
 from rushlight.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
@@ -46,10 +46,9 @@ def _alone(no_dist: bool) -> bool:
         return True
     if _world.is_initialized():
         return False
-    warnings.warn(
+    warn(
         "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to "
         "save in a single process.",
-        stacklevel=3,
     )
     return True
 
@@ -105,11 +104,10 @@ def save_state_dict(
     planner=None,
 ) -> Metadata:
     """The old form of `save`."""
-    warnings.warn(
+    warn(
         "'save_state_dict' is deprecated and will be removed in future versions."
         "Please use 'save' instead.",
         FutureWarning,
-        stacklevel=2,
     )
     storage_writer.reset()
     return _save_state_dict(

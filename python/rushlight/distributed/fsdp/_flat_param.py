@@ -203,6 +203,10 @@ class FlatParamHandle(Unit):
 
     # ---- gradients ----
 
+    def waits(self):
+        """Whether gradients of earlier passes are to be reduced by this one."""
+        return self.syncs and self.held is not None
+
     def reduce(self, grads):
         """The gradients of the leaves: the mean over processes, this process's part."""
         flat = self.part.new_zeros(self.part_size * self.parts_of, dtype=self.reduce_dtype)

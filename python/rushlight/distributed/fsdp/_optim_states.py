@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import rushlight
+from rushlight._warnings import warn
 from rushlight.distributed import _objects, _world
 from rushlight.distributed.fsdp import _states
 from rushlight.distributed.fsdp._common import clean_tensor_name
@@ -248,7 +248,7 @@ def rekey_optim_state_dict(
         raise ValueError(f"Unknown kind of keys: {optim_state_key_type}")
     lost = [key for key in optim_state_dict["state"] if key not in table]
     if lost:
-        warnings.warn(f"The model has no parameters {lost}", stacklevel=2)
+        warn(f"The model has no parameters {lost}")
     return {
         "state": {
             table[key]: value for key, value in optim_state_dict["state"].items() if key in table

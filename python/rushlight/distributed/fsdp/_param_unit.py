@@ -310,6 +310,12 @@ class ParamUnit(Unit):
 
     # ---- gradients ----
 
+    def waits(self):
+        """Whether gradients of earlier passes are to be reduced by this one."""
+        settings = self.settings
+        kept = self.held is not None or (self.waiting is not None and settings.all_reduces)
+        return settings.syncs and kept
+
     def reduce(self, grads):
         """The gradients of the parts: the mean over processes, this process's piece."""
         if self.held is not None:

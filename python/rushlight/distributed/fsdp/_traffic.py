@@ -43,6 +43,7 @@ class Traffic:
     """What the units below one outermost module know of each other."""
 
     def __init__(self):
+        self.units: list[Any] = []  # all of them
         self._now: list[Any] = []  # the units of this forward, as they began
         self._expected: list[Any] = []  # those of the forward before
         self._returning: list[Any] = []  # those that backward will come to, the next one last
@@ -51,6 +52,7 @@ class Traffic:
     def begin(self) -> None:
         """A forward of the outermost module begins."""
         self._expected, self._now, self._returning = self._now, [], []
+        self.units = []
         self.settle()
 
     def going(self, unit) -> Any:

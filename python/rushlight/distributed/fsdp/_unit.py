@@ -124,7 +124,7 @@ class Unit:
 
     A subclass has `leaves`, the parameters that the optimiser sees; `fqns`, the names of those that
     modules see; `keep`, whether the whole stays from forward to backward; `gather_whole`, `views`,
-    `use`, `use_parts`, `wants_grad` and `reduce`. `next_forward` and `next_backward` say what is
+    `use`, `use_parts`, `wants_grad`, `reduce` and `waits`. `next_forward` and `next_backward` say what is
     gathered while the unit computes.
     """
 
@@ -168,6 +168,10 @@ class Unit:
 
     def reduce(self, grads) -> Generator[Any, None, list]:
         """The gradients of the leaves, of those of the whole parameters: steps."""
+        raise NotImplementedError
+
+    def waits(self) -> bool:
+        """Whether gradients of earlier passes are to be reduced by this one."""
         raise NotImplementedError
 
     def next_forward(self, expected) -> Iterable[Unit]:
@@ -214,6 +218,7 @@ class Unit:
     def begin(self, traffic):
         """A forward of the outermost module begins, this unit's is to come."""
         self.traffic = traffic
+        traffic.units.append(self)
         self._token = _Collect.apply(self, *self.leaves) if self._wants_backward() else None
 
     def end(self):
@@ -271,7 +276,7 @@ class Unit:
         if self.in_backward:
             return
         with contextlib.suppress(RuntimeError):  # where no backward runs, nothing ends
-            Variable._execution_engine.queue_callback(self.backward_ends)
+            Variable._execution_engine.queue_callback(self._all_has_ended)
             self.in_backward = True
         if not self.in_backward or self.traffic is None:
             return
@@ -313,6 +318,21 @@ class Unit:
         self._sent = []
         self._token = None
         self.backward_ends()
+
+    def _all_has_ended(self):
+        self.backward_ends()
+        if self.traffic is not None:
+            for unit in self.traffic.units:
+                if unit.waits():
+                    unit.reduce_rest()
+
+    @rushlight.no_grad()
+    def reduce_rest(self):
+        """Reduce what earlier passes have kept, where this backward has not come to the unit."""
+        self.send([None] * len(self.wants_grad()))
+        for leaf, grad in zip(self.leaves, self.collect(), strict=True):
+            if grad is not None:
+                leaf.grad = grad if leaf.grad is None else leaf.grad + grad
 
     def backward_ends(self):
         """Nothing of the whole stays."""

@@ -7,11 +7,11 @@ states of modules, `_optim_states.py` those of optimisers, `wrap.py` what is wra
 from __future__ import annotations
 
 import contextlib
-import warnings
 from typing import Any
 
 import rushlight
 from rushlight import nn
+from rushlight._warnings import warn
 from rushlight.distributed import _world
 from rushlight.distributed._kinds import ReduceOp
 from rushlight.distributed.fsdp import _init, _optim_states, _states, api
@@ -322,10 +322,9 @@ class FullyShardedDataParallel(nn.Module):
         for grad in everything:
             grad.mul_(scale.to(grad.dtype))
         if not everything:
-            warnings.warn(
+            warn(
                 f"Called FSDP.clip_grad_norm_() on rank {self.rank} with no gradients -- returning "
                 f"the total norm in the default dtype {total.dtype}",
-                stacklevel=3,
             )
             return total
         return total.to(max((g.dtype for g in everything), key=lambda d: rushlight.finfo(d).bits))
@@ -369,10 +368,9 @@ class FullyShardedDataParallel(nn.Module):
                 "what is written"
             )
         if offload_to_cpu and not rank0_only:
-            warnings.warn(
+            warn(
                 "offload_to_cpu=True and rank0_only=False may result in the unsharded parameters "
                 "being redundantly copied to CPU memory",
-                stacklevel=3,
             )
         found = FullyShardedDataParallel.fsdp_modules(module)
         if not recurse:

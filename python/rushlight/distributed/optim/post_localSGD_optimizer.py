@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from rushlight._warnings import warn
 from rushlight.distributed.algorithms.model_averaging.averagers import ModelAverager
 from rushlight.optim import Optimizer
 
@@ -44,10 +44,9 @@ class PostLocalSGDOptimizer(Optimizer):
         self.optim.load_state_dict(state_dict)
         self.param_groups = self.optim.param_groups
         if "step" not in state_dict:
-            warnings.warn(
+            warn(
                 "Loaded state dict does not contain a step counter for an averager. Setting step "
                 "counter to 0.",
-                stacklevel=2,
             )
         self.averager.step = state_dict.get("step", 0)
 

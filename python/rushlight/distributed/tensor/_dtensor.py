@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.autograd import Function
 from rushlight.distributed import _collectives
 from rushlight.distributed.device_mesh import DeviceMesh, _remade
@@ -426,11 +426,10 @@ def _hooked(module, name, function, mesh):
     if count not in (2, 3):
         raise ValueError(f"{name} should take in 3 arguments, but got {count} arguments!")
     if count == 2:
-        warnings.warn(
+        warn(
             f"Deprecating {name} that takes two arguments (inputs, device_mesh), please use "
             f"{name} that takes in (module, inputs, device_mesh) instead!",
             FutureWarning,
-            stacklevel=3,
         )
     front = () if count == 2 else (module,)
     if name == "input_fn":

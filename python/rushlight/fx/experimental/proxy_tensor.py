@@ -34,6 +34,17 @@ class PythonKeyTracer(Tracer):
         self.root = nn.Module()
         self.graph = Graph(tracer_cls=PythonKeyTracer)
 
+    def create_arg(self, a: Any) -> Any:
+        """The same for parameters, of whatever module: they become the root's."""
+        if not isinstance(a, nn.Parameter):
+            return super().create_arg(a)
+        own = dict(self.root.named_parameters())
+        name = next((name for name, parameter in own.items() if parameter is a), None)
+        if name is None:
+            name = self.get_fresh_qualname("_param_constant")
+            setattr(self.root, name, a)
+        return self.create_node("get_attr", name, (), {})
+
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
     """Writes every op that runs inside of it into the graph of a tracer.

@@ -8,11 +8,11 @@ under its mask; both steps are recorded, so gradients are those of the plain ops
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.autograd import Function
 from rushlight.masked import _ops as masked
 from rushlight.masked.maskedtensor.binary import BINARY_NAMES, INPLACE_BINARY_NAMES
@@ -362,12 +362,10 @@ class MaskedTensor(Tensor):
     def __new__(cls, data, mask, requires_grad=False):
         _check(data, mask)
         if data.requires_grad:
-            warnings.warn(
+            warn(
                 "It is not recommended to create a MaskedTensor with a tensor that requires_grad. "
                 "Gradients do not pass: as_masked_tensor(data, mask) lets them, "
                 "data.detach().clone() says that they need not.",
-                UserWarning,
-                stacklevel=3,
             )
         return _make(data.detach().clone(), mask.detach().clone(), requires_grad)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-import warnings
 
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 from rushlight.nn.functional import scaled_dot_product_attention
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
@@ -43,11 +43,9 @@ class CausalBias(rushlight.Tensor):
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
         if variant is CausalVariant.LOWER_RIGHT and seq_len_q > seq_len_kv:
-            warnings.warn(
+            warn(
                 "A lower right causal mask leaves queries without keys, whose results are NaN, "
                 "where seq_len_q > seq_len_kv.",
-                UserWarning,
-                stacklevel=3,
             )
 
     def _materialize(self, device=None) -> rushlight.Tensor:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import __future__
+from rushlight._warnings import warn
 from rushlight.utils import swap_tensors
 
 if TYPE_CHECKING:
@@ -18,6 +18,28 @@ if TYPE_CHECKING:
 from ..parameter import Parameter, clear_grads
 from ._to import _parse_to
 from ._tree import ModuleTree
+
+
+class _Applied:
+    """A function that `_apply` hands down, and what became of the tensors that it has met.
+
+    So a parameter or buffer of several names, and of several modules, stays one.
+    """
+
+    def __init__(self, fn: Callable[[Any], Any]) -> None:
+        self.fn = fn
+        self._made: dict[int, tuple[Any, Any]] = {}  # with the tensor, for ids are used again
+
+    def __call__(self, tensor: Any) -> Any:
+        return self.fn(tensor)
+
+    def once(self, tensor: Any, change: Callable[[Any], Any]) -> Any:
+        """`change` of a tensor, or what that was before; a result is not changed again."""
+        if id(tensor) not in self._made:
+            result = change(tensor)
+            self._made[id(tensor)] = tensor, result
+            self._made[id(result)] = result, result
+        return self._made[id(tensor)][1]
 
 
 class ModuleChanges(ModuleTree):
@@ -62,15 +84,18 @@ class ModuleChanges(ModuleTree):
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by `fn` of it; parameters stay the same
         objects where their kind of memory allows it. `rushlight.__future__` may say otherwise."""
+        fn = fn if isinstance(fn, _Applied) else _Applied(fn)
         if recurse:
             for module in self.children():
                 module._apply(fn)
         for name, parameter in self._parameters.items():
             if parameter is not None:
-                self._parameters[name] = self._changed(name, parameter, fn)
+                self._parameters[name] = fn.once(
+                    parameter, lambda p, name=name: self._changed(name, p, fn)
+                )
         for name, buffer in self._buffers.items():
             if buffer is not None:
-                self._buffers[name] = fn(buffer)
+                self._buffers[name] = fn.once(buffer, fn)
         return self
 
     def _changed(self, name, parameter, fn):
@@ -115,11 +140,10 @@ class ModuleChanges(ModuleTree):
                     f"but got desired dtype={dtype}"
                 )
             if dtype.is_complex:
-                warnings.warn(
+                warn(
                     "Complex modules are a new feature: all floating-point parameters and buffers "
                     "become complex, and modules whose ops take no complex numbers raise when they "
                     "are called.",
-                    stacklevel=2,
                 )
 
         def convert(tensor):

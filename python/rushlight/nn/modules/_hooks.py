@@ -6,12 +6,12 @@ are in `module.py`.
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.utils.hooks import BackwardHook, RemovableHandle
 
 # Hooks of every module, in the order of registration; `module.py` tests the four that a call meets.
@@ -146,10 +146,9 @@ def _call(module, args, kwargs, called):
             result = replacement
     if boundary is not None:
         if not isinstance(result, (Tensor, tuple)):
-            warnings.warn(
+            warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of "
                 f"Tensors but received {type(result)}",
-                stacklevel=2,
             )
         else:
             result = boundary.setup_output_hook(result)
@@ -197,10 +196,9 @@ def _always_call(module, args, kwargs, called):
         try:
             hook(module, args, kwargs, None) if with_kwargs else hook(module, args, None)
         except Exception as error:
-            warnings.warn(
+            warn(
                 "module forward hook with ``always_call=True`` raised an exception that was "
                 f"silenced as another error was raised in forward: {error}",
-                stacklevel=2,
             )
 
 

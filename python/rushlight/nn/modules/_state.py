@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from itertools import chain
@@ -10,6 +9,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor, __future__
+from rushlight._warnings import warn
 from rushlight.utils import swap_tensors
 
 from ..parameter import Parameter, is_lazy
@@ -98,7 +98,9 @@ def load_own(
         if name not in self._non_persistent_buffers_set
     )
     own = {k: v for k, v in chain(self._parameters.items(), persistent) if v is not None}
-    assign = local_metadata.get("assign_to_params_buffers", False)
+    assign = None
+    if local_metadata.get("assign_to_params_buffers", False):
+        assign = local_metadata.get("assigned", {})
     for name, target in own.items():
         key = prefix + name
         if key in state_dict:
@@ -117,6 +119,10 @@ def load_own(
 
 
 def _load_one(module, name, target, key, value, assign, errors):
+    """Copy one entry, or, where `assign` is not None, make it the module's own.
+
+    `assign` holds, by the ids of tensors and of those that they have become, where they belong.
+    """
     if not isinstance(value, Tensor):
         errors.append(
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
@@ -133,23 +139,22 @@ def _load_one(module, name, target, key, value, assign, errors):
             f"the shape in current model is {target.shape}."
         )
         return
-    if target.is_meta and not value.is_meta and not assign:
-        warnings.warn(
+    if target.is_meta and not value.is_meta and assign is None:
+        warn(
             f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
             "in the current model, which is a no-op. (Did you mean to pass `assign=True`?)",
-            stacklevel=2,
         )
     try:
         with rushlight.no_grad():
             if isinstance(target, Parameter) and __future__.get_swap_module_params_on_conversion():
-                changed = target.module_load(value, assign=assign)
+                changed = target.module_load(value, assign=assign is not None)
                 if changed is target or changed is value:
                     raise RuntimeError("module_load() must return a new tensor")
                 if not isinstance(changed, Parameter):
                     changed = Parameter(changed, requires_grad=target.requires_grad)
                 swap_tensors(target, changed.requires_grad_(target.requires_grad))
                 return
-            if not assign:
+            if assign is None:
                 target.copy_(value)
                 return
             if isinstance(target, Parameter):
@@ -157,7 +162,11 @@ def _load_one(module, name, target, key, value, assign, errors):
                     value.requires_grad_(target.requires_grad)
                 else:
                     value = Parameter(value, requires_grad=target.requires_grad)
-            setattr(module, name, value)
+            # Names of one tensor get one: as with copies, the last that was loaded.
+            places = assign[id(value)] = assign.setdefault(id(target), [])
+            places.append((module, name, target))
+            for owner, attribute, _ in places:
+                setattr(owner, attribute, value)
     except Exception as error:
         errors.append(
             f'While copying the parameter named "{key}", whose dimensions in the model are '
@@ -189,10 +198,12 @@ def load_state_dict(module, states, strict, assign):
     if all_metadata is not None:
         vars(states)["_metadata"] = all_metadata
 
+    assigned: dict[int, list[Any]] = {}
+
     def load(part, own, prefix):
-        metadata = {} if all_metadata is None else all_metadata.get(prefix[:-1], {})
+        metadata = {} if all_metadata is None else dict(all_metadata.get(prefix[:-1], {}))
         if assign:
-            metadata["assign_to_params_buffers"] = assign
+            metadata.update(assign_to_params_buffers=assign, assigned=assigned)
         part._load_from_state_dict(own, prefix, metadata, True, missing, unexpected, errors)
         for name, child in part._modules.items():
             if child is not None:

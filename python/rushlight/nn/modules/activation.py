@@ -3,11 +3,11 @@ stand here."""
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import rushlight
 from rushlight import _C, Tensor
+from rushlight._warnings import warn
 
 from .. import functional as F
 from ..parameter import new_parameter
@@ -40,10 +40,9 @@ class Hardtanh(Module):
             ("max_value", "max_val", max_value),
         ):
             if value is not None:
-                warnings.warn(
+                warn(
                     f"keyword argument `{old}` is deprecated and renamed to `{new}`",
                     FutureWarning,
-                    stacklevel=2,
                 )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
@@ -112,4 +111,4 @@ class Softmax2d(Module):
             raise ValueError(
                 f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
             )
-        return F.softmax(input, -3, _stacklevel=5)
+        return F.softmax(input, -3)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 from rushlight import _C, Tensor
+from rushlight._warnings import warn
 
 from .. import functional as F
 from .batchnorm import _check, _NormBase
@@ -73,11 +73,10 @@ class _InstanceNorm(_NormBase):
                     f"expected input's size at dim={1 if batched else 0} to match num_features "
                     f"({self.num_features}), but got: {channels}."
                 )
-            warnings.warn(
+            warn(
                 f"input's size at dim={1 if batched else 0} does not match num_features. You can "
                 "silence this warning by not passing in num_features, which is not used because "
                 "affine=False",
-                stacklevel=2,
             )
         if batched:
             return self._apply_norm(input)

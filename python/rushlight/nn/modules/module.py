@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from rushlight import _C, Tensor, typename
+from rushlight._warnings import warn
 
 if TYPE_CHECKING:
     from rushlight.utils.hooks import RemovableHandle
@@ -436,7 +436,7 @@ class Module(ModuleChanges):
             keep_vars: keep the tensors themselves instead of detached aliases.
         """
         if args:
-            warnings.warn(
+            warn(
                 "Positional arguments of state_dict are deprecated: give them by name.",
                 FutureWarning,
                 2,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, Tensor
 from rushlight._table import ops
+from rushlight._warnings import warn
 
 from .. import init
 from .._packed import PackedSequence
@@ -27,11 +27,10 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 def apply_permutation(tensor, permutation, dim: int = 1):
     """`tensor` in another order along `dim`; deprecated."""
-    warnings.warn(
+    warn(
         "`apply_permutation` is deprecated, please use "
         "`tensor.index_select(dim, permutation)` instead",
         FutureWarning,
-        stacklevel=2,
     )
     return tensor.index_select(dim, permutation)
 
@@ -123,11 +122,10 @@ class RNNBase(Module):
                 "element being zeroed"
             )
         if value > 0 and self.num_layers == 1:
-            warnings.warn(
+            warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero "
                 f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
                 f"num_layers={self.num_layers}",
-                stacklevel=4,
             )
         if not isinstance(self.hidden_size, int):
             raise TypeError(

@@ -114,8 +114,8 @@ class _Layer(Module):
         if not hasattr(self, "activation"):
             self.activation = F.relu
 
-    def _attended(self, attention, x, memory, attn_mask, key_padding_mask, is_causal):
-        return attention(
+    def _attended(self, attention, dropout, x, memory, attn_mask, key_padding_mask, is_causal):
+        attended = attention(
             x,
             memory,
             memory,
@@ -124,10 +124,15 @@ class _Layer(Module):
             is_causal=is_causal,
             need_weights=False,
         )[0]
+        drops = isinstance(dropout, Dropout) and dropout.training and dropout.p > 0
+        if drops and attention.batch_first and attended.dim() == 3:
+            # Masks are drawn in the order of memory, which in PyTorch is that of time here.
+            attended = attended.transpose(0, 1).contiguous().transpose(0, 1)
+        return dropout(attended)
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         mask = (attn_mask, key_padding_mask, is_causal)
-        return self.dropout1(self._attended(self.self_attn, x, x, *mask))
+        return self._attended(self.self_attn, self.dropout1, x, x, *mask)
 
     def _network(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -187,7 +192,7 @@ class TransformerDecoderLayer(_Layer):
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         mask = (attn_mask, key_padding_mask, is_causal)
-        return self.dropout2(self._attended(self.multihead_attn, x, mem, *mask))
+        return self._attended(self.multihead_attn, self.dropout2, x, mem, *mask)
 
     def _ff_block(self, x):
         return self.dropout3(self._network(x))

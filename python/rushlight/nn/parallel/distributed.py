@@ -271,6 +271,8 @@ class DistributedDataParallel(Module, Joinable):
                 if not getattr(self.reducer, "divide_by_initial", True):
                     self.reducer.divisor = work.active
             self.reducer.rebuild()
+        elif rushlight.is_grad_enabled():
+            self.reducer.check_finished()
         if self._join_config.enable:
             self._say_whether_backward_syncs(syncs)
         if self._shares_buffers():
@@ -381,8 +383,8 @@ class DistributedDataParallel(Module, Joinable):
         self.process_group.allreduce([best], op=dist.ReduceOp.MAX).wait()
         if int(best) == -1:
             raise ValueError(
-                "BUG! Expected rank_cond to be true for at least one process. This indicates a "
-                "bug in PyTorch, please report an issue."
+                "Expected rank_cond to be true for at least one process, but all processes of the "
+                "group said that their inputs are at an end"
             )
         return int(best)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 __all__ = [
     "clip_grad_norm",
@@ -34,6 +34,11 @@ def get_total_norm(
     if not tensors:
         return rushlight.tensor(0.0)
     with rushlight.no_grad():
+        # Tensors without elements have no largest one, and add nothing to a sum.
+        empty = tensors[0].abs().sum()
+        tensors = [t for t in tensors if t.numel() > 0]
+        if not tensors:
+            return empty
         norms = rushlight.stack([rushlight.norm(t, norm_type) for t in tensors])
         total = rushlight.norm(norms, norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
@@ -81,10 +86,9 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ):
     """The old name of `clip_grad_norm_`."""
-    warnings.warn(
+    warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
         FutureWarning,
-        stacklevel=2,
     )
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

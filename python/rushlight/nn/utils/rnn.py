@@ -31,6 +31,27 @@ def _places(lengths, steps, batch, device):
     return (step < lengths.unsqueeze(0)).reshape(-1).nonzero().squeeze(1).to(device)
 
 
+def _checked_lengths(lengths, batch):
+    """The lengths of `batch` sequences as a vector of int64 on the CPU."""
+    whole = rushlight.as_tensor(
+        lengths, dtype=rushlight.int64, device=None if isinstance(lengths, Tensor) else "cpu"
+    )
+    if whole.device.type != "cpu" or whole.dim() != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {whole.dim()}D "
+            f"{whole.device.type}"
+        )
+    if len(whole) != batch:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(whole)} "
+            f"(batch_size={batch})"
+        )
+    given = lengths.tolist() if isinstance(lengths, Tensor) else lengths
+    if whole.tolist() != [float(n) for n in given]:
+        raise RuntimeError(f"Expected lengths that are whole numbers, but got {given}")
+    return whole
+
+
 def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sorted: bool = True):
     """A packed sequence of padded ones.
 
@@ -39,14 +60,8 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
         lengths: how many elements of each sequence count, a list or a tensor on the CPU.
         enforce_sorted: raise RuntimeError where lengths grow instead of sorting.
     """
-    if not isinstance(lengths, Tensor):
-        lengths = rushlight.as_tensor(lengths, dtype=rushlight.int64, device="cpu")
-    if lengths.device.type != "cpu":
-        raise RuntimeError(
-            "'lengths' argument should be a 1D CPU int64 tensor, but got a tensor on "
-            f"{lengths.device}"
-        )
-    lengths = lengths.to(rushlight.int64)
+    batch = input.size(0 if batch_first else 1)
+    lengths = _checked_lengths(lengths, batch)
     if enforce_sorted:
         sorted_indices = None
     else:
@@ -57,12 +72,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
         input = input.transpose(0, 1)
     if input.numel() == 0:
         raise RuntimeError("Cannot pack empty tensors.")
-    steps, batch = input.shape[:2]
-    if lengths.dim() != 1 or lengths.numel() != batch:
-        raise RuntimeError(
-            f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} "
-            f"(batch_size={batch})"
-        )
+    steps = input.size(0)
     values = lengths.tolist()
     if min(values) <= 0:
         raise RuntimeError(

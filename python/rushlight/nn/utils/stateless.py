@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 
 from rushlight import _C
+from rushlight._warnings import warn
 
 __all__ = ["functional_call"]
 
@@ -121,11 +121,10 @@ def functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
 ):
     """The older name of `func.functional_call`, for one dict."""
-    warnings.warn(
+    warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated. "
         "Please use `torch.func.functional_call` instead.",
         FutureWarning,
-        stacklevel=2,
     )
     return _functional_call(
         module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
+
+from rushlight._warnings import warn
 
 from ..parameter import Parameter
 from ._hooks import find_hook
@@ -58,10 +59,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
         module: a layer; it is changed and returned.
         dim: each slice along it has a length of its own; None for one length.
     """
-    warnings.warn(
+    warn(
         "`nn.utils.weight_norm` is deprecated in favor of `nn.utils.parametrizations.weight_norm`.",
         FutureWarning,
-        stacklevel=2,
     )
     if find_hook(module, WeightNorm, name)[1] is not None:
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")

@@ -11,13 +11,12 @@ import multiprocessing
 import multiprocessing.context
 import os
 import types
-import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 import rushlight
 from rushlight import _C
+from rushlight._warnings import warn
 
 from ._utils.collate import default_collate, default_convert
 from ._utils.epoch import _BaseDataLoaderIter, _SingleProcessDataLoaderIter, generators_of
@@ -182,8 +181,9 @@ class DataLoader:
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
         self._iterator: Any = None  # kept for its workers
-        self._latest: Any = None  # the iterator that `state_dict` is about
+        self._place: Any = None  # of the latest iterator, until its epoch has ended
         self._saved: dict[str, Any] | None = None  # where the next iterator begins
+        self._before: dict[str, Any] | None = None  # generators, while an iterator is being made
         self._spares: list[Any] = []  # shared memory for the next workers
         self._IterableDataset_len_called = None
         self.__initialized = True
@@ -248,12 +248,13 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if self.pin_memory and not rushlight.cuda.is_available():
-            warnings.warn(
+            warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device "
                 "pinned memory won't be used.",
-                stacklevel=2,
             )
-        saved, self._saved = self._saved, None
+        # An interrupt in here leaves the loader where it was.
+        self._before = self._generator_states()
+        saved, self._place = self._saved, None
         if self._iterator is not None and self._iterator._usable():
             self._iterator._reset(self, saved)
             iterator = self._iterator
@@ -261,7 +262,7 @@ class DataLoader:
             iterator = self._get_iterator(saved)
             if self.persistent_workers:
                 self._iterator = iterator
-        self._latest = weakref.ref(iterator)
+        self._place, self._saved, self._before = getattr(iterator, "_place", None), None, None
         return iterator
 
     def _get_iterator(self, saved=None):
@@ -273,7 +274,7 @@ class DataLoader:
         return _SingleProcessDataLoaderIter(self, saved)
 
     def __getstate__(self):
-        return {**self.__dict__, "_iterator": None, "_latest": None, "_spares": []}
+        return {**self.__dict__, "_iterator": None, "_place": None, "_spares": []}
 
     def check_worker_number_rationality(self):
         """Warn of more workers than there are processors for them."""
@@ -281,10 +282,9 @@ class DataLoader:
             return
         available = len(os.sched_getaffinity(0))
         if self.num_workers > available:
-            warnings.warn(
+            warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total, but "
                 f"this process may use {available} processors: fewer workers may be faster.",
-                stacklevel=3,
             )
 
     # ---- going on in the middle of an epoch ----
@@ -292,19 +292,16 @@ class DataLoader:
     def state_dict(self) -> dict[str, Any]:
         """Where the latest iterator is, for a loader that goes on there with the same batches.
 
+        That is behind the last batch that was handed out, also where the loop was left by `break`,
+        an exception or an interrupt: the loader that is given this finishes the epoch first.
         What the dataset draws in this process (without workers) depends on the program's own random
         state, which is not in it. Nor is the order of arrival without `in_order`.
-        An epoch that was broken off has ended once its iterator is gone: call this in the loop, or
-        keep the iterator, to go on in the middle.
         """
-        iterator = None if self._latest is None else self._latest()
-        generators = {k: g.get_state() for k, g in generators_of(self).items()}
-        state: dict[str, Any] = {"generators": generators, "epoch": None}
-        if iterator is not None:
-            state["epoch"] = iterator.state()
-        else:
-            state["epoch"] = self._saved
-        return state
+        epoch = self._saved if self._place is None else self._place.state()
+        return {"generators": self._before or self._generator_states(), "epoch": epoch}
+
+    def _generator_states(self):
+        return {k: g.get_state() for k, g in generators_of(self).items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Let the next iterator go on from what `state_dict` gave.
@@ -323,7 +320,7 @@ class DataLoader:
         for name, generator in generators_of(self).items():
             if name in state_dict["generators"]:
                 generator.set_state(state_dict["generators"][name])
-        self._saved = epoch
+        self._saved, self._place, self._before = epoch, None, None
 
     def __len__(self) -> int:
         if self._dataset_kind != _DatasetKind.Iterable:

@@ -6,12 +6,13 @@ import bisect
 import itertools
 import math
 import types
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor
+from rushlight._raised import add_note
+from rushlight._warnings import warn
 
 __all__ = [
     "ChainDataset",
@@ -116,7 +117,33 @@ def at_once(dataset: Any, indices: Any) -> Any:
     if callable(several):
         return several(indices)
     several = getattr(type(dataset), "_getitems", None)
-    return [dataset[i] for i in indices] if several is None else several(dataset, indices)
+    return one_by_one(dataset, indices) if several is None else several(dataset, indices)
+
+
+def one_by_one(dataset: Any, indices: Any) -> list[Any]:
+    """The samples; an error says at which index it came."""
+    samples = []
+    index = None
+    try:
+        for index in indices:
+            samples.append(dataset[index])  # the index is for the error
+    except Exception as error:
+        _note_sample(error, dataset, index)
+        raise
+    return samples
+
+
+def sample_at(dataset: Any, index: Any) -> Any:
+    """The sample at an index, which an error names."""
+    try:
+        return dataset[index]
+    except Exception as error:
+        _note_sample(error, dataset, index)
+        raise
+
+
+def _note_sample(error, dataset, index):
+    add_note(error, f"at sample {index!r} of {type(dataset).__name__}")
 
 
 def _fetch(dataset, indices):
@@ -220,10 +247,7 @@ def random_split(
         lengths = sizes
         for i, length in enumerate(lengths):
             if length == 0:
-                warnings.warn(
-                    f"Length of split at index {i} is 0. This might result in an empty dataset.",
-                    stacklevel=2,
-                )
+                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
     counts: Any = lengths

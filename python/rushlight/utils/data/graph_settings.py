@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-
 import rushlight
+from rushlight._warnings import warn
 
 from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .graph import traverse_dps
@@ -63,10 +62,9 @@ def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
         if hasattr(pipe, "set_shuffle") and hasattr(pipe, "set_seed")
     ]
     if not shufflers and shuffle:
-        warnings.warn(
+        warn(
             "shuffle=True, but the datapipe does not contain a `Shuffler`: one is put at its end, "
             "which draws from a buffer of its default size",
-            stacklevel=2,
         )
         datapipe = datapipe.shuffle()
         shufflers = [datapipe]

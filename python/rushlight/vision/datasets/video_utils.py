@@ -2,13 +2,13 @@
 
 import bisect
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 import rushlight as torch
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.utils.data import DataLoader, Dataset
 
 from ..io.video import read_frames, read_timestamps
@@ -122,11 +122,10 @@ class VideoClips:
         places = VideoClips._resample_video_idx(total, fps or 1.0, wanted or 1.0)
         clips = unfold(video_pts[places], num_frames, step)
         if not len(clips):
-            warnings.warn(
+            warn(
                 f"There aren't enough frames in the current video to get a clip of {num_frames} "
                 "frames every "
                 f"{step}: it is left out. You might want to adapt clip length and frame rate.",
-                stacklevel=3,
             )
         within = unfold(places, num_frames, step)
         return clips, within - within[:, :1]

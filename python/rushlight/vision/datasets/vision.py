@@ -7,6 +7,7 @@ from typing import Any
 
 import rushlight
 from rushlight.utils.data import Dataset
+from rushlight.utils.data.dataset import one_by_one
 
 from .. import _files
 from ..transforms import Compose
@@ -121,7 +122,7 @@ class SamplesDataset(VisionDataset):
         cls = type(self)
         plain = cls.__getitem__ is SamplesDataset.__getitem__ and cls._open is SamplesDataset._open
         if not plain or self.loader is not default_loader or rushlight.get_num_threads() == 1:
-            return [self[i] for i in indices]
+            return one_by_one(self, indices)
         samples = [self._samples[i] for i in indices]
         as_parts = _begins_with_a_part(self.transforms)
         pictures = _files.pictures((where for where, _ in samples), as_parts)

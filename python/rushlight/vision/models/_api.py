@@ -10,7 +10,6 @@ import functools
 import importlib
 import inspect
 import json
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from rushlight._warnings import warn
 from rushlight.hub import load_state_dict_from_url
 
 _ADDRESS = "https://download.pytorch.org/models/"
@@ -126,17 +126,12 @@ def overwrite(kwargs: dict[str, Any], param: str, new_value: Any) -> None:
 def _legacy(weights: type[WeightsEnum] | None, args: tuple, kwargs: dict[str, Any]) -> None:
     """Arguments as they were given before there were enumerations of weights."""
     if args:
-        warnings.warn(
-            "Weights and progress are keyword arguments; by position they are deprecated.",
-            stacklevel=3,
-        )
+        warn("Weights and progress are keyword arguments; by position they are deprecated.")
         kwargs.update(zip(("weights", "progress"), args, strict=False))
     if "pretrained" in kwargs or isinstance(kwargs.get("weights"), bool):
         wanted = kwargs.pop("pretrained", None)
         wanted = kwargs.get("weights") if wanted is None else wanted
-        warnings.warn(
-            "The parameter 'pretrained' is deprecated, please use 'weights' instead.", stacklevel=3
-        )
+        warn("The parameter 'pretrained' is deprecated, please use 'weights' instead.")
         kwargs["weights"] = next(iter(weights)) if wanted and weights is not None else None
 
 

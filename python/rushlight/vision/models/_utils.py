@@ -5,12 +5,12 @@ model; and what functions that make models in torchvision's manner use.
 import functools
 import inspect
 import math
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
 from rushlight import Tensor, nn
+from rushlight._warnings import warn
 
 from ._api import WeightsEnum
 from ._api import overwrite as _ovewrite_named_param  # noqa: F401  # torchvision's name
@@ -127,10 +127,7 @@ def kwonly_to_pos_or_kw(fn: Callable[..., Any]) -> Callable[..., Any]:
     def inner(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip(named, args[len(before) :], strict=False))
         if given:
-            warnings.warn(
-                f"{' and '.join(given)} by position are deprecated for {fn.__name__}; name them.",
-                stacklevel=2,
-            )
+            warn(f"{' and '.join(given)} by position are deprecated for {fn.__name__}; name them.")
         return fn(*args[: len(before)], **{**kwargs, **given})
 
     return inner
@@ -150,10 +147,7 @@ def handle_legacy_interface(**weights: tuple[str, Any]) -> Callable[..., Any]:
         @functools.wraps(build)
         def inner(*args: Any, **kwargs: Any) -> Any:
             if args:
-                warnings.warn(
-                    f"Arguments by position are deprecated for {build.__name__}; name them.",
-                    stacklevel=2,
-                )
+                warn(f"Arguments by position are deprecated for {build.__name__}; name them.")
                 kwargs.update(zip(names, args, strict=False))
             for new, (old, default) in weights.items():
                 said = kwargs.get(new)
@@ -164,10 +158,7 @@ def handle_legacy_interface(**weights: tuple[str, Any]) -> Callable[..., Any]:
                 chosen = (default(kwargs) if callable(default) else default) if wanted else None
                 if wanted and not isinstance(chosen, WeightsEnum):
                     raise ValueError(f"No weights available for model {build.__name__}")
-                warnings.warn(
-                    f"The parameter '{old}' is deprecated, please use '{new}={chosen}' instead.",
-                    stacklevel=2,
-                )
+                warn(f"The parameter '{old}' is deprecated, please use '{new}={chosen}' instead.")
                 kwargs[new] = chosen
             return build(**kwargs)
 

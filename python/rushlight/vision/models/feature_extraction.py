@@ -3,11 +3,11 @@ traced graphs.
 """
 
 import inspect
-import warnings
 from collections import OrderedDict
 from typing import Any
 
 from rushlight import fx, nn
+from rushlight._warnings import warn
 
 
 class LeafModuleAwareTracer(fx.Tracer):
@@ -98,11 +98,10 @@ def _names(tracer: NodePathTracer) -> list[str]:
 def _warn_of_differences(train: list[str], evaluated: list[str]) -> None:
     if train != evaluated:
         only = [sorted(set(a) - set(b)) for a, b in ((train, evaluated), (evaluated, train))]
-        warnings.warn(
+        warn(
             f"The graphs of training and evaluation differ: {only[0]} are in the first alone, "
             f"{only[1]} in the second. "
             "Give train_return_nodes and eval_return_nodes where a name is in one alone.",
-            stacklevel=3,
         )
 
 

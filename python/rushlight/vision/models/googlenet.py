@@ -1,6 +1,5 @@
 """GoogLeNet (Szegedy 2014), with batch normalisation."""
 
-import warnings
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
+from rushlight._warnings import warn
 
 from ._api import builder, overwrite, weights_enum
 
@@ -125,12 +125,11 @@ def init_truncated(model: nn.Module, std: float) -> None:
 
 def warn_of_drawing(name: str) -> bool:
     """The default of init_weights, with a warning that it takes long."""
-    warnings.warn(
+    warn(
         f"{name} draws its weights from a truncated normal distribution by default, which takes "
         f"long. "
         "Say init_weights=True to have that without a warning, False to leave it out.",
         FutureWarning,
-        stacklevel=4,
     )
     return True
 

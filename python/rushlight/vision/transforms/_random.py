@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 from . import functional as F
 from ._basic import Shown, Sometimes
@@ -35,7 +35,7 @@ def _check_ranges(scale: Any, ratio: Any) -> None:
     if not isinstance(ratio, Sequence):
         raise TypeError("Ratio should be a sequence")
     if scale[0] > scale[1] or ratio[0] > ratio[1]:
-        warnings.warn("Scale and ratio should be of kind (min, max)", stacklevel=3)
+        warn("Scale and ratio should be of kind (min, max)")
 
 
 class RandomCrop(Shown):

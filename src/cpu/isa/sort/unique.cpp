@@ -426,10 +426,10 @@ void searchsorted(const Tensor& out, const Tensor& sorted_sequence, const Tensor
 Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   RL_CHECK(minlength >= 0, "minlength should be >= 0");
   const char* message = "bincount only supports 1-d non-negative integral inputs.";
-  RL_CHECK(self.dim() == 1 || self.numel() == 0, message);
   if (!is_integral(self.dtype())) {
     dtype_not_implemented("bincount_cpu", self.dtype());
   }
+  RL_CHECK(self.dim() == 1 || self.numel() == 0, message);
   RL_CHECK(!weights.defined() || weights.sizes() == self.sizes(),
            "weights should be 1-d and have the same length as input");
   const Tensor numbers = contiguous_raw(cast_raw(self, kInt64));

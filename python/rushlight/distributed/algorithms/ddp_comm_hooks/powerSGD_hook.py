@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import math
-import warnings
 
 import rushlight
+from rushlight._warnings import warn
 from rushlight.distributed.algorithms.ddp_comm_hooks.default_hooks import _group, _mean
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
@@ -77,7 +77,7 @@ class PowerSGDState:
         self.next_stats_report = 0
 
     def __getstate__(self):
-        warnings.warn("The process group of a PowerSGDState is not saved", stacklevel=2)
+        warn("The process group of a PowerSGDState is not saved")
         state = {k: v for k, v in vars(self).items() if k not in ("process_group", "rng")}
         return state | {"rng": self.rng.get_state()}
 

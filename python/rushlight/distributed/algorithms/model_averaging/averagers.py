@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+from rushlight._warnings import warn
 from rushlight.distributed import _world
 from rushlight.distributed.algorithms.model_averaging import utils
 
@@ -41,12 +41,11 @@ class PeriodicModelAverager(ModelAverager):
         if period < 1:
             raise ValueError("Arg ``period`` must be a positive value.")
         if period == 1:
-            warnings.warn(
+            warn(
                 "When period is 1, no need to use model averaging because the communication cost "
                 "of all-reducing parameters will be no less than the cost of all-reducing "
                 "gradients by DistributedDataParallel in the backward pass. Therefore, only "
                 "DistributedDataParallel should be used for this case.",
-                stacklevel=2,
             )
         self.period = period
         self.warmup_steps = warmup_steps

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from rushlight._warnings import warn
 from rushlight.distributed import _world
 from rushlight.distributed.algorithms.model_averaging import averagers, utils
 
@@ -35,10 +35,9 @@ class HierarchicalModelAverager(averagers.ModelAverager):
                 "The minimum period in arg ``period_group_size_dict`` must be a positive value."
             )
         if self._periods[-1] == 1:
-            warnings.warn(
+            warn(
                 "When the maximum period in arg ``period_group_size_dict`` is 1, no need to use "
                 "model averaging: DistributedDataParallel's gradients cost no more.",
-                stacklevel=2,
             )
         total = self.process_group.size()
         if sizes[-1] != total:

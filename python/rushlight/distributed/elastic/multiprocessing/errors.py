@@ -11,6 +11,8 @@ import traceback
 from dataclasses import dataclass, field
 from typing import Any
 
+from rushlight._raised import is_of_another
+
 __all__ = ["ChildFailedError", "ErrorHandler", "ProcessFailure", "get_error_handler", "record"]
 
 _FILE = "TORCHELASTIC_ERROR_FILE"
@@ -36,10 +38,14 @@ class ErrorHandler:
                     ),
                     "timestamp": str(int(time.time())),
                 },
-            }
+            },
+            # Not in PyTorch's files.
+            "moment": time.time(),
+            "of_another": is_of_another(error),
         }
-        with open(path, "w") as file:
+        with open(f"{path}.part", "w") as file:
             json.dump(content, file)
+        os.replace(f"{path}.part", path)
 
 
 def get_error_handler() -> ErrorHandler:
@@ -86,9 +92,12 @@ class ProcessFailure:
     error_file_data: Any = field(init=False, default=None)
     message: str = field(init=False, default="")
     timestamp: int = field(init=False, default=0)
+    moment: float = field(init=False, default=0.0, repr=False)  # the timestamp, more exactly
+    of_another: bool = field(init=False, default=False)  # it ended because another one had
 
     def __post_init__(self):
-        self.timestamp = int(time.time())
+        self.moment = time.time()
+        self.timestamp = int(self.moment)
         try:
             with open(self.error_file) as file:
                 self.error_file_data = json.load(file)
@@ -105,6 +114,8 @@ class ProcessFailure:
         message = self.error_file_data["message"]
         if isinstance(message, dict):
             self.timestamp = int(message["extraInfo"]["timestamp"])
+            self.moment = float(self.error_file_data.get("moment", self.timestamp))
+            self.of_another = bool(self.error_file_data.get("of_another"))
             self.message = message["extraInfo"]["py_callstack"]
         else:
             self.message = message
@@ -119,6 +130,10 @@ class ProcessFailure:
             return "<Invalid Signal>"
 
 
+def _order(failure):
+    return failure.of_another, failure.moment
+
+
 class ChildFailedError(Exception):
     """Launched processes failed: the first of them, and the others."""
 
@@ -130,8 +145,8 @@ class ChildFailedError(Exception):
         super().__init__(self.format_msg())
 
     def get_first_failure(self):
-        """(rank, failure) of the one that failed first."""
-        rank = min(self.failures, key=lambda r: self.failures[r].timestamp)
+        """(rank, failure) of the one that failed first by itself, not because another one had."""
+        rank = min(self.failures, key=lambda r: _order(self.failures[r]))
         return rank, self.failures[rank]
 
     def format_msg(self) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from fnmatch import fnmatch
 
 from rushlight import nn
+from rushlight._warnings import warn
 from rushlight.distributed.tensor._spec import mesh_or_current
 from rushlight.distributed.tensor.parallel.style import ParallelStyle
 
@@ -32,10 +32,9 @@ def parallelize_module(
     if mesh.ndim != 1:
         raise ValueError(f"parallelize_module takes a mesh of one dimension, got {mesh.ndim}")
     if parallelize_plan is None:
-        warnings.warn(
+        warn(
             "No parallelize_plan is provided and auto-parallel is not supported at the moment, so "
             "this parallelize_module call will do nothing.",
-            stacklevel=2,
         )
         return module
     if isinstance(parallelize_plan, ParallelStyle):
@@ -52,10 +51,7 @@ def parallelize_module(
             continue
         found = _matching(module, path.split("."))
         if not found:
-            warnings.warn(
-                f"Parallelize plan key {path!r} could not be resolved: no module of that name",
-                stacklevel=2,
-            )
+            warn(f"Parallelize plan key {path!r} could not be resolved: no module of that name")
         for part in found:
             parallelize_module(part, mesh, style, src_data_rank=src_data_rank)
     return module

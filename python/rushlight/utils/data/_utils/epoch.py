@@ -1,16 +1,16 @@
 """One epoch of a loader in the process that asks for it: the order, and batches from this process.
 
 `_BaseDataLoaderIter` keeps what all iterators have: the order of the samples, the count of batches,
-and the state from which an epoch goes on (`state_dict`).
+and the place from which an epoch goes on (`state_dict`).
 """
 
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any
 
 import rushlight
+from rushlight._warnings import warn
 
 from ..datapipes.datapipe import IterDataPipe
 from ..sampler import (
@@ -72,20 +72,21 @@ class _Order:
         sampler = loader._index_sampler
         self._generators = generators_of(loader)
         self._draws = _drawn_by(sampler)
-        self._begun = self._first = None
+        # The states of the generators when the order was begun, and when its first was drawn.
+        self.account: dict[str, Any] = {"begun": None, "first": None}
         self.position = 0  # of the next sample
         if saved is None:
-            self._begun = self._states()
+            self.account["begun"] = self._states()
             self._indices = iter(sampler)
             return
         # The generators given by name go on as they did then; the others are only lent.
         with seeds.kept_random_states():
             self._set(saved["begun"])
-            self._begun = saved["begun"]
+            self.account["begun"] = saved["begun"]
             self._indices = iter(sampler)
-            self._first = saved["first"]
-            if self._first is not None:
-                self._set(self._first)
+            self.account["first"] = saved["first"]
+            if saved["first"] is not None:
+                self._set(saved["first"])
                 for index in itertools.islice(self._indices, passed):
                     self.position += _count(index)
                 # One more, because the sampler may draw at the first.
@@ -94,16 +95,12 @@ class _Order:
                 )
 
     def __next__(self):
-        if self._first is None:
+        if self.account["first"] is None:
             # A sampler that is a generator function draws now, not before.
-            self._first = self._states()
+            self.account["first"] = self._states()
         index = next(self._indices)
         self.position += _count(index)
         return index
-
-    def state(self):
-        """The states of the generators when the order was begun."""
-        return {"begun": self._begun, "first": self._first}
 
     def _states(self):
         if self._draws is None:
@@ -145,6 +142,35 @@ _OF_THE_LOADER = {
 }
 
 
+class _Place:
+    """Where an epoch is, which the loader knows also once the iterator is gone.
+
+    Attributes:
+        given: the iterator's `_reached` when it handed out a batch. It is replaced as a whole, so
+            that an interrupt finds it as it was before a batch or as it is after one.
+    """
+
+    def __init__(self, iterator, account) -> None:
+        self.given: Any = iterator._reached
+        self._account = account
+        self._dataset = iterator._dataset if iterator._accounts else None
+        self._fixed = {
+            "base_seed": iterator._base_seed,
+            "epoch_seed": iterator._epoch_seed,
+            "shared_seed": iterator._shared_seed,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """As data that `save` takes."""
+        state = {**self._given(), **self._fixed, "order": dict(self._account)}
+        if self._dataset is not None:
+            state["dataset"] = self._dataset.state_dict()
+        return state
+
+    def _given(self) -> dict[str, Any]:
+        return {"batches": self.given}
+
+
 class _BaseDataLoaderIter:
     """What all iterators over a loader have.
 
@@ -155,6 +181,8 @@ class _BaseDataLoaderIter:
 
     # Whether indices come from an `_Order`; iterators of other packages keep theirs themselves.
     _has_order = False
+    _accounts = False  # whether the dataset in this process tells its place by itself
+    _torn = False  # whether handing out was interrupted in its middle
 
     def __init__(self, loader, saved=None) -> None:
         self._loader = loader
@@ -177,6 +205,8 @@ class _BaseDataLoaderIter:
 
     def _begin(self, loader, saved):
         """A new epoch."""
+        # How far the epoch is: the batches of its order that were handed out or have failed.
+        self._reached: Any = 0 if saved is None else saved["batches"]
         self._num_yielded = 0 if saved is None else saved["batches"]
         # A stream's length, where it was asked for.
         self._expected = loader._IterableDataset_len_called
@@ -187,6 +217,7 @@ class _BaseDataLoaderIter:
         else:
             self._epoch_seed = saved["epoch_seed"]
             self._sampler_iter = _Order(loader, saved["order"], saved["batches"])
+        self._place = _Place(self, getattr(self._sampler_iter, "account", {}))
 
     def _reset(self, loader, first_iter=False):
         """A new epoch of an iterator of another package, which goes by the loader's sampler."""
@@ -219,32 +250,22 @@ class _BaseDataLoaderIter:
         try:
             batch = self._next_data()
         except StopIteration:
-            latest = getattr(self._loader, "_latest", None)
-            if latest is not None and latest() is self:
-                self._loader._latest = None
+            if getattr(self._loader, "_place", None) is self._place:
+                self._loader._place = None
             raise
         self._num_yielded += 1
         expected = self._expected
         if expected is not None and self._num_yielded > expected:
-            warnings.warn(
+            warn(
                 f"Length of IterableDataset {self._dataset} was reported to be {expected} "
                 f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
                 "fetched." + self._on_length,
-                stacklevel=2,
             )
+        self._place.given = self._reached
+        self._torn = False
         return batch
 
     _on_length = ""
-
-    def state(self) -> dict[str, Any]:
-        """Where it is, as data that `save` takes."""
-        return {
-            "batches": self._num_yielded,
-            "base_seed": self._base_seed,
-            "epoch_seed": self._epoch_seed,
-            "shared_seed": self._shared_seed,
-            "order": self._sampler_iter.state(),
-        }
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
@@ -253,11 +274,12 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     _has_order = True
 
     def __init__(self, loader, saved=None) -> None:
+        dataset = loader.dataset
+        self._accounts = bool(loader._dataset_kind) and hasattr(dataset, "state_dict")
+        self._accounts = self._accounts and hasattr(dataset, "load_state_dict")
         super().__init__(loader, saved)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
-        self._accounts = self._is_stream and hasattr(self._dataset, "state_dict")
-        self._accounts = self._accounts and hasattr(self._dataset, "load_state_dict")
         if saved is not None and self._accounts:
             self._dataset.load_state_dict(saved["dataset"])
         self._dataset_fetcher: Any = create_fetcher(
@@ -276,14 +298,9 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def _next_data(self):
         position = self._sampler_iter.position
         index = self._next_index()
+        self._reached += 1
         if self._seeded is not None:
             batch = self._seeded.fetch(index, position)
         else:
             batch = self._dataset_fetcher.fetch(index)
         return pin_memory(batch) if self._pins else batch
-
-    def state(self):
-        state = super().state()
-        if self._accounts:
-            state["dataset"] = self._dataset.state_dict()
-        return state

@@ -6,8 +6,9 @@ import itertools
 from typing import Any
 
 import rushlight
+from rushlight._raised import add_note
 
-from ..dataset import Subset, TensorDataset, at_once
+from ..dataset import Subset, TensorDataset, at_once, sample_at
 from ..graph_settings import apply_random_seed
 from . import seeds, worker
 from .collate import default_collate
@@ -41,8 +42,14 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
     def fetch(self, possibly_batched_index):
         dataset = self.dataset
         if not self.auto_collation:
-            return self.collate_fn(dataset[possibly_batched_index])
-        return self.collate_fn(at_once(dataset, possibly_batched_index))
+            return self.collate_fn(sample_at(dataset, possibly_batched_index))
+        samples = at_once(dataset, possibly_batched_index)
+        try:
+            return self.collate_fn(samples)
+        except Exception as error:
+            which = list(itertools.islice(possibly_batched_index, 16))
+            add_note(error, f"while samples {which} of {type(dataset).__name__} were collated")
+            raise
 
 
 class _RowsFetcher(_MapDatasetFetcher):
@@ -118,11 +125,11 @@ class _SeededFetcher:
         with seeds.kept_random_states():
             if not fetcher.auto_collation:
                 seeds.seed_sample(self._epoch_seed, position)
-                return fetcher.collate_fn(dataset[possibly_batched_index])
+                return fetcher.collate_fn(sample_at(dataset, possibly_batched_index))
             samples = []
             for place, index in enumerate(possibly_batched_index, position):
                 seeds.seed_sample(self._epoch_seed, place)
-                samples.append(dataset[index])
+                samples.append(sample_at(dataset, index))
             # From other numbers than any sample's.
             seeds.seed_sample(~self._epoch_seed, position)
             return fetcher.collate_fn(samples)

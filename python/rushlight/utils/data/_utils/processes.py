@@ -8,21 +8,28 @@ no batch has a number, and none is sorted in. `worker_loop.py` is the other side
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import multiprocessing
 import os
+import pickle
 import select
 import signal
 import sys
+import threading
 import time
 import weakref
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import resource_tracker
 from typing import Any
+
+from rushlight._raised import ExceptionWrapper
 
 from ..datapipes.datapipe import IterDataPipe
 from .channel import Channel, pair
-from .epoch import _BaseDataLoaderIter, _drawn
+from .epoch import _BaseDataLoaderIter, _drawn, _Place
+from . import seeds
 from .pin_memory import pin_memory
 from .worker_loop import Answer, Ask, Resumption, Setup, run
 
@@ -87,17 +94,78 @@ def _load_for_workers():
         pillow.preinit()
 
 
+@contextlib.contextmanager
+def _no_interrupt(finalizer=False):
+    """Ctrl-C waits for the end, and what is started within gets none before it ignores it.
+
+    Out of a finalizer nothing can be raised: there it comes again a moment later.
+    """
+    if multiprocessing.get_start_method(allow_none=True) != "fork":
+        resource_tracker.ensure_running()  # which would end this
+    come: list[Any] = []
+    handler = signal.getsignal(signal.SIGINT)
+    deferred = callable(handler) and threading.current_thread() is threading.main_thread()
+    if deferred:  # other threads may get the signal, for this one to handle
+        signal.signal(signal.SIGINT, lambda _, frame: come.append(frame))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if deferred:
+            signal.signal(signal.SIGINT, handler)
+    if come and finalizer:
+        threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+    elif come:
+        handler(signal.SIGINT, come[0])
+
+
+class _WorkersPlace(_Place):
+    """Where an epoch of workers is; they tell their states with their batches."""
+
+    def __init__(self, iterator, account) -> None:
+        super().__init__(iterator, account)
+        self._settle = weakref.WeakMethod(iterator._settle)
+
+    def state(self):
+        settle = self._settle()
+        if settle is not None:
+            settle()
+        state = super().state()
+        state["workers"] = [
+            [batches, samples, _saved(told or begun[0]) or begun[1]]
+            for begun, batches, samples, told in state["workers"]
+        ]
+        return state
+
+    def _given(self):
+        return {**self.given}
+
+
+def _saved(told):
+    """What a worker told of its state, as data that `save` takes; None if it told nothing."""
+    if not told:
+        return None
+    state: dict[str, Any] = {"random": seeds.states_of(told)}
+    if "dataset" in told:
+        if isinstance(told["dataset"], ExceptionWrapper):
+            told["dataset"].reraise()
+        state["dataset"] = pickle.loads(told["dataset"])
+    return state
+
+
 class _Worker:
     """A worker process, seen from the main process.
 
     Attributes:
-        arrived: (kind, content) of its answers that were not taken yet.
+        arrived: (kind, content, state) of its answers that were not taken yet.
         tasks: how many it has not answered, or whose answers were not taken.
         batches: how many of its batches were handed out in this epoch.
         samples: how many samples of a stream these are.
         active: whether it gets tasks: not any more at the end of its stream.
         gone: whether its messages have ended.
-        state: its last answer to `Ask.STATE`.
+        begun: [what it told of its state at the beginning of this epoch, or None; what it was told].
+        state: what it told up to the last of its batches that was handed out.
     """
 
     def __init__(self, context, setup) -> None:
@@ -106,7 +174,8 @@ class _Worker:
         self.file = self.channel.fileno()
         try:
             self.process = context.Process(target=run, args=(others, setup), daemon=True)
-            self.process.start()
+            with _no_interrupt():
+                self.process.start()
         except BaseException:
             self.channel.close()
             raise
@@ -118,7 +187,17 @@ class _Worker:
         self.samples = 0
         self.active = True
         self.gone = False
+        self.begun: list[Any] = [None, None]
         self.state: Any = None
+
+    def begin(self, resumption):
+        """A new epoch, or the rest of one."""
+        self.arrived.clear()
+        self.tasks = self.batches = self.samples = 0
+        self.active = True
+        self.begun, self.state = [None, None], None
+        if resumption is not None:
+            self.batches, self.samples, self.begun[1] = resumption
 
     def send(self, kind, value):
         """Send without waiting; that the worker is gone is seen when its answer is missing."""
@@ -137,11 +216,13 @@ class _Worker:
                 return
             if message is None:
                 return
-            kind, (number, content) = message
+            kind, (number, content, state) = message
+            if number != epoch:
+                continue
             if kind == Answer.STATE:
-                self.state = content
-            elif number == epoch:
-                self.arrived.append((kind, content))
+                self.begun[0] = state
+            else:
+                self.arrived.append((kind, content, state))
 
     def died_of(self):
         """What ended it, as an error; None if that is not known."""
@@ -178,6 +259,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._pinning: Any = None
         self._epoch = -1
         self._workers: list[_Worker] = []
+        self._turn = 0  # the worker that gets the next task
+        self._order: deque[int] = deque()  # workers of the tasks that are out, by task
         super().__init__(loader, saved)
         if saved is None and self._shared_seed is not None:
             _drawn(loader.generator)  # PyTorch's loader draws one more here
@@ -202,7 +285,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 loader.collate_fn,
                 loader.drop_last,
                 loader.worker_init_fn,
-                loader.prefetch_factor * loader.num_workers + 2,
             )
             self._workers.append(_Worker(context, setup))
         spares = list(getattr(loader, "_spares", ()))
@@ -219,27 +301,58 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     # ---- an epoch ----
 
     def _begin(self, loader, saved):
+        self._torn = True
         super()._begin(loader, saved)
         if not self._workers:
             self._start(loader)
         self._epoch += 1
-        self._turn = 0  # the worker that gets the next task
-        self._order: deque[int] = deque()  # workers of the tasks that are out, by task
+        self._passed = self._reached
+        self._turn = 0
+        self._order.clear()
         self._arrivals: deque[_Worker] = deque()  # those with an answer to take, if any order does
         resumptions = self._resumptions(loader, saved)
         for worker, resumption in zip(self._workers, resumptions, strict=True):
-            worker.arrived.clear()
-            worker.tasks = 0
-            worker.active = True
-            worker.batches = worker.samples = 0
-            if resumption is not None:
-                worker.batches, worker.samples = resumption.batches, resumption.samples
+            worker.begin(resumption)
             seed = self._epoch_seed if self._seeds_samples else None
             worker.send(Ask.EPOCH, (self._epoch, seed, self._shared_seed, resumption))
         if saved is not None and saved.get("workers") is not None:
             self._assign_again(saved)
         for _ in range(self._prefetch_factor * len(self._workers) - len(self._order)):
             self._try_put_index()
+        self._reached = self._account()
+        self._place = _WorkersPlace(self, self._sampler_iter.account)
+        self._torn = False
+
+    def _account(self):
+        """How far the epoch is, and what each worker has done of it."""
+        return {
+            "batches": self._passed,
+            "workers": [(w.begun, w.batches, w.samples, w.state) for w in self._workers],
+            "tasks": list(self._order),
+            "active": [worker.active for worker in self._workers],
+            "turn": self._turn,
+        }
+
+    def _settle(self):
+        """Wait until workers that are kept have told what they began with; others' seed says it."""
+        if self._torn or not self._loader.persistent_workers:
+            return
+        for worker in self._workers:
+            while worker.begun[0] is None and not (worker.gone or self._shutdown):
+                self._wait(None)
+
+    def _mend(self):
+        """Go on after the last batch, with new workers: these were interrupted in the middle."""
+        place = self._place
+        self._shutdown_workers()
+        self._workers = []
+        try:
+            self._begin(self._loader, place.state())
+        except BaseException:
+            self._place = place
+            raise
+        if getattr(self._loader, "_place", None) is place:
+            self._loader._place = self._place
 
     def _resumptions(self, loader, saved):
         count = len(self._workers)
@@ -297,26 +410,35 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     # ---- batches ----
 
     def _next_data(self):
+        if self._torn:
+            self._mend()
         while self._order:
-            worker, (kind, content) = self._answer()
-            worker.tasks -= 1
+            worker = self._answering()
+            self._torn = True  # until the batch is handed out
+            kind, content, state = self._take_answer(worker)
             if kind == Answer.END:
                 worker.active = False
                 self._try_put_index()
+                self._torn = False
                 continue
             worker.batches += 1
+            self._passed += 1
+            if state:
+                worker.state = {**(worker.state or worker.begun[0] or {}), **state}
             if self._is_stream:
                 worker.samples += getattr(self._loader, "batch_size", None) or 1
             self._try_put_index()
+            self._reached = self._account()
             if kind == Answer.ERROR:
+                self._torn = False
                 content.reraise()
             return content.result() if isinstance(content, Future) else content
         if not self._loader.persistent_workers:
             self._shutdown_workers(wait=False)
         raise StopIteration
 
-    def _answer(self):
-        """The next answer, and the worker it comes from."""
+    def _answering(self):
+        """The worker that the next answer comes from, once it is there."""
         if self._shutdown:
             raise RuntimeError("the workers of this DataLoader's iterator have ended")
         deadline = time.monotonic() + self._timeout if self._timeout > 0 else None
@@ -333,12 +455,16 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._wait(deadline)
             if not self._in_order:
                 worker = self._any_arrived()
+        return worker
+
+    def _take_answer(self, worker):
         if self._in_order:
             self._order.popleft()
         else:
             self._order.remove(self._workers.index(worker))
             self._arrivals.remove(worker)
-        return worker, worker.arrived.popleft()
+        worker.tasks -= 1
+        return worker.arrived.popleft()
 
     def _any_arrived(self):
         return self._arrivals[0] if self._arrivals else None
@@ -362,21 +488,26 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if not ready and deadline is not None and time.monotonic() >= deadline:
             self._patience = _SHORT_PATIENCE_SECONDS
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
+        self._torn = True
         for worker in self._workers:
             if worker.tasks:
                 try:
                     worker.channel.flush()
                 except OSError:
                     worker.gone = True
+        self._torn = False
 
     def _receive(self, worker):
+        self._torn = True
         before = len(worker.arrived)
         worker.receive(self._epoch)
         for place in range(before, len(worker.arrived)):
-            self._arrivals.append(worker)
-            kind, content = worker.arrived[place]
+            if not self._in_order:
+                self._arrivals.append(worker)
+            kind, content, state = worker.arrived[place]
             if self._pinning is not None and kind == Answer.BATCH:
-                worker.arrived[place] = kind, self._pinning.submit(pin_memory, content)
+                worker.arrived[place] = kind, self._pinning.submit(pin_memory, content), state
+        self._torn = False
 
     def _report(self, gone):
         """Raise that workers have died."""
@@ -386,35 +517,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._shutdown_workers()
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
 
-    # ---- state ----
-
-    def state(self):
-        state = super().state()
-        workers = []
-        for worker in self._workers:
-            saved = None if self._shutdown else self._state_of(worker)
-            workers.append([worker.batches, worker.samples, saved])
-        state["workers"] = workers
-        state["tasks"] = list(self._order)
-        state["active"] = [worker.active for worker in self._workers]
-        state["turn"] = self._turn
-        return state
-
-    def _state_of(self, worker):
-        """A worker's answer, which comes after those to its tasks."""
-        worker.state = None
-        worker.send(Ask.STATE, worker.batches)
-        while worker.state is None:
-            if worker.gone:
-                self._report([worker])
-            self._wait(None)
-        return worker.state
-
     # ---- the end ----
 
     def _usable(self):
         """Whether all workers are there for another epoch."""
-        return not self._shutdown and all(w.process.is_alive() for w in self._workers)
+        return not self._shutdown and not self._torn and all(w.process.is_alive() for w in self._workers)
 
     def _shutdown_workers(self, wait=True):
         if self._shutdown or self._pid != os.getpid():
@@ -436,4 +543,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 _keep(loader, block)
 
     def __del__(self) -> None:
-        self._shutdown_workers()
+        if not self._shutdown:
+            with _no_interrupt(finalizer=True):
+                self._shutdown_workers()

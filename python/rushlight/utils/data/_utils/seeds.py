@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import importlib.abc
 import importlib.machinery
@@ -10,8 +11,10 @@ import sys
 from typing import Any
 
 import rushlight
+from rushlight import _C
 
 __all__ = [
+    "Changes",
     "kept_random_states",
     "numpy_state",
     "random_states",
@@ -19,6 +22,7 @@ __all__ = [
     "seed_sample",
     "seed_worker",
     "set_random_states",
+    "states_of",
 ]
 
 _MASK = (1 << 64) - 1
@@ -101,6 +105,50 @@ def random_states() -> dict[str, Any]:
     if numpy is not None:
         name, keys, *rest = numpy.random.get_state()
         states["numpy"] = (name, rushlight.from_numpy(keys.astype("int64")), *rest)
+    return states
+
+
+class Changes:
+    """What has changed of the default generators since it was asked last, as plain bytes.
+
+    A worker says this with each batch, so it costs little where nothing was drawn.
+    """
+
+    def __init__(self) -> None:
+        self._torch = b""
+        self._python: Any = None
+        self._numpy: Any = None
+
+    def changed(self) -> dict[str, Any]:
+        """The states that are not what they were, for `states_of`."""
+        changes: dict[str, Any] = {}
+        if (state := _C._storage_bytes(rushlight.get_rng_state().untyped_storage())) != self._torch:
+            changes["torch"] = self._torch = state
+        version, numbers, gauss = random.getstate()
+        # The place in the block of numbers is the last; with a new block the first are others.
+        if (told := (version, numbers[-1], numbers[:3], gauss)) != self._python:
+            self._python = told
+            changes["python"] = version, array.array("I", numbers).tobytes(), gauss
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            name, keys, *rest = numpy.random.get_state()
+            if (told := (name, keys.tobytes(), *rest)) != self._numpy:
+                changes["numpy"] = self._numpy = told
+        return changes
+
+
+def states_of(changes) -> dict[str, Any]:
+    """`random_states` out of the bytes of `Changes`."""
+    states = {}
+    if "torch" in changes:
+        states["torch"] = rushlight.frombuffer(bytearray(changes["torch"]), dtype=rushlight.uint8)
+    if "python" in changes:
+        version, numbers, gauss = changes["python"]
+        states["python"] = version, tuple(array.array("I", numbers)), gauss
+    if "numpy" in changes:
+        name, keys, *rest = changes["numpy"]
+        keys = rushlight.tensor(array.array("I", keys).tolist())
+        states["numpy"] = (name, keys, *rest)
     return states
 
 

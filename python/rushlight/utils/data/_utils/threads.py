@@ -54,6 +54,7 @@ class _ThreadsDataLoaderIter(_BaseDataLoaderIter):
         if not wait([batch], self._timeout).done:
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         self._coming.popleft()
+        self._reached += 1
         self._ask()
         return batch.result()
 

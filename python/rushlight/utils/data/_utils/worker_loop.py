@@ -9,6 +9,8 @@ from __future__ import annotations
 import enum
 import gc
 import multiprocessing
+import pickle
+import signal
 from collections import deque
 from typing import Any, NamedTuple
 
@@ -32,16 +34,15 @@ class Ask(enum.IntEnum):
 
     EPOCH = 0  # (number, seed of the samples, seed of the pipes, Resumption), each may be None
     TASK = 1  # (place of the first sample in the epoch, index or indices)
-    STATE = 2  # how many batches of the worker were handed out in this epoch
 
 
 class Answer(enum.IntEnum):
-    """What a worker sends."""
+    """What a worker sends: (number of the epoch, content, `_Epoch.state`)."""
 
     BATCH = 0
     ERROR = 1
     END = 2  # the stream has no more
-    STATE = 3
+    STATE = 3  # an epoch has begun
 
 
 class Resumption(NamedTuple):
@@ -50,8 +51,8 @@ class Resumption(NamedTuple):
     Attributes:
         batches: how many it has made.
         samples: how many samples of a stream these are.
-        state: what `_Epoch.state` gave after the last of them; None if there were none, or if they
-            were made by others.
+        state: the states of the generators after the last of them or, if there were none, when the
+            epoch began, and that of the dataset; None if that was not told, or others made them.
     """
 
     batches: int
@@ -71,7 +72,6 @@ class Setup(NamedTuple):
     collate_fn: Any
     drop_last: bool
     init_fn: Any
-    kept_states: int  # how many batches may be on the way
 
 
 class _Epoch:
@@ -79,14 +79,13 @@ class _Epoch:
 
     Args:
         setup: of the worker.
-        number: of the epoch: answers to tasks of another one are passed over.
         seed: what the seeds of samples are made from; None without them.
         resumption: where to begin, if not at the beginning.
+        place: what errors say.
     """
 
-    def __init__(self, setup, number, seed, resumption) -> None:
-        self.number = number
-        self._stream = setup.iterable
+    def __init__(self, setup, seed, resumption, place) -> None:
+        self._place = place
         self._dataset = setup.dataset
         saved = None if resumption is None else resumption.state
         # A dataset that keeps an account of itself needs not be read up to here again.
@@ -97,50 +96,30 @@ class _Epoch:
         fetcher: Any = create_fetcher(
             setup.iterable, setup.dataset, setup.auto_collation, setup.collate_fn, setup.drop_last
         )
-        self._done = 0
         if resumption is not None:
-            self._done = resumption.batches
             if setup.iterable and not self._accounts:
                 fetcher.skip(resumption.samples)
             if saved is not None and "random" in saved:
                 seeds.set_random_states(saved["random"])
         self._fetcher = fetcher
         self._seeded = None if seed is None else _SeededFetcher(fetcher, seed)
-        self._states: deque[tuple[int, Any]] = deque(maxlen=setup.kept_states)
-        self._remember()
+        self._changes = seeds.Changes() if fetcher.may_draw else None
 
     def batch(self, position, index):
         """The next batch."""
-        try:
-            if self._seeded is not None:
-                batch = self._seeded.fetch(index, position)
-            else:
-                batch = self._fetcher.fetch(index)
-        except StopIteration:
-            if not self._stream:
-                self._made()
-            raise
-        except Exception:
-            self._made()
-            raise
-        self._made()
-        return batch
+        if self._seeded is not None:
+            return self._seeded.fetch(index, position)
+        return self._fetcher.fetch(index)
 
-    def _made(self):
-        self._done += 1
-        self._remember()
-
-    def _remember(self):
-        state: dict[str, Any] = {}
-        if self._fetcher.may_draw:
-            state["random"] = seeds.random_states()
+    def state(self):
+        """What is not as it was when this was called last; a whole epoch goes on from the sum."""
+        state: dict[str, Any] = {} if self._changes is None else self._changes.changed()
         if self._accounts:
-            state["dataset"] = self._dataset.state_dict()
-        self._states.append((self._done, state))
-
-    def state(self, batches):
-        """What was after so many batches."""
-        return dict(self._states)[batches]
+            try:
+                state["dataset"] = pickle.dumps(self._dataset.state_dict())
+            except Exception:  # for those who ask for it
+                state["dataset"] = ExceptionWrapper(where=self._place)
+        return state
 
 
 def _messages(channel):
@@ -172,13 +151,10 @@ def _answer(channel, setup, failure):
                 if failure is None:
                     if shared_seed is not None:
                         seed_pipes(setup.dataset, shared_seed)
-                    epoch = _Epoch(setup, number, seed, resumption)
+                    epoch = _Epoch(setup, seed, resumption, place)
             except Exception:
                 epoch = ExceptionWrapper(where=place)
-            continue
-        if kind == Ask.STATE:
-            state = epoch.state(value) if isinstance(epoch, _Epoch) else {}
-            channel.send(Answer.STATE, (number, state))
+            channel.send(Answer.STATE, (number, None, _state(epoch)))
             continue
         try:
             error = failure or epoch
@@ -193,13 +169,18 @@ def _answer(channel, setup, failure):
                 answer, data = Answer.ERROR, _wrapped(error, place)
         except Exception as error:
             answer, data = Answer.ERROR, _wrapped(error, place)
+        state = {} if answer == Answer.END else _state(epoch)
         try:
-            channel.send(answer, (number, data))
+            channel.send(answer, (number, data, state))
         except OSError:
             raise
         except Exception as error:  # it cannot be pickled
-            channel.send(Answer.ERROR, (number, _wrapped(error, place)))
+            channel.send(Answer.ERROR, (number, _wrapped(error, place), state))
         del answer, data  # what is not used any more may be written again
+
+
+def _state(epoch):
+    return epoch.state() if isinstance(epoch, _Epoch) else {}
 
 
 def _wrapped(error, place):
@@ -213,6 +194,9 @@ def run(end, setup):
         end: its socket.
         setup: a `Setup`.
     """
+    # Ctrl-C goes to all processes of a terminal; what is to become of workers the main one decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     # What a forked process inherits is shared with its parent until it is written to, and a search
     # for garbage writes to all of it.
     gc.freeze()
@@ -233,7 +217,7 @@ def run(end, setup):
         except Exception:
             failure = ExceptionWrapper(where=f"in DataLoader worker process {setup.worker_id}")
         _answer(channel, setup, failure)
-    except (EOFError, BrokenPipeError, ConnectionError, KeyboardInterrupt):
-        pass  # the main process wants no more, is gone, or gets the interrupt itself
+    except (EOFError, BrokenPipeError, ConnectionError):
+        pass  # the main process wants no more, or is gone
     finally:
         channel.close()

@@ -3,11 +3,11 @@ to others.
 """
 
 import math
-import warnings
 from typing import Any
 
 import rushlight as torch
 from rushlight import Tensor
+from rushlight._warnings import warn
 
 from ...ops.boxes import box_iou
 from ...ops.misc import FrozenBatchNorm2d
@@ -230,7 +230,7 @@ def whole_weights(weights: Any, kwargs: dict[str, Any]) -> None:
 def fixed_size(kwargs: dict[str, Any]) -> None:
     """Drops an argument `size`, with a warning: the network decides it."""
     if kwargs.pop("size", None) is not None:
-        warnings.warn("The size of the model is already fixed; it is ignored.", stacklevel=3)
+        warn("The size of the model is already fixed; it is ignored.")
 
 
 def overwrite_eps(model: torch.nn.Module, eps: float) -> None:
@@ -244,9 +244,7 @@ def training_layers(trained: bool, wanted: int | None, most: int, usual: int) ->
     """How many last stages of a backbone are trained: all where nothing was trained before."""
     if not trained:
         if wanted is not None:
-            warnings.warn(
-                "trainable_backbone_layers has no effect without trained weights", stacklevel=2
-            )
+            warn("trainable_backbone_layers has no effect without trained weights")
         return most
     wanted = usual if wanted is None else wanted
     if not 0 <= wanted <= most:

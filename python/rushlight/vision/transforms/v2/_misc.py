@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from PIL.Image import Image as Picture
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.vision import transforms as v1
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import Image, TVTensor, Video
@@ -73,11 +73,10 @@ class ToTensor(Transform):
     _transformed_types = (Picture, np.ndarray)
 
     def __init__(self) -> None:
-        warnings.warn(
+        warn(
             "The transform `ToTensor()` is deprecated and will be removed in a future release. "
             "Instead, please use `v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, "
             "scale=True)])`.",
-            stacklevel=2,
         )
         super().__init__()
 
@@ -105,12 +104,11 @@ class ToDtype(Transform):
         if not isinstance(dtype, dict | rushlight.dtype):
             raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
         if isinstance(dtype, dict) and Tensor in dtype and (Image in dtype or Video in dtype):
-            warnings.warn(
+            warn(
                 "Got `dtype` values for `torch.Tensor` and either `tv_tensors.Image` or "
                 "`tv_tensors.Video`. Note that a plain `torch.Tensor` will *not* be transformed by "
                 "this (or any other transformation) in case a `tv_tensors.Image` or "
                 "`tv_tensors.Video` is present in the input.",
-                stacklevel=2,
             )
         self.dtype = dtype
         self.scale = scale
@@ -121,10 +119,9 @@ class ToDtype(Transform):
         elif type(inpt) in self.dtype or "others" in self.dtype:
             dtype = self.dtype.get(type(inpt), self.dtype.get("others"))
             if dtype is None and self.scale and _is_image(inpt):
-                warnings.warn(
+                warn(
                     "scale was set to True but no dtype was specified for images or videos: no "
                     "scaling will be done.",
-                    stacklevel=2,
                 )
         else:
             raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from PIL.Image import Image as Picture
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.nn.functional import one_hot
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 from rushlight.vision import transforms as v1
@@ -59,10 +59,9 @@ class RandomErasing(Sometimes):
 
     def _call_kernel(self, functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(inpt, BoundingBoxes | KeyPoints | Mask):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}() is currently passing through inputs of type "
                 f"tv_tensors.{type(inpt).__name__}. This will likely change in the future.",
-                stacklevel=2,
             )
         return super()._call_kernel(functional, inpt, *args, **kwargs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from PIL.Image import Image as Picture
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.vision import transforms as v1
 from rushlight.vision.ops import box_iou
 from rushlight.vision.tv_tensors import BoundingBoxes, BoundingBoxFormat, Image, KeyPoints, Mask
@@ -285,7 +285,7 @@ class RandomResizedCrop(Transform):
             if not isinstance(value, Sequence) or len(value) != 2:
                 raise TypeError(f"{name} should be a sequence of two floats.")
         if scale[0] > scale[1] or ratio[0] > ratio[1]:
-            warnings.warn("Scale and ratio should be of kind (min, max)", stacklevel=2)
+            warn("Scale and ratio should be of kind (min, max)")
         self.scale = scale
         self.ratio = ratio
         self.interpolation = interpolation
@@ -325,10 +325,9 @@ class FiveCrop(Transform):
 
     def _call_kernel(self, functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(inpt, KeyPoints):
-            warnings.warn(
+            warn(
                 f"{type(self).__name__}() is currently passing through inputs of type "
                 f"tv_tensors.{type(inpt).__name__}. This will likely change in the future.",
-                stacklevel=2,
             )
         return super()._call_kernel(functional, inpt, *args, **kwargs)
 

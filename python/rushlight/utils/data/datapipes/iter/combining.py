@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import deque
+
+from rushlight._warnings import warn
 
 from .._decorator import functional_datapipe
 from ..datapipe import IterDataPipe, length_of, no_length
@@ -90,10 +91,7 @@ class _Branches:
 
     def __init__(self, name, datapipe, count, buffer_size, branch_of, drop_none=False) -> None:
         if buffer_size < 0:
-            warnings.warn(
-                f"{name} has no limit: what one branch is ahead of another stays in memory",
-                stacklevel=3,
-            )
+            warn(f"{name} has no limit: what one branch is ahead of another stays in memory")
         self.name = name
         self.datapipe = datapipe
         self.count = count

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-import warnings
+
+from rushlight._warnings import warn
 
 from ..datapipe import IterDataPipe, length_of
 
@@ -28,9 +29,7 @@ class IterableWrapperIterDataPipe(IterDataPipe):
             try:
                 source = copy.deepcopy(self.iterable)
             except TypeError:
-                warnings.warn(
-                    "The input iterable can not be deepcopied: changes to it are seen", stacklevel=2
-                )
+                warn("The input iterable can not be deepcopied: changes to it are seen")
         yield from source
 
     def __len__(self) -> int:

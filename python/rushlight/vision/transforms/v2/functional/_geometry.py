@@ -6,11 +6,11 @@ picture of Pillow.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.vision.tv_tensors import BoundingBoxes, KeyPoints, Mask
 
 from ... import _measures as M
@@ -104,10 +104,9 @@ def resize_image(
     have = F.get_dimensions(image)[1:]
     wanted = M.resized_size(have, size, max_size)
     if not isinstance(image, Tensor) and antialias is False:
-        warnings.warn(
+        warn(
             "Anti-alias option is always applied for PIL Image input. Argument antialias is "
             "ignored.",
-            stacklevel=2,
         )
     if have == wanted:
         return image

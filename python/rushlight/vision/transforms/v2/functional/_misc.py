@@ -7,7 +7,6 @@ picture of Pillow.
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from PIL.Image import Image as Picture
 
 import rushlight
 from rushlight import Tensor
+from rushlight._warnings import warn
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
 
@@ -213,20 +213,18 @@ def to_image(inpt: Any) -> Image:
 
 def to_tensor(inpt: Any) -> Tensor:
     """What `to_image` and `to_dtype` with `scale` give; warns that these are to be used."""
-    warnings.warn(
+    warn(
         "The function `to_tensor(...)` is deprecated and will be removed in a future release. "
         "Instead, please use `to_image(...)` followed by `to_dtype(..., dtype=torch.float32, "
         "scale=True)`.",
-        stacklevel=2,
     )
     return F.to_tensor(inpt)
 
 
 def get_image_size(inpt: Any) -> list[int]:
     """Width and height; warns that `get_size`, which gives (height, width), is to be used."""
-    warnings.warn(
+    warn(
         "The function `get_image_size(...)` is deprecated and will be removed in a future release. "
         "Instead, please use `get_size(...)` which returns `[h, w]` instead of `[w, h]`.",
-        stacklevel=2,
     )
     return F.get_image_size(inpt)

@@ -1,0 +1,138 @@
+"""Gradients of every op beside the two things that they can be held to: what they change by (differences of first
+gradients), and what they are in float64."""
+
+import re
+
+import numpy as np
+
+import rushlight
+from gen import table
+from tests.ops.harness import Makers, array, count, function_of, over, tensors_of
+from tests.ops.test_table import differentiable
+
+STEP = 1e-6
+ROUNDINGS = 40  # of float32, that a gradient may differ by: sums of a sample cancel
+# Larger samples say nothing more.
+MOST_ELEMENTS = 4000
+REFUSAL = "[Dd]erivative|differentiable"
+
+
+class Given(Makers):
+    """Makes a sample of given tensors, in the places of those that require a gradient."""
+
+    def __init__(self, dtype, key, given):
+        super().__init__(rushlight, dtype, key, requires_grad=True)
+        self.given = iter(given)
+
+    def _tensor(self, array, dtype):
+        # What float32 holds, in both dtypes.
+        narrow = {"f": "f4", "c": "c8"}.get(array.dtype.kind, array.dtype)
+        made = super()._tensor(array.astype(narrow), dtype)
+        return next(self.given) if made.requires_grad else made
+
+
+def function_and_inputs(case, text, dtype):
+    """A sample as a function of what requires a gradient, and that; None where it is not one to try."""
+    makers = Makers(rushlight, dtype, case.key + text, requires_grad=True)
+    makers.arguments(text)
+    if not makers.inputs or not 0 < sum(t.numel() for t in makers.inputs) <= MOST_ELEMENTS:
+        return None
+
+    def function(*inputs):
+        dtype = "float64" if inputs[0].dtype == rushlight.float64 else "float32"
+        args, kwargs = Given(dtype, case.key + text, inputs).arguments(text)
+        return [t for t in tensors_of(function_of(rushlight, case.op)(*args, **kwargs)) if t.requires_grad]
+
+    return function, makers.inputs
+
+
+def random_like(tensors, rng):
+    return [rushlight.from_numpy(np.asarray(rng.uniform(-1, 1, t.shape))).to(t.dtype) for t in tensors]
+
+
+def gradients(function, inputs, seeds, **how):
+    return rushlight.autograd.grad(function(*inputs), inputs, seeds, allow_unused=True, **how)
+
+
+def or_refused(compute):
+    """What is computed; None where the derivative says that it does not exist."""
+    try:
+        return compute()
+    except RuntimeError as error:
+        assert re.search(REFUSAL, str(error)), error
+        count()
+        return None
+
+
+def total(tensors, weights):
+    """The sum of all products, of what is there."""
+    found = [(t * w).sum() for t, w in zip(tensors, weights, strict=True) if t is not None]
+    return sum(found[1:], found[0]) if found else rushlight.zeros((), dtype=rushlight.float64)
+
+
+def change_of_gradients(function, inputs, seeds, weights, direction):
+    """By differences: how the sum of weighted gradients changes as the inputs move."""
+    ends = []
+    for step in (STEP, -STEP):
+        moved = [(t.detach() + step * d).requires_grad_() for t, d in zip(inputs, direction, strict=True)]
+        ends.append(total(gradients(function, moved, seeds), weights).item())
+    return (ends[0] - ends[1]) / (2 * STEP), max(map(abs, ends))
+
+
+@over(lambda case: differentiable(case) or case.refuses, lambda case: "float64" in case.dtypes, mode="second")
+def test_gradients_of_gradients_or_an_error(case):
+    """A gradient that depends on the inputs can be differentiated by them, or says that it cannot when it is asked."""
+    for text in case.samples:
+        found = function_and_inputs(case, text, "float64")
+        outputs = found and found[0](*found[1])
+        if not outputs:
+            continue
+        function, inputs = found
+        rng = np.random.default_rng(1)
+        seeds, weights, direction = (random_like(t, rng) for t in (outputs, inputs, inputs))
+        first = or_refused(lambda: gradients(function, inputs, seeds, create_graph=True))
+        if first is None:
+            continue
+        sum_of_first = total(first, weights)
+        second = [None] * len(inputs)
+        if sum_of_first.requires_grad:
+            second = or_refused(lambda: rushlight.autograd.grad(sum_of_first, inputs, allow_unused=True))
+            if second is None:
+                continue
+        by_differences, size = change_of_gradients(function, inputs, seeds, weights, direction)
+        assert abs(total(second, direction).item() - by_differences) <= 1e-5 * (1 + size), text
+        count()
+
+
+def test_fused_gradients_belong_to_the_graph():
+    """They are differentiable, or say that nobody has written it: "none" would cut the graph without a word."""
+    fused = [op for op in table.load() if op.kind == "kernel" and re.search("_(backward|grad|gradients)$", op.name)]
+    assert len(fused) > 40 and [op.name for op in fused if op.grad == "none"] == []
+
+
+def doubled(t):
+    return t.detach().to(rushlight.complex128 if t.is_complex() else rushlight.float64)
+
+
+@over(differentiable, lambda case: {"float32", "float64"} <= set(case.dtypes), mode="float32 grad")
+def test_gradients_in_float32_are_those_in_float64(case):
+    """To a few roundings of the largest element, or of what is about as large as inputs and seeds are."""
+    for text in case.samples:
+        found = function_and_inputs(case, text, "float32")
+        outputs = found and found[0](*found[1])
+        if not outputs:
+            continue
+        function, inputs = found
+        seeds = random_like(outputs, np.random.default_rng(1))
+        wide = [doubled(t).requires_grad_() for t in inputs]
+        expected = or_refused(lambda: gradients(function, wide, [doubled(s) for s in seeds]))
+        if expected is None:
+            continue
+        for ours, theirs in zip(gradients(function, inputs, seeds), expected, strict=True):
+            assert (ours is None) == (theirs is None)
+            if ours is not None:
+                theirs = array(theirs)
+                scale = np.nanmax(np.abs(theirs), initial=1)
+                tolerance = ROUNDINGS * case.looser * 2**-24 * scale
+                np.testing.assert_allclose(array(ours), theirs, rtol=0, atol=tolerance, err_msg=text)
+                count()

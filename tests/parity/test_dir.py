@@ -1,0 +1,65 @@
+"""`dir` shows nothing that PyTorch does not show, but for what is offered here alone; signatures have documented names."""
+
+import importlib
+import inspect
+import re
+
+import pytest
+
+import rushlight
+
+torch = pytest.importorskip("torch")
+
+# What rushlight has and PyTorch has not, or not there.
+OWN = {"": {"onnx", "safetensors"}}
+PLACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special")
+# Parameters that PyTorch's documents and has under another name, or that belong to an older form.
+OTHERS = {
+    "linalg.cross", "linalg.diagonal", "linalg.vander", "linalg.ldl_factor", "linalg.multi_dot",
+}  # fmt: skip
+
+
+def owner(module, place):
+    if place == "Tensor":
+        return module.Tensor
+    return importlib.import_module(module.__name__ + ("." + place if place else ""))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_dir(place):
+    ours, theirs = dir(owner(rushlight, place)), dir(owner(torch, place))
+    extra = {n for n in set(ours) - set(theirs) if not n.startswith("_")}
+    assert extra <= OWN.get(place, set())
+    assert len(set(ours) & set(theirs)) > 30
+
+
+def documented(function):
+    """The names of parameters that the first line of a docstring of PyTorch's has."""
+    found = re.match(r"\s*\w[\w.]*\((.*?)\) ->", function.__doc__ or "", re.DOTALL)
+    if found is None:
+        return None
+    text = re.sub(r"[\[(][^\[\]()]*[\])]", "", found.group(1))
+    names = [part.split("=")[0].split(":")[0].strip().lstrip("*\\") for part in text.split(",")]
+    return [n for n in names if re.fullmatch(r"[A-Za-z_]\w*", n)]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_documented_parameters_are_there(place):
+    checked, wrong = 0, []
+    for name in dir(owner(rushlight, place)):
+        ours = getattr(owner(rushlight, place), name)
+        theirs = getattr(owner(torch, place), name, None)
+        if name.startswith("_") or not inspect.isroutine(ours) or theirs is None:
+            continue
+        wanted = documented(theirs)
+        if not wanted:
+            continue
+        checked += 1
+        have = {n.rstrip("_") for n in inspect.signature(ours).parameters}
+        missing = [
+            n for n in wanted if n.rstrip("_") not in have and n not in ("self", "args", "kwargs")
+        ]
+        if missing and f"{place}.{name}".lstrip(".") not in OTHERS:
+            wrong.append(f"{place}.{name}: {missing} not in {sorted(have)}")
+    assert not wrong, "\n".join(wrong)
+    assert checked > {"": 400, "Tensor": 150, "linalg": 30}.get(place, 5)

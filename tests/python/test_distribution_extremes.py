@@ -1,0 +1,297 @@
+"""Distributions at the ends of what their parameters may be: certain, impossible, tiny, huge."""
+
+import itertools
+import math
+
+import pytest
+import scipy.stats as st
+
+import rushlight as torch
+from rushlight import distributions as d
+from tests.python.distribution_cases import CASES, make
+
+INF = math.inf
+
+
+def t(x, dtype=torch.float64):
+    return torch.tensor(x, dtype=dtype)
+
+
+# ---- probabilities of 0 and 1 -------------------------------------------------------------------
+
+# The logarithm of what is certain is 0, that of what is impossible minus infinity, and the
+# derivative by the probability is the formula's: not a number nowhere, None where it is infinite.
+# (distribution of p, value, log_prob at p = 0 and 1, d log_prob / dp there)
+BINARY = [
+    (lambda p: d.Bernoulli(p), 0.0, (0, -INF), (-1, None)),
+    (lambda p: d.Bernoulli(p), 1.0, (-INF, 0), (None, 1)),
+    (lambda p: d.Binomial(5, p), 0.0, (0, -INF), (-5, None)),
+    (lambda p: d.Binomial(5, p), 5.0, (-INF, 0), (None, 5)),
+    (lambda p: d.Binomial(5, p), 2.0, (-INF, -INF), (None, None)),
+    (lambda p: d.Binomial(50, p), 0.0, (0, -INF), (-50, None)),
+    (lambda p: d.Binomial(50, p), 50.0, (-INF, 0), (None, 50)),
+    (lambda p: d.Binomial(0, p), 0.0, (0, 0), (0, 0)),
+    (lambda p: d.Geometric(p, validate_args=False), 0.0, (-INF, 0), (None, 1)),
+    (lambda p: d.Geometric(p, validate_args=False), 3.0, (-INF, -INF), (None, None)),
+    (lambda p: d.NegativeBinomial(4, p, validate_args=False), 0.0, (0, -INF), (-4, None)),
+    (lambda p: d.NegativeBinomial(4, p, validate_args=False), 2.0, (-INF, -INF), (None, None)),
+    (lambda p: d.Categorical(torch.stack([p, 1 - p])), 0.0, (-INF, 0), (None, 1)),
+    (lambda p: d.Categorical(torch.stack([p, 1 - p])), 1.0, (0, -INF), (-1, None)),
+    (lambda p: d.OneHotCategorical(torch.stack([p, 1 - p])), [1.0, 0], (-INF, 0), (None, 1)),
+    (lambda p: d.OneHotCategorical(torch.stack([p, 1 - p])), [0.0, 1], (0, -INF), (-1, None)),
+    (lambda p: d.Multinomial(3, torch.stack([p, 1 - p])), [3.0, 0], (-INF, 0), (None, 3)),
+    (lambda p: d.Multinomial(3, torch.stack([p, 1 - p])), [0.0, 3], (0, -INF), (-3, None)),
+    (lambda p: d.Multinomial(3, torch.stack([p, 1 - p])), [1.0, 2], (-INF, -INF), (None, None)),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("case", range(len(BINARY)))
+def test_what_is_certain_and_what_is_impossible(case, dtype):
+    of, value, expected, slopes = BINARY[case]
+    for chance, log, slope in zip((0.0, 1.0), expected, slopes, strict=True):
+        p = t(chance, dtype).requires_grad_()
+        found = of(p).log_prob(t(value, dtype))
+        assert found.item() == log, (chance, found)
+        if slope is not None:
+            assert torch.autograd.grad(found, p)[0].item() == pytest.approx(slope, abs=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_logits_of_any_size(dtype):
+    for logit, chance in ((-INF, 0.0), (INF, 1.0)):
+        one = t(logit, dtype)
+        two = torch.stack([one, t(0.0, dtype)]) if chance == 0 else t([0.0, -INF], dtype)
+        for count, of in (
+            (1, lambda x: d.Bernoulli(logits=x)),
+            (5, lambda x: d.Binomial(5, logits=x)),
+        ):
+            sure, never = (0.0, float(count)) if chance == 0 else (float(count), 0.0)
+            assert of(one).log_prob(t(sure, dtype)).item() == 0
+            assert of(one).log_prob(t(never, dtype)).item() == -INF
+            assert of(one).entropy().item() == 0
+        which = 1 if chance == 0 else 0
+        assert d.Categorical(logits=two).log_prob(t(which, dtype)).item() == 0
+        assert d.Categorical(logits=two).log_prob(t(1 - which, dtype)).item() == -INF
+        assert d.Categorical(logits=two).entropy().item() == 0
+    for logit in (-300.0, -20.0, 20.0, 300.0):
+        x = t(logit, dtype).requires_grad_()
+        log = min(logit, 0) - math.log1p(math.exp(-abs(logit)))
+        p = d.Bernoulli(logits=x)
+        assert p.probs is not None  # that it is known changes nothing
+        assert p.log_prob(t(1.0, dtype)).item() == pytest.approx(log, rel=1e-6)
+        assert d.Geometric(logits=x).log_prob(t(0.0, dtype)).item() == pytest.approx(log, rel=1e-6)
+        slope = torch.autograd.grad(p.log_prob(t(1.0, dtype)), x)[0].item()
+        assert slope == pytest.approx(1 / (1 + math.exp(logit)), rel=1e-6, abs=1e-30)
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_moments_and_entropies_of_certain_outcomes(chance):
+    p = t(chance)
+    for q in (d.Bernoulli(p), d.Binomial(7, p)):
+        assert q.entropy().item() == 0 and q.variance.item() == 0
+    for q in (d.Categorical, d.OneHotCategorical, lambda x: d.Multinomial(4, x)):
+        assert q(torch.stack([p, 1 - p])).entropy().item() == pytest.approx(0, abs=1e-15)
+    assert d.Geometric(t(1.0)).entropy().item() == 0 == d.Geometric(t(1.0)).mean.item()
+    zero = d.NegativeBinomial(3, t(0.0))
+    assert zero.mean.item() == 0 == zero.variance.item()
+    assert d.Poisson(t(0.0)).log_prob(t([0.0, 2.0])).tolist() == [0, -INF]
+
+
+# ---- draws of small concentrations --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [1e-2, 1e-3, 1e-4, 1e-8, 1e-30])
+def test_draws_of_small_concentrations(size, dtype):
+    """They lie at the corners, at each as often as its share of the sum says."""
+    torch.manual_seed(0)
+    shares = t([0.2, 0.5, 0.3], dtype)
+    x = d.Dirichlet(size * shares).sample((4000,))
+    assert ((x.sum(-1) - 1).abs() <= 2 * torch.finfo(dtype).eps).all() and (x > 0).all()
+    error = (shares * (1 - shares) / 4000).sqrt()
+    assert ((x.mean(0) - shares).abs() < 5 * error).all()
+    if size < 1e-6:
+        assert (x.max(-1).values > 0.999).all()
+    y = d.Beta(t(size, dtype), t(size, dtype)).sample((4000,))
+    assert abs(y.mean() - 0.5) < 5 * 0.5 / 4000**0.5
+    assert d.Beta(t(size, dtype), t(size, dtype)).log_prob(y).isfinite().all()
+
+
+def test_draws_of_large_concentrations_keep_their_numbers():
+    """What is drawn in logarithms is what was drawn before, where that had digits."""
+    torch.manual_seed(3)
+    x = d.Dirichlet(t([0.02, 0.03, 1.5])).sample((1000,))
+    torch.manual_seed(3)
+    g = torch._standard_gamma(t([0.02, 0.03, 1.5]).expand(1000, 3))
+    whole = (g / g.sum(-1, True)).clamp(torch.finfo(torch.float64).tiny, 1 - 2**-53)
+    torch.testing.assert_close(x, whole, rtol=1e-12, atol=0)
+
+
+def test_gradients_of_draws_of_small_concentrations_are_finite():
+    torch.manual_seed(0)
+    a = torch.full((2, 3), 1e-4, dtype=torch.float64, requires_grad=True)
+    d.Dirichlet(a).rsample((50,)).square().sum().backward()
+    assert a.grad.isfinite().all() and (a.grad != 0).any()
+
+
+@pytest.mark.parametrize("k", [1e-30, 1.0, 1e6, 1e9, 1e20, 1e300])
+def test_von_mises_numbers_of_any_concentration(k):
+    torch.manual_seed(0)
+    x = d.VonMises(t(0.0), t(k)).sample((4000,))
+    if k > 1 and k < 1e30:  # beyond, angles have no digits
+        assert abs(x.square().mean() * k - 1) < 0.12 and x.abs().max() < 6 / k**0.5
+    assert (x.abs() <= math.pi).all()
+
+
+# ---- tiny and huge parameters -------------------------------------------------------------------
+
+# Numbers that all floating-point dtypes here have, so that none is rounded.
+SIZES = (2.0**-100, 2.0**-13, 1.0, 2.0**13, 2.0**100)
+LOC = (0.0, 2.0**-13, 1.0, 2.0**13, -(2.0**20))
+LOGITS = (-200.0, -(2.0**-12), 0.0, 20.0, 1000.0)
+COUNTS = (0.0, 1.0, 10.0, 2.0**13, 2.0**20)
+GRID = {
+    "Bernoulli": {"logits": LOGITS},
+    "Beta": {"concentration1": SIZES[:4], "concentration0": SIZES[:4]},
+    "Binomial": {"total_count": COUNTS, "logits": LOGITS},
+    "Cauchy": {"loc": LOC, "scale": SIZES},
+    "Chi2": {"df": SIZES},
+    "ContinuousBernoulli": {"logits": LOGITS},
+    "Exponential": {"rate": SIZES},
+    "FisherSnedecor": {"df1": SIZES, "df2": SIZES},
+    "Gamma": {"concentration": SIZES, "rate": SIZES},
+    "GeneralizedPareto": {"loc": (0.0,), "scale": SIZES, "concentration": SIZES[1:4]},
+    "Geometric": {"logits": LOGITS[1:]},
+    "Gumbel": {"loc": (0.0,), "scale": SIZES},
+    "HalfCauchy": {"scale": SIZES},
+    "HalfNormal": {"scale": SIZES},
+    "InverseGamma": {"concentration": SIZES[2:4], "rate": SIZES},
+    "Kumaraswamy": {"concentration1": SIZES[1:], "concentration0": SIZES[1:]},
+    "Laplace": {"loc": (0.0,), "scale": SIZES},
+    "LogNormal": {"loc": (0.0, 1.0), "scale": SIZES[1:4]},
+    "NegativeBinomial": {"total_count": COUNTS[1:], "logits": LOGITS[:4]},
+    "Normal": {"loc": LOC[:1], "scale": SIZES},
+    "Pareto": {"scale": SIZES, "alpha": SIZES},
+    "Poisson": {"rate": SIZES[:4]},
+    "StudentT": {"df": SIZES, "loc": (0.0,), "scale": SIZES},
+    "Uniform": {"low": (0.0, -1.0), "high": SIZES},
+    "VonMises": {"loc": (0.0,), "concentration": SIZES[:4]},
+    "Weibull": {"scale": SIZES, "concentration": SIZES[1:]},
+}
+# Not there everywhere, and differences of nearly equal moments.
+UNDEFINED = {"Cauchy", "HalfCauchy", "StudentT", "FisherSnedecor", "GeneralizedPareto"}
+WITHOUT_DIGITS = {("Kumaraswamy", "variance")}
+
+
+def of_grid(name):
+    for numbers in itertools.product(*GRID[name].values()):
+        yield dict(zip(GRID[name], numbers, strict=True))
+
+
+def quantity(p, what, x):
+    found = getattr(p, what)
+    return found(x) if what in ("log_prob", "cdf") else found() if what == "entropy" else found
+
+
+QUANTITIES = [
+    (name, what)
+    for name in GRID
+    for what in ("log_prob", "cdf", "entropy", "mean", "variance")
+    if (name, what) not in WITHOUT_DIGITS
+]
+
+
+@pytest.mark.parametrize(("name", "what"), QUANTITIES)
+def test_float_agrees_with_double(name, what):
+    """Where double precision gives a number, single precision gives it to its digits."""
+    tried = 0
+    at_values = what in ("log_prob", "cdf")
+    floor = 1.0 if what in ("log_prob", "entropy") else 1e-37
+    for given in of_grid(name):
+        if what == "entropy" and given.get("total_count", 0) > 100:
+            continue  # a sum over so many terms
+        p, q = (
+            getattr(d, name)(**{k: t(v, dtype) for k, v in given.items()}, validate_args=False)
+            for dtype in (torch.float64, torch.float32)
+        )
+        torch.manual_seed(0)
+        x = q.sample((10,)) if at_values else t([1.0], torch.float32)
+        try:
+            exact, single = quantity(p, what, x.double()), quantity(q, what, x).double()
+        except NotImplementedError:
+            pytest.skip("the distribution has none")
+        mask = x.isfinite() & p.support.check(x.double()) if at_values else torch.ones(()).bool()
+        assert what in ("mean", "variance") and name in UNDEFINED or not exact[mask].isnan().any()
+        mask = mask & (exact.abs() < 1e37)
+        off = (single - exact).abs() / (floor + exact.abs())
+        assert (off[mask] < 2e-3).all(), (given, x[mask], exact[mask], single[mask])
+        tried += mask.any().item()
+    assert tried or name in UNDEFINED
+
+
+def test_limits_that_are_known():
+    x = t([-3.0, 0.0, 0.5, 40.0])
+    normal = st.norm(0, 1)
+    student = d.StudentT(df=t(1e300))
+    assert torch.allclose(student.log_prob(x), t(normal.logpdf(x.numpy())), rtol=1e-13)
+    assert student.entropy().item() == pytest.approx(normal.entropy(), rel=1e-13)
+    assert d.StudentT(t(1e7, torch.float32)).entropy().item() == pytest.approx(1.41894, rel=1e-5)
+    for size in (1e3, 1e6, 1e12, 1e15):
+        n = t(size)
+        at_mean = -0.5 * math.log(2 * math.pi * size)
+        assert d.Poisson(n).log_prob(n).item() == pytest.approx(at_mean, abs=1e-4)
+        half = d.Binomial(n, t(0.5)).log_prob(n / 2).item()
+        assert half == pytest.approx(-0.5 * math.log(math.pi * size / 2), abs=1e-3)
+        density = d.Gamma(n, n).log_prob(t(1.0)).item()
+        assert density == pytest.approx(at_mean + math.log(size), abs=1e-3)
+        spread = 0.5 * math.log(2 * math.pi * math.e * size)
+        assert d.Gamma(n, t(1.0)).entropy().item() == pytest.approx(spread, abs=1e-3)
+    for scale in (1e-200, 1e200):
+        far = d.Cauchy(t(0.0), t(scale)).log_prob(t(1e250)).item()
+        assert far == pytest.approx(math.log(scale) - math.log(math.pi) - 500 * math.log(10))
+
+
+def test_continuous_bernoulli_of_any_logits():
+    for n in (100.0, 1e4, 1e200):
+        p, q = d.ContinuousBernoulli(logits=t(n)), d.ContinuousBernoulli(logits=t(-n))
+        assert p.log_prob(t(1.0)).item() == pytest.approx(math.log(n), rel=1e-12)
+        assert q.log_prob(t(0.0)).item() == pytest.approx(math.log(n), rel=1e-12)
+        assert p.log_prob(t(0.5)).item() == pytest.approx(math.log(n) - n / 2, rel=1e-12)
+        assert p.mean.item() == pytest.approx(1 - 1 / n) and q.mean.item() == pytest.approx(1 / n)
+        assert p.stddev.item() == pytest.approx(1 / n)
+        assert p.entropy().item() == pytest.approx(1 - math.log(n), rel=1e-12)
+        assert q.icdf(t(0.5)).item() == pytest.approx(math.log(2) / n, rel=1e-9)
+    single = d.ContinuousBernoulli(logits=t(100.0, torch.float32))
+    assert single.log_prob(t(1.0, torch.float32)).item() == pytest.approx(math.log(100))
+    assert single.rsample((100,)).isfinite().all()
+
+
+# ---- distribution functions ---------------------------------------------------------------------
+
+CHANCES = [1e-30, 1e-9, 1e-3, 0.2, 0.5, 0.7, 1 - 1e-6]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_quantiles_have_their_probability(name, case):
+    p = make(torch, name, case)
+    chances = t(CHANCES).reshape(-1, *[1] * len(p.batch_shape)).expand(-1, *p.batch_shape)
+    try:
+        x = p.icdf(chances)
+        found = p.cdf(x)
+    except NotImplementedError:
+        pytest.skip("the distribution has no quantiles, or no distribution function")
+    # Of these, numbers near where the support begins have lost the digits of a small chance.
+    begins_away = name in ("ContinuousBernoulli", "GeneralizedPareto", "Uniform", "Pareto")
+    torch.testing.assert_close(found, chances, rtol=1e-9, atol=1e-13 if begins_away else 0)
+
+
+@pytest.mark.parametrize("name", ["Normal", "Cauchy", "Laplace", "HalfNormal", "HalfCauchy"])
+def test_tails_against_scipy(name):
+    p = getattr(d, name)(*([t(0.0)] if "Half" not in name else []), t(1.0))
+    q = getattr(st, name.lower().replace("normal", "norm"))
+    x = [1e-12, 0.3, 5.0, 1e5] if "Half" in name else [-1e10, -30.0, -5.0, 0.3, 5.0]
+    for value in x:
+        assert p.cdf(t(value)).item() == pytest.approx(float(q.cdf(value)), rel=1e-12, abs=1e-300)
+    for chance in (1e-12, 0.3, 0.9):
+        assert p.icdf(t(chance)).item() == pytest.approx(float(q.ppf(chance)), rel=1e-9)

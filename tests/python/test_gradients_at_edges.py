@@ -1,0 +1,261 @@
+"""Values and gradients where numbers are infinite, zero or out of a square's reach: what the mathematics says, no NaN."""
+
+import math
+
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+
+INF = math.inf
+DTYPES = (torch.float64, torch.float32)
+
+
+def gradients(function, *values, dtype=torch.float64):
+    """The values of a function of vectors, the gradients of their sum, and the gradients of that."""
+    inputs = [torch.tensor(v, dtype=dtype, requires_grad=True) for v in values]
+    result = function(*inputs)
+    first = torch.autograd.grad(result.sum(), inputs, create_graph=True)
+    sum_of_first = sum(g.sum() for g in first)
+    second = [torch.zeros_like(t) for t in inputs]
+    if sum_of_first.requires_grad:
+        found = torch.autograd.grad(sum_of_first, inputs, allow_unused=True)
+        second = [g if g is not None else t for g, t in zip(found, second, strict=True)]
+    return result.tolist(), [g.tolist() for g in first], [g.tolist() for g in second]
+
+
+# Values at -inf, inf, -1000, 1000, and slopes.
+ACTIVATIONS = {
+    "gelu": ([0, INF, 0, 1000], [0, 1, 0, 1]),
+    "gelu_tanh": ([0, INF, 0, 1000], [0, 1, 0, 1]),
+    "silu": ([0, INF, 0, 1000], [0, 1, 0, 1]),
+    "mish": ([0, INF, 0, 1000], [0, 1, 0, 1]),
+    "hardswish": ([0, INF, 0, 1000], [0, 1, 0, 1]),
+    "relu": ([0, INF, 0, 1000], [0, 1, 0, 1]),
+    "softplus": ([0, INF, 0, 1000], [0, 1, 0, 1]),
+    "logsigmoid": ([-INF, 0, -1000, 0], [1, 0, 1, 0]),
+    "celu": ([-1, INF, -1, 1000], [0, 1, 0, 1]),
+    "elu": ([-1, INF, -1, 1000], [0, 1, 0, 1]),
+    "tanhshrink": ([-INF, INF, -999, 999], [1, 1, 1, 1]),
+    "softsign": ([-1, 1, -1000 / 1001, 1000 / 1001], [0, 0, 1001**-2, 1001**-2]),
+    "sigmoid": ([0, 1, 0, 1], [0, 0, 0, 0]),
+    "hardsigmoid": ([0, 1, 0, 1], [0, 0, 0, 0]),
+    "tanh": ([-1, 1, -1, 1], [0, 0, 0, 0]),
+    "leaky_relu": ([-INF, INF, -10, 1000], [0.01, 1, 0.01, 1]),
+}
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_at_infinity(name, dtype):
+    plain = name.removesuffix("_tanh")
+    options = {"approximate": "tanh"} if plain != name else {}
+    values, slopes = ACTIVATIONS[name]
+    call = lambda x: getattr(F, plain)(x, **options)
+    found, (first,), (second,) = gradients(call, [-INF, INF, -1e3, 1e3], dtype=dtype)
+    rough = 1e-2 if dtype in (torch.float16, torch.bfloat16) else 1e-6
+    assert found == pytest.approx(values, rel=rough)
+    assert first == pytest.approx(slopes, rel=rough, abs=1e-7)
+    assert second == pytest.approx([0, 0, 0, 0], abs=1e-8)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_of_numbers_whose_square_overflows(name):
+    plain = name.removesuffix("_tanh")
+    options = {"approximate": "tanh"} if plain != name else {}
+    for dtype, size in ((torch.float32, 3e19), (torch.float64, 3e160)):
+        call = lambda x: getattr(F, plain)(x, **options)
+        values, first, second = gradients(call, [-size, size], dtype=dtype)
+        assert all(map(math.isfinite, values + first[0] + second[0])), (values, first, second)
+        assert call(torch.tensor(math.nan, dtype=dtype)).isnan()
+
+
+def test_activations_take_nan_for_nan():
+    for name in ACTIVATIONS:
+        x = torch.tensor([math.nan] * 20, requires_grad=True)
+        y = getattr(F, name.removesuffix("_tanh"))(x)
+        assert y.isnan().all(), name
+
+
+# ---- logarithms of sums ----
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+def test_logarithms_of_sums_of_two(name, dtype):
+    a = [-INF, INF, -INF, INF, 0.0, 0.0, INF, 0.0]
+    b = [-INF, INF, INF, -INF, -INF, INF, 0.0, 0.0]
+    values, (of_a, of_b), second = gradients(getattr(torch, name), a, b, dtype=dtype)
+    log2 = math.log(2) if name == "logaddexp" else 1.0
+    assert values == pytest.approx([-INF, INF, INF, INF, 0, INF, INF, log2])
+    assert of_a == pytest.approx([0, 0.5, 0, 1, 1, 0, 1, 0.5])
+    assert of_b == pytest.approx([0, 0.5, 1, 0, 0, 1, 0, 0.5])
+    assert not any(math.isnan(v) for each in second for v in each)
+
+
+SUMS = {  # the elements, and their shares of the gradient
+    (-INF, -INF): (0, 0),
+    (INF, 0.0): (1, 0),
+    (INF, -INF, 3.0): (1, 0, 0),
+    (-INF, 0.0, 0.0): (0, 0.5, 0.5),
+}
+
+
+@pytest.mark.parametrize("elements", SUMS)
+def test_logarithms_of_sums(elements):
+    _, (first,), (second,) = gradients(lambda x: x.logsumexp(0), list(elements))
+    assert first == pytest.approx(SUMS[elements])
+    assert not any(map(math.isnan, second))
+    last = lambda x: x.logcumsumexp(0)[-1]
+    assert gradients(last, list(elements))[1][0] == pytest.approx(SUMS[elements])
+
+
+def test_cumulative_logarithms_of_sums_begin_with_nothing():
+    _, (first,), _ = gradients(lambda x: x.logcumsumexp(0), [-INF, -INF, 0.0, 0.0])
+    assert first == pytest.approx([0, 0, 1.5, 0.5])
+
+
+# ---- losses ----
+
+
+def test_divergence_from_targets_of_zero():
+    inputs, targets = [-INF, -INF, 0.0, -1.0], [0.0, 1.0, 0.0, 0.5]
+    call = lambda x, t: F.kl_div(x, t, reduction="none")
+    values, (of_input, _), _ = gradients(call, inputs, targets)
+    assert values == pytest.approx([0, INF, 0, 0.5 * math.log(0.5) + 0.5])
+    assert of_input == pytest.approx([0, -1, 0, -0.5])
+    logs = [math.log(t) if t else -INF for t in targets]
+    call = lambda x, t: F.kl_div(x, t, reduction="none", log_target=True)
+    values, (of_input, of_target), _ = gradients(call, inputs, logs)
+    assert values == pytest.approx([0, INF, 0, 0.5 * math.log(0.5) + 0.5])
+    assert of_input == pytest.approx([0, -1, 0, -0.5])
+    assert of_target[0] == of_target[2] == 0
+    whole = torch.tensor([0.0, 1.0])
+    assert F.kl_div(torch.tensor([-INF, 0.0]), whole, reduction="sum") == 0
+    assert F.poisson_nll_loss(torch.tensor(-INF), torch.tensor(0.0)) == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_margins_of_any_size(dtype):
+    target = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0, 1.0], dtype=dtype)
+    call = lambda x: F.soft_margin_loss(x, target, reduction="none")
+    values, (first,), _ = gradients(call, [-1e3, 1e3, 1e3, -1e3, -INF, INF], dtype=dtype)
+    assert values == [1000, 1000, 0, 0, INF, 0]
+    assert first == pytest.approx([-1, 1, 0, 0, -1, 0])
+    assert F.soft_margin_loss(torch.tensor([2, -1]), torch.tensor([1, -1])) > 0  # integers
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cross_entropy_of_infinite_logits(dtype):
+    target = torch.tensor([1.0, 0.0, 1.0, 0.0, 0.5], dtype=dtype)
+    call = lambda x: F.binary_cross_entropy_with_logits(x, target, reduction="none")
+    values, (first,), _ = gradients(call, [-INF, -INF, INF, INF, 3.0], dtype=dtype)
+    assert values == pytest.approx([INF, 0, 0, INF, 1.5 + math.log1p(math.exp(-3))])
+    assert first[:4] == pytest.approx([-1, 0, 0, 1])
+    sum_of_labels = F.multilabel_soft_margin_loss(
+        torch.tensor([[INF, -INF]]), torch.tensor([[1.0, 0.0]])
+    )
+    assert sum_of_labels == 0
+
+
+# ---- angles and lengths ----
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-300, 1.0, 1e200, 1e300])
+def test_the_slope_of_an_angle(size):
+    _, (of_y, of_x), _ = gradients(torch.atan2, [3 * size], [4 * size])
+    assert of_y == pytest.approx([4 / 25 / size]) and of_x == pytest.approx([-3 / 25 / size])
+    z = torch.tensor(complex(4 * size, 3 * size), dtype=torch.complex128, requires_grad=True)
+    z.angle().backward()
+    assert z.grad.imag.item() == pytest.approx(4 / 25 / size)
+
+
+def test_the_slope_of_an_angle_without_a_length():
+    y, x = [0.0, -0.0, 0.0, INF, 1.0], [0.0, 0.0, -0.0, 1.0, INF]
+    _, first, second = gradients(torch.atan2, y, x)
+    assert first == [[0] * 5, [0] * 5]
+    assert [v for each in second for v in each[:3]] == [0] * 6
+    _, first, second = gradients(torch.hypot, [0.0, 3e-200], [0.0, 4e-200])
+    assert first == [pytest.approx([0, 0.6]), pytest.approx([0, 0.8])]
+    assert second[0][0] == second[1][0] == 0
+
+
+def test_the_slope_of_a_half_precision_angle():
+    _, (of_y, of_x), _ = gradients(torch.atan2, [300.0], [400.0], dtype=torch.float16)
+    assert of_y == pytest.approx([4 / 2500], rel=1e-2) and of_x == pytest.approx([-3 / 2500], rel=1e-2)
+
+
+# ---- what no key is seen by ----
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("kind", ["padding", "boolean", "added", "heads"])
+def test_rows_that_attend_to_nothing_are_zero(kind, training):
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(4, 2, batch_first=True).train(training)
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    hidden = torch.tensor([[True] * 3, [False, True, False], [False] * 3])
+    masks = {
+        "padding": {"key_padding_mask": torch.tensor([[True] * 3, [False] * 3])},
+        "boolean": {"attn_mask": hidden},
+        "added": {"attn_mask": torch.zeros(3, 3).masked_fill(hidden, -INF)},
+        "heads": {"attn_mask": hidden.repeat(4, 1, 1)},
+    }[kind]
+    results = {}
+    for needed in (True, False):
+        y, weights = layer(x, x, x, need_weights=needed, **masks)
+        grads = torch.autograd.grad(y.square().sum(), [x, layer.in_proj_weight])
+        results[needed] = (y, *grads)
+        assert all(not t.isnan().any() for t in results[needed])
+        if needed:
+            alone = weights[0] if kind == "padding" else weights[:, 0]
+            assert alone.eq(0).all()
+            seen = weights[1] if kind == "padding" else weights[:, 1:]
+            assert torch.allclose(seen.sum(-1), torch.ones(()))
+    for ours, fused in zip(results[True], results[False], strict=True):
+        assert torch.allclose(ours, fused, atol=1e-6)
+
+
+# ---- products with zeros, draws, windows ----
+
+
+def test_tangents_of_the_gradient_of_a_product_with_two_zeros():
+    """Differences of gradients are the columns of the Hessian, whichever way it is computed."""
+    index = torch.tensor([0, 0, 0, 0])
+    f = lambda x: x.new_ones(1).scatter_reduce(0, index, x, "prod").sum()
+    x = torch.tensor([0.0, 2.0, 0.0, 3.0], dtype=torch.float64)
+    expected = torch.zeros(4, 4, dtype=torch.float64)
+    expected[0, 2] = expected[2, 0] = 6.0
+    for hessian in (
+        torch.func.jacfwd(torch.func.grad(f)),
+        torch.func.jacrev(torch.func.grad(f)),
+        torch.func.jacfwd(torch.func.jacfwd(f)),
+    ):
+        assert torch.equal(hessian(x), expected)
+
+
+def test_draws_have_a_gradient_of_zeros():
+    p = torch.tensor([0.5, 0.2], requires_grad=True)
+    for draw in (torch.bernoulli(p), torch.bernoulli(p, 0.5), p.bernoulli()):
+        assert draw.requires_grad and torch.autograd.grad(draw.sum(), p)[0].tolist() == [0, 0]
+    assert not torch.bernoulli(p.detach()).requires_grad
+    with torch.no_grad():
+        assert not torch.bernoulli(p).requires_grad
+
+
+def test_the_gradient_of_a_far_window_is_no_larger_than_what_is_there():
+    x = torch.rand(3, requires_grad=True)
+    for size, stride in (((0,), (1,)), ((2, 0), (1, 1)), ((0,), (2**40,))):
+        x.grad = None
+        x.as_strided(size, stride, 2**39).sum().backward()
+        assert x.grad.tolist() == [0, 0, 0]
+    empty = torch.empty(0, requires_grad=True)
+    empty.as_strided((0,), (1,), 2**39).sum().backward()
+    assert empty.grad.shape == (0,)
+    whole = torch.arange(100.0)
+    part = whole[10:13].requires_grad_()
+    part.as_strided((3, 2), (45, 1), 10).sum().backward()  # 10, 11, and others
+    assert part.grad.tolist() == [1, 1, 0]
+    part.grad = None
+    part.as_strided((40,), (2,), 12).sum().backward()
+    assert part.grad.tolist() == [0, 0, 1]
