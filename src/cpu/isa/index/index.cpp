@@ -184,13 +184,50 @@ void combine_in_whole(char* to, const Positions& p, const int64_t* offset, const
   round_into<T>(to, all, wide.data());
 }
 
-// One place after the other: what is written there is combined in the order of the positions, of
-// which the i-th is at the place number[i].
+// The places that k positions are at, in the order in which they come, so that sources are read in
+// order: a number for each position, and where a place is.
+class Places {
+ public:
+  Places(const Positions& p, const int64_t* offset) : number_(p.k), offset_(p.k) {
+    const int64_t step = p.indexed.n == 1 ? p.indexed.stride[0] : 0;
+    if (step > 0 && p.indexed.size[0] <= 8 * p.k) {
+      const Scratch<int64_t> known(p.indexed.size[0]);
+      std::fill_n(known.data(), p.indexed.size[0], int64_t{-1});
+      const double share = 1 / static_cast<double>(step);
+      for (int64_t i = 0; i < p.k; i++) {  // multiples of the step: the quotient is exact
+        int64_t& number = known[static_cast<int64_t>(static_cast<double>(offset[i]) * share + 0.5)];
+        if (number < 0) {
+          number = count_;
+          offset_[count_++] = offset[i];
+        }
+        number_[i] = number;
+      }
+      return;
+    }
+    Numbering numbering(p.k);
+    for (int64_t i = 0; i < p.k; i++) {
+      number_[i] = numbering(offset[i]);
+    }
+    count_ = numbering.count();
+    std::copy_n(numbering.keys(), count_, offset_.data());
+  }
+  int64_t count() const { return count_; }
+  const int64_t* number() const { return number_.data(); }
+  int64_t offset(int64_t n) const { return offset_[n]; }
+
+ private:
+  Scratch<int64_t> number_;
+  Scratch<int64_t> offset_;
+  int64_t count_ = 0;
+};
+
+// One place after the other: what is written there is combined in the order of the positions.
 template <class How, class T, class S>
-void combine_by_place(char* to, const Positions& p, const Numbering& places, const int64_t* number,
-                      const S* from) {
+void combine_by_place(char* to, const Positions& p, const int64_t* offset, const S* from) {
   using C = compute_t<T>;
+  const Places places(p, offset);
   const int64_t m = places.count();
+  const int64_t* const number = places.number();
   const Scratch<int64_t> ends(m + 1);
   const Scratch<int64_t> uses(p.k);
   std::fill_n(ends.data(), m + 1, int64_t{0});
@@ -214,9 +251,9 @@ void combine_by_place(char* to, const Positions& p, const Numbering& places, con
                    const int64_t n = task / pieces % m;
                    const int64_t first = task % pieces * piece;
                    const int64_t last = std::min(first + piece, p.n_inner);
-                   char* const base = to + p.outer.offset(o) + places.keys()[n];
-                   const S* const source = from + o * p.k * p.n_inner;
                    const int64_t start = n == 0 ? 0 : ends[n - 1];
+                   char* const base = to + p.outer.offset(o) + places.offset(n);
+                   const S* const source = from + o * p.k * p.n_inner;
                    const auto run = [&](int64_t at, int64_t offset, int64_t stride,
                                         int64_t length) {
                      if (ends[n] == start + 1) {
@@ -240,24 +277,39 @@ void combine_by_place(char* to, const Positions& p, const Numbering& places, con
                });
 }
 
+// Single elements, few against their target.
+template <class How, class T, class S>
+void combine_elements(char* to, int64_t k, const int64_t* offset, const S* from) {
+  using C = compute_t<T>;
+  Numbering number(k);
+  const Scratch<C> sums(k);
+  for (int64_t i = 0; i < k; i++) {
+    const int64_t before = number.count();
+    C& sum = sums[number(offset[i])];
+    if (number.count() > before) {
+      sum = static_cast<C>(*reinterpret_cast<const T*>(to + offset[i]));
+    }
+    How::apply(sum, from[i]);
+  }
+  for (int64_t n = 0; n < number.count(); n++) {
+    *reinterpret_cast<T*>(to + number.keys()[n]) = static_cast<T>(sums[n]);
+  }
+}
+
 // write_positions for elements that may meet.
 template <class How, class T, class S>
 void combine_positions(char* to, const Positions& p, const int64_t* offset, const S* from) {
   if constexpr (meets_wide<How, T>) {
     if (p.k > 1 && !overlaps(p.outer) && !overlaps(p.inner)) {
-      constexpr int64_t row_of_its_own = 8;  // elements that are worth the grouping of positions
+      constexpr int64_t row_of_its_own = 8;  // elements that are worth a look at their position
       const bool line = p.indexed.n == 1 && p.indexed.stride[0] > 0;
-      if (line && p.n_inner < row_of_its_own && p.indexed.size[0] <= 4 * p.k) {
+      if (line && p.indexed.size[0] <= (p.n_inner < row_of_its_own ? 4 * p.k : p.k)) {
         return combine_in_whole<How, T>(to, p, offset, from);
       }
-      Numbering places(p.k);
-      const Scratch<int64_t> number(p.k);
-      for (int64_t i = 0; i < p.k; i++) {
-        number[i] = places(offset[i]);
+      if (p.n_outer * p.n_inner == 1) {
+        return combine_elements<How, T>(to, p.k, offset, from);
       }
-      if (places.count() < p.k) {
-        return combine_by_place<How, T>(to, p, places, number, from);
-      }
+      return combine_by_place<How, T>(to, p, offset, from);
     }
   }
   write_positions<How, T>(to, p, offset, from);
