@@ -228,6 +228,9 @@ void combine_by_place(char* to, const Positions& p, const int64_t* offset, const
   const Places places(p, offset);
   const int64_t m = places.count();
   const int64_t* const number = places.number();
+  if (m == p.k) {  // none meet
+    return write_positions<How, T>(to, p, offset, from);
+  }
   const Scratch<int64_t> ends(m + 1);
   const Scratch<int64_t> uses(p.k);
   std::fill_n(ends.data(), m + 1, int64_t{0});
@@ -268,8 +271,9 @@ void combine_by_place(char* to, const Positions& p, const int64_t* offset, const
                      }
                      combine_run<Assign, T>(base + offset, stride, sums, length);
                    };
-                   if (p.n_inner == 1) {
-                     run(0, 0, 0, 1);
+                   if (p.inner.n <= 1) {
+                     const int64_t stride = p.inner.n == 0 ? 0 : p.inner.stride[0];
+                     run(first, first * stride, stride, last - first);
                    } else {
                      for_runs(p.inner, first, last, run);
                    }
