@@ -119,7 +119,6 @@ def test_lengths_and_distances(dtype, size):
     assert_scaled(torch.cdist(large, other), torch.cdist(x, y), scale)
     assert_scaled(torch.pdist(large), torch.pdist(x), scale)
     assert_scaled(F.pairwise_distance(large[:5], other, eps=0), F.pairwise_distance(x[:5], y, eps=0), scale)
-    assert_scaled(F.cosine_similarity(large[:5], other), F.cosine_similarity(x[:5], y))
     assert_scaled(torch.renorm(large, 2, 0, 1.0), torch.renorm(x * 2.0**60, 2, 0, 1.0))
 
 
