@@ -31,7 +31,7 @@ def _average_backward(images, rois, how, sizes):
 
 _AVERAGE_BACKWARD = [
     *(_average_backward(2, _FEW, how, (1, 2, 3, 3)) for how in _FEW_MODES),
-    *(_average_backward(2, _ROIS, how, (2, 6, 5, 6)) for how in _MODES),
+    *(_average_backward(5, _ROIS, how, (2, 6, 5, 6)) for how in _MODES),
 ]
 _COLUMNS = "[2, 2], [1, 1], [0, 0], [1, 1]"
 _STRIDED = "[3, 2], [2, 1], [1, 2], [1, 2]"  # of 5 x 6: 3 x 8
