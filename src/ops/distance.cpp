@@ -96,14 +96,18 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   RL_CHECK(is_floating(common) || is_complex(common),
            "expected common dtype to be floating point, yet common dtype is ", common);
   const DimVector sizes = broadcast_sizes(x1.sizes(), x2.sizes());
-  const Tensor a = x1.to(compute_dtype(common)).expand(sizes);
-  const Tensor b = x2.to(compute_dtype(common)).expand(sizes);
-  const auto length = [&](const Tensor& t, bool keepdim) {
-    return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, keepdim).clamp_min(eps);
+  // Sums of 16 bits are not rounded; half does not even hold the products of numbers whose lengths
+  // it holds.
+  const ScalarType wide = compute_dtype(common);
+  const std::optional<ScalarType> summed =
+      wide == common ? std::nullopt : std::optional<ScalarType>(wide);
+  const Tensor a = x1.to(common == kHalf ? wide : common).expand(sizes);
+  const Tensor b = x2.to(common == kHalf ? wide : common).expand(sizes);
+  const auto length = [&](const Tensor& t) {
+    return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, false, summed).clamp_min(eps);
   };
-  // One of them is shortened first, so that no product overflows.
-  const Tensor products = a.div(length(a, true)).mul(b);
-  return products.sum(DimVector{dim}).div(length(b, false)).to(common);
+  const Tensor products = a.mul(b).sum(DimVector{dim}, false, summed);
+  return products.div(length(a)).div(length(b)).to(common);
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {

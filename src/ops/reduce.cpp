@@ -433,7 +433,7 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
     return self.sgn().mul(g);
   }
   if (p == 2) {
-    return self.mul(g.div(norm)).masked_fill(norm.eq(Scalar(0)), Scalar(0));
+    return self.div(norm).mul(g).masked_fill(norm.eq(Scalar(0)), Scalar(0));
   }
   if (std::isinf(p)) {
     const Tensor size = self.abs();

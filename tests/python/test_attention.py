@@ -17,7 +17,8 @@ def by_definition(q, k, v, hidden):
     for i in range(q.size(-2)):
         seen = hidden[i].logical_not().nonzero().flatten()
         if len(seen) == 0:
-            rows.append(q.new_zeros(*q.shape[:-2], v.size(-1)) + 0 * q[..., i, :1])
+            nothing = 0 * (q.sum() + k.sum() + v.sum())
+            rows.append(nothing.expand(*q.shape[:-2], v.size(-1)))
             continue
         scores = (q[..., i : i + 1, :] * k[..., seen, :]).sum(-1) / q.size(-1) ** 0.5
         rows.append((scores.softmax(-1).unsqueeze(-1) * v[..., seen, :]).sum(-2))

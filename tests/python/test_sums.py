@@ -96,6 +96,7 @@ FORWARD = {
     "cdist": lambda t: torch.cdist(ones(t, 2, N), torch.zeros(3, N, dtype=t), 1),
     "pairwise_distance": lambda t: F.pairwise_distance(ones(t, 2, N), torch.zeros(2, N, dtype=t), 1, eps=0),
     "cosine_similarity": lambda t: F.cosine_similarity(ones(t, N), ones(t, N), 0) * N,
+    "cosine_similarity, large": lambda t: F.cosine_similarity(300 * ones(t, 9), 300 * ones(t, 9), 0) * N,
     "bincount": lambda t: torch.bincount(nowhere(N), ones(t, N)).to(t),
     "nll_loss": lambda t: -F.nll_loss(ones(t, N, 2), nowhere(N), reduction="sum"),
     "nll_loss, mean": lambda t: -F.nll_loss(10 * ones(t, N, 2), nowhere(N), ones(t, 2)) * 500,

@@ -7,7 +7,9 @@
 #include <cstdint>
 
 #include "core/op_support.h"
+#include "core/parallel.h"
 #include "cpu/dims.h"
+#include "cpu/isa/pointwise/convert_run.h"
 #include "cpu/scratch.h"
 #include "kernels/read_element.h"
 #include "kernels/math.h"
@@ -76,8 +78,8 @@ template <class How, class T>
 inline constexpr bool meets_wide = (std::is_same_v<How, Add> || std::is_same_v<How, Multiply>) &&
                                    sizeof(compute_t<T>) > sizeof(T) && !std::is_integral_v<T>;
 
-// Numbers the keys (not negative) that it is asked for in the order in which they come. It has
-// room for `most` of them.
+// Numbers the keys that it is asked for in the order in which they come. It has room for `most` of
+// them.
 class Numbering {
  public:
   explicit Numbering(int64_t most)
@@ -87,36 +89,66 @@ class Numbering {
     clear();
   }
   void clear() {
-    std::fill_n(table_.data(), int64_t{1} << bits_, Entry{-1, 0});
+    std::fill_n(table_.data(), int64_t{1} << bits_, int64_t{-1});
     count_ = 0;
   }
   RL_INLINE int64_t operator()(int64_t key) {
     const int64_t last = (int64_t{1} << bits_) - 1;
     auto at =
         static_cast<int64_t>(static_cast<uint64_t>(key) * 0x9e3779b97f4a7c15u >> (64 - bits_));
-    while (table_[at].key != key) {
-      if (table_[at].key < 0) {
-        table_[at] = {key, count_};
-        keys_[count_] = key;
-        return count_++;
+    while (table_[at] >= 0) {
+      if (keys_[table_[at]] == key) {
+        return table_[at];
       }
       at = (at + 1) & last;
     }
-    return table_[at].number;
+    table_[at] = count_;
+    keys_[count_] = key;
+    return count_++;
   }
   int64_t count() const { return count_; }
   const int64_t* keys() const { return keys_.data(); }
 
  private:
-  struct Entry {
-    int64_t key;
-    int64_t number;
-  };
   int bits_;
-  Scratch<Entry> table_;
-  Scratch<int64_t> keys_;
+  Scratch<int64_t> table_;  // numbers
+  Scratch<int64_t> keys_;   // by number
   int64_t count_ = 0;
 };
+
+// Calls f(address, element, stride, n) for the runs of all elements.
+template <class F>
+void for_elements(char* to, const Dims& all, const F& f) {
+  parallel_for(0, all.numel(), work_per_task, [&](int64_t begin, int64_t end) {
+    for_runs(all, begin, end, [&](int64_t i, int64_t offset, int64_t stride, int64_t n) {
+      f(to + offset, i, stride, n);
+    });
+  });
+}
+
+// [outer][size][inner] as one geometry.
+inline Dims joined(const Dims& outer, int64_t size, int64_t stride, const Dims& inner) {
+  Dims all = inner;
+  all.add(size, stride);
+  for (int d = 0; d < outer.n; d++) {
+    all.add(outer.size[d], outer.stride[d]);
+  }
+  return all;
+}
+
+// The elements of a window widened to C, from the last to the first dimension, and back.
+template <class C, class T>
+void widen(C* wide, char* from, const Dims& all) {
+  for_elements(from, all, [&](const char* at, int64_t i, int64_t stride, int64_t n) {
+    convert_run<C, T>(wide + i, at, stride, n);
+  });
+}
+template <class T, class C>
+void round_into(char* to, const Dims& all, const C* wide) {
+  for_elements(to, all, [&](char* at, int64_t i, int64_t stride, int64_t n) {
+    combine_run<Assign, T>(at, stride, wide + i, n);
+  });
+}
 
 // Whether several positions are one element.
 inline bool overlaps(const Dims& dims) {

@@ -4,12 +4,10 @@
 // number of threads: threads share out positions across the indexed dimension, never along it. An
 // index for each element: scatter.cpp.
 #include <algorithm>
-#include <vector>
 
 #include "core/op_support.h"
 #include "core/parallel.h"
 #include "cpu/dims.h"
-#include "cpu/isa/pointwise/convert_run.h"
 #include "cpu/isa/index/combine.h"
 #include "cpu/scratch.h"
 #include "generated/kernels.h"
@@ -161,20 +159,48 @@ void write_positions(char* to, const Positions& p, const int64_t* offset, const 
   });
 }
 
-// The places that k positions are at: a number for each position, and the byte offset of each
-// place. Where the target is no larger than the work, all of it counts as places.
+// Positions that are as many as the places of a target that is a line of step `step`: the whole of
+// it is widened, written to, and rounded.
+template <class How, class T, class S>
+void combine_in_whole(char* to, const Positions& p, const int64_t* offset, const S* from) {
+  using C = compute_t<T>;
+  constexpr int64_t width = sizeof(C);
+  const int64_t size = p.indexed.size[0];
+  const int64_t step = p.indexed.stride[0];
+  const Dims all = joined(p.outer, size, step, p.inner);
+  const Scratch<C> wide(all.numel());
+  widen<C, T>(wide.data(), to, all);
+  Positions in_wide = p;
+  in_wide.outer = in_wide.inner = Dims();
+  in_wide.outer.add(p.n_outer, size * p.n_inner * width);
+  in_wide.inner.add(p.n_inner, width);
+  const int64_t row = p.n_inner * width;
+  const int64_t ratio = row % step == 0 ? row / step : 0;  // as a rule, which spares a division
+  const Scratch<int64_t> moved(p.k);
+  for (int64_t i = 0; i < p.k; i++) {
+    moved[i] = ratio != 0 ? offset[i] * ratio : offset[i] / step * row;
+  }
+  write_positions<How, C>(reinterpret_cast<char*>(wide.data()), in_wide, moved, from);
+  round_into<T>(to, all, wide.data());
+}
+
+// The places that k positions are at, in the order in which they come, so that sources are read in
+// order: a number for each position, and where a place is.
 class Places {
  public:
-  Places(const Positions& p, const int64_t* offset) : number_(p.k) {
+  Places(const Positions& p, const int64_t* offset) : number_(p.k), offset_(p.k) {
     const int64_t step = p.indexed.n == 1 ? p.indexed.stride[0] : 0;
-    const int64_t few = p.n_inner < 8 ? 4 * p.k : p.k;
-    if (step > 0 && p.indexed.size[0] <= few) {
-      offsets_.resize(static_cast<size_t>(p.indexed.size[0]));
-      for (int64_t i = 0; i < p.indexed.size[0]; i++) {
-        offsets_[static_cast<size_t>(i)] = i * step;
-      }
-      for (int64_t i = 0; i < p.k; i++) {
-        number_[i] = offset[i] / step;
+    if (step > 0 && p.indexed.size[0] <= 8 * p.k) {
+      const Scratch<int64_t> known(p.indexed.size[0]);
+      std::fill_n(known.data(), p.indexed.size[0], int64_t{-1});
+      const double share = 1 / static_cast<double>(step);
+      for (int64_t i = 0; i < p.k; i++) {  // multiples of the step: the quotient is exact
+        int64_t& number = known[static_cast<int64_t>(static_cast<double>(offset[i]) * share + 0.5)];
+        if (number < 0) {
+          number = count_;
+          offset_[count_++] = offset[i];
+        }
+        number_[i] = number;
       }
       return;
     }
@@ -182,72 +208,112 @@ class Places {
     for (int64_t i = 0; i < p.k; i++) {
       number_[i] = numbering(offset[i]);
     }
-    offsets_.assign(numbering.keys(), numbering.keys() + numbering.count());
-    apart_ = numbering.count() == p.k;
+    count_ = numbering.count();
+    std::copy_n(numbering.keys(), count_, offset_.data());
   }
-  bool apart() const { return apart_; }  // no two positions meet
-  int64_t count() const { return static_cast<int64_t>(offsets_.size()); }
-  const int64_t* offsets() const { return offsets_.data(); }
-  int64_t number(int64_t i) const { return number_[i]; }
+  int64_t count() const { return count_; }
+  const int64_t* number() const { return number_.data(); }
+  int64_t offset(int64_t n) const { return offset_[n]; }
 
  private:
   Scratch<int64_t> number_;
-  std::vector<int64_t> offsets_;
-  bool apart_ = false;
+  Scratch<int64_t> offset_;
+  int64_t count_ = 0;
 };
 
-// Calls f(element, address, stride, n) for the runs of all places, of [outer][place][inner].
-template <class F>
-void for_places(char* to, const Positions& p, const Places& places, const F& f) {
+// One place after the other: what is written there is combined in the order of the positions.
+template <class How, class T, class S>
+void combine_by_place(char* to, const Positions& p, const int64_t* offset, const S* from) {
+  using C = compute_t<T>;
+  const Places places(p, offset);
   const int64_t m = places.count();
-  parallel_for(0, p.n_outer * m, std::max<int64_t>(1, work_per_task / p.n_inner),
+  const int64_t* const number = places.number();
+  if (m == p.k) {  // none meet
+    return write_positions<How, T>(to, p, offset, from);
+  }
+  const Scratch<int64_t> ends(m + 1);
+  const Scratch<int64_t> uses(p.k);
+  std::fill_n(ends.data(), m + 1, int64_t{0});
+  for (int64_t i = 0; i < p.k; i++) {
+    ends[number[i] + 1]++;
+  }
+  for (int64_t n = 0; n < m; n++) {
+    ends[n + 1] += ends[n];
+  }
+  for (int64_t i = 0; i < p.k; i++) {
+    uses[ends[number[i]]++] = i;
+  }
+  constexpr int64_t piece = 1024;
+  const int64_t pieces = num_chunks(0, p.n_inner, piece);
+  const int64_t work = std::min(piece, p.n_inner) * (p.k / m + 1);
+  parallel_for(0, p.n_outer * m * pieces, std::max<int64_t>(1, work_per_task / work),
                [&](int64_t begin, int64_t end) {
-                 int64_t o = begin / m;
-                 for (int64_t row = begin; row < end; o++) {
-                   char* const base = to + p.outer.offset(o);
-                   for (const int64_t stop = std::min(end, (o + 1) * m); row < stop; row++) {
-                     char* const at = base + places.offsets()[row - o * m];
-                     if (p.n_inner == 1) {
-                       f(row, at, int64_t{0}, int64_t{1});
-                       continue;
+                 alignas(64) C sums[piece];
+                 for (int64_t task = begin; task < end; task++) {
+                   const int64_t o = task / pieces / m;
+                   const int64_t n = task / pieces % m;
+                   const int64_t first = task % pieces * piece;
+                   const int64_t last = std::min(first + piece, p.n_inner);
+                   const int64_t start = n == 0 ? 0 : ends[n - 1];
+                   char* const base = to + p.outer.offset(o) + places.offset(n);
+                   const S* const source = from + o * p.k * p.n_inner;
+                   const auto run = [&](int64_t at, int64_t offset, int64_t stride,
+                                        int64_t length) {
+                     if (ends[n] == start + 1) {
+                       combine_run<How, T>(base + offset, stride,
+                                           source + uses[start] * p.n_inner + at, length);
+                       return;
                      }
-                     for_runs(p.inner, 0, p.n_inner,
-                              [&](int64_t i, int64_t offset, int64_t stride, int64_t n) {
-                                f(row * p.n_inner + i, at + offset, stride, n);
-                              });
+                     convert_run<C, T>(sums, base + offset, stride, length);
+                     for (int64_t u = start; u < ends[n]; u++) {
+                       combine_run<How, C>(reinterpret_cast<char*>(sums), sizeof(C),
+                                           source + uses[u] * p.n_inner + at, length);
+                     }
+                     combine_run<Assign, T>(base + offset, stride, sums, length);
+                   };
+                   if (p.inner.n <= 1) {
+                     const int64_t stride = p.inner.n == 0 ? 0 : p.inner.stride[0];
+                     run(first, first * stride, stride, last - first);
+                   } else {
+                     for_runs(p.inner, first, last, run);
                    }
                  }
                });
 }
 
-// write_positions for elements that may meet. Where they are to meet wide, their places are
-// widened, written to, and rounded.
+// Single elements, few against their target.
+template <class How, class T, class S>
+void combine_elements(char* to, int64_t k, const int64_t* offset, const S* from) {
+  using C = compute_t<T>;
+  Numbering number(k);
+  const Scratch<C> sums(k);
+  for (int64_t i = 0; i < k; i++) {
+    const int64_t before = number.count();
+    C& sum = sums[number(offset[i])];
+    if (number.count() > before) {
+      sum = static_cast<C>(*reinterpret_cast<const T*>(to + offset[i]));
+    }
+    How::apply(sum, from[i]);
+  }
+  for (int64_t n = 0; n < number.count(); n++) {
+    *reinterpret_cast<T*>(to + number.keys()[n]) = static_cast<T>(sums[n]);
+  }
+}
+
+// write_positions for elements that may meet.
 template <class How, class T, class S>
 void combine_positions(char* to, const Positions& p, const int64_t* offset, const S* from) {
   if constexpr (meets_wide<How, T>) {
-    using C = compute_t<T>;
-    constexpr int64_t width = sizeof(C);
     if (p.k > 1 && !overlaps(p.outer) && !overlaps(p.inner)) {
-      const Places places(p, offset);
-      if (!places.apart()) {
-        const Scratch<C> wide(p.n_outer * places.count() * p.n_inner);
-        for_places(to, p, places, [&](int64_t i, const char* at, int64_t stride, int64_t n) {
-          convert_run<C, T>(wide + i, at, stride, n);
-        });
-        Positions in_wide = p;
-        in_wide.outer = in_wide.inner = Dims();
-        in_wide.outer.add(p.n_outer, places.count() * p.n_inner * width);
-        in_wide.inner.add(p.n_inner, width);
-        Scratch<int64_t> moved(p.k);
-        for (int64_t i = 0; i < p.k; i++) {
-          moved[i] = places.number(i) * p.n_inner * width;
-        }
-        write_positions<How, C>(reinterpret_cast<char*>(wide.data()), in_wide, moved, from);
-        for_places(to, p, places, [&](int64_t i, char* at, int64_t stride, int64_t n) {
-          combine_run<Assign, T>(at, stride, wide + i, n);
-        });
-        return;
+      constexpr int64_t row_of_its_own = 8;  // elements that are worth a look at their position
+      const bool line = p.indexed.n == 1 && p.indexed.stride[0] > 0;
+      if (line && p.indexed.size[0] <= (p.n_inner < row_of_its_own ? 4 * p.k : p.k)) {
+        return combine_in_whole<How, T>(to, p, offset, from);
       }
+      if (p.n_outer * p.n_inner == 1) {
+        return combine_elements<How, T>(to, p.k, offset, from);
+      }
+      return combine_by_place<How, T>(to, p, offset, from);
     }
   }
   write_positions<How, T>(to, p, offset, from);

@@ -8,7 +8,6 @@
 #include "core/parallel.h"
 #include "cpu/dims.h"
 #include "cpu/isa/index/combine.h"
-#include "cpu/isa/pointwise/convert_run.h"
 #include "generated/kernels.h"
 #include "kernels/by_size.h"
 #include "kernels/math.h"
@@ -124,30 +123,14 @@ void for_targets(char* to, const Lines& l, const int64_t* index, const F& f) {
   });
 }
 
-// Calls f(address, element, stride, n) for the runs of the target, [outer][size][inner].
-template <class F>
-void for_lines(char* to, const Lines& l, const F& f) {
-  Dims all = l.inner;
-  all.add(l.size, l.stride);
-  for (int d = 0; d < l.outer.n; d++) {
-    all.add(l.outer.size[d], l.outer.stride[d]);
-  }
-  parallel_for(0, all.numel(), work_per_task, [&](int64_t begin, int64_t end) {
-    for_runs(all, begin, end, [&](int64_t i, int64_t offset, int64_t stride, int64_t n) {
-      f(to + offset, i, stride, n);
-    });
-  });
-}
-
 // A target no larger than the work: all of it is widened.
 template <class How, class T>
 void scatter_in_wide(char* to, const Lines& l, const int64_t* index, const T* from, int64_t step) {
   using C = compute_t<T>;
   constexpr int64_t width = sizeof(C);
-  const Scratch<C> wide(l.n_outer * l.size * l.n_inner);
-  for_lines(to, l, [&](const char* at, int64_t i, int64_t stride, int64_t n) {
-    convert_run<C, T>(wide + i, at, stride, n);
-  });
+  const Dims all = joined(l.outer, l.size, l.stride, l.inner);
+  const Scratch<C> wide(all.numel());
+  widen<C, T>(wide.data(), to, all);
   Lines in_wide = l;
   in_wide.outer = in_wide.inner = Dims();
   in_wide.inner.add(l.n_inner, width);
@@ -155,9 +138,18 @@ void scatter_in_wide(char* to, const Lines& l, const int64_t* index, const T* fr
   in_wide.outer.add(l.n_outer, l.size * in_wide.stride);
   for_targets<C>(reinterpret_cast<char*>(wide.data()), in_wide, index,
                  [from, step](C& target, int64_t i) { How::apply(target, from[i * step]); });
-  for_lines(to, l, [&](char* at, int64_t i, int64_t stride, int64_t n) {
-    combine_run<Assign, T>(at, stride, wide + i, n);
-  });
+  round_into<T>(to, all, wide.data());
+}
+
+// Whether a few indices all differ.
+bool apart(const int64_t* at, int64_t n) {
+  bool meet = false;
+  for (int64_t i = 1; i < n; i++) {
+    for (int64_t j = 0; j < i; j++) {
+      meet |= at[i] == at[j];
+    }
+  }
+  return !meet;
 }
 
 // A large target: the places that some columns of the index write are numbered.
@@ -168,37 +160,43 @@ void scatter_by_number(char* to, const Lines& l, const int64_t* index, const T* 
   const int64_t columns = std::clamp<int64_t>(4096 / l.n, 1, l.n_inner);
   const int64_t pieces = num_chunks(0, l.n_inner, columns);
   const int64_t most = l.n * columns;
-  parallel_for(0, l.n_outer * pieces, std::max<int64_t>(1, work_per_task / most),
-               [&](int64_t begin, int64_t end) {
-                 Numbering number(most);
-                 const Scratch<C> sums(most);
-                 for (int64_t task = begin; task < end; task++) {
-                   const int64_t o = task / pieces;
-                   const int64_t first = task % pieces * columns;
-                   const int64_t last = std::min(first + columns, l.n_inner);
-                   char* const base = to + l.outer.offset(o);
-                   number.clear();
-                   for (int64_t j = 0; j < l.n; j++) {
-                     const int64_t row = (o * l.n + j) * l.n_inner;
-                     for_runs(l.inner, first, last,
-                              [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
-                                for (int64_t i = 0; i < n; i++) {
-                                  const int64_t place =
-                                      offset + i * stride + checked(index[row + at + i], l);
-                                  const int64_t before = number.count();
-                                  C& sum = sums[number(place)];
-                                  if (number.count() > before) {
-                                    sum = static_cast<C>(*reinterpret_cast<const T*>(base + place));
-                                  }
-                                  How::apply(sum, from[(row + at + i) * step]);
-                                }
-                              });
-                   }
-                   for (int64_t i = 0; i < number.count(); i++) {
-                     *reinterpret_cast<T*>(base + number.keys()[i]) = static_cast<T>(sums[i]);
-                   }
-                 }
-               });
+  parallel_for(
+      0, l.n_outer * pieces, std::max<int64_t>(1, work_per_task / most),
+      [&](int64_t begin, int64_t end) {
+        Numbering number(most);
+        const Scratch<C> sums(most);
+        for (int64_t task = begin; task < end; task++) {
+          const int64_t o = task / pieces;
+          const int64_t first = task % pieces * columns;
+          const int64_t last = std::min(first + columns, l.n_inner);
+          char* const base = to + l.outer.offset(o);
+          if (l.n_inner == 1 && l.n <= 16 && apart(index + o * l.n, l.n)) {
+            for_line(
+                reinterpret_cast<T*>(base), index + o * l.n, l.n, l,
+                [&](int64_t i, T* target) { How::apply(*target, from[(o * l.n + i) * step]); });
+            continue;
+          }
+          number.clear();
+          for (int64_t j = 0; j < l.n; j++) {
+            const int64_t row = (o * l.n + j) * l.n_inner;
+            for_runs(
+                l.inner, first, last, [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
+                  for (int64_t i = 0; i < n; i++) {
+                    const int64_t place = offset + i * stride + checked(index[row + at + i], l);
+                    const int64_t before = number.count();
+                    C& sum = sums[number(place)];
+                    if (number.count() > before) {
+                      sum = static_cast<C>(*reinterpret_cast<const T*>(base + place));
+                    }
+                    How::apply(sum, from[(row + at + i) * step]);
+                  }
+                });
+          }
+          for (int64_t i = 0; i < number.count(); i++) {
+            *reinterpret_cast<T*>(base + number.keys()[i]) = static_cast<T>(sums[i]);
+          }
+        }
+      });
 }
 
 // `step`: 1 for a source of the index's shape, 0 for one value.

@@ -2,6 +2,7 @@
 // where they are. A key that is hidden from a query is not looked at.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -116,11 +117,66 @@ struct OneQuery {
       memory[e] = static_cast<T>(from[e]) * scale;
     }
   }
-  bool sees(int64_t k) const { return mask == nullptr || mask[k] != -math::infinity<T>; }
+  bool sees(int64_t k) const {
+    return k < keys && (mask == nullptr || mask[k] != -math::infinity<T>);
+  }
   T score(int64_t k, const S* key) const {
     return dot<T>(query, key, width) + (mask == nullptr ? T(0) : mask[k]);
   }
 };
+
+// Queries that read keys and values together.
+inline constexpr int64_t queries_together = 4;
+
+// What R queries make of n keys from the one at `first` on. Each part becomes the largest score,
+// the sum of the weights relative to it, and that of the weighted values.
+template <int R, class S, class T = compute_t<S>>
+void attend(const OneQuery<S>* one, T* const* part, const S* keys, int64_t key_row, const S* values,
+            int64_t value_row, int64_t first, int64_t n, int64_t value_width, T* scores) {
+  using V = Simd<T>;
+  constexpr int64_t room = key_chunk;
+  for (int64_t j = 0; j < n; j++) {
+    const S* const key = keys + (first + j) * key_row;
+    const auto sums = sums_over<T, R>(one[0].width, [&](int64_t e, int64_t m) {
+      const typename V::V x = load_some(key + e, m);
+      Vectors<T, R> terms;
+#pragma GCC unroll 4
+      for (int r = 0; r < R; r++) {
+        terms.v[r] = V::mul(load_some(one[r].query + e, m), x);
+      }
+      return terms;
+    });
+    for (int r = 0; r < R; r++) {
+      const T added = one[r].mask == nullptr ? T(0) : one[r].mask[first + j];
+      scores[r * room + j] = one[r].sees(first + j) ? sums[r] + added : -math::infinity<T>;
+    }
+  }
+  const int64_t whole = (n + V::width - 1) / V::width * V::width;
+  for (int r = 0; r < R; r++) {
+    T* const mine = scores + r * room;
+    T top = -math::infinity<T>;
+    for (int64_t j = 0; j < n; j++) {
+      top = mine[j] > top ? mine[j] : top;
+    }
+    const T base = top == -math::infinity<T> ? T(0) : top;
+    std::fill(mine + n, mine + whole, -math::infinity<T>);
+    for (int64_t j = 0; j < whole; j++) {  // in whole vectors
+      mine[j] = math::exp(mine[j] - base);
+    }
+    std::fill_n(part[r], value_width + 2, T(0));
+    part[r][0] = top;
+    part[r][1] = sums_over<T, 1>(
+        whole, [&](int64_t j, int64_t m) { return Vectors<T, 1>{{load_some(mine + j, m)}}; })[0];
+  }
+  for (int64_t j = 0; j < n; j++) {
+    const S* const value = values + (first + j) * value_row;
+    for (int r = 0; r < R; r++) {
+      if (one[r].sees(first + j)) {
+        add_scaled(part[r] + 2, value, scores[r * room + j], value_width);
+      }
+    }
+  }
+}
 
 // The forward pass of the heads that `chosen` names, by batch and head of the keys.
 template <class S>
@@ -141,44 +197,56 @@ void forward_by_query(const Tensor& out, const Tensor& logsumexp, const Tensor& 
                                   at % z.key_heads * z.group() + row % of_head / z.queries,
                                   row % z.queries};
   };
-  // Of each chunk of keys: the largest score, the sum of weights relative to it, and that of the
-  // weighted values.
   const int64_t chunks = std::max<int64_t>(1, blocks_of(z.keys, key_chunk));
   const int64_t step = z.value_width + 2;
   const Scratch<T> parts(rows * chunks * step);
-  const int64_t work = std::min(z.keys, key_chunk) * (z.width + z.value_width) + 1;
-  parallel_for(0, rows * chunks, std::max<int64_t>(1, 16384 / work),
-               [&](int64_t begin, int64_t end) {
-                 const Scratch<T> memory(z.width);
-                 const Scratch<T> scores(std::min(z.keys, key_chunk));
-                 for (int64_t task = begin; task < end; task++) {
-                   const auto [batch, key_head, head, i] = place(task / chunks);
-                   const OneQuery<S> one(memory, q.at(batch, head, i), z, i,
-                                         mask.data == nullptr ? nullptr : mask.at(batch, head, i),
-                                         static_cast<T>(scale));
-                   const int64_t first = task % chunks * key_chunk;
-                   const int64_t last = std::min(one.keys, first + key_chunk);
-                   T top = -math::infinity<T>;
-                   for (int64_t j = first; j < last; j++) {
-                     if (one.sees(j)) {
-                       const T score = one.score(j, k.at(batch, key_head, j));
-                       scores[j - first] = score;
-                       top = score > top ? score : top;
-                     }
-                   }
-                   const T base = top == -math::infinity<T> ? T(0) : top;
-                   T* const part = parts + task * step;
-                   std::fill_n(part, step, T(0));
-                   for (int64_t j = first; j < last; j++) {
-                     if (one.sees(j)) {
-                       const T weight = math::exp(scores[j - first] - base);
-                       part[1] += weight;
-                       add_scaled(part + 2, v.at(batch, key_head, j), weight, z.value_width);
-                     }
-                   }
-                   part[0] = top;
-                 }
-               });
+  const int64_t together = blocks_of(of_head, queries_together);  // groups of a head
+  const int64_t work =
+      std::min(z.keys, key_chunk) * (z.width + z.value_width) * std::min(of_head, queries_together);
+  parallel_for(
+      0, static_cast<int64_t>(chosen.size()) * together * chunks,
+      std::max<int64_t>(1, 16384 / (work + 1)), [&](int64_t begin, int64_t end) {
+        const Scratch<T> memory(queries_together * z.width);
+        const Scratch<T> scores(queries_together * key_chunk);
+        for (int64_t task = begin; task < end; task++) {
+          const int64_t c = task % chunks;
+          const int64_t group = task / chunks % together;
+          const int64_t row = task / chunks / together * of_head + group * queries_together;
+          const int64_t count = std::min(queries_together, of_head - group * queries_together);
+          std::vector<OneQuery<S>> one;
+          std::array<T*, queries_together> part{};
+          int64_t last = 0;
+          for (int64_t r = 0; r < count; r++) {
+            const auto [batch, key_head, head, i] = place(row + r);
+            one.emplace_back(memory + r * z.width, q.at(batch, head, i), z, i,
+                             mask.data == nullptr ? nullptr : mask.at(batch, head, i),
+                             static_cast<T>(scale));
+            part[static_cast<size_t>(r)] = parts + ((row + r) * chunks + c) * step;
+            last = std::max(last, one.back().keys);
+          }
+          const int64_t first = c * key_chunk;
+          const int64_t n = std::clamp<int64_t>(last - first, 0, key_chunk);
+          const auto [batch, key_head, head, i] = place(row);
+          const auto run = [&](auto queries) {
+            attend<decltype(queries)::value>(one.data(), part.data(), k.at(batch, key_head, 0),
+                                             k.row, v.at(batch, key_head, 0), v.row, first, n,
+                                             z.value_width, scores.data());
+          };
+          switch (count) {
+            case 1:
+              run(std::integral_constant<int, 1>());
+              break;
+            case 2:
+              run(std::integral_constant<int, 2>());
+              break;
+            case 3:
+              run(std::integral_constant<int, 3>());
+              break;
+            default:
+              run(std::integral_constant<int, 4>());
+          }
+        }
+      });
   parallel_for(
       0, rows, std::max<int64_t>(1, 16384 / (chunks * step)), [&](int64_t begin, int64_t end) {
         const Scratch<T> sums(step);
