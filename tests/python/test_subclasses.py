@@ -1,10 +1,12 @@
 """Tensors that bring their own handling: wrapper subclasses, nested ones, fake tensors."""
 
+import gc
 import pickle
 
 import pytest
 
 import rushlight as torch
+from rushlight.overrides import TorchFunctionMode
 from rushlight._subclasses import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -520,3 +522,48 @@ def test_a_wrapper_is_no_window_on_memory():
         for way in ways:
             with pytest.raises(RuntimeError, match="doesn't have storage|out of bounds"):
                 way()
+
+
+def test_a_handler_that_gives_back_what_is_there():
+    """A tensor has one Python object, and is no view of itself, whatever the handler of an op returns."""
+
+    class Same(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return args[0]
+
+    class Plain(torch.Tensor):
+        pass
+
+    x = torch.Tensor._make_wrapper_subclass(Same, (3,), requires_grad=True)
+    for _ in range(3):
+        for view in (x.view(3), x.t(), x[0:2], x.as_strided((1,), (1,))):
+            assert not view._is_view() or view._base is not view
+            assert view.requires_grad
+        try:
+            assert type(Plain(x)) is Plain
+        except RuntimeError as error:
+            assert "Python object already" in str(error)
+        gc.collect()
+
+
+@pytest.mark.parametrize(
+    "use, message",
+    [
+        (bool, "__bool__ should return bool"),
+        (list, "gave a tensor"),
+        (lambda x: [y for y in x], "gave a tensor"),
+    ],
+)
+def test_what_python_asks_and_a_mode_answers(use, message):
+    """Python's own questions want answers of their own kinds; a tensor would be asked again."""
+
+    class Answers(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return args[0]
+
+    x = torch.ones(1)
+    with Answers(), pytest.raises(TypeError, match=message):
+        use(x)
