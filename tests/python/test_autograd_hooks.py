@@ -239,13 +239,19 @@ RECORDED = {
     "rfft": lambda: torch.fft.rfft(torch.randn(8, requires_grad=True)),
     "irfft": lambda: torch.fft.irfft(torch.randn(5, dtype=torch.complex64, requires_grad=True)),
     "matmul": lambda: torch.ones(3, 4, requires_grad=True) @ torch.ones(4, 5),
-    "conv": lambda: torch.conv2d(torch.ones(1, 2, 6, 6, requires_grad=True), torch.ones(3, 2, 3, 3)),
+    "conv": lambda: torch.conv2d(
+        torch.ones(1, 2, 6, 6, requires_grad=True), torch.ones(3, 2, 3, 3)
+    ),
     "pool": lambda: torch.max_pool2d(torch.randn(1, 2, 6, 6, requires_grad=True), 2),
     "sort": lambda: torch.randn(7, requires_grad=True).sort()[0],
     "gather": lambda: torch.randn(7, requires_grad=True).gather(0, torch.arange(5)),
-    "embedding": lambda: torch.embedding(torch.ones(4, 3, requires_grad=True), torch.tensor([1, 2])),
+    "embedding": lambda: torch.embedding(
+        torch.ones(4, 3, requires_grad=True), torch.tensor([1, 2])
+    ),
     "softmax": lambda: torch.randn(4, 5, requires_grad=True).softmax(1),
-    "cat": lambda: torch.cat([torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)]),
+    "cat": lambda: torch.cat(
+        [torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)]
+    ),
     "unfold": lambda: torch.randn(9, requires_grad=True).unfold(0, 3, 2),
     "slice": lambda: (torch.randn(9, requires_grad=True) * 1)[2:5],
     "cholesky": lambda: torch.linalg.cholesky(torch.eye(3).requires_grad_() * 2),
