@@ -524,6 +524,27 @@ def test_a_wrapper_is_no_window_on_memory():
                 way()
 
 
+def test_data_of_a_wrapper():
+    """What has memory does not take the sizes of what has none."""
+
+    class Both(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            with torch._C._DisableTorchDispatch():
+                return func(*args, **(kwargs or {}))
+
+    wrapper = torch.Tensor._make_wrapper_subclass(Both, (1000, 1000))
+    stored = torch.ones(4).as_subclass(Both)
+    with pytest.raises(RuntimeError, match="incompatible tensor type"):
+        stored.data = wrapper
+    assert stored.sum().item() == 4
+    stored.data = torch.zeros(2).as_subclass(Both)
+    wrapper.data = torch.Tensor._make_wrapper_subclass(Both, (3,))
+    assert stored.shape == (2,) and wrapper.shape == (3,)
+
+
 def test_a_handler_that_gives_back_what_is_there():
     """A tensor has one Python object, and is no view of itself, whatever the handler of an op returns."""
 
