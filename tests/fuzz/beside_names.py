@@ -531,7 +531,6 @@ __all__ = [
     *(
         "does",
         "function",
-        "functools",
         "gc",
         "graph",
         "hook",
