@@ -91,8 +91,8 @@ void fit_given(const Node& node, Tensor* grads) {
 void run_backward_of(Node& node, Tensor* grads, Tensor* results) {
   const size_t n = node.num_outputs();
   const bool is_op = node.descriptor().backward != nullptr;
-  const auto num_defined =
-      static_cast<size_t>(std::count_if(grads, grads + n, [](const Tensor& g) { return g.defined(); }));
+  const auto num_defined = static_cast<size_t>(
+      std::count_if(grads, grads + n, [](const Tensor& g) { return g.defined(); }));
   if (is_op && num_defined != n && num_defined != 0 && !node.descriptor().undefined_grads) {
     for (size_t i = 0; i < n; i++) {
       const OutputInfo& info = node.output_info(i);

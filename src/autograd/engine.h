@@ -14,8 +14,8 @@ namespace rushlight {
 // giver.
 void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t index);
 
-// What hooks, or a program that calls a node by hand, made of the gradients of a node's outputs: the
-// node gets none that does not fit. RuntimeError.
+// What hooks, or a program that calls a node by hand, made of the gradients of a node's outputs:
+// the node gets none that does not fit. RuntimeError.
 RL_API void fit_given(const Node& node, Tensor* grads);
 // The node's backward on these: zeros where some are missing and it cannot do without.
 RL_API void run_backward_of(Node& node, Tensor* grads, Tensor* results);

@@ -47,8 +47,8 @@ struct AutogradMeta::Hooks {
 };
 
 // Given to SavedTensor::pack, packs nothing, but finds what the saved tensor refers to: the tensor
-// itself, or what a hook made of it and the node that it came from. All null where others hold these,
-// too.
+// itself, or what a hook made of it and the node that it came from. All null where others hold
+// these, too.
 struct RL_API SavedSearch final : SavedTensorHooks {
   TensorImpl* tensor = nullptr;
   PackedTensor* packed = nullptr;

@@ -383,6 +383,19 @@ void Tensor::backward(const Tensor& gradient, std::optional<bool> retain_graph, 
   run_backward({*this}, {gradient}, retain_graph.value_or(create_graph), create_graph, inputs);
 }
 
+namespace {
+bool has_memory(const TensorImpl& t) {
+  if (t.special() != nullptr) {
+    try {
+      t.special()->want_memory();
+    } catch (const Error&) {
+      return false;
+    }
+  }
+  return true;
+}
+}  // namespace
+
 void Tensor::set_data(const Tensor& other) const {
   TensorImpl& self = held();
   RL_CHECK(!self.requires_grad() || is_differentiable(other.dtype()),
@@ -390,7 +403,8 @@ void Tensor::set_data(const Tensor& other) const {
   RL_CHECK(!is_view() || other.dtype() == dtype(),
            "the data of a view cannot be replaced by data of another dtype");
   RL_CHECK((self.special() == nullptr) == (other.held().special() == nullptr) &&
-               layout_of(*this) == layout_of(other),
+               layout_of(*this) == layout_of(other) &&
+               (!has_memory(self) || has_memory(other.held())),
            "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
            "incompatible tensor type.");
   if (const SparseTensor* from = find_sparse(other)) {

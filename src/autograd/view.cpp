@@ -53,6 +53,13 @@ void record_view(const Tensor& view, const Tensor& base, ViewKind kind, const Re
   }
   const ViewInfo& of_base = base.impl()->view();
   TensorImpl* const root = of_base.root ? of_base.root.get() : base.impl();
+  // A class or a mode that handles the op may give back what is there already: the base itself, or
+  // what that is a view of.
+  for (const TensorImpl* r = root; r != nullptr; r = r->view().root.get()) {
+    if (r == impl) {
+      return;
+    }
+  }
   impl->view() = {Ref<TensorImpl>(root), replay != nullptr ? replay : of_base.replay,
                   root->version(), kind_of_view(of_base.kind, kind)};
   const AutogradMeta* dual = forward::active() ? base.impl()->autograd() : nullptr;

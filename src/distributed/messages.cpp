@@ -107,8 +107,7 @@ class MessageBackend : public Backend, private Failures {
   }
   // The last to hold it may be a callback that its own thread calls.
   static void drop(MessageBackend* backend) {
-    if (getpid() != backend->process_ ||
-        backend->thread_.get_id() != std::this_thread::get_id()) {
+    if (getpid() != backend->process_ || backend->thread_.get_id() != std::this_thread::get_id()) {
       delete backend;
       return;
     }

@@ -79,7 +79,8 @@ PyObject* leave_inference_mode(PyObject*, PyObject* before) {
   return guarded([&]() -> PyObject* {
     int grad;
     int inference;
-    if (!PyArg_ParseTuple(before, "pp", &grad, &inference)) {
+    if (!PyArg_ParseTuple(expect_tuple(before, "_leave_inference_mode(): argument"), "pp", &grad,
+                          &inference)) {
       throw PythonError();
     }
     tls.grad_mode = grad != 0;

@@ -167,6 +167,20 @@ inline const char* type_name(PyObject* o) {
   return dot != nullptr ? dot + 1 : name;
 }
 
+// For PyArg_ParseTuple, and for keywords of PyObject_Call (None: there are none): TypeError.
+inline PyObject* expect_tuple(PyObject* o, const char* what) {
+  if (!PyTuple_Check(o)) {
+    raise(PyExc_TypeError, std::string(what) + " must be a tuple, not " + type_name(o));
+  }
+  return o;
+}
+inline PyObject* expect_keywords(PyObject* o, const char* what) {
+  if (o != nullptr && o != Py_None && !PyDict_Check(o)) {
+    raise(PyExc_TypeError, std::string(what) + " must be a dict, not " + type_name(o));
+  }
+  return o == Py_None ? nullptr : o;
+}
+
 // Attribute of a module of the package, looked up once: imported("rushlight._tensor_str", "_str").
 PyObject* imported(PyObject*& cache, const char* module, const char* name);
 

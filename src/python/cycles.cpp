@@ -32,7 +32,7 @@ HoldsPython::~HoldsPython() = default;
 namespace {
 
 struct ShadowObject {
-  PyObject_HEAD const Shadow* shadow;  // null once the collection is over
+  const PyObject_HEAD Shadow* shadow;  // null once the collection is over
 };
 
 std::atomic<bool> any_tie{false};
@@ -46,10 +46,10 @@ struct Shadow {
 
   Ref<TensorImpl> tensor;  // one of these
   Ref<Node> node;
-  PyObject* holder = nullptr;    // its Python object, where that refers to it …
-  bool holds_holder = false;     // … and where it has a reference to that as well
-  int32_t references = 0;        // to it, our own aside
-  int32_t seen = 0;              // of these, from what has a shadow or is a Python object
+  PyObject* holder = nullptr;  // its Python object, where that refers to it …
+  bool holds_holder = false;   // … and where it has a reference to that as well
+  int32_t references = 0;      // to it, our own aside
+  int32_t seen = 0;            // of these, from what has a shadow or is a Python object
   ShadowObject* object = nullptr;
 };
 
@@ -219,8 +219,8 @@ class Collection {
     return *place;
   }
 
-  // The Python objects of tensors and nodes. A context belongs to its node, and an object may to its
-  // tensor; these may be held by what they hold.
+  // The Python objects of tensors and nodes. A context belongs to its node, and an object may to
+  // its tensor; these may be held by what they hold.
   void find_holders() {
     static PyObject* get_objects = nullptr;
     const Object list =

@@ -144,7 +144,8 @@ PyObject* disabled(PyObject*, PyObject* args) {
     const WithoutSpecial plain;
     const Object tuple =
         Object::check(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
-    return check(PyObject_Call(function, tuple.get(), keywords == Py_None ? nullptr : keywords));
+    PyObject* const named = expect_keywords(keywords, "_disabled_torch_dispatch_impl(): kwargs");
+    return check(PyObject_Call(function, tuple.get(), named));
   });
 }
 

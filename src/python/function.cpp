@@ -321,9 +321,8 @@ PyObject* apply(PyObject* cls, PyObject* const* args, Py_ssize_t n_positional, P
     const std::vector<bool> is_tensor_argument = is_tensor_input;
     Ref<Node> node;
     if (wanted && tls.grad_mode) {
-      node = Ref<Node>::steal(new FunctionNode(
-          context.get(), Py_TYPE(context.get())->tp_name,
-          std::move(is_tensor_input)));
+      node = Ref<Node>::steal(new FunctionNode(context.get(), Py_TYPE(context.get())->tp_name,
+                                               std::move(is_tensor_input)));
       for (const Tensor& t : inputs) {
         node->add_edge(t);  // before forward may write to it
       }

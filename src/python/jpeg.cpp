@@ -152,11 +152,8 @@ PyObject* decode_jpegs(PyObject*, PyObject* list) {
       PyObject* to;
       long long place[4];  // NOLINT: Python's type
       PyObject* item = PySequence_Fast_GET_ITEM(jobs.get(), i);
-      if (PyTuple_Check(item) == 0) {
-        raise(PyExc_TypeError, "_decode_jpegs: a job is a tuple");
-      }
-      if (!PyArg_ParseTuple(item, "OLLLLO:_decode_jpegs", &file, &place[0], &place[1], &place[2],
-                            &place[3], &to)) {
+      if (!PyArg_ParseTuple(expect_tuple(item, "_decode_jpegs(): a job"), "OLLLLO:_decode_jpegs",
+                            &file, &place[0], &place[1], &place[2], &place[3], &to)) {
         throw PythonError();
       }
       auto view = std::make_unique<BufferView>();

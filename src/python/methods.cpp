@@ -283,7 +283,9 @@ PyObject* iterate(PyObject* self) {
   return guarded([&] {
     const Tensor& t = unwrap(self);
     RL_CHECK_TYPE(t.dim() != 0, "iteration over a 0-d tensor");
-    Object slices = Object::check(PyObject_CallMethod(self, "unbind", "i", 0));
+    const Object slices = Object::check(PyObject_CallMethod(self, "unbind", "i", 0));
+    RL_CHECK_TYPE(!is_tensor(slices.get()),
+                  "iteration over a tensor: its unbind() gave a tensor, not a list of them");
     return check(PyObject_GetIter(slices.get()));
   });
 }

@@ -223,7 +223,9 @@ int nb_bool(PyObject* self) {
   const int status = guarded_status([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       const Object value = Object::check(call_torch_function_method("__bool__", {self}));
-      result = check(PyObject_IsTrue(value.get()));
+      RL_CHECK_TYPE(PyBool_Check(value.get()), "__bool__ should return bool, returned ",
+                    type_name(value.get()));
+      result = value.get() == Py_True;
       return;
     }
     const Tensor& t = unwrap(self);

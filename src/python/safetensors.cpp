@@ -71,7 +71,8 @@ PyObject* save(PyObject*, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); i++) {
       const char* name = nullptr;
       PyObject* t = nullptr;
-      if (!PyArg_ParseTuple(PyList_GET_ITEM(tensors, i), "sO", &name, &t)) {
+      if (!PyArg_ParseTuple(expect_tuple(PyList_GET_ITEM(tensors, i), "save_file(): a tensor"),
+                            "sO", &name, &t)) {
         throw PythonError();
       }
       state.emplace_back(name, expect_tensor(t, "save_file()"));
@@ -80,7 +81,8 @@ PyObject* save(PyObject*, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(notes); i++) {
       const char* key = nullptr;
       const char* value = nullptr;
-      if (!PyArg_ParseTuple(PyList_GET_ITEM(notes, i), "ss", &key, &value)) {
+      if (!PyArg_ParseTuple(expect_tuple(PyList_GET_ITEM(notes, i), "save_file(): a note"), "ss",
+                            &key, &value)) {
         throw PythonError();
       }
       metadata.emplace_back(key, value);

@@ -172,7 +172,8 @@ PyObject* rename(PyObject*, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); i++) {
       const char* from = nullptr;
       const char* to = nullptr;
-      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(pairs, i), "ss", &from, &to)) {
+      if (!PyArg_ParseTuple(expect_tuple(PyTuple_GET_ITEM(pairs, i), "_rename_globals(): a pair"),
+                            "ss", &from, &to)) {
         throw PythonError();
       }
       renames.emplace_back(from, to);

@@ -304,6 +304,9 @@ PyTypeObject tensor_base_type = {
 };
 
 PyObject* wrap_as(PyTypeObject* type, Tensor t) {
+  // What handles the op that was to make a new one may have given back one that is there.
+  RL_CHECK(t.impl()->python() == nullptr, "Creating a new Tensor subclass ", type->tp_name,
+           " of what has a Python object already, of class ", type_name(t.impl()->python()));
   if (type != tensor_class) {
     bring_dispatch(type, t);
   }

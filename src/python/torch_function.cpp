@@ -146,12 +146,13 @@ PyObject* disabled(PyObject*, PyObject* args, PyObject* kwargs) {
                                      &types, &arguments, &keywords)) {
       throw PythonError();
     }
+    PyObject* const named = expect_keywords(keywords, "_disabled_torch_function_impl(): kwargs");
     const bool before = std::exchange(torch_function_state.subclasses_disabled, true);
     const Object tuple =
         Object::maybe(arguments != nullptr ? PySequence_Tuple(arguments) : PyTuple_New(0));
     PyObject* result = nullptr;
     if (tuple) {
-      result = PyObject_Call(function, tuple.get(), keywords == Py_None ? nullptr : keywords);
+      result = PyObject_Call(function, tuple.get(), named);
     }
     torch_function_state.subclasses_disabled = before;
     return result;

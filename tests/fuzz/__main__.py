@@ -264,9 +264,7 @@ def main():
                 findings, rest = parts_of(log.read())
             for f in findings:
                 found += 1
-                show(
-                    f["kind"], maker.NAMES, options.seed, f["index"], f["line"], f["program"]
-                )
+                show(f["kind"], maker.NAMES, options.seed, f["index"], f["line"], f["program"])
             done, calls, line, lines = shared.read()
             if process.returncode == 0:
                 index = done

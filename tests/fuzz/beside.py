@@ -97,22 +97,28 @@ LINES = [
     "{v} = torch.func.grad(lambda t: {TV})({T})",
     "checkpointed(lambda t: {TV}, {T}, '{D}')",
 ]
+# fmt: off
 CONTEXT_ATTRIBUTES = [
-    *("to_save", "dirty_tensors", "non_differentiable", "saved_for_forward", "needs_input_grad", "materialize_grads"),
-    *("metadata", "next_functions", "saved_tensors", "_forward_cls", "__class__", "__dict__", "x"),
+    "to_save", "dirty_tensors", "non_differentiable", "saved_for_forward", "needs_input_grad", "materialize_grads",
+    "metadata", "next_functions", "saved_tensors", "_forward_cls", "__class__", "__dict__", "x",
 ]
 METHODS = [
-    *("save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads"),
-    *("maybe_clear_saved_tensors", "register_hook", "register_prehook", "apply", "name", "_sequence_nr", "__call__"),
-    *("__init__", "__reduce__", "__dir__", "__getattribute__", "__delattr__", "__repr__", "__hash__"),
+    "save_for_backward", "save_for_forward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads",
+    "maybe_clear_saved_tensors", "register_hook", "register_prehook", "apply", "name", "_sequence_nr", "__call__",
+    "__init__", "__reduce__", "__dir__", "__getattribute__", "__delattr__", "__repr__", "__hash__",
 ]
 TENSOR_METHODS = [
-    *("sin()", "detach()", "clone()", "data", "view(-1)", "t()", "real", "sum()", "numpy()", "tolist()", "grad", "item()"),
-    *("exp()", "untyped_storage()", "unbind()", "to(torch.float64)", "to('meta')", "_base", "mT", "contiguous()"),
-    *("as_strided((2, 2), (1, 1))", "expand(2, 3)", "untyped_storage().tolist()", "data_ptr()", "is_contiguous()"),
-    *("view(torch.uint8)", "alias()", "narrow(0, 0, 1)", "flatten()", "__dlpack__()", "storage_offset()", "__reduce_ex__(2)"),
+    "sin()", "detach()", "clone()", "data", "view(-1)", "t()", "real", "sum()", "numpy()", "tolist()", "grad",
+    "item()", "exp()", "untyped_storage()", "unbind()", "to(torch.float64)", "to('meta')", "_base", "mT",
+    "contiguous()", "as_strided((2, 2), (1, 1))", "expand(2, 3)", "untyped_storage().tolist()", "data_ptr()",
+    "is_contiguous()", "view(torch.uint8)", "alias()", "narrow(0, 0, 1)", "flatten()", "__dlpack__()",
+    "storage_offset()", "__reduce_ex__(2)",
 ]
-WITHIN_VMAP = ["t.sin()", "t * a", "t.sum()", "(t * t).sum()", "t.expand(3)", "function('plain', 'fit').apply(t).sum()", "t.mul_(2)"]
+WITHIN_VMAP = [
+    "t.sin()", "t * a", "t.sum()", "(t * t).sum()", "t.expand(3)", "function('plain', 'fit').apply(t).sum()",
+    "t.mul_(2)",
+]
+# fmt: on
 
 
 class Maker(programs.Maker):

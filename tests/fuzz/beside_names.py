@@ -3,35 +3,41 @@
 Most are chosen by a kind, a word of the lists below: what a hook returns, what a custom function leaves on its context.
 """
 
+import contextlib
 import ctypes
-import functools
 import gc
 import threading
 
 import rushlight as torch
 from rushlight.autograd import Function, graph
-from rushlight.utils._python_dispatch import TorchDispatchMode
 from rushlight.overrides import TorchFunctionMode
+from rushlight.utils._python_dispatch import TorchDispatchMode
 from tests.fuzz import names
 from tests.fuzz.names import *  # noqa: F403
 from tests.fuzz.names import read
 
+# fmt: off
 MADE = [
-    *("fit", "fit", "zero_d", "wide", "narrow", "int", "bool", "complex", "half", "meta", "none", "sparse", "csr"),
-    *("empty", "expanded", "sub", "wrapper", "memoryless", "inference", "nested", "freed", "number", "text", "list"),
-    *("tuple", "cls", "leaf", "strided", "five", "quantized", "undefined_device", "bare"),
+    "fit", "fit", "zero_d", "wide", "narrow", "int", "bool", "complex", "half", "meta", "none", "sparse", "csr",
+    "empty", "expanded", "sub", "wrapper", "memoryless", "inference", "nested", "freed", "number", "text", "list",
+    "tuple", "cls", "leaf", "strided", "five", "quantized", "undefined_device", "bare",
 ]
 DEEDS = [
-    *("resize", "free", "grow", "set", "set_wide", "data", "raise", "backward", "again", "remove", "add", "collect"),
-    *("requires", "detach", "swap", "free_leaves", "clear_dict", "enter_mode", "zero"),
+    "resize", "free", "grow", "set", "set_wide", "data", "raise", "backward", "again", "remove", "add", "collect",
+    "requires", "detach", "swap", "free_leaves", "clear_dict", "enter_mode", "zero",
 ]
 FORWARD = [
-    *("plain", "plain", "input", "view", "dirty", "dirty_view", "two", "none", "number", "saves_output", "saves_all"),
-    *("lies_dirty", "to_save", "dirty_5", "save_twice", "nested_apply", "grad_mode", "materialize", "wrong_device"),
-    *("deletes", "class", "keeps", "resizes", "non_differentiable", "own_node", "list_out", "same_twice"),
+    "plain", "plain", "input", "view", "dirty", "dirty_view", "two", "none", "number", "saves_output", "saves_all",
+    "lies_dirty", "to_save", "dirty_5", "save_twice", "nested_apply", "grad_mode", "materialize", "wrong_device",
+    "deletes", "class", "keeps", "resizes", "non_differentiable", "own_node", "list_out", "same_twice",
 ]
-BACKWARD = ["fit", "made", "deed", "too_many", "too_few", "saved", "apply_again", "by_hand", "node"]
-ANSWERS = ["call", "call", "none", "not_implemented", "raise", "number", "meta", "wide", "list", "self", "memoryless"]
+BACKWARD = [
+    "fit", "made", "deed", "too_many", "too_few", "saved", "apply_again", "by_hand", "node",
+]
+ANSWERS = [
+    "call", "call", "none", "not_implemented", "raise", "number", "meta", "wide", "list", "self", "memoryless",
+]
+# fmt: on
 
 _local = threading.local()
 
@@ -74,6 +80,7 @@ def _first(args, cls):
 def answered(kind, func, args, kwargs, cls):
     """What a handler of a call returns."""
     if kind == "call":
+
         def plain(a):
             if isinstance(a, cls):
                 return torch.ones([min(s, 3) for s in a.shape[:5]])
@@ -175,15 +182,20 @@ def made(kind, like):
 def does(kind, given):
     """A deed to a tensor that a hook was given."""
     t = next((a for a in given if isinstance(a, torch.Tensor)), None)
-    t = t if t is not None else next(
-        (x for a in given if isinstance(a, tuple) for x in a if isinstance(x, torch.Tensor)), None
+    t = (
+        t
+        if t is not None
+        else next(
+            (x for a in given if isinstance(a, tuple) for x in a if isinstance(x, torch.Tensor)),
+            None,
+        )
     )
     if kind == "raise":
         raise RuntimeError("done")
     if kind == "collect":
         gc.collect()
     if t is None:
-        return None
+        return
     deeds = {
         "resize": lambda: t.resize_(7, 3),
         "free": lambda: t.untyped_storage().resize_(0),
@@ -207,7 +219,7 @@ def does(kind, given):
     }
     if kind in deeds:
         deeds[kind]()
-    return None
+    return
 
 
 _space = {}
@@ -277,14 +289,23 @@ def asked(n):
     """Every attribute of a node."""
     for name in dir(n) + [f"_{r}saved_{s}" for r in ("", "raw_") for s in _SAVED]:
         if not name.startswith("__"):
-            try:
+            with contextlib.suppress(RuntimeError, AttributeError):  # not there, or freed
                 getattr(n, name)
-            except (RuntimeError, AttributeError):
-                pass  # what is not there, or was freed
     return repr(n)
 
 
-_SAVED = ["self", "other", "result", "input", "weight", "tensors", "dim", "indices", "mask", "sizes"]
+_SAVED = [
+    "self",
+    "other",
+    "result",
+    "input",
+    "weight",
+    "tensors",
+    "dim",
+    "indices",
+    "mask",
+    "sizes",
+]
 
 
 def raw_hooks(t, name, pack, unpack, path=()):
@@ -349,7 +370,13 @@ def _forward(ctx, x, how, kind):
     if how == "wrong_device":
         return torch.ones(x.shape, device="meta")
     if how == "deletes":
-        for name in ("to_save", "dirty_tensors", "non_differentiable", "needs_input_grad", "saved_for_forward"):
+        for name in (
+            "to_save",
+            "dirty_tensors",
+            "non_differentiable",
+            "needs_input_grad",
+            "saved_for_forward",
+        ):
             delattr(ctx, name)
     if how == "class":
         ctx.__class__ = type(ctx).__base__
@@ -420,7 +447,10 @@ def capsule(sizes, strides, code=2, bits=32, lanes=1, device=1, ndim=None, name=
     _alive.append((memory, shape, steps, t, name))
     del _alive[:-100]
     new = ctypes.pythonapi.PyCapsule_New
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    new.restype, new.argtypes = (
+        ctypes.py_object,
+        [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+    )
     return new(ctypes.addressof(t), name, None)
 
 
@@ -486,7 +516,29 @@ def called(owner, name, *given):
 
 __all__ = [
     *names.__all__,
-    *("Answering", "Function_", "Memoryless", "Sub", "asked", "attribute", "begin", "by_hand", "called", "capsule"),
-    *("does", "function", "functools", "gc", "graph", "hook", "kept", "made", "names_of", "node", "raw_hooks"),
+    *(
+        "Answering",
+        "Function_",
+        "Memoryless",
+        "Sub",
+        "asked",
+        "attribute",
+        "begin",
+        "by_hand",
+        "called",
+        "capsule",
+    ),
+    *(
+        "does",
+        "function",
+        "gc",
+        "graph",
+        "hook",
+        "kept",
+        "made",
+        "names_of",
+        "node",
+        "raw_hooks",
+    ),
     *("recorded", "threads", "within", "plainly", "dual", "checkpointed"),
 ]

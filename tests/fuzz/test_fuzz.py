@@ -1,4 +1,4 @@
-"""A short run of the fuzzer of ops on this build; `./dev fuzz` is the long one, under sanitizers."""
+"""Short runs of the fuzzers on this build; `./dev fuzz` is the long one, under sanitizers."""
 
 import os
 import subprocess
@@ -27,8 +27,16 @@ def test_no_call_crashes():
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
-def test_programs_follow_from_the_seed():
-    first, again, other = (run("--show", "7", "--seed", seed).stdout for seed in ("a", "a", "b"))
+@pytest.mark.timeout(620)
+def test_nothing_beside_ops_crashes():
+    done = run("beside", "--calls", "6000", "--seed", "ci", "--hang", "200")
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("kind", ["ops", "beside"])
+def test_programs_follow_from_the_seed(kind):
+    seeds = ("a", "a", "b")
+    first, again, other = (run(kind, "--show", "7", "--seed", seed).stdout for seed in seeds)
     assert first == again != other
     assert len(first.splitlines()) > 8
 

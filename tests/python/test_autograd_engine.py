@@ -549,10 +549,7 @@ def test_a_leaf_whose_data_has_another_form():
         x = torch.ones(3, requires_grad=True)
         y = (x * 2).sum()
         x.data = torch.ones(shape)
-        if shape == (3, 1):
-            y.backward()
-            continue
-        with pytest.raises(RuntimeError, match="expand|size"):
+        with pytest.raises(RuntimeError, match="expand|size|broadcast"):
             y.backward()
         assert x.grad is None
 
@@ -569,7 +566,8 @@ def test_a_leaf_takes_gradients_after_one_that_failed():
             if func.name().startswith("aten::add_"):
                 if self.again:  # within: left to whoever adds now
                     self.again = False
-                    (x * 5).sum().backward()
+                    with torch.enable_grad():
+                        (x * 5).sum().backward()
                 raise ValueError("refused")
             return func(*args, **(kwargs or {}))
 

@@ -276,7 +276,7 @@ def test_the_old_name_of_saved_tensors_warns():
 class Keeps(Function):
     """Leaves its context in `contexts`; `change(ctx)` runs in forward."""
 
-    contexts = []
+    contexts: list = []  # noqa: RUF012
 
     @staticmethod
     def forward(ctx, x, change=None):

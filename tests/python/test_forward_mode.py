@@ -576,32 +576,3 @@ def test_custom_ops_are_refused():
     with forward_ad.dual_level():
         with pytest.raises(NotImplementedError, match="Trying to use forward AD with"):
             twice(forward_ad.make_dual(x, v))
-
-
-def test_a_level_ends_while_another_thread_computes_with_its_duals():
-    x = torch.linspace(0, 1, 64)
-    box = [x]
-    stop = threading.Event()
-    errors = []
-
-    def compute():
-        while not stop.is_set():
-            dual = box[0]
-            try:
-                result = (dual[1:] * dual[:-1]).sin().sum()
-                assert result.item() == pytest.approx((x[1:] * x[:-1]).sin().sum().item())
-            except Exception as error:
-                errors.append(error)
-
-    workers = [threading.Thread(target=compute) for _ in range(2)]
-    for w in workers:
-        w.start()
-    for i in range(300):
-        with forward_ad.dual_level():
-            box[0] = forward_ad.make_dual(x, torch.full((64,), float(i)))
-            tangent = forward_ad.unpack_dual((box[0] * box[0]).sum()).tangent
-            assert tangent.item() == pytest.approx(2 * i * x.sum().item(), rel=1e-5)
-    stop.set()
-    for w in workers:
-        w.join()
-    assert not errors

@@ -1,5 +1,6 @@
 """Tensors that bring their own handling: wrapper subclasses, nested ones, fake tensors."""
 
+import gc
 import pickle
 
 import pytest
@@ -11,6 +12,7 @@ from rushlight._subclasses import (
     FakeTensor,
     FakeTensorMode,
 )
+from rushlight.overrides import TorchFunctionMode
 from rushlight.utils._python_dispatch import (
     TorchDispatchMode,
     is_traceable_wrapper_subclass,
@@ -520,3 +522,67 @@ def test_a_wrapper_is_no_window_on_memory():
         for way in ways:
             with pytest.raises(RuntimeError, match="doesn't have storage|out of bounds"):
                 way()
+
+
+def test_data_of_a_wrapper():
+    """What has memory does not take the sizes of what has none."""
+
+    class Both(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            with torch._C._DisableTorchDispatch():
+                return func(*args, **(kwargs or {}))
+
+    wrapper = torch.Tensor._make_wrapper_subclass(Both, (1000, 1000))
+    stored = torch.ones(4).as_subclass(Both)
+    with pytest.raises(RuntimeError, match="incompatible tensor type"):
+        stored.data = wrapper
+    assert stored.sum().item() == 4
+    stored.data = torch.zeros(2).as_subclass(Both)
+    wrapper.data = torch.Tensor._make_wrapper_subclass(Both, (3,))
+    assert stored.shape == (2,) and wrapper.shape == (3,)
+
+
+def test_a_handler_that_gives_back_what_is_there():
+    """A tensor has one Python object, and is no view of itself, whatever the handler of an op returns."""
+
+    class Same(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return args[0]
+
+    class Plain(torch.Tensor):
+        pass
+
+    x = torch.Tensor._make_wrapper_subclass(Same, (3,), requires_grad=True)
+    for _ in range(3):
+        for view in (x.view(3), x.t(), x[0:2], x.as_strided((1,), (1,))):
+            assert not view._is_view() or view._base is not view
+            assert view.requires_grad
+        with pytest.raises(RuntimeError, match="Python object already"):
+            Plain(x)
+        gc.collect()
+
+
+@pytest.mark.parametrize(
+    "use, message",
+    [
+        (bool, "__bool__ should return bool"),
+        (list, "gave a tensor"),
+        (lambda x: max(x), "gave a tensor"),
+    ],
+)
+def test_what_python_asks_and_a_mode_answers(use, message):
+    """Python's own questions want answers of their own kinds; a tensor would be asked again."""
+
+    class Answers(TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            return args[0]
+
+    x = torch.ones(1)
+    with Answers(), pytest.raises(TypeError, match=message):
+        use(x)

@@ -330,3 +330,32 @@ def test_daemon_threads_may_compute_while_the_interpreter_ends(kind):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+
+
+def test_a_level_ends_while_another_thread_computes_with_its_duals():
+    x = torch.linspace(0, 1, 64)
+    box = [x]
+    stop = threading.Event()
+    errors = []
+
+    def compute():
+        while not stop.is_set():
+            dual = box[0]
+            try:
+                result = (dual[1:] * dual[:-1]).sin().sum()
+                assert result.item() == pytest.approx((x[1:] * x[:-1]).sin().sum().item())
+            except Exception as error:
+                errors.append(error)
+
+    workers = [threading.Thread(target=compute) for _ in range(2)]
+    for w in workers:
+        w.start()
+    for i in range(300):
+        with torch.autograd.forward_ad.dual_level():
+            box[0] = torch.autograd.forward_ad.make_dual(x, torch.full((64,), float(i)))
+            tangent = torch.autograd.forward_ad.unpack_dual((box[0] * box[0]).sum()).tangent
+            assert tangent.item() == pytest.approx(2 * i * x.sum().item(), rel=1e-5)
+    stop.set()
+    for w in workers:
+        w.join()
+    assert not errors
