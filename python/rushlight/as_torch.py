@@ -30,7 +30,11 @@ from rushlight.torch_version import TorchVersion
 VERSION = "2.8.0+rushlight"
 
 # What is found in what; the longest name of ours counts.
-_ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+_ROOTS = {
+    "torch": "rushlight",
+    "torchvision": "rushlight.vision",
+    "functorch": "rushlight._functorch.package",
+}
 _PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=True))
 
 # What is asked for its module.
