@@ -91,6 +91,23 @@ def test_modules_as_functions():
     assert parameters["weight"].shape == (3, 2, 2) and buffers == {}
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_products_are_functions_of_their_vectors(recorded):
+    """v J is linear in v, also for a transform that begins after the product is made."""
+    a, x = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0])
+    u, v = torch.tensor([1.0, -1.0]), torch.tensor([1.0, 2.0])
+    for f in (lambda s: a @ s * s, func.grad(lambda s: (a @ s * s * s).sum())):
+        with torch.set_grad_enabled(recorded):
+            j = func.jacrev(f)(x)
+            _, product = func.vjp(f, x)
+            found, back = func.vjp(lambda t, product=product: product(t)[0], u)
+            assert torch.allclose(found, u @ j) and torch.allclose(back(v)[0], j @ v)
+            slope = func.jacrev(lambda t, product=product: product(t)[0])(u)
+            assert torch.allclose(slope, j.T)
+            second = func.grad(lambda t, product=product: product(t)[0].square().sum())(u)
+            assert torch.allclose(second, 2 * j @ (u @ j))
+
+
 def test_flop_counter():
     model = torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(16, 5)
