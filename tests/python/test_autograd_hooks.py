@@ -294,5 +294,6 @@ def test_a_checkpoint_runs_twice():
     model[1].register_forward_hook(lambda *_: runs.append(1))
     for grad in (False, True):
         runs.clear()
-        checkpoint(model, torch.rand(3, 4, requires_grad=grad), use_reentrant=False).sum().backward()
+        x = torch.rand(3, 4, requires_grad=grad)
+        checkpoint(model, x, use_reentrant=False).sum().backward()
         assert len(runs) == 2

@@ -64,7 +64,8 @@ class FunctionalModuleWithBuffers(nn.Module):
     def _create_from(cls, model: nn.Module, disable_autograd_tracking: bool = False) -> Any:
         made, values = FunctionalModule._create_from(model, disable_autograd_tracking)
         kept = dict(model.named_buffers())
-        return cls(made.stateless_model, made.param_names, tuple(kept)), values, tuple(kept.values())
+        made = cls(made.stateless_model, made.param_names, tuple(kept))
+        return made, values, tuple(kept.values())
 
     def forward(self, params, buffers, *args, **kwargs):
         given = dict(zip(self.param_names, params, strict=True))

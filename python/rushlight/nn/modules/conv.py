@@ -332,7 +332,8 @@ class _ConvTransposeMixin(_ConvTransposeNd):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
-            "`_ConvTransposeMixin` is a deprecated internal class: derive from the layers themselves",
+            "`_ConvTransposeMixin` is a deprecated internal class: derive from the layers "
+            "themselves",
             FutureWarning,
             stacklevel=2,
         )
