@@ -262,7 +262,7 @@ if TYPE_CHECKING:
         sparse_csc_tensor,
         sparse_csr_tensor,
     )
-    from rushlight.storage import TypedStorage, UntypedStorage
+    from rushlight.storage import Storage, TypedStorage, UntypedStorage
     from rushlight.torch_version import __version__
     from rushlight.utils.dlpack import from_dlpack, to_dlpack
 else:
@@ -337,7 +337,7 @@ else:
             "serialization": "load save",
             "sparse._make": _SPARSE,
             "torch_version": "__version__",
-            "storage": "TypedStorage UntypedStorage "
+            "storage": "Storage TypedStorage UntypedStorage "
             + " ".join(f"{kind}Storage" for kind in _KINDS),
             "utils.dlpack": "from_dlpack to_dlpack",
         },

@@ -15,7 +15,11 @@ from typing import Any, NamedTuple
 from rushlight import _refused
 from rushlight._nested import nested
 
-_ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+_ROOTS = {
+    "torch": "rushlight",
+    "torchvision": "rushlight.vision",
+    "functorch": "rushlight._functorch.package",
+}
 # Ops that PyTorch brings; those of other namespaces are a library's, which registers them.
 _OPS = {"aten", "c10d", "higher_order", "prim", "prims", "profiler", "quantized"}
 _GUARDS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}

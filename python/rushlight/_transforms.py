@@ -212,7 +212,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
                         "Mismatch in shape: each cotangent must have the shape of its output, "
                         f"{tuple(o.shape)}, got {tuple(v.shape)}"
                     )
-            return inputs.settled(inputs.gradients(outputs, vectors, retain_graph))
+            found = inputs.gradients(outputs, vectors, retain_graph)
+            # Vectors may be what a transform differentiates by that began after this one.
+            return found if any(v.requires_grad for v in vectors) else inputs.settled(found)
 
     return (shown, product, aux) if has_aux else (shown, product)
 

@@ -29,7 +29,11 @@ from rushlight._nested import nested
 VERSION = str(rushlight.__version__)
 
 # What is found in what; the longest name of ours counts.
-_ROOTS = {"torch": "rushlight", "torchvision": "rushlight.vision"}
+_ROOTS = {
+    "torch": "rushlight",
+    "torchvision": "rushlight.vision",
+    "functorch": "rushlight._functorch.package",
+}
 _PLACES = tuple((ours, root) for root, ours in sorted(_ROOTS.items(), reverse=True))
 
 # What is asked for its module.

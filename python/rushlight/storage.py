@@ -517,6 +517,7 @@ NAMES: dict[str, Any] = {
     for kind, dtype in _KINDS.items()
 }
 globals().update(NAMES)
+Storage = NAMES["FloatStorage"]
 OF_DTYPE = {kind.dtype: kind for kind in NAMES.values()}
 
 

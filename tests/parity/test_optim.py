@@ -214,6 +214,20 @@ SCHEDULES = [
     "SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], [3])",
     "SequentialLR(o, [L.LinearLR(o, 0.1, 1.0, 4), L.CosineAnnealingLR(o, 6)], [4])",
     "ChainedScheduler([L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)])",
+    "SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.ExponentialLR(o, 0.9)], [0])",
+    "SequentialLR(o, [L.StepLR(o, 2), L.ExponentialLR(o, 0.9), L.ConstantLR(o, 0.5, 4)], [3, 3])",
+    "SequentialLR(o, [L.ConstantLR(o, 0.1, 2), L.MultiplicativeLR(o, lambda e: 0.5)], [3])",
+]
+# Parts of a sequence and of a chain: each with each.
+PARTS = [line for line in SCHEDULES[:10] if "LambdaLR" not in line] + [
+    "LambdaLR(o, lambda e: 0.9**e)",
+    "CosineAnnealingWarmRestarts(o, 2, 2, 0.01)",
+]
+SCHEDULES += [
+    around % (one, two)
+    for one in PARTS
+    for two in PARTS
+    for around in ("SequentialLR(o, [L.%s, L.%s], [4])", "ChainedScheduler([L.%s, L.%s])")
 ]
 
 

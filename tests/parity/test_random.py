@@ -198,3 +198,36 @@ def test_counts(dtype):
                 )
             )
         )
+
+
+LAYERS = [
+    f"nn.{kind}(3, 4, {options})"
+    for kind in ("LSTM", "GRU", "RNN")
+    for options in (
+        "2, dropout=0.5",
+        "2, dropout=0.5, batch_first=True",
+        "3, dropout=0.3, batch_first=True, bidirectional=True",
+    )
+] + [
+    f"nn.{kind}(3, 1, 6, batch_first={first}, norm_first={norm})"
+    for kind in ("TransformerEncoderLayer", "TransformerDecoderLayer")
+    for first in (True, False)
+    for norm in (True, False)
+]
+
+
+@pytest.mark.parametrize("grad", [True, False])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_masks_within_layers(layer, grad):
+    """Drawn in the order of time, wherever the batch stands."""
+
+    def run(lib):
+        lib.manual_seed(0)
+        made = eval(layer, {"nn": lib.nn}).double()
+        x = lib.randn(5, 6, 3, dtype=lib.float64)
+        lib.manual_seed(1)
+        with lib.set_grad_enabled(grad):
+            y = made(x, x) if "Decoder" in layer else made(x)
+        return (y[0] if isinstance(y, tuple) else y).reshape(-1).tolist()
+
+    assert run(rushlight) == pytest.approx(run(torch), rel=1e-9, abs=1e-12)

@@ -43,6 +43,29 @@ def test_modules_are_the_same_under_both_names():
     """)
 
 
+def test_functorch_is_found():
+    under_alias("""
+        import functorch, torch, importlib.util
+        from functorch import FunctionalModule, make_functional_with_buffers, make_fx, vmap
+        assert importlib.util.find_spec("functorch") is not None and vmap is torch.func.vmap
+        x, layer = torch.randn(3, 2), torch.nn.Linear(2, 2)
+        call, params = functorch.make_functional(layer)
+        assert isinstance(call, FunctionalModule) and not list(call.parameters())
+        assert torch.equal(call(params, x), layer(x)) and params[0] is not layer.weight
+        norm = torch.nn.BatchNorm1d(2).eval()
+        call, params, buffers = make_functional_with_buffers(norm)
+        assert torch.equal(call(params, buffers, x), norm(x))
+        assert torch.equal(functorch.functionalize(lambda t: t.clone().add_(1))(x), x + 1)
+        assert torch.equal(functorch.vmap(functorch.grad(lambda t: (t * t).sum()))(x), 2 * x)
+        try:
+            import functorch.compile
+        except ModuleNotFoundError as error:
+            assert "rushlight has no functorch.compile yet" in str(error)
+        else:
+            raise AssertionError
+    """)
+
+
 def test_what_asks_for_torch_finds_it():
     under_alias("""
         import importlib.metadata, importlib.util

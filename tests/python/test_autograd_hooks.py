@@ -6,6 +6,8 @@ import weakref
 import pytest
 
 import rushlight as torch
+from rushlight import nn
+from rushlight.utils.checkpoint import checkpoint
 from tests.python.gradients import assert_close, leaf, raises
 
 # ---- hooks ----
@@ -376,3 +378,55 @@ def test_backward_of_backward_passes_module_hooks_by():
     (g,) = torch.autograd.grad(loss(x, torch.rand(1)), x, create_graph=True)
     torch.autograd.grad(g, x)
     assert len(calls) == 1
+
+
+SAVING = [
+    lambda x, w: nn.functional.linear(x, w, w[0]),
+    lambda x, w: x @ w,
+    lambda x, w: x * w,
+    lambda x, w: torch.baddbmm(x[None], x[None], w[None]),
+    lambda x, w: torch.bilinear(x, x, w[None].expand(2, 4, 4), None),
+    lambda x, w: nn.functional.conv1d(x[None], w[:, :, None]),
+    lambda x, w: nn.functional.layer_norm(x, (4,), w[0], w[1]),
+    lambda x, w: torch.where(x > 0, x, w).pow(2),
+    lambda x, w: torch.lerp(x, w, x),
+    lambda x, w: torch.addcdiv(x, x, w),
+    lambda x, w: nn.functional.scaled_dot_product_attention(x[None], w[None], w[None]),
+    lambda x, w: torch.linalg.solve(w + 9 * torch.eye(4), x),
+    lambda x, w: torch.atan2(x, w),
+    lambda x, w: nn.functional.cosine_similarity(x, w),
+    lambda x, w: torch.einsum("ij,kj->ik", x, w).logsumexp(1),
+]
+
+
+@pytest.mark.parametrize("case", range(len(SAVING)))
+def test_saved_tensors_are_unpacked_once(case):
+    """A hook may have to compute them again, or to fetch them from far away."""
+    packed, unpacked = [], []
+
+    def pack(tensor):
+        packed.append(tensor.detach())
+        return len(packed) - 1
+
+    def unpack(place):
+        unpacked.append(place)
+        return packed[place]
+
+    x, w = (torch.rand(4, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = SAVING[case](x, w)
+    found = torch.autograd.grad(y.sum(), (x, w))
+    assert packed and sorted(unpacked) == sorted(set(unpacked))
+    expected = torch.autograd.grad(SAVING[case](x, w).sum(), (x, w))
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_a_checkpoint_runs_twice():
+    runs, model = [], nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Conv1d(3, 3, 1))
+    model[1].register_forward_hook(lambda *_: runs.append(1))
+    for grad in (False, True):
+        runs.clear()
+        x = torch.rand(3, 4, requires_grad=grad)
+        checkpoint(model, x, use_reentrant=False).sum().backward()
+        assert len(runs) == 2

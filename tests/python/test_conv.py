@@ -495,3 +495,20 @@ def test_taps_far_outside_of_the_image(dilation):
     inner = torch.autograd.grad(y.sum(), (x, weight))
     outer = torch.autograd.grad(middle.sum(), (x, weight))
     assert all(torch.allclose(a, b, atol=1e-4) for a, b in zip(inner, outer, strict=True))
+
+
+def test_an_old_name_of_transposed_convolutions():
+    from rushlight.nn.modules.conv import _ConvTransposeMixin
+
+    class Mine(_ConvTransposeMixin):
+        _dimensions = 2
+
+        def _convolve(self, *args):
+            return F.conv_transpose2d(*args)
+
+    with pytest.warns(FutureWarning, match="deprecated internal class"):
+        mine = Mine(3, 4, 3, stride=2)
+    x = torch.randn(2, 3, 5, 5)
+    theirs = torch.nn.ConvTranspose2d(3, 4, 3, stride=2)
+    theirs.load_state_dict(mine.state_dict())
+    assert torch.equal(mine(x), theirs(x))

@@ -103,3 +103,18 @@ def test_errors_of_the_c_interface_are_told():
     assert _library.function("set_device")(99) == -1
     with pytest.raises(RuntimeError, match="NVIDIA driver|No CUDA GPUs"):
         raise _library.error()
+
+
+@without_gpu
+def test_what_waits_for_cuda_is_not_called():
+    calls = []
+    torch.cuda._lazy_call(lambda: calls.append(1), seed_all=True)
+    assert not calls and not torch.cuda.is_initialized()
+
+
+def test_what_waits_for_cuda_is_called_where_it_is(monkeypatch):
+    calls = []
+    monkeypatch.setattr(torch.cuda.devices, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda.devices, "init", lambda: calls.append("init"))
+    torch.cuda._lazy_call(lambda: calls.append("call"))
+    assert calls == ["init", "call"]

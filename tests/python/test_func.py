@@ -4,6 +4,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import func, nn
+from rushlight.utils.checkpoint import checkpoint
 from rushlight.utils.flop_counter import FlopCounterMode
 
 
@@ -90,6 +91,23 @@ def test_modules_as_functions():
     assert parameters["weight"].shape == (3, 2, 2) and buffers == {}
 
 
+@pytest.mark.parametrize("recorded", [True, False])
+def test_products_are_functions_of_their_vectors(recorded):
+    """v J is linear in v, also for a transform that begins after the product is made."""
+    a, x = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0])
+    u, v = torch.tensor([1.0, -1.0]), torch.tensor([1.0, 2.0])
+    for f in (lambda s: a @ s * s, func.grad(lambda s: (a @ s * s * s).sum())):
+        with torch.set_grad_enabled(recorded):
+            j = func.jacrev(f)(x)
+            _, product = func.vjp(f, x)
+            found, back = func.vjp(lambda t, product=product: product(t)[0], u)
+            assert torch.allclose(found, u @ j) and torch.allclose(back(v)[0], j @ v)
+            slope = func.jacrev(lambda t, product=product: product(t)[0])(u)
+            assert torch.allclose(slope, j.T)
+            second = func.grad(lambda t, product=product: product(t)[0].square().sum())(u)
+            assert torch.allclose(second, 2 * j @ (u @ j))
+
+
 def test_flop_counter():
     model = torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten(), torch.nn.Linear(16, 5)
@@ -103,6 +121,57 @@ def test_flop_counter():
     # A linear layer comes in parts.
     assert counts["Sequential.2"][torch.ops.aten.addmm] == 2 * 2 * 16 * 5
     assert "Sequential.0" in counter.get_table() and "aten.convolution" in counter.get_table()
+    by_module = {name: sum(flops.values()) for name, flops in counts.items()}
+    assert by_module["Global"] == by_module["Sequential"] == counter.get_total_flops()
+    assert by_module["Sequential.2"] == 3 * 2 * 2 * 16 * 5
+    assert by_module["Sequential.0"] == 2 * (2 * 2 * 4 * (4 * 3 * 9))
+
+
+class _Twice(torch.nn.Module):
+    """Two layers, of which one runs twice and the other may be a checkpoint."""
+
+    def __init__(self, kept):
+        super().__init__()
+        self.inner = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
+        self.last = torch.nn.Linear(4, 4)
+        self.kept = kept
+
+    def forward(self, x):
+        inner = self.inner
+        x = inner(x) if self.kept else checkpoint(inner, x, use_reentrant=False)
+        return self.last(self.last(x))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("grad", [True, False])
+def test_flops_of_backward_belong_to_modules(kept, grad):
+    model, one = _Twice(kept), 2 * 3 * 4 * 4
+    with FlopCounterMode(display=False) as counter:
+        y = model(torch.rand(3, 4, requires_grad=grad))
+        loss = (y @ torch.ones(4, 4)).sum()  # outside of any module: a product, and one backward
+        loss.backward()
+    found = {name: sum(flops.values()) for name, flops in counter.get_flop_counts().items()}
+    # The repetition ends as soon as it has what the second layer keeps.
+    first, second = one * (2 + grad) + (0 if kept else one), one * 3
+    assert found == {
+        "Global": first + second + 6 * one + 2 * one,
+        "_Twice": first + second + 6 * one,
+        "_Twice.inner": first + second,
+        "_Twice.inner.0": first,
+        "_Twice.inner.1": second,
+        "_Twice.last": 6 * one,
+    }
+    assert counter.mod_tracker.parents == {"Global"}
+
+
+def test_flops_of_a_graph_from_before_are_nobodys():
+    model = torch.nn.Linear(4, 4)
+    y = model(torch.rand(3, 4))
+    with FlopCounterMode(display=False) as counter:
+        y.sum().backward()
+        model(torch.rand(3, 4))
+    assert set(counter.get_flop_counts()) == {"Global", "Linear"}
+    assert sum(counter.get_flop_counts()["Linear"].values()) == 2 * 3 * 4 * 4
 
 
 @pytest.mark.parametrize(

@@ -56,3 +56,25 @@ def test_kinds(lazy):
     with _use_lazy_graph_module(False):
         assert not isinstance(fx.symbolic_trace(lazy), _LazyGraphModule)
     assert isinstance(fx.symbolic_trace(lazy), _LazyGraphModule)
+
+
+def test_ops_of_modules_that_a_function_uses_are_traced():
+    model = torch.nn.Sequential(
+        torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1, bias=False)
+    ).eval()
+    constant, x = torch.ones(3, 2), torch.randn(3, 2)
+
+    def forward(x):
+        return model(x + constant) + model[0].weight.sum()
+
+    def gradients(x):
+        return torch.autograd.grad(model(x).sum(), list(model.parameters()))
+
+    for function in (forward, model, gradients, lambda x: (model[0].weight, x)):
+        traced, y = make_fx(function)(x), torch.randn(3, 2)
+        found, expected = traced(y), function(y)
+        torch.testing.assert_close(found, expected)
+        used = {name for name, _ in traced.named_parameters()}
+        reads = {str(n.target) for n in traced.graph.nodes if n.op == "get_attr"}
+        assert used and used <= reads and all(name.startswith("_param_constant") for name in used)
+        assert {id(p) for p in traced.parameters()} <= {id(p) for p in model.parameters()}

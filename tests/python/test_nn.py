@@ -1,6 +1,7 @@
 """Modules: registration, states, hooks, containers, layers, initial values."""
 
 import copy
+import math
 import pickle
 from collections import OrderedDict
 
@@ -401,6 +402,125 @@ def test_gradient_clipping():
     same(p.grad, [0.6, 0.8])
     nn.utils.clip_grad_value_(p, 0.7)
     same(p.grad, [0.6, 0.7])
+
+
+@pytest.mark.parametrize("foreach", [None, True, False])
+@pytest.mark.parametrize("order", [2.0, 1.0, 0.0, 0.5, 3.0, -1.0, math.inf, -math.inf])
+def test_clipping_of_gradients_without_elements(order, foreach):
+    """They add nothing, to whatever norm."""
+
+    def clipped(*shapes):
+        params = [nn.Parameter(torch.ones(shape, dtype=torch.float64)) for shape in shapes]
+        for p in params:
+            p.grad = torch.full_like(p, 3.0)
+        norm = nn.utils.clip_grad_norm_(params, 1.0, order, foreach=foreach)
+        nn.utils.clip_grad_value_(params, 0.5, foreach=foreach)
+        return norm, params[-1].grad
+
+    for found, expected in zip(clipped((0,), (2, 0), (3,)), clipped((3,)), strict=True):
+        assert torch.equal(found, expected)
+    norm, grad = clipped((0, 2))
+    assert norm.item() == 0 and norm.dtype == torch.float64 and norm.dim() == 0
+    assert grad.shape == (0, 2)
+
+
+class _Tied(nn.Module):
+    """One parameter under three names, one buffer under two, and a layer in two places."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(2, 2, bias=False)
+        self.b = nn.Linear(2, 2, bias=False)
+        self.b.weight = self.also = self.a.weight
+        self.register_buffer("x", torch.ones(2))
+        self.b.register_buffer("y", self.x)
+        self.again = nn.Sequential(self.a, nn.Identity())
+
+    def is_tied(self):
+        return (
+            self.a.weight is self.b.weight is self.also is self.again[0].weight
+            and self.x is self.b.y
+            and len(list(self.parameters())) == 1
+            and len(list(self.buffers())) == 1
+        )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.to_empty(device="cpu"),
+        lambda m: m.to("meta"),
+        lambda m: m.to("meta").to_empty(device="cpu"),
+        lambda m: m.double().half(),
+        lambda m: m.load_state_dict(m.state_dict(), assign=True),
+        lambda m: m.load_state_dict(m.state_dict(keep_vars=True), assign=True),
+        lambda m: m.load_state_dict({k: v + 1 for k, v in m.state_dict().items()}, assign=True),
+        lambda m: m.to("meta").load_state_dict(_Tied().state_dict(), assign=True),
+        lambda m: m._apply(lambda t: t.clone()),
+        copy.deepcopy,
+    ],
+)
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_names_of_one_tensor_stay_names_of_one(change, overwrite):
+    model = _Tied()
+    torch.__future__.set_overwrite_module_params_on_conversion(overwrite)
+    try:
+        change(model)
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+    assert model.is_tied()
+
+
+def test_of_different_values_for_one_tensor_the_last_counts():
+    for assign in (False, True):
+        model = _Tied()
+        own = model.state_dict().items()
+        state = {k: torch.full(v.shape, float(i)) for i, (k, v) in enumerate(own)}
+        model.load_state_dict(state, assign=assign)
+        last = [k for k in state if state[k].dim() == 2][-1]
+        assert model.is_tied() and torch.equal(model.a.weight, state[last])
+        assert (model.a.weight.data_ptr() == state[last].data_ptr()) == assign
+
+
+def test_a_state_is_not_marked_by_loading_it():
+    model, state = nn.Linear(2, 2), nn.Linear(2, 2).state_dict()
+    kept = copy.deepcopy(state._metadata)
+    model.load_state_dict(state, assign=True)
+    assert state._metadata == kept
+    weight = model.weight
+    model.load_state_dict(state)
+    assert model.weight is weight
+
+
+class _Own(nn.Parameter):
+    pass
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nn.Parameter(torch.ones(2)),
+        lambda: nn.Parameter(torch.ones(2), requires_grad=False),
+        lambda: _Own(torch.ones(2)),
+        lambda: nn.Buffer(torch.ones(2)),
+        lambda: nn.UninitializedParameter(),
+        lambda: nn.UninitializedBuffer(),
+    ],
+)
+def test_copies_keep_attributes(make):
+    p = make()
+    p.tag, p.list = "x", [1]
+    p.itself = p
+    q = copy.deepcopy(p)
+    assert type(q) is type(p) and q.requires_grad == p.requires_grad and q.itself is q
+    assert q.tag == "x" and q.list == [1] and q.list is not p.list
+    del p.itself
+    for r in (copy.copy(p), pickle.loads(pickle.dumps(p))):
+        assert r.tag == "x" and r.list == [1] and r.requires_grad == p.requires_grad
+    model = nn.Module()
+    model.p = model.q = p
+    both = copy.deepcopy(model)
+    assert both.p is both.q is not p and both.p.tag == "x"
 
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])

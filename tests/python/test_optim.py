@@ -226,6 +226,34 @@ def test_order_of_calls_is_watched():
         schedule.step()
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adagrad", "RMSprop", "LBFGS", "ASGD", "NAdam"])
+def test_steps_leave_a_loaded_state_alone(name):
+    """What was loaded belongs to the caller, who may load it again."""
+    p = nn.Parameter(torch.ones(3))
+    options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
+
+    def stepped(optimizer):
+        def loss():
+            optimizer.zero_grad()
+            total = (p * p).sum()
+            total.backward()
+            return total
+
+        optimizer.step(loss)
+        return optimizer
+
+    make = getattr(optim, name)
+    state = stepped(make([p], lr=0.1, **options)).state_dict()
+    state["state"]["extra"] = {"t": torch.ones(1)}
+    kept = copy.deepcopy(state)
+    other = make([p], lr=0.1, **options)
+    other.load_state_dict(state)
+    stepped(other)
+    other.state["extra"]["t"].zero_()
+    other.param_groups[0]["lr"] = 5.0
+    assert str(state) == str(kept)
+
+
 COMPLEX = [
     ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
     ("Adam", {"lr": 0.1, "amsgrad": True}),

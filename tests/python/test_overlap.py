@@ -153,6 +153,34 @@ def test_copy_of_an_overlapping_part_raises():
     assert y.tolist() == [0, 1, 2, 3, 4, 5] and x[0, 1] == 1
 
 
+@pytest.mark.parametrize(
+    "key", [slice(0, 2), slice(0, 4, 2), slice(None), ..., None, (slice(1, 3), None)]
+)
+def test_items_of_an_expanded_tensor_are_not_set(key):
+    """Neither to a number nor to a tensor; one place is one element, which may be."""
+    t = torch.zeros(1).expand(4)
+    for value in (5.0, torch.tensor(5.0), torch.tensor([5.0]), True):
+        with pytest.raises(RuntimeError, match=REPEATED):
+            t[key] = value
+    assert t.tolist() == [0, 0, 0, 0]
+    t[:1] = 5.0
+    t[1] = 6.0
+    rows = torch.zeros(3, 1).expand(3, 4)
+    rows[:, 0] = torch.tensor([1.0, 2, 3])
+    rows[1, 2] = 7.0
+    assert t.tolist() == [6] * 4 and rows[:, 3].tolist() == [1, 7, 3]
+    with pytest.raises(RuntimeError, match=REPEATED):
+        rows[0] = 1.0
+    meta = torch.zeros(1, device="meta").expand(4)
+    meta[:2] = 5.0
+    for key in (torch.tensor([True, False, True, False]), torch.tensor([0, 2]), [0, 2]):
+        with pytest.warns(UserWarning, match="expanded"):
+            t[key] = 9.0
+    assert t.tolist() == [9] * 4
+    t.fill_(2.0), t.fill_(torch.tensor(3.0)), t.zero_()  # one value, wherever it goes
+    assert t.tolist() == [0] * 4
+
+
 def test_layouts_with_gaps_are_read_before_they_are_written():
     """Nobody can tell cheaply whether these overlap: they may be used, and give what copies would."""
     x = torch.arange(16.0).reshape(4, 4)

@@ -149,3 +149,11 @@ def test_identities_of_tensors():
     assert a.detach()._cdata != a._cdata
     held = [a]
     assert held[0]._cdata == a._cdata
+
+
+def test_the_plain_name_is_that_of_floats():
+    assert torch.Storage is torch.FloatStorage
+    storage = torch.Storage([1.0, 2.0])
+    assert isinstance(storage, torch.Storage) and storage.dtype == torch.float32
+    assert isinstance(torch.ones(2).storage(), torch.Storage)
+    assert not isinstance(torch.ones(2).double().storage(), torch.Storage)

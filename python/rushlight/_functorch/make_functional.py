@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import rushlight
+from rushlight import nn
 from rushlight.func import functional_call, stack_module_state
 
 __all__ = [
+    "FunctionalModule",
+    "FunctionalModuleWithBuffers",
     "combine_state_for_ensemble",
     "functional_init",
     "functional_init_with_buffers",
@@ -22,6 +26,53 @@ def _without_graph(values, disable):
     return tuple(v.detach().requires_grad_(v.requires_grad) for v in values)
 
 
+class FunctionalModule(nn.Module):
+    """A module as a function of (parameters, *arguments); it has no parameters itself."""
+
+    def __init__(self, stateless_model: nn.Module, param_names: tuple[str, ...]) -> None:
+        super().__init__()
+        # Not as a part: it only says what is called.
+        self.__dict__["stateless_model"] = stateless_model
+        self.param_names = param_names
+
+    @classmethod
+    def _create_from(cls, model: nn.Module, disable_autograd_tracking: bool = False) -> Any:
+        names = tuple(name for name, _ in model.named_parameters())
+        values = _without_graph((p for _, p in model.named_parameters()), disable_autograd_tracking)
+        return cls(copy.deepcopy(model), names), values
+
+    def forward(self, params, *args, **kwargs):
+        given = dict(zip(self.param_names, params, strict=True))
+        return functional_call(self.stateless_model, given, args, kwargs)
+
+
+class FunctionalModuleWithBuffers(nn.Module):
+    """A module as a function of (parameters, buffers, *arguments)."""
+
+    def __init__(
+        self,
+        stateless_model: nn.Module,
+        param_names: tuple[str, ...],
+        buffer_names: tuple[str, ...],
+    ) -> None:
+        super().__init__()
+        self.__dict__["stateless_model"] = stateless_model
+        self.param_names = param_names
+        self.buffer_names = buffer_names
+
+    @classmethod
+    def _create_from(cls, model: nn.Module, disable_autograd_tracking: bool = False) -> Any:
+        made, values = FunctionalModule._create_from(model, disable_autograd_tracking)
+        kept = dict(model.named_buffers())
+        made = cls(made.stateless_model, made.param_names, tuple(kept))
+        return made, values, tuple(kept.values())
+
+    def forward(self, params, buffers, *args, **kwargs):
+        given = dict(zip(self.param_names, params, strict=True))
+        given |= dict(zip(self.buffer_names, buffers, strict=True))
+        return functional_call(self.stateless_model, given, args, kwargs)
+
+
 def make_functional(model, disable_autograd_tracking: bool = False):
     """A function of (parameters, *arguments) and the parameters, for a module without buffers."""
     if any(True for _ in model.buffers()):
@@ -29,29 +80,12 @@ def make_functional(model, disable_autograd_tracking: bool = False):
             "make_functional(model): `model` has buffers. Please use "
             "make_functional_with_buffers(model) instead."
         )
-    names = [name for name, _ in model.named_parameters()]
-    values = _without_graph((p for _, p in model.named_parameters()), disable_autograd_tracking)
-    model = copy.deepcopy(model)
-
-    def call(params, *args, **kwargs):
-        return functional_call(model, dict(zip(names, params, strict=True)), args, kwargs)
-
-    return call, values
+    return FunctionalModule._create_from(model, disable_autograd_tracking)
 
 
 def make_functional_with_buffers(model, disable_autograd_tracking: bool = False):
     """A function of (parameters, buffers, *arguments), the parameters and the buffers."""
-    names = [name for name, _ in model.named_parameters()]
-    kept = [name for name, _ in model.named_buffers()]
-    values = _without_graph((p for _, p in model.named_parameters()), disable_autograd_tracking)
-    buffers = tuple(b for _, b in model.named_buffers())
-    model = copy.deepcopy(model)
-
-    def call(params, buffers, *args, **kwargs):
-        given = dict(zip(names, params, strict=True)) | dict(zip(kept, buffers, strict=True))
-        return functional_call(model, given, args, kwargs)
-
-    return call, values, buffers
+    return FunctionalModuleWithBuffers._create_from(model, disable_autograd_tracking)
 
 
 def combine_state_for_ensemble(models):

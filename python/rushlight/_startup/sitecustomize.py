@@ -19,7 +19,7 @@ class _First:
         importlib.import_module("rushlight.as_torch")
 
     def find_spec(self, name, path=None, target=None):
-        if name not in ("torch", "torchvision"):
+        if name not in ("torch", "torchvision", "functorch"):
             return None
         self._alias()
         # What is there already would be run again, by its own loader.

@@ -12,6 +12,7 @@ from rushlight import _C, _KINDS
 from rushlight._lazy import lazy
 from rushlight.cuda import memory, random
 from rushlight.cuda.devices import (
+    call_when_initialized,
     can_device_access_peer,
     current_device,
     device,
@@ -82,6 +83,7 @@ else:
 
 
 _lazy_init = init
+_lazy_call = call_when_initialized
 _initialized = False  # is_initialized() as an attribute
 OutOfMemoryError = _C.OutOfMemoryError
 

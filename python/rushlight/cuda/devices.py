@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import rushlight
@@ -62,6 +63,16 @@ def init():
     AssertionError in a build without CUDA, RuntimeError without a driver or a GPU.
     """
     lib.require()
+
+
+def call_when_initialized(function: Callable[[], Any], **kwargs: Any) -> None:
+    """Call a function when the CUDA library is loaded: at once, which loads it.
+
+    Without a GPU it is never loaded, and the function never called.
+    """
+    if is_available():
+        init()
+        function()
 
 
 def index_of(device):

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 import rushlight
 from rushlight import Size, Tensor
+from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._composed import RelaxedDistribution
+from ._digits import some
 from ._probabilities import PROBS_FIELDS, ProbsOrLogits
 from .distribution import Distribution, ExponentialFamily
 from .transforms import SigmoidTransform
@@ -72,10 +74,22 @@ class Bernoulli(_Binary, ExponentialFamily):
     def log_prob(self, value):
         if self._validate_args:
             self._validate_sample(value)
-        return self._chances.weigh(value, 1 - value)
+        return self._weighed(value)
 
     def entropy(self):
-        return -self._chances.weigh(self.probs, self._missed)
+        return -self._weighed(self.probs)
+
+    def _weighed(self, value: Tensor) -> Tensor:
+        """value log p + (1 - value) log(1 - p)"""
+        if not self._by_logits:
+            return self._chances.weigh(value, 1 - value)
+        logits, value = broadcast_all(self.logits, value)
+        found = -binary_cross_entropy_with_logits(logits, value, reduction="none")
+        endless = logits.isinf()
+        if not some(endless):
+            return found
+        certain = endless & (value == (logits > 0))
+        return found.masked_fill(endless, -math.inf).masked_fill(certain, 0)
 
     def enumerate_support(self, expand=True):
         values = rushlight.arange(2, dtype=self._param.dtype, device=self._param.device)
@@ -195,7 +209,8 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
 
     def icdf(self, value):
         def formula(n):
-            part, rest = (self._from_high_end(*two) for two in ((value, 1 - value), (1 - value, value)))
+            part = self._from_high_end(value, 1 - value)
+            rest = self._from_high_end(1 - value, value)
             near = (part * (-n).expm1()).log1p()
             far = (rest + part * (-n).exp()).log()
             x = (rushlight.where(part < 0.5, near, far) / -n).clamp(max=1)
@@ -207,7 +222,8 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         size = self.logits.abs()
         # By symmetry, of the one whose density falls.
         near = self._or_series(
-            lambda n: 1 - n / n.expm1(), lambda x: size * (0.5 - (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x.abs())
+            lambda n: 1 - n / n.expm1(),
+            lambda x: size * (0.5 - (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x.abs()),
         )
         return near + (-size).exp().log1p() - self._cont_bern_log_norm()
 

@@ -11,9 +11,13 @@ import math
 
 import rushlight
 from rushlight import Tensor
+from rushlight._C._functorch import is_batchedtensor
 from rushlight.nn.functional import logsigmoid
 
-_MANY = 16.0  # from here on the series below have all digits of a double
+
+def _many(x: Tensor) -> float:
+    """From where on differences lose digits that matter; the series below have all from 16 on."""
+    return 4096.0 if x.dtype.itemsize == 8 else 64.0
 
 
 def times(x: Tensor, log: Tensor) -> Tensor:
@@ -31,11 +35,20 @@ def times_log1p(x: Tensor, p: Tensor) -> Tensor:
     return x * p.masked_fill((x == 0) & (p == -1), 0).log1p()
 
 
+def some(mask: Tensor) -> bool:
+    """Whether any is true; yes, too, where that cannot be asked: of a batch, or in a trace."""
+    plain = type(mask) is Tensor and not mask.is_meta and not is_batchedtensor(mask)
+    return bool(mask.any()) if plain else True
+
+
 def _of_many(x: Tensor, series, exact) -> Tensor:
     """series(x) for large x, else exact(x)."""
-    many = x >= _MANY
+    least = _many(x)
+    many = x >= least
+    if not some(many):
+        return exact(x)
     return rushlight.where(
-        many, series(x.masked_fill(~many, _MANY)), exact(x.masked_fill(many, _MANY))
+        many, series(x.masked_fill(~many, least)), exact(x.masked_fill(many, least))
     )
 
 
@@ -82,20 +95,26 @@ def gamma_entropy(a: Tensor) -> Tensor:
 
 def log_poisson(count: Tensor, mean: Tensor, log_mean: Tensor, after: Tensor) -> Tensor:
     """log(mean^count exp(-mean) / gamma(after)), where `after` is count + 1."""
-    many = count >= _MANY
-    k = count.masked_fill(~many, _MANY)
+    least = _many(count)
+    many = count >= least
+    if not some(many):
+        return times(count, log_mean) - mean - after.lgamma()
+    k = count.masked_fill(~many, least)
     away = (mean - k) / k
     near = away.abs() < 0.5
     close = away.masked_fill(~near, 0)
-    gap = rushlight.where(near, close.log1p() - close, log_mean.masked_fill(near, 0) - k.log() - away)
+    wide = log_mean.masked_fill(near, 0) - k.log() - away
+    gap = rushlight.where(near, close.log1p() - close, wide)
     of_many = k * gap - (2 * math.pi * k).log() / 2 - _lgamma_rest(k)
-    of_few = times(count.masked_fill(many, 0), log_mean) - mean - after.masked_fill(many, 1).lgamma()
-    return rushlight.where(many, of_many, of_few)
+    of_few = times(count.masked_fill(many, 0), log_mean) - mean
+    return rushlight.where(many, of_many, of_few - after.masked_fill(many, 1).lgamma())
 
 
 def log_dirichlet(a: Tensor, x: Tensor, log_x: Tensor) -> Tensor:
     """sum (a_i - 1) log x_i - log B(a) along the last dimension."""
     total = a.sum(-1)
+    if not some(total >= _many(total)):
+        return times(a - 1, log_x).sum(-1) - (a.lgamma().sum(-1) - total.lgamma())
     scale = total.clamp(min=1)  # any number would do: this one leaves differences small
     wide = scale.unsqueeze(-1)
     parts = log_poisson(a - 1, wide * x, wide.log() + log_x, a).sum(-1)
@@ -119,6 +138,9 @@ class Chances:
     def log_binomial(self, hits: Tensor, misses: Tensor) -> Tensor:
         """The logarithm of the probability of so many hits among hits + misses."""
         total = hits + misses
+        if not some(total >= _many(total)):
+            choices = (total + 1).lgamma() - (hits + 1).lgamma() - (misses + 1).lgamma()
+            return choices + self.weigh(hits, misses)
         log_total = total.masked_fill(total == 0, 1).log()
         if self._probs is not None:
             p, q = self._probs, 1 - self._probs

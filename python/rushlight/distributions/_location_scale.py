@@ -11,7 +11,7 @@ from rushlight import Tensor
 
 from . import constraints
 from ._composed import FoldedDistribution, TransformedDistribution
-from ._digits import digamma_step, lgamma_step
+from ._digits import digamma_step, lgamma_step, some
 from ._gamma import Chi2
 from ._powers import Uniform
 from .distribution import Distribution
@@ -25,6 +25,8 @@ def _log1p_square(x: Tensor, scale: Tensor, root: Any = 1.0) -> Tensor:
     """log(1 + (x / scale / root)^2), where squares overflow too."""
     ratio = x / scale / root
     far = ratio.abs() > 1e9
+    if not some(far):
+        return ratio.square().log1p()
     near = ratio.masked_fill(far, 0).square().log1p()
     log = x.masked_fill(~far, 1).abs().log() - scale.log() - rushlight.as_tensor(root).log()
     return rushlight.where(far, 2 * log, near)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor
 
@@ -324,6 +325,19 @@ class _ConvTransposeNd(_ConvNd):
             self.groups,
             self.dilation,
         )
+
+
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """An old name of the class above, which programs derive from."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            "`_ConvTransposeMixin` is a deprecated internal class: derive from the layers "
+            "themselves",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(*args, **kwargs)
 
 
 class ConvTranspose1d(_ConvTransposeNd):

@@ -1,0 +1,16 @@
+"""Backward through other processes: the names, which refuse."""
+
+from __future__ import annotations
+
+from rushlight.distributed import _refused
+
+__all__ = ["backward", "context", "get_gradients", "is_available"]
+
+context = _refused.kind("context", __name__)
+backward = _refused.function("torch.distributed.autograd.backward")
+get_gradients = _refused.function("torch.distributed.autograd.get_gradients")
+
+
+def is_available() -> bool:
+    """Whether backward can go through other processes: never."""
+    return False
