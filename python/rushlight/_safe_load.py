@@ -104,9 +104,7 @@ def _make_size(items=()):
 
 def member(kind, name, allowed):
     """A member of an Enum, which Python 3.11.2 pickles as `getattr(kind, name)`; `allowed` kinds."""
-    listed = (
-        isinstance(kind, type) and issubclass(kind, enum.Enum) and any(kind is a for a in allowed)
-    )
+    listed = isinstance(kind, type) and issubclass(kind, enum.Enum) and any(kind is a for a in allowed)
     if not listed or name not in kind.__members__:
         raise pickle.UnpicklingError(
             f"getattr is carried out for members of Enums that are allowed alone, not for {name!r} "

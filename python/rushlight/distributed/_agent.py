@@ -333,11 +333,7 @@ class Agent:
                     file = self._error_file(attempt, local)
                     failures[rank] = ProcessFailure(local, p.pid, p.returncode, file)
             all_end = all(p.poll() is not None for p in self.processes)
-            if (
-                all_end
-                or time.monotonic() > end
-                or not all(f.of_another for f in failures.values())
-            ):
+            if all_end or time.monotonic() > end or not all(f.of_another for f in failures.values()):
                 return failures
             time.sleep(0.02)
 

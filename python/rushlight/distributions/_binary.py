@@ -195,9 +195,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
 
     def icdf(self, value):
         def formula(n):
-            part, rest = (
-                self._from_high_end(*two) for two in ((value, 1 - value), (1 - value, value))
-            )
+            part, rest = (self._from_high_end(*two) for two in ((value, 1 - value), (1 - value, value)))
             near = (part * (-n).expm1()).log1p()
             far = (rest + part * (-n).exp()).log()
             x = (rushlight.where(part < 0.5, near, far) / -n).clamp(max=1)
@@ -209,8 +207,7 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         size = self.logits.abs()
         # By symmetry, of the one whose density falls.
         near = self._or_series(
-            lambda n: 1 - n / n.expm1(),
-            lambda x: size * (0.5 - (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x.abs()),
+            lambda n: 1 - n / n.expm1(), lambda x: size * (0.5 - (1.0 / 3.0 + 16.0 / 45.0 * x**2) * x.abs())
         )
         return near + (-size).exp().log1p() - self._cont_bern_log_norm()
 

@@ -87,13 +87,9 @@ def log_poisson(count: Tensor, mean: Tensor, log_mean: Tensor, after: Tensor) ->
     away = (mean - k) / k
     near = away.abs() < 0.5
     close = away.masked_fill(~near, 0)
-    gap = rushlight.where(
-        near, close.log1p() - close, log_mean.masked_fill(near, 0) - k.log() - away
-    )
+    gap = rushlight.where(near, close.log1p() - close, log_mean.masked_fill(near, 0) - k.log() - away)
     of_many = k * gap - (2 * math.pi * k).log() / 2 - _lgamma_rest(k)
-    of_few = (
-        times(count.masked_fill(many, 0), log_mean) - mean - after.masked_fill(many, 1).lgamma()
-    )
+    of_few = times(count.masked_fill(many, 0), log_mean) - mean - after.masked_fill(many, 1).lgamma()
     return rushlight.where(many, of_many, of_few)
 
 

@@ -521,11 +521,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _usable(self):
         """Whether all workers are there for another epoch."""
-        return (
-            not self._shutdown
-            and not self._torn
-            and all(w.process.is_alive() for w in self._workers)
-        )
+        return not self._shutdown and not self._torn and all(w.process.is_alive() for w in self._workers)
 
     def _shutdown_workers(self, wait=True):
         if self._shutdown or self._pid != os.getpid():
