@@ -7,6 +7,7 @@ pass it, and `check_sparse_tensor_invariants` keeps what it is told.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import rushlight
@@ -62,7 +63,13 @@ def sparse_coo_tensor(
         sizes = size if size is not None else indices
         if sizes is None:
             raise TypeError("sparse_coo_tensor() needs indices and values, or sizes")
-        sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+        if isinstance(sizes, int):
+            sizes = (sizes,)
+        if not isinstance(sizes, Iterable) or isinstance(sizes, str):
+            raise TypeError(
+                f"sparse_coo_tensor(): the sizes must be ints, not {type(sizes).__name__}"
+            )
+        sizes = tuple(sizes)
         empty = rushlight.empty((len(sizes), 0), dtype=_C.int64)
         none = rushlight.empty((0,), dtype=dtype, device=device)
         return _finished(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
