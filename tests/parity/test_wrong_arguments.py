@@ -195,7 +195,8 @@ EXCEPTIONS = {
     "tensordot(x, -1, -1) sparse_coo_tensor(x, None) nn.functional.normalize(x, 'a') nn.functional.normalize(x, out=3)",
     "a condition of PyTorch's Python code meets a tensor or a list first": "unique_consecutive "
     "nn.functional.max_pool2d(x, x, x, x, x, x, x, x, x) nn.functional.embedding(x, i, y) get_device_module([x]) "
-    "tensordot(x, i, y) nn.functional.grid_sample nn.functional.group_norm",
+    "tensordot(x, i, y) nn.functional.grid_sample nn.functional.group_norm einsum(x, y) einsum(x, x, 'a') "
+    "einsum(x, i, y) einsum(x, x, x, x, x, x, x, x, x) einsum(i, x) einsum(v, y)",
     "a RuntimeError says which dtypes": "linalg.lu_factor(i) linalg.lu_factor(b)",
 }
 

@@ -17,6 +17,16 @@ from rushlight._table import ops
 COMPRESSED = (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
 
 
+def _sizes(sizes: Any) -> tuple[int, ...]:
+    """One size or several."""
+    if isinstance(sizes, int):
+        return (sizes,)
+    if not isinstance(sizes, Iterable) or isinstance(sizes, str):
+        kind = type(sizes).__name__
+        raise TypeError(f"sparse_coo_tensor(): argument 'size' must be tuple of ints, not {kind}")
+    return tuple(sizes)
+
+
 def _indices(data: Any, device: Any) -> Tensor:
     found = rushlight.as_tensor(data, device=device)
     if found.is_complex():
@@ -63,13 +73,7 @@ def sparse_coo_tensor(
         sizes = size if size is not None else indices
         if sizes is None:
             raise TypeError("sparse_coo_tensor() needs indices and values, or sizes")
-        if isinstance(sizes, int):
-            sizes = (sizes,)
-        if not isinstance(sizes, Iterable) or isinstance(sizes, str):
-            raise TypeError(
-                f"sparse_coo_tensor(): the sizes must be ints, not {type(sizes).__name__}"
-            )
-        sizes = tuple(sizes)
+        sizes = _sizes(sizes)
         empty = rushlight.empty((len(sizes), 0), dtype=_C.int64)
         none = rushlight.empty((0,), dtype=dtype, device=device)
         return _finished(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
@@ -81,7 +85,7 @@ def sparse_coo_tensor(
         index = index.reshape(0, value.shape[0] if value.dim() else 0)
         if size is not None and value.dim() and value.shape[0] == 0:
             index = index.new_empty((len(tuple(size)) - value.dim() + 1, 0))
-    sizes = None if size is None else tuple(size)
+    sizes = None if size is None else _sizes(size)
     made = ops._sparse_coo_tensor(index, value, sizes, bool(is_coalesced))
     return _finished(made, requires_grad)
 
