@@ -18,9 +18,7 @@ COMPRESSED = (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
 
 
 def _sizes(sizes: Any) -> tuple[int, ...]:
-    """One size or several."""
-    if isinstance(sizes, int):
-        return (sizes,)
+    """The sizes, as a tuple."""
     if not isinstance(sizes, Iterable) or isinstance(sizes, str):
         kind = type(sizes).__name__
         raise TypeError(f"sparse_coo_tensor(): argument 'size' must be tuple of ints, not {kind}")
@@ -73,7 +71,7 @@ def sparse_coo_tensor(
         sizes = size if size is not None else indices
         if sizes is None:
             raise TypeError("sparse_coo_tensor() needs indices and values, or sizes")
-        sizes = _sizes(sizes)
+        sizes = (sizes,) if isinstance(sizes, int) else _sizes(sizes)
         empty = rushlight.empty((len(sizes), 0), dtype=_C.int64)
         none = rushlight.empty((0,), dtype=dtype, device=device)
         return _finished(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
