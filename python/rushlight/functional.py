@@ -53,6 +53,11 @@ einsum = _C._Offered(einsum, spreads=True)
 
 def _letters(numbers):
     """The subscripts of an operand as einsum's text has them."""
+    if not isinstance(numbers, tuple | list) or any(isinstance(n, str) for n in numbers):
+        raise TypeError(
+            "einsum(): after a tensor comes a list of ints, its subscripts, not "
+            f"{type(numbers).__name__}"
+        )
     if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
         raise ValueError(
             "einsum(): subscript in subscript list is not within the valid range [0, 52)"

@@ -32,11 +32,12 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
              " but found ", enum_name(weight.dtype()));
   }
   if (self.dim() <= 2) {
-    RL_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
     const int64_t batch = self.dim() == 1 ? 1 : self.sizes()[0];
-    RL_CHECK_VALUE(target.numel() == batch && (self.dim() == 1 || target.dim() == 1),
-                   "Expected input batch_size (", batch, ") to match target batch_size (",
-                   target.numel(), ").");
+    const int64_t given = target.dim() == 0 ? 1 : target.sizes()[0];
+    RL_CHECK_VALUE(given == batch && (self.dim() == 1 || target.dim() > 0),
+                   "Expected input batch_size (", batch, ") to match target batch_size (", given,
+                   ").");
+    RL_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
     check_class_dtype(target);
     return target.sizes();
   }

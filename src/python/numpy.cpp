@@ -274,7 +274,8 @@ Tensor from_buffer(PyObject* object, bool& read_only) {
 
 Tensor from_numpy(PyObject* array, bool warns) {
   if (!is_numpy_array(array)) {
-    raise(PyExc_TypeError, str("expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")"));
+    raise(PyExc_TypeError,
+          str("from_numpy(): expected np.ndarray (got ", Py_TYPE(array)->tp_name, ")"));
   }
   bool read_only;
   const Tensor shared = from_buffer(array, read_only);

@@ -13,10 +13,13 @@ torch = pytest.importorskip("torch")
 # What rushlight has and PyTorch has not, or not there.
 OWN = {"": {"onnx", "safetensors"}}
 PLACES = ("", "Tensor", "nn.functional", "linalg", "fft", "special")
-# Parameters that PyTorch's documents and has under another name, or that belong to an older form.
+# What is not written, or taken by position alone, and why.
 OTHERS = {
-    "linalg.cross", "linalg.diagonal", "linalg.vander", "linalg.ldl_factor", "linalg.multi_dot",
-}  # fmt: skip
+    "hspmm": "its result is sparse: there is no out=",
+    "sspaddmm": "its result is sparse: there is no out=",
+    "std_mean": "PyTorch's documents have out=, its function has not",
+    "var_mean": "PyTorch's documents have out=, its function has not",
+}
 
 
 def owner(module, place):
@@ -43,6 +46,13 @@ def documented(function):
     return [n for n in names if re.fullmatch(r"[A-Za-z_]\w*", n)]
 
 
+def in_schemas(place, name):
+    """Parameters of an op by any overload: documents have others at times, which no call takes."""
+    prefix = place + "_" if place in ("linalg", "fft", "special") else ""
+    schemas = torch._C._jit_get_schemas_for_operator(f"aten::{prefix}{name}")
+    return {argument.name for schema in schemas for argument in schema.arguments}
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_documented_parameters_are_there(place):
     checked, wrong = 0, []
@@ -56,10 +66,8 @@ def test_documented_parameters_are_there(place):
             continue
         checked += 1
         have = {n.rstrip("_") for n in inspect.signature(ours).parameters}
-        missing = [
-            n for n in wanted if n.rstrip("_") not in have and n not in ("self", "args", "kwargs")
-        ]
+        missing = [n for n in wanted if n.rstrip("_") not in have and n in in_schemas(place, name)]
         if missing and f"{place}.{name}".lstrip(".") not in OTHERS:
             wrong.append(f"{place}.{name}: {missing} not in {sorted(have)}")
     assert not wrong, "\n".join(wrong)
-    assert checked > {"": 400, "Tensor": 150, "linalg": 30}.get(place, 5)
+    assert checked > {"": 350, "Tensor": 150, "linalg": 30}.get(place, 5)

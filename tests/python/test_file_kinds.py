@@ -153,3 +153,85 @@ def test_safetensors_bools_stay_as_they_are(tmp_path):
     assert int(t.sum()) == 255 and t.tolist() == [False] + [True] * 255
     t.fill_(True)
     assert path.read_bytes() == before and bytes(range(256)) in before
+
+
+class Faulty(torch.utils.data.Dataset):
+    def __init__(self, bad=5):
+        self.bad = bad
+
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        if index == self.bad:
+            raise LookupError(f"no picture in {index}.jpg")
+        return torch.ones(index if self.bad is None else 2)
+
+
+@pytest.mark.parametrize("options", [{}, {"num_workers": 1}, {"batch_size": None}], ids=str)
+def test_errors_of_loaders_name_the_sample(options):
+    """The type stays; the index stands in a note, or in the message that a worker sends."""
+    loader = torch.utils.data.DataLoader(Faulty(), **{"batch_size": 2} | options)
+    with pytest.raises(LookupError, match="no picture in 5.jpg") as error:
+        list(loader)
+    told = str(error.value) + "".join(getattr(error.value, "__notes__", ()))
+    assert "at sample 5 of Faulty" in told
+    subset = torch.utils.data.Subset(Faulty(), [7, 5])
+    with pytest.raises(LookupError) as error:
+        list(torch.utils.data.DataLoader(subset, batch_size=2))
+    assert error.value.__notes__[0] == "at sample 5 of Faulty"
+
+
+def test_errors_of_collation_name_the_samples():
+    with pytest.raises(RuntimeError, match="equal size") as error:
+        list(torch.utils.data.DataLoader(Faulty(None), batch_size=3))
+    assert error.value.__notes__ == ["while samples [0, 1, 2] of Faulty were collated"]
+
+
+def test_a_download_without_a_network_says_where_the_file_may_be_put(tmp_path, monkeypatch):
+    from urllib.error import URLError
+
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    url = "http://127.0.0.1:9/resnet18-f37072fd.pth"
+    path = tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth"
+    with pytest.raises(URLError) as error:
+        torch.hub.load_state_dict_from_url(url, progress=False)
+    assert url in str(error.value) and f"put it here: {path}" in str(error.value)
+    assert not list(path.parent.iterdir())
+    torch.save({"a": torch.ones(2)}, path)
+    assert torch.hub.load_state_dict_from_url(url)["a"].tolist() == [1, 1]
+
+
+FORBIDDEN = (
+    "not compiled with",
+    "not linked with",
+    "please report",
+    "bug in PyTorch",
+    "Torch not compiled",
+)
+
+
+def test_no_message_speaks_of_how_pytorch_was_built():
+    import re
+    from pathlib import Path
+
+    root = Path(__file__).resolve().parents[2]
+    files = [
+        p
+        for part in ("src", "include", "python/rushlight")
+        for p in (root / part).rglob("*")
+        if p.suffix in (".cpp", ".h", ".py", ".cu")
+    ]
+    texts = [
+        (p, literal)
+        for p in files
+        for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', p.read_text())
+    ]
+    assert len(texts) > 20000
+    wrong = [
+        (str(p), text)
+        for p, text in texts
+        for phrase in FORBIDDEN
+        if phrase.lower() in text.lower()
+    ]
+    assert not wrong, wrong

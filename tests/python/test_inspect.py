@@ -57,7 +57,7 @@ def test_names_are_those_of_the_docstring():
         calls = [line for line in doc.splitlines() if re.match(r"\w+\(.*\) -> ", line)]
         if not calls:
             continue
-        said = set(re.findall(r"(\w+)_?: ", " ".join(calls))) | {"self", "input"}
+        said = set(re.findall(r"(\w+?)_?: ", " ".join(calls))) | {"self", "input"}
         checked += 1
         given = {n.rstrip("_") for n in inspect.signature(function).parameters}
         if not given <= said:

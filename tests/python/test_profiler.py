@@ -280,7 +280,7 @@ def test_nodes_of_backward(tmp_path):
             assert not e.is_user_annotation and inner.cpu_time_total <= e.cpu_time_total
         matrix = first(p, "MmBackward0")
         assert matrix.input_shapes == ([[2, 3]] if shapes else [])
-        assert {c.name for c in matrix.cpu_children} == {"aten::mm"}
+        assert [c.name for c in matrix.cpu_children].count("aten::mm") == 2
         assert [c.name for c in first(p, "ExpBackward0").cpu_children] == ["aten::mul"]
     rows = {row.key: row for row in p.key_averages()}
     assert rows["torch::autograd::AccumulateGrad"].count == 2

@@ -2,12 +2,27 @@
 
 from collections.abc import Iterable
 
+from rushlight import _C
 from rushlight._warnings import warn
+
+
+def _dims(function, input):
+    """How many dimensions the first argument of a function has; TypeError where it is no tensor."""
+    if not isinstance(input, _C.TensorBase):
+        kind = type(input).__name__
+        raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {kind}")
+    return input.dim()
 
 
 def _probability(p):
     """A dropout probability, checked."""
-    if p < 0.0 or p > 1.0:
+    try:
+        is_none = p < 0.0 or p > 1.0
+    except TypeError:
+        raise TypeError(
+            f"dropout(): argument 'p' must be a number, not {type(p).__name__}"
+        ) from None
+    if is_none:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     return p
 

@@ -5,6 +5,8 @@ from typing import Any
 from rushlight._table import ops
 from rushlight._warnings import warn
 
+from ._arguments import _dims
+
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 
@@ -27,7 +29,7 @@ def interpolate(
         recompute_scale_factor: whether the rounded size decides where pixels lie, not the factors.
         antialias: whether a smaller image is smoothed, as with Pillow.
     """
-    dims = input.dim() - 2
+    dims = _dims("interpolate", input) - 2
     return ops.interpolate(
         input,
         _for_each(size, dims),

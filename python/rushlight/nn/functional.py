@@ -21,6 +21,7 @@ from rushlight._torch_function import (  # noqa: F401  # PyTorch has them here, 
 
 from . import grad  # noqa: F401  # PyTorch has it here, too
 from ._arguments import (  # noqa: F401
+    _dims,
     _list_with_default,
     _pair,
     _probability,
@@ -188,21 +189,21 @@ def _get_softmax_dim(name, ndim, stacklevel=None):
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(x) over its sum along `dim`; `dtype` is cast to first."""
     if dim is None:
-        dim = _get_softmax_dim("softmax", input.dim())
+        dim = _get_softmax_dim("softmax", _dims("softmax", input))
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """`softmax` of -x."""
     if dim is None:
-        dim = _get_softmax_dim("softmin", input.dim())
+        dim = _get_softmax_dim("softmin", _dims("softmin", input))
     return softmax(-input, dim, dtype=dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of `softmax`, computed without losing digits."""
     if dim is None:
-        dim = _get_softmax_dim("log_softmax", input.dim())
+        dim = _get_softmax_dim("log_softmax", _dims("log_softmax", input))
     return (
         ops.log_softmax(input, dim) if dtype is None else ops.log_softmax(input, dim, dtype=dtype)
     )

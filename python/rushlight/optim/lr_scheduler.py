@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import types
+import warnings
 from bisect import bisect_right
 from collections import Counter
 from typing import TYPE_CHECKING, Any

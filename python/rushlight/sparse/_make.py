@@ -7,6 +7,7 @@ pass it, and `check_sparse_tensor_invariants` keeps what it is told.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import rushlight
@@ -14,6 +15,14 @@ from rushlight import _C, Tensor
 from rushlight._table import ops
 
 COMPRESSED = (_C.sparse_csr, _C.sparse_csc, _C.sparse_bsr, _C.sparse_bsc)
+
+
+def _sizes(sizes: Any) -> tuple[int, ...]:
+    """The sizes, as a tuple."""
+    if not isinstance(sizes, Iterable) or isinstance(sizes, str):
+        kind = type(sizes).__name__
+        raise TypeError(f"sparse_coo_tensor(): argument 'size' must be tuple of ints, not {kind}")
+    return tuple(sizes)
 
 
 def _indices(data: Any, device: Any) -> Tensor:
@@ -62,7 +71,7 @@ def sparse_coo_tensor(
         sizes = size if size is not None else indices
         if sizes is None:
             raise TypeError("sparse_coo_tensor() needs indices and values, or sizes")
-        sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
+        sizes = (sizes,) if isinstance(sizes, int) else _sizes(sizes)
         empty = rushlight.empty((len(sizes), 0), dtype=_C.int64)
         none = rushlight.empty((0,), dtype=dtype, device=device)
         return _finished(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
@@ -74,7 +83,7 @@ def sparse_coo_tensor(
         index = index.reshape(0, value.shape[0] if value.dim() else 0)
         if size is not None and value.dim() and value.shape[0] == 0:
             index = index.new_empty((len(tuple(size)) - value.dim() + 1, 0))
-    sizes = None if size is None else tuple(size)
+    sizes = None if size is None else _sizes(size)
     made = ops._sparse_coo_tensor(index, value, sizes, bool(is_coalesced))
     return _finished(made, requires_grad)
 
@@ -113,27 +122,63 @@ def sparse_compressed_tensor(
     return _finished(made, requires_grad)
 
 
-def _of_layout(name, layout, first, second):
-    def make(*args: Any, **kwargs: Any) -> Tensor:
-        given = dict(kwargs)
-        if first in given:
-            given["compressed_indices"] = given.pop(first)
-        if second in given:
-            given["plain_indices"] = given.pop(second)
-        if given.setdefault("layout", layout) not in (layout, None):
-            raise RuntimeError(f"{name}: expected the layout {layout}, but got {given['layout']}")
-        given["layout"] = layout
-        return sparse_compressed_tensor(*args, **given)
+def _made(name, wanted, layout, *arguments, **options):
+    """A tensor of the layout that the function `name` makes."""
+    if layout not in (wanted, None):
+        raise RuntimeError(f"{name}: expected the layout {wanted}, but got {layout}")
+    return sparse_compressed_tensor(*arguments, layout=wanted, **options)
 
+
+def _by_rows(name, wanted):
+    def make(
+        crow_indices: Any,
+        col_indices: Any,
+        values: Any,
+        size: Any = None,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        check_invariants: bool | None = None,
+    ) -> Tensor:
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return _made(name, wanted, layout, crow_indices, col_indices, values, size, **options)
+
+    return _named(make, name, wanted)
+
+
+def _by_columns(name, wanted):
+    def make(
+        ccol_indices: Any,
+        row_indices: Any,
+        values: Any,
+        size: Any = None,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        check_invariants: bool | None = None,
+    ) -> Tensor:
+        options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+        return _made(name, wanted, layout, ccol_indices, row_indices, values, size, **options)
+
+    return _named(make, name, wanted)
+
+
+def _named(make, name, layout):
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"`sparse_compressed_tensor` of the layout {layout}."
     return make
 
 
-sparse_csr_tensor = _of_layout("sparse_csr_tensor", _C.sparse_csr, "crow_indices", "col_indices")
-sparse_csc_tensor = _of_layout("sparse_csc_tensor", _C.sparse_csc, "ccol_indices", "row_indices")
-sparse_bsr_tensor = _of_layout("sparse_bsr_tensor", _C.sparse_bsr, "crow_indices", "col_indices")
-sparse_bsc_tensor = _of_layout("sparse_bsc_tensor", _C.sparse_bsc, "ccol_indices", "row_indices")
+sparse_csr_tensor = _by_rows("sparse_csr_tensor", _C.sparse_csr)
+sparse_csc_tensor = _by_columns("sparse_csc_tensor", _C.sparse_csc)
+sparse_bsr_tensor = _by_rows("sparse_bsr_tensor", _C.sparse_bsr)
+sparse_bsc_tensor = _by_columns("sparse_bsc_tensor", _C.sparse_bsc)
 _sparse_coo_tensor_unsafe = sparse_coo_tensor
 _sparse_compressed_tensor_unsafe = sparse_compressed_tensor
 _sparse_csr_tensor_unsafe = sparse_csr_tensor
