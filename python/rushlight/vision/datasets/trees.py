@@ -428,8 +428,8 @@ def _archive(root: str | Path, part: str, file: str | None) -> Path:
     path = Path(root) / (file or name)
     if not check_integrity(path, md5):
         raise RuntimeError(
-            f"The archive {path.name} is not present in the root directory or is corrupted. You "
-            f"need to download it externally and place it in {root}."
+            f"The archive {path.name} is not present in {root} or is damaged. It cannot be fetched "
+            "from here: download it externally"
         )
     return path
 
