@@ -204,7 +204,7 @@ class Ours:
         for folder in folders:
             place = package / folder
             for path, source, tree in sources(place) if place.is_dir() else _single(place):
-                name = path.relative_to(package.parent).as_posix()
+                name = path.relative_to(package.parents[1]).as_posix()
                 for kind, line, text in _texts(source, tree):
                     if "->" not in text[:200] and (windows := _windows(text)):
                         self.texts.append((name, line, kind, text, windows))

@@ -318,7 +318,7 @@ class Places365(SamplesDataset):
             self.download_devkit()
         if not check_integrity(path, md5):
             raise RuntimeError(
-                f"The file {path} is missing or corrupted. You can use download=True to download it"
+                f"The file {path} is missing or corrupted: download=True fetches it"
             )
         return [line.split() for line in lines_of(path)]
 
