@@ -25,7 +25,7 @@ DONE = """
     utils/collect_env.py utils/cpp_extension.py utils/deterministic.py utils/dlpack.py
     utils/file_baton.py utils/flop_counter.py utils/hooks.py utils/mkldnn.py utils/model_zoo.py
     utils/module_tracker.py utils/serialization utils/show_pickle.py utils/tensorboard utils/weak.py
-""".split()
+"""
 
 
 def installed():
@@ -52,7 +52,7 @@ def test_nothing_follows_the_others():
     roots = installed()
     if not roots:
         pytest.skip("neither PyTorch nor torchvision is installed: nothing to compare with")
-    ours = own_words.Ours(PACKAGE, DONE)
+    ours = own_words.Ours(PACKAGE, DONE.split())
     found = own_words.alike(ours, own_words.Theirs(roots, ours))
     entries = set(allowed())
     wrong = [str(one) for one in found if one.key not in entries]
@@ -113,14 +113,18 @@ class Box:
     assert compared(tmp_path, source) == set()
 
 
+def first_words(text, count):
+    return " ".join(text.split()[:count])
+
+
 @pytest.mark.parametrize("words, found", [(12, True), (11, False)])
 def test_messages_of_twelve_words(tmp_path, words, found):
-    text = " ".join("there is no room left in the box for a thing of such".split()[:words])
+    text = first_words("there is no room left in the box for a thing of such", words)
     source = f'def other():\n    raise ValueError(f"oh: {text}")\n'
     assert bool(compared(tmp_path, source)) == found
 
 
 @pytest.mark.parametrize("words, found", [(9, True), (8, False)])
 def test_prose_of_nine_words(tmp_path, words, found):
-    text = " ".join("box in which things may be kept until somebody".split()[:words])
+    text = first_words("box in which things may be kept until somebody", words)
     assert bool(compared(tmp_path, f"# A {words} {text}\nx = 1\n")) == found

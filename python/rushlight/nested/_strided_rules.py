@@ -415,9 +415,7 @@ def _narrow(func, t, dim, start, length):
 def _chunk(func, t, chunks, dim=0):
     last = t._windows.dim - 1
     if _dim(t, dim) != last:
-        raise RuntimeError(
-            f"Chunk for nested tensors cuts the last dimension, {last}, not {dim}"
-        )
+        raise RuntimeError(f"Chunk for nested tensors cuts the last dimension, {last}, not {dim}")
     if chunks <= 0:
         raise RuntimeError("chunk() requires chunks be greater than 0, got: " + str(chunks))
     if not t._windows.packed():

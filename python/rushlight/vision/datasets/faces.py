@@ -12,7 +12,6 @@ from rushlight import Tensor
 from .folder import default_loader
 from .utils import (
     MISSING_OR_DAMAGED,
-    MISSING_OR_DAMAGED,
     check_integrity,
     download_and_extract_archive,
     download_file_from_google_drive,

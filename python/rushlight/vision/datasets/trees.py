@@ -317,9 +317,7 @@ class Places365(SamplesDataset):
         if download and not check_integrity(path, md5):
             self.download_devkit()
         if not check_integrity(path, md5):
-            raise RuntimeError(
-                f"The file {path} is missing or corrupted: download=True fetches it"
-            )
+            raise RuntimeError(f"The file {path} is missing or corrupted: download=True fetches it")
         return [line.split() for line in lines_of(path)]
 
     def load_categories(self, download: bool = True) -> tuple[list[str], dict[str, int]]:

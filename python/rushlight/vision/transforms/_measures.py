@@ -25,9 +25,7 @@ def resized_size(
     """
     size = [size] if isinstance(size, int) else size
     if size is not None and len(size) not in (1, 2):
-        raise ValueError(
-            f"Size must be an int or one or two of them, not {len(size)}"
-        )
+        raise ValueError(f"Size must be an int or one or two of them, not {len(size)}")
     height, width = image
     short, long = min(image), max(image)
     if size is None:
@@ -60,9 +58,7 @@ def check_padding(padding: Any, padding_mode: Any) -> None:
     if not isinstance(padding_mode, str):
         raise TypeError("Got inappropriate padding_mode arg")
     if isinstance(padding, tuple | list) and len(padding) not in (1, 2, 4):
-        raise ValueError(
-            f"Padding must be an int or a 1, 2, or 4 of them, not {len(padding)}"
-        )
+        raise ValueError(f"Padding must be an int or a 1, 2, or 4 of them, not {len(padding)}")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
 

@@ -1,7 +1,6 @@
 """Region proposals: boxes that may hold something, whatever it is."""
 
 import itertools
-from typing import Any
 
 import rushlight as torch
 import rushlight.nn.functional as F

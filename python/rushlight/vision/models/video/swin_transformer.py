@@ -96,7 +96,8 @@ class ShiftedWindowAttention3d(ShiftedWindowAttention):
         alike = ("attention_dropout", "dropout", "training")
         return shifted_window_attention_3d(
             *(x, self.qkv.weight, self.proj.weight, bias, window, self.num_heads, shift),
-            **{"qkv_bias": self.qkv.bias, "proj_bias": self.proj.bias},
+            qkv_bias=self.qkv.bias,
+            proj_bias=self.proj.bias,
             **{name: getattr(self, name) for name in alike},
         )
 

@@ -24,8 +24,6 @@ def check_padding(padding: Any, padding_mode: Any) -> None:
     several = isinstance(padding, tuple | list)
     values = padding if several else [padding]
     if len(values) not in (1, 2, 4) or not all(isinstance(v, int) for v in values):
-        raise ValueError(
-            f"Padding must be an int or a 1, 2, or 4 of them, got {padding}"
-        )
+        raise ValueError(f"Padding must be an int or a 1, 2, or 4 of them, got {padding}")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")

@@ -222,9 +222,7 @@ def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
     """
     kept = isinstance(inpt, KeyPoints)
     if not kept and not is_pure_tensor(inpt):
-        raise TypeError(
-            f"Input can either be a plain tensor or KeyPoints, but got {type(inpt)}"
-        )
+        raise TypeError(f"Input can either be a plain tensor or KeyPoints, but got {type(inpt)}")
     if isinstance(inpt, KeyPoints):
         if canvas_size is not None:
             raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")

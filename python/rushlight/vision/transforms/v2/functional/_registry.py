@@ -113,8 +113,7 @@ def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
         )
     if not (isinstance(tv_tensor_cls, type) and issubclass(tv_tensor_cls, TVTensor)):
         raise ValueError(
-            "Kernels can only be registered for subclasses of TVTensor, but got "
-            f"{tv_tensor_cls}"
+            f"Kernels can only be registered for subclasses of TVTensor, but got {tv_tensor_cls}"
         )
     if tv_tensor_cls in _OURS:
         raise ValueError(
