@@ -186,9 +186,9 @@ def _longest(windows: list[int], there: set[int]) -> int:
 
 def _strings_of_library(path: Path):
     """What is printable in a compiled library and looks like a sentence."""
-    for match in re.finditer(rb"[\t\n\x20-\x7e]{60,2000}", path.read_bytes()):
+    for match in re.finditer(rb"[\t\n\x20-\x7e]{40,}", path.read_bytes()):
         text = match.group()
-        if text.count(b" ") >= WINDOW and not text.startswith(b"_Z"):
+        if b" " in text and not text.startswith(b"_Z"):
             yield text.decode()
 
 

@@ -45,7 +45,8 @@ def nested_tensor(
     layout = _known(layout)
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError(
-            "Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor"
+            "Only lists of tensors, or of lists of numbers, are accepted in nested_tensor, not "
+            f"{type(tensor_list)}"
         )
     parts = [
         t.detach() if isinstance(t, Tensor) else rushlight.tensor(t, dtype=dtype, device=device)
