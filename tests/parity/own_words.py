@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import io
 import re
 import tokenize
@@ -24,6 +25,7 @@ from pathlib import Path
 MOST_SHARED = 0.7  # of a body
 FEWEST_TOKENS = 60
 RUN = 6  # tokens
+FEW = 12  # functions of a name
 WORDS_IN_A_ROW = {"message": 12, "prose": 9}
 WINDOW = min(WORDS_IN_A_ROW.values())
 
@@ -219,21 +221,35 @@ def _single(path: Path):
     return [(path, source, ast.parse(source))]
 
 
+class _Function:
+    """One of theirs; its tokens are made where it is looked at."""
+
+    def __init__(self, name: str, node) -> None:
+        self.name, self.node = name, node
+
+    @functools.cached_property
+    def tokens(self) -> list[str]:
+        return _tokens(self.node)
+
+
 class Theirs:
     """What the other sources hold of what ours do."""
 
     def __init__(self, roots, ours: Ours) -> None:
-        wanted = {_last(name) for _, _, name, _ in ours.functions}
+        wanted = {name for _, _, name, _ in ours.functions}
+        ends = {_last(name) for name in wanted}
         asked = {window for *_, windows in ours.texts for window in windows}
-        self.functions = defaultdict(list)  # last part of the name: full name, tokens
+        self.functions: dict[str, list[_Function]] = defaultdict(list)  # by the last part of names
         self.windows: set[int] = set()
         for root in roots:
             for _, source, tree in sources(root):
                 for _, _, text in _texts(source, tree):
                     self.windows |= asked.intersection(_windows(text))
                 for name, node in _functions(tree.body):
-                    if _last(name) in wanted:
-                        self.functions[_last(name)].append((name, _tokens(node)))
+                    if _last(name) in ends:
+                        known = self.functions[_last(name)]
+                        needed = name in wanted or len(known) < FEW
+                        known.append(_Function(name, node if needed else None))
             for path in root.rglob("*.so*"):
                 for text in _strings_of_library(path):
                     self.windows |= asked.intersection(_windows(text))
@@ -241,10 +257,10 @@ class Theirs:
     def candidates(self, name: str, tokens: list[str]):
         """What a function may follow: its namesakes, of any class where they are few."""
         every = self.functions[_last(name)]
-        same = [row for row in every if row[0].rpartition(".")[0] == name.rpartition(".")[0]]
-        for _, theirs in (same or (every if len(every) < 12 else []))[:40]:
-            if 30 <= len(theirs) <= 6 * len(tokens):
-                yield theirs
+        same = [one for one in every if one.name == name]
+        for one in (same or (every if len(every) < FEW else []))[:40]:
+            if 30 <= len(one.tokens) <= 6 * len(tokens):
+                yield one.tokens
 
 
 def _last(name: str) -> str:

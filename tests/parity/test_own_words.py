@@ -48,6 +48,7 @@ def test_the_list_of_what_is_allowed_only_shrinks():
     assert Counter(kind for kind, _, _ in entries) == MOST_ALLOWED
 
 
+@pytest.mark.timeout(600)  # half a minute of a processor that is free
 def test_nothing_follows_the_others():
     roots = installed()
     if not roots:
