@@ -77,3 +77,10 @@ def _check_tensor_all_with(error_type, cond, message=None):
     if cond.dtype != _C.bool:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     _check_with(error_type, bool(cond.all()), message)
+
+
+def dim_from_front(dim: int, count: int) -> int:
+    """The number from 0 of one of `count` dimensions; IndexError where it is none of them."""
+    if not -count <= dim < count:
+        raise IndexError(f"Dimension out of range: {dim} is not within {-count} ... {count - 1}")
+    return dim % count

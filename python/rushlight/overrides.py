@@ -76,17 +76,18 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 def wrap_torch_function(dispatcher):
     """Decorates a function: its calls are offered to what `dispatcher(*args)` returns."""
 
-    def decorate(function):
-        @functools.wraps(function)
-        def wrapped(*args, **kwargs):
-            relevant = tuple(dispatcher(*args, **kwargs))
-            if has_torch_function(relevant):
-                return handle_torch_function(wrapped, relevant, *args, **kwargs)
-            return function(*args, **kwargs)
+    return functools.partial(_offered, dispatcher)
 
-        return wrapped
 
-    return decorate
+def _offered(dispatcher, function):
+    @functools.wraps(function)
+    def public(*args, **kwargs):
+        asked = tuple(dispatcher(*args, **kwargs))
+        taken = has_torch_function(asked)
+        call = functools.partial(handle_torch_function, public, asked) if taken else function
+        return call(*args, **kwargs)
+
+    return public
 
 
 @contextlib.contextmanager

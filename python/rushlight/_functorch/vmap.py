@@ -70,8 +70,8 @@ def _process_batched_inputs(in_dims, args, func):
     head = f"vmap({_get_name(func)}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{head}expected `in_dims` to be int or a (potentially nested) tuple matching the "
-            f"structure of inputs, got: {type(in_dims)}."
+            f"{head}expected `in_dims` to be int or a tuple with an item for each input, which "
+            f"may be a container like the input, but it is {type(in_dims)}."
         )
     if not args:
         raise ValueError(
@@ -82,8 +82,8 @@ def _process_batched_inputs(in_dims, args, func):
     dims = _flat_dims(in_dims, spec)
     if dims is None:
         raise ValueError(
-            f"{head}in_dims is not compatible with the structure of `inputs`: in_dims has "
-            f"structure {_pytree.tree_structure(in_dims)}, inputs have {spec}."
+            f"{head}in_dims is not compatible with the structure of the inputs, {spec}; its own "
+            f"is {_pytree.tree_structure(in_dims)}."
         )
     flat = []
     sizes = []
@@ -96,8 +96,7 @@ def _process_batched_inputs(in_dims, args, func):
         raise ValueError(f"{head}Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
         raise ValueError(
-            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-            f"{sizes} for the mapped dimension"
+            f"vmap: Expected all tensors to have the same size where they are mapped, got {sizes}"
         )
     return sizes[0], flat, leaves, spec
 
@@ -116,24 +115,30 @@ def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
 def _input_dim(head, value, dim):
     if not isinstance(dim, int):
         raise ValueError(
-            f"{head}Got in_dim={dim} for an input but in_dim must be either an integer dimension "
-            "or None."
+            f"{head}Got in_dim={dim} for an input, which is either an integer dimension, or None "
+            "where all slices share the input."
         )
     if not _is_tensor(value):
         raise ValueError(
-            f"{head}Got in_dim={dim} for an input but the input is of type {type(value)}. We "
-            "cannot vmap over non-Tensor arguments, please use None as the respective in_dim"
+            f"{head}in_dim={dim} for an input of {type(value)}: cannot vmap over non-Tensor "
+            "arguments, whose in_dim is None"
         )
     rank = value.dim()
     if not -rank <= dim < rank:
         raise ValueError(
-            f"{head}Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
-            f"{rank} so expected in_dim to satisfy -{rank} <= in_dim < {rank}."
+            f"{head}Got in_dim={dim} for some input of {rank} dimensions: expected in_dim to "
+            f"satisfy -{rank} <= in_dim < {rank}."
         )
     return dim % rank
 
 
 # ---- results ----
+
+
+_OUT_DIMS = (
+    ": `out_dims` must be an int, None or a container of these that says for each output which of "
+    "its dimensions is the mapped one."
+)
 
 
 def _output_dims(func, out_dims, output, spec) -> list[Any]:
@@ -148,22 +153,16 @@ def _output_dims(func, out_dims, output, spec) -> list[Any]:
         if isinstance(out_dims, (tuple, list, dict)):
             dims = None
         else:
-            refuse(
-                ": `out_dims` must be an int, None or a python collection of ints representing "
-                "where in the outputs the vmapped dimension should appear."
-            )
+            refuse(_OUT_DIMS)
     else:
         dims = _flat_dims(out_dims, spec)
     if dims is None:
         refuse(
-            "(<inputs>): out_dims is not compatible with the structure of `outputs`: out_dims has "
-            f"structure {_pytree.tree_structure(out_dims)}, outputs have {spec}."
+            "(<inputs>): out_dims is not compatible with the structure of the outputs, "
+            f"{spec}; its own is {_pytree.tree_structure(out_dims)}."
         )
     if any(d is not None and not isinstance(d, int) for d in dims):
-        refuse(
-            ": `out_dims` must be an int, None or a python collection of ints representing where "
-            "in the outputs the vmapped dimension should appear."
-        )
+        refuse(_OUT_DIMS)
     return dims
 
 
@@ -324,17 +323,17 @@ def by_rule(rule, args, what, kwargs=None):
     result = rule(info, dims, *opened, **(kwargs or {}))
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
-            f"Expected the vmap staticmethod of {what} to have two returns, an output and out_dims "
-            "with pytree structure compatible with the output."
+            f"Expected the vmap staticmethod of {what} to have two returns: its results, and "
+            "where each of them has the batch."
         )
     output, out_dims = result
     found, form = tree_flatten(output)
     where = _flat_dims(out_dims, form)
     if where is None:
         raise RuntimeError(
-            f"The out_dims that the vmap staticmethod of {what} returned have a pytree structure "
-            "that is not compatible with the output: Expected the vmap staticmethod to have two "
-            "returns, an output and out_dims with pytree structure compatible with the output."
+            f"{what}: the out_dims of its vmap staticmethod are not compatible with the output: "
+            f"{_pytree.tree_structure(out_dims)} does not say for each part of {form} where its "
+            "batch is."
         )
     return form.unflatten(
         v if d is None else _add_batch_dim(v, d, level) for v, d in zip(found, where, strict=True)
@@ -350,15 +349,14 @@ def apply_function(cls, args):
     if cls.generate_vmap_rule:
         if own:
             raise RuntimeError(
-                f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True "
-                "and an overriden vmap staticmethod. Please set generate_vmap_rule=False or delete "
-                "the overriden vmap staticmethod to avoid ambiguity."
+                f"{cls.__name__} is called in vmap, but it has both generate_vmap_rule=True and "
+                "its own rule, the static method `vmap`; only one of them can hold."
             )
         return NotImplemented
     if not own:
         raise RuntimeError(
-            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please "
-            "override and implement the vmap staticmethod or set generate_vmap_rule=True."
+            f"{cls.__name__} is called in vmap, but it does not have vmap support: a static "
+            "method `vmap`, or generate_vmap_rule=True where forward is made of ops alone."
         )
     return by_rule(cls.vmap, args, cls.__name__)
 

@@ -26,7 +26,7 @@ def cond(pred, true_fn, false_fn, operands=()):
     leaves = _pytree.tree_leaves(operands) if isinstance(operands, tuple | list) else [object()]
     if not all(isinstance(leaf, Tensor | bool | int | float) for leaf in leaves):
         raise RuntimeError(
-            "Expect operands to be a tuple of possibly nested dict/list/tuple that only consists "
-            f"of tensor leaves, but got {operands}."
+            "Expect operands to be a tuple of tensors and numbers, or of containers of them, "
+            f"but got {operands}."
         )
     return true_fn(*operands) if pred else false_fn(*operands)

@@ -35,14 +35,13 @@ def _stack_pytree(pytrees: list[Any]) -> Any:
     Raises:
         RuntimeError: there is something that is neither a tensor nor None.
     """
-    flat, form = _pytree.tree_flatten(pytrees[0])
-    columns = zip(*(_pytree.tree_leaves(tree) for tree in pytrees), strict=True)
-    stacked = []
-    for column in columns:
-        if all(isinstance(leaf, Tensor) for leaf in column):
-            stacked.append(rushlight.stack(column))
-        elif all(leaf is None for leaf in column):
-            stacked.append(None)
-        else:
-            raise RuntimeError(f"Cannot stack {flat}: there are leaves that are no tensors.")
-    return _pytree.tree_unflatten(stacked, form)
+
+    def stack(*leaves: Any) -> Any:
+        if all(isinstance(leaf, Tensor) for leaf in leaves):
+            return rushlight.stack(leaves)
+        if any(leaf is not None for leaf in leaves):
+            raise RuntimeError(f"Cannot stack {leaves}: tensors are wanted, or None everywhere.")
+        return None
+
+    first, *others = pytrees
+    return _pytree.tree_map(stack, first, *others)

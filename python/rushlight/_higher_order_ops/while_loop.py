@@ -29,7 +29,7 @@ def while_loop(cond_fn, body_fn, carried_inputs):
             isinstance(answer, Tensor) and answer.numel() == 1
         ):
             raise RuntimeError(
-                f"cond_fn must return a boolean scalar tensor or a boolean but got {answer}"
+                f"cond_fn must return a boolean, or a tensor of one, but got {answer}"
             )
         return bool(answer)
 

@@ -151,10 +151,8 @@ def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=
             }
             if mutates_args != "unknown" and written != set(mutates_args):
                 raise ValueError(
-                    f"Attempted to create a custom op with `mutates_args={mutates_args}` and "
-                    f"`schema={schema}`. The schema suggests that the op mutates {written or '{}'} "
-                    "which is different from what was provided to us in `mutates_args`. Please "
-                    "make these consistent."
+                    f"mutates_args={mutates_args} is different from what the schema {schema} "
+                    f"says: by it the op mutates {written or '{}'}"
                 )
         op = CustomOpDef(parts.space, short, said, function, tags or ())
         op.register_kernel(device_types, function)

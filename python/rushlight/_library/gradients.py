@@ -39,9 +39,9 @@ def function_of(op, backward, setup_context):
     """
     if not schemas.is_functional(op._schema):
         raise RuntimeError(
-            f"Cannot register autograd formula for non-functional operator {op} with schema "
-            f"{op._schema}. Please create a functional operator and register an autograd formula "
-            "for that."
+            f"Cannot register autograd formula for non-functional operator {op}: {op._schema} "
+            "writes into an argument, gives a view or gives nothing. An op that does not can "
+            "have one."
         )
     count = op._num_positional
     arguments = op._schema.arguments
@@ -144,9 +144,7 @@ def refuse_aliases(op, values, result):
             address = t.untyped_storage()._cdata
             if address in seen:
                 raise RuntimeError(
-                    f"{op.qualname} (with implementation in Python): The output of this custom "
-                    "operator (1) must not also be an input to this custom operator and (2) may "
-                    "not alias any inputs to this custom operator or other returns. Return a "
-                    "clone of the offending output."
+                    f"{op.qualname} (with implementation in Python): a result shares memory "
+                    "with an input or another result, and may not alias any; return a clone of it."
                 )
             seen.add(address)

@@ -29,9 +29,8 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
     missing = set() if mutates_args == "unknown" else set(mutates_args) - set(parameters)
     if missing:
         raise ValueError(
-            f"infer_schema(func): {missing} in mutates_args were not found in the custom op's "
-            f"signature. mutates_args should contain the names of all args that the custom op "
-            f"mutates, or just the string 'unknown' if you don't know."
+            f"infer_schema(func): {missing} in mutates_args were not found in the signature; it "
+            "lists the parameters that are written into, or is 'unknown'."
         )
     hints = typing.get_type_hints(prototype_function)
     parts: list[str] = []

@@ -167,8 +167,8 @@ class CustomOverload(OpOverload):
                 return self.composite(*args, **kwargs)
         if any(map(_C._forward_level_of, tensors)):
             raise NotImplementedError(
-                f"Trying to use forward AD with {self.qualname} that does not support it because "
-                "it has not been implemented yet."
+                f"Trying to use forward AD with {self.qualname} that does not support it: no rule "
+                "for its tangents can be registered."
             )
         wanted = _C.is_grad_enabled() and any(t.requires_grad for t in tensors)
         with rushlight.no_grad():
@@ -253,8 +253,8 @@ class CustomOverload(OpOverload):
     def _without_formula(self, result, values):
         """Results whose backward raises."""
         message = (
-            f"Trying to backward through {self.qualname}.default but no autograd formula was "
-            "registered. Please use register_autograd to add one."
+            f"{self.qualname}.default has no backward: no autograd formula was registered for "
+            "it with register_autograd."
         )
         given = {id(t) for t in tensors_in(values)}
 

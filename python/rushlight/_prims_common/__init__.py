@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._checks import dim_from_front
 from rushlight._subclasses.fake_tensor import MetadataMismatchError
 
 TensorLike = Tensor
@@ -173,12 +175,7 @@ def canonicalize_dim(rank: int, idx: int, wrap_scalar: bool = True) -> int:
         if not wrap_scalar:
             raise IndexError(f"Dimension specified as {idx} but tensor has no dimensions")
         rank = 1
-    if not -rank <= idx < rank:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got "
-            f"{idx})"
-        )
-    return idx % rank
+    return dim_from_front(idx, rank)
 
 
 def canonicalize_dims(rank: int, indices: Any, wrap_scalar: bool = True) -> Any:
@@ -190,14 +187,10 @@ def canonicalize_dims(rank: int, indices: Any, wrap_scalar: bool = True) -> Any:
 
 def make_contiguous_strides_for(shape: Sequence[int], row_major: bool = True) -> tuple[int, ...]:
     """Strides of rows one after the other; without `row_major` the last matrix lies by columns."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    found = tuple(reversed(strides))
-    if row_major or len(shape) < 2:
-        return found
-    return (*found[:-2], 1, max(shape[-2], 1))
+    # What a step of each dimension skips: all dimensions behind it.
+    rows = tuple(math.prod(max(n, 1) for n in shape[d:]) for d in range(1, len(shape) + 1))
+    by_columns = len(shape) > 1 and not row_major
+    return (*rows[:-2], 1, max(shape[-2], 1)) if by_columns else rows
 
 
 def make_channels_last_strides_for(shape: Sequence[int]) -> tuple[int, ...]:

@@ -350,8 +350,9 @@ class FakeTensorMode(TorchDispatchMode):
                 return self._lift(real[0])
         if real and not self.allow_non_fake_inputs:
             raise AssertionError(
-                "Please convert all Tensors to FakeTensors first or instantiate FakeTensorMode "
-                f"with 'allow_non_fake_inputs'. Found in {func}: {real[0].shape}"
+                f"{func} got a real tensor of shape {real[0].shape}. Please convert all Tensors to "
+                "FakeTensors, by `mode.from_tensor`, or let the mode do so: "
+                "FakeTensorMode(allow_non_fake_inputs=True)"
             )
         args, kwargs = _pytree.tree_map_only(Tensor, self.from_tensor, (args, kwargs))
         with _disable_current_modes():

@@ -7,8 +7,9 @@ import collections
 import functools
 import inspect
 import math
+import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -84,16 +85,14 @@ def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
     Args:
         fn_or_name: the function, or its name where it is imported or built in; also a decorator.
     """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
-    frame: Any = inspect.currentframe()
-    frame = frame.f_back
-    if frame.f_code.co_name != "<module>":
+    name = fn_or_name.__name__ if callable(fn_or_name) else fn_or_name
+    if not isinstance(name, str):
+        kind = type(fn_or_name).__name__
+        raise RuntimeError(f"Unsupported type for global function: a callable or string, no {kind}")
+    caller = sys._getframe(1)
+    if caller.f_code.co_name != "<module>":
         raise NotImplementedError("wrap must be called at the top level of a module")
-    _wrapped_fns_to_patch[id(frame.f_globals), name] = frame.f_globals
+    _wrapped_fns_to_patch[id(caller.f_globals), name] = caller.f_globals
     return fn_or_name
 
 
@@ -194,20 +193,23 @@ class _Patcher:
 
 
 def _patch_wrapped_functions(patcher: _Patcher) -> None:
-    for (_, name), space in _wrapped_fns_to_patch.copy().items():
-        orig = space[name] if name in space else getattr(builtins, name)
-        patcher.patch(space, name, _create_wrapped_func(orig))
-    for cls, name in _wrapped_methods_to_patch:
-        patcher.patch_method(cls, name, _create_wrapped_method(cls, name))
+    for (_, name), space in list(_wrapped_fns_to_patch.items()):
+        known = collections.ChainMap(space, vars(builtins))
+        patcher.patch(space, name, _create_wrapped_func(known[name]))
+    for method in _wrapped_methods_to_patch:
+        patcher.patch_method(*method, _create_wrapped_method(*method))
+
+
+def _public_functions(space: Mapping[str, Any]) -> list[tuple[str, Callable[..., Any]]]:
+    named = list(space.items())
+    return [(name, x) for name, x in named if callable(x) and not name.startswith("_")]
 
 
 def _autowrap_check(patcher: _Patcher, space: dict[str, Any], function_ids: set[int]) -> None:
     """Patches those functions of a module that are recorded whole."""
-    if not patcher.visit_once(space):
-        return
-    for name, value in list(space.items()):
-        if not name.startswith("_") and callable(value) and id(value) in function_ids:
-            patcher.patch(space, name, _create_wrapped_func(value))
+    for name, function in _public_functions(space) if patcher.visit_once(space) else ():
+        if id(function) in function_ids:
+            patcher.patch(space, name, _create_wrapped_func(function))
 
 
 def _assert_is_none(value: Any, msg: str) -> None:
@@ -216,6 +218,10 @@ def _assert_is_none(value: Any, msg: str) -> None:
 
 
 # ---- the tracer ----
+
+
+def _name_of(value: Any, named: Iterable[tuple[str, Any]]) -> str | None:
+    return next((name for name, one in named if one is value), None)
 
 
 class Tracer(TracerBase):
@@ -234,15 +240,11 @@ class Tracer(TracerBase):
         param_shapes_constant: bool = False,
     ) -> None:
         super().__init__()
-        self._autowrap_function_ids: set[int] = {
-            id(value)
-            for module in autowrap_modules
-            for name, value in vars(module).items()
-            if not name.startswith("_") and callable(value)
-        }
-        self._autowrap_function_ids.update(id(f) for f in autowrap_functions)
-        self._autowrap_search: list[types.ModuleType] = list(autowrap_modules)
         self.param_shapes_constant = param_shapes_constant
+        self._autowrap_search: list[types.ModuleType] = [*autowrap_modules]
+        self._autowrap_function_ids = {id(function) for function in autowrap_functions}
+        for module in autowrap_modules:
+            self._autowrap_function_ids |= {id(f) for _, f in _public_functions(vars(module))}
         self.submodule_paths: dict[nn.Module, str] | None = None
         self.root_module_name = ""
         self.scope = Scope("", None)
@@ -253,26 +255,30 @@ class Tracer(TracerBase):
 
     def create_arg(self, a: Any) -> Any:
         """From a value to an argument of a node; tensors become attributes that are read."""
+        path = self._path_of_value(a)
+        return super().create_arg(a) if path is None else self.create_node("get_attr", path, (), {})
+
+    def _path_of_value(self, a: Any) -> str | None:
+        """The root's name of a value that graphs read from it; None for all others."""
         if isinstance(a, nn.Parameter):
-            for name, parameter in self.root.named_parameters():
-                if a is parameter:
-                    return self.create_node("get_attr", name, (), {})
-            raise NameError("parameter is not a member of this module")
+            path = _name_of(a, self.root.named_parameters())
+            if path is None:
+                raise NameError("parameter is not a member of this module")
+            return path
         if isinstance(a, Tensor | ScriptObject):
-            for name, buffer in self.root.named_buffers():
-                if a is buffer:
-                    return self.create_node("get_attr", name, (), {})
-            name = self.tensor_attrs.get(a)
-            if name is None:
-                name = self.get_fresh_qualname("_tensor_constant")
-                self.tensor_attrs[a] = name
-                setattr(self.root, name, a)
-            return self.create_node("get_attr", name, (), {})
+            path = _name_of(a, self.root.named_buffers()) or self.tensor_attrs.get(a)
+            if path is None:
+                path = self.tensor_attrs[a] = self._keep(a, "_tensor_constant")
+            return path
         if isinstance(type(a), ProxyableClassMeta):
-            name = self.get_fresh_qualname(f"_{type(a).__name__}_constant_")
-            setattr(self.root, name, a)
-            return self.create_node("get_attr", name, (), {})
-        return super().create_arg(a)
+            return self._keep(a, f"_{type(a).__name__}_constant_")
+        return None
+
+    def _keep(self, value: Any, prefix: str) -> str:
+        """Makes a value an attribute of the root."""
+        name = self.get_fresh_qualname(prefix)
+        setattr(self.root, name, value)
+        return name
 
     def get_fresh_qualname(self, prefix: str) -> str:
         """A name with a number that the root has no attribute of."""
@@ -293,10 +299,10 @@ class Tracer(TracerBase):
             path = self.submodule_paths.get(mod)
             if path is not None:
                 return path
-        for name, module in self.root.named_modules():
-            if module is mod:
-                return name
-        raise NameError("module is not installed as a submodule")
+        name = _name_of(mod, self.root.named_modules())
+        if name is None:
+            raise NameError("module is not installed as a submodule")
+        return name
 
     def call_module(
         self,
@@ -449,8 +455,8 @@ class Tracer(TracerBase):
                 _assert(out == value, message)
             else:
                 warn(
-                    f"Was not able to add assertion to guarantee correct input {name} to "
-                    "specialized function: it is up to the caller",
+                    f"Was not able to add assertion for {name}, whose values are not compared: "
+                    "callers have to pass what it was traced with",
                 )
             return value
 

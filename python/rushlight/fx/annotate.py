@@ -21,8 +21,7 @@ def annotate(val, type):
         return val
     if val.node.type:
         raise RuntimeError(
-            f"Tried to annotate a value that already had a type on it! Existing type is "
-            f"{val.node.type} and new type is {type}."
+            f"{val.node} already had a type, {val.node.type}, and gets no other: {type}"
         )
     val.node.type = type
     return val

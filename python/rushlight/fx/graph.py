@@ -91,13 +91,11 @@ class Graph:
         self._insert: Callable[[Node], None] = self._root.prepend
         self._len = 0
         self._graph_namespace = Namespace()
-        self._owning_module = owning_module
-        self._tracer_cls = tracer_cls
-        self._tracer_extras = tracer_extras
         self._codegen = CodeGen()
-        self._replace_hooks: list[Callable[..., Any]] = []
-        self._create_hooks: list[Callable[..., Any]] = []
-        self._erase_hooks: list[Callable[..., Any]] = []
+        self._owning_module, self._tracer_cls = owning_module, tracer_cls
+        self._tracer_extras = tracer_extras
+        hooks: list[list[Callable[..., Any]]] = [[], [], []]
+        self._create_hooks, self._erase_hooks, self._replace_hooks = hooks
 
     @property
     def owning_module(self) -> Any:
@@ -150,27 +148,25 @@ class Graph:
         Returns:
             The value of the other's output, in nodes of this graph; None if it has none.
         """
+        copy_of = val_map.__getitem__
         for node in g.nodes:
-            if node in val_map:
-                continue
-            if node.op == "output":
-                value = map_arg(node.args[0], lambda n: val_map[n])
+            if node.op == "output" and node not in val_map:
+                value = map_arg(node.args[0], copy_of)
                 return (value, node) if return_output_node else value
-            val_map[node] = self.node_copy(node, lambda n: val_map[n])
+            if node not in val_map:
+                val_map[node] = self.node_copy(node, copy_of)
         return None
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Graph:
-        memo = {} if memo is None else memo
-        g = Graph(tracer_cls=self._tracer_cls)
-        values: dict[Node, Node] = {}
-        result = g.graph_copy(self, val_map=values, return_output_node=True)
-        g._codegen = copy.deepcopy(self._codegen)
-        if result is not None:
-            value, old = result
-            new = g.output(value, type_expr=old.type)
-            new.meta = copy.copy(old.meta)
-        memo[id(self)] = g
-        return g
+        twin = Graph(tracer_cls=self._tracer_cls)
+        twin._codegen = copy.deepcopy(self._codegen)
+        copied = twin.graph_copy(self, {}, return_output_node=True)
+        if copied is not None:
+            value, output = copied
+            twin.output(value, output.type).meta.update(output.meta)
+        if memo is not None:
+            memo[id(self)] = twin
+        return twin
 
     def create_node(
         self,
@@ -219,8 +215,8 @@ class Graph:
         """Removes a node, which nobody may use any more."""
         if to_erase.users:
             raise RuntimeError(
-                f"Tried to erase Node {to_erase} but it still had {len(to_erase.users)} "
-                f"users in the graph: {to_erase.users}!"
+                f"cannot erase Node {to_erase}: it still had {len(to_erase.users)} users, "
+                f"{list(to_erase.users)}; give them another argument first"
             )
         if to_erase.graph is not self:
             raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
@@ -302,11 +298,10 @@ class Graph:
             node: the original.
             arg_transform: of a node among its arguments, what stands for it here.
         """
-        args = map_arg(node.args, arg_transform)
-        kwargs = map_arg(node.kwargs, arg_transform)
-        result = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
-        result.meta = copy.copy(node.meta)
-        return result
+        args, kwargs = (map_arg(part, arg_transform) for part in (node.args, node.kwargs))
+        twin = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
+        twin.meta.update(node.meta)
+        return twin
 
     def output(self, result: Argument, type_expr: Any = None) -> Node:
         """What the graph returns."""
@@ -376,15 +371,13 @@ class Graph:
             for arg in node.all_input_nodes:
                 if arg.graph is not self:
                     raise RuntimeError(
-                        f"Argument '{arg}' of Node '{node}' does not belong to this Graph, but was "
-                        "used as an argument! Copies of nodes get theirs by ``arg_transform`` of "
-                        f"node_copy()\n{self}"
+                        f"'{arg}', which '{node}' takes, does not belong to this Graph; "
+                        f"`arg_transform` of node_copy() says what stands for it here\n{self}"
                     )
                 if arg not in seen:
                     raise RuntimeError(
-                        f"Argument '{arg}' of Node '{node}' was used before it has been defined! "
-                        "Please check that Nodes in the graph are topologically ordered"
-                        f"\n{self}"
+                        f"'{arg}', which '{node}' takes, was used before it has been defined: "
+                        f"put it before its users\n{self}"
                     )
             seen.add(node)
             if node.name in names:

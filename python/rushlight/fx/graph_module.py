@@ -7,7 +7,7 @@ import itertools
 import linecache
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,15 @@ def _has_attr(model: Any, attr_name: str) -> bool:
     except AttributeError:
         return False
     return True
+
+
+def _standing(module: Any, path: str) -> Iterator[Any]:
+    """What has the beginnings of a dotted name, the shortest first, as far as something has."""
+    for part in path.split("."):
+        module = getattr(module, part, None)
+        if module is None:
+            return
+        yield module
 
 
 def _parent_of(to_module: nn.Module, path: str) -> tuple[nn.Module, str]:
@@ -222,8 +231,7 @@ class _WrappedCall:
         except AttributeError:
             return
         print(
-            f"\nCall using an FX-traced Module, line {number} of the traced Module's generated "
-            f"forward function:\n{text}",
+            f"\nCall using an FX-traced Module, line {number} of its graph's code:\n{text}",
             file=sys.stderr,
         )
 
@@ -335,31 +343,21 @@ class GraphModule(nn.Module):
 
     def add_submodule(self, target: str, m: nn.Module) -> bool:
         """Puts a module under a dotted name; False where something other than a module is."""
-        *way, field = target.split(".")
-        module: nn.Module = self
-        for part in way:
-            inner = getattr(module, part, None)
-            if inner is None:
-                inner = nn.Module()
-                setattr(module, part, inner)
-            if not isinstance(inner, nn.Module):
-                return False
-            module = inner
-        module.add_module(field, m)
-        return True
+        way = target.rpartition(".")[0]
+        free = all(isinstance(inner, nn.Module) for inner in _standing(self, way))
+        if free:
+            owner, field = _parent_of(self, target)
+            owner.add_module(field, m)
+        return free
 
     def delete_submodule(self, target: str) -> bool:
         """Removes the module under a dotted name; False where there is none."""
-        *way, field = target.split(".")
-        module: Any = self
-        for part in way:
-            module = getattr(module, part, None)
-            if not isinstance(module, nn.Module):
-                return False
-        if not isinstance(getattr(module, field, None), nn.Module):
-            return False
-        delattr(module, field)
-        return True
+        way = [self, *_standing(self, target)]
+        whole = len(way) == target.count(".") + 2
+        found = whole and all(isinstance(part, nn.Module) for part in way)
+        if found:
+            delattr(way[-2], target.rpartition(".")[2])
+        return found
 
     def delete_all_unused_submodules(self) -> None:
         """Removes the modules that the graph neither calls nor reads from."""

@@ -163,6 +163,17 @@ class Interpreter:
         return map_arg(args, value_of)
 
 
+class _Retracer(Tracer):
+    """Records calls in a graph that is there already, those of modules whole."""
+
+    def __init__(self, root: nn.Module, graph: Graph) -> None:
+        super().__init__()
+        self.root, self.graph = root, graph
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        return True
+
+
 class Transformer(Interpreter):
     """Makes another GraphModule: methods get and give proxies of the new graph.
 
@@ -174,19 +185,8 @@ class Transformer(Interpreter):
         super().__init__(module)
         self.new_graph = Graph()
         self.new_graph.set_codegen(module.graph._codegen)
-        old_cls = module.graph._tracer_cls
-
-        class TransformerTracer(Tracer):
-            def __init__(self, graph: Graph) -> None:
-                super().__init__()
-                self.graph = graph
-                self.root = module
-
-            def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-                return True
-
-        self.tracer = TransformerTracer(self.new_graph)
-        self.new_graph._tracer_cls = old_cls
+        self.new_graph._tracer_cls = module.graph._tracer_cls
+        self.tracer = _Retracer(module, self.new_graph)
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
         """An input of the new graph."""

@@ -98,15 +98,12 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
 
 def _type_repr(obj: Any) -> str:
     """A type as an annotation says it."""
-    if isinstance(obj, type) and not isinstance(obj, types.GenericAlias):
-        if obj.__module__ == "builtins":
-            return obj.__qualname__
-        return f"{_as_torch(obj.__module__)}.{obj.__qualname__}"
-    if obj is Ellipsis:
-        return "..."
+    if isinstance(obj, types.GenericAlias) or not isinstance(obj, type | types.FunctionType):
+        return "..." if obj is Ellipsis else repr(obj)
     if isinstance(obj, types.FunctionType):
         return obj.__name__
-    return repr(obj)
+    home = "" if obj.__module__ == "builtins" else f"{_as_torch(obj.__module__)}."
+    return home + obj.__qualname__
 
 
 # ---- walks over arguments ----
@@ -451,19 +448,12 @@ class Node:
         """
         from rushlight.fx.operator_schemas import normalize_function, normalize_module
 
-        if self.op == "call_function":
-            return normalize_function(
-                self.target,
-                self.args,
-                self.kwargs,
-                arg_types,
-                kwarg_types,
-                normalize_to_only_use_kwargs,
-            )
+        call = (self.target, self.args, self.kwargs)
+        by_name = normalize_to_only_use_kwargs
         if self.op == "call_module":
-            return normalize_module(
-                root, self.target, self.args, self.kwargs, normalize_to_only_use_kwargs
-            )
+            return normalize_module(root, *call, by_name)
+        if self.op == "call_function":
+            return normalize_function(*call, arg_types, kwarg_types, by_name)
         return None
 
     def _rename(self, candidate: str) -> None:

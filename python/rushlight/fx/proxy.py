@@ -63,7 +63,7 @@ class ScopeContextManager:
 def _no_nodes(arg: Any) -> Any:
     if isinstance(arg, Node):
         raise RuntimeError(
-            f"Keys for dictionaries used as an argument cannot contain a Node. Got key: {arg}"
+            f"Keys for dictionaries used as an argument are plain values: {arg} depends on a Node"
         )
     return arg
 
@@ -124,12 +124,11 @@ class TracerBase:
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
         """A node whose arguments may be proxies, and what stands for its value."""
-        args = self.create_arg(args)
-        kwargs = self.create_arg(kwargs)
-        if not isinstance(args, tuple) or not isinstance(kwargs, dict):
+        given = tuple(map(self.create_arg, (args, kwargs)))
+        if not all(map(isinstance, given, (tuple, dict))):
             raise AssertionError("arguments of a call are a tuple and a dict")
-        node = self.create_node(kind, target, args, kwargs, name, type_expr)
-        return proxy_factory_fn(node) if proxy_factory_fn is not None else self.proxy(node)
+        node = self.create_node(kind, target, *given, name, type_expr)
+        return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
         """From a value that a program passes to an argument of a node.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 import rushlight
+from rushlight._checks import dim_from_front
 
 _SCANS = ("cumsum", "cumprod")
 _NORMALISATIONS = ("softmax", "log_softmax", "softmin", "normalize")
@@ -28,14 +29,10 @@ def _canonical_dim(dim, ndim: int) -> tuple[int, ...]:
     rank = max(ndim, 1)
     dims = []
     for d in (dim,) if isinstance(dim, int) else dim:
-        if not -rank <= d < rank:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}],"
-                f" but got {d})"
-            )
-        if d % rank in dims:
-            raise RuntimeError(f"dim={d % rank} appears multiple times in the list of dims")
-        dims.append(d % rank)
+        place = dim_from_front(d, rank)
+        if place in dims:
+            raise RuntimeError(f"dim={place} appears multiple times in the list of dims")
+        dims.append(place)
     return tuple(sorted(dims)) if ndim else ()
 
 
@@ -94,8 +91,8 @@ def _input_mask(input, *args, **kwargs):
     if mask.shape != input.shape:
         if mask.ndim > input.ndim:
             raise IndexError(
-                "_input_mask expected broadcastable mask (got mask dimensionality higher than of"
-                " the input)"
+                f"expected broadcastable mask, but got mask dimensionality higher: {mask.ndim}, "
+                f"and {input.ndim} of the input"
             )
         mask = mask.expand(input.shape)
     return mask if mask.dtype == rushlight.bool else mask != 0
@@ -246,8 +243,8 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     dtype = dtype or input.dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(
-            "mean(): Could not infer output dtype. Input dtype must be either a floating point or"
-            f" complex dtype. Got: {dtype}"
+            f"mean(): Could not infer output dtype from {dtype}: means are floating point or "
+            "complex numbers, so pass dtype="
         )
     if mask is None:
         dims = _canonical_dim(dim, input.ndim)
@@ -271,7 +268,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     result = rushlight.nanmedian(filled, dim, bool(keepdim)).values
     if not dtype.is_floating_point and bool(result.isnan().any()):
         raise ValueError(
-            "masked median expects no fully masked out rows if dtype is not floating point"
+            f"masked median expects no fully masked out rows of {dtype}, which has no NaN for them"
         )
     return result.to(dtype)
 

@@ -45,7 +45,8 @@ def nested_tensor(
     layout = _known(layout)
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError(
-            "Only lists (List[Tensor] and List[List...[Scalar]]) are accepted in nested_tensor"
+            "Only lists of tensors, or of lists of numbers, are accepted in nested_tensor, not "
+            f"{type(tensor_list)}"
         )
     parts = [
         t.detach() if isinstance(t, Tensor) else rushlight.tensor(t, dtype=dtype, device=device)
@@ -72,8 +73,8 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
         isinstance(ts, (list, tuple)) and all(isinstance(t, Tensor) for t in ts)
     ):
         raise TypeError(
-            "as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of "
-            "tensors"
+            "as_nested_tensor(): parts are tensors, so ts is a tensor or a list of them, not "
+            f"{ts!r}"
         )
     layout = rushlight.strided if layout is None else layout
     if isinstance(ts, Tensor) and ts.dim() < 2:
@@ -154,16 +155,15 @@ def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
         length: how long they are, likewise.
         layout: `torch.strided` (copies) or `torch.jagged` (a view with holes).
     """
-    layout = _known(layout)
-    if layout == rushlight.strided:
-        if isinstance(start, Tensor) or isinstance(length, Tensor):
-            raise RuntimeError("start and length must be integers for the strided layout NT impl")
-        return as_nested_tensor(tensor.narrow(dim, start, length), layout=layout)
-    if dim != 1:
-        raise RuntimeError("jagged layout only supports dim=1")
-    from rushlight.nested._internal.nested_tensor import jagged_from_tensor_and_lengths
+    if _known(layout) == rushlight.jagged:
+        if dim != 1:
+            raise RuntimeError("jagged layout only supports dim=1")
+        from rushlight.nested._internal.nested_tensor import jagged_from_tensor_and_lengths
 
-    return jagged_from_tensor_and_lengths(tensor, start, length)[0]
+        return jagged_from_tensor_and_lengths(tensor, start, length)[0]
+    if any(isinstance(part, Tensor) for part in (start, length)):
+        raise RuntimeError("start and length must be integers in the strided layout, not tensors")
+    return as_nested_tensor(tensor.narrow(dim, start, length), layout=layout)
 
 
 def masked_select(tensor, mask) -> Tensor:

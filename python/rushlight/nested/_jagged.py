@@ -10,6 +10,7 @@ import math
 
 import rushlight
 from rushlight import Tensor
+from rushlight._checks import dim_from_front
 from rushlight.nested import _kinds
 from rushlight.nested._internal.nested_tensor import values_of, wrap
 from rushlight.nested._padding import like_padded, rows_of, to_padded
@@ -28,13 +29,7 @@ _PADDING = {
 
 def check_dim(t, dim):
     """A dim counted from the front."""
-    count = t.dim()
-    if not -count <= dim < count:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], "
-            f"but got {dim})"
-        )
-    return dim % count
+    return dim_from_front(dim, t.dim())
 
 
 def _dense_dim(t, dim, name):
@@ -234,13 +229,13 @@ def _along_ragged(func, name, t, dims, place, args, kwargs):
         )
     if 0 in dims and t._ragged_idx not in dims:
         raise RuntimeError(
-            f"{name}(): reducing along the batch dimension but not the ragged dimension is not "
-            "supported for nested tensors"
+            f"{name}(): reducing along the batch dimension but not the ragged dimension, "
+            f"{t._ragged_idx}, cannot be done: rows are of different lengths"
         )
     if 0 not in dims and len(dims) > 1:
         raise RuntimeError(
-            f"{name}(): reducing along a ragged and non-batch dimension is not supported for "
-            "nested tensors"
+            f"{name}(): reducing along a ragged and non-batch dimension at once is not supported; "
+            "do it one dimension after the other"
         )
     if 0 in dims:
         t = without_holes(t)

@@ -7,6 +7,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight._checks import dim_from_front
 from rushlight.nested import _jagged
 from rushlight.nested._internal.nested_tensor import values_of, wrap
 from rushlight.nested._jagged import (
@@ -206,12 +207,13 @@ def _to_padded_tensor(func, t, padding, output_size=None):
     wanted = (t._offsets.shape[0] - 1, *inner, *t._values.shape[t._ragged_idx :])
     if len(output_size) != len(wanted):
         raise RuntimeError(
-            "Length of output_size does not match NestedTensor dims. Broadcasting is not supported."
+            f"Length of output_size does not match NestedTensor dims: {len(output_size)} and "
+            f"{len(wanted)}"
         )
     if any(asked < size for asked, size in zip(output_size, wanted, strict=True)):
         raise RuntimeError(
-            "Value in output_size is less than NestedTensor padded size. Truncation is not "
-            "supported."
+            f"Value in output_size is less than NestedTensor padded size: {tuple(output_size)}, "
+            f"where {wanted} holds all rows"
         )
     out = to_padded(t, padding)
     missing = [a - b for a, b in zip(output_size, out.shape, strict=True)]
@@ -422,13 +424,7 @@ def _permute(func, t, *dims, **kwargs):
 
 @rule("unsqueeze")
 def _unsqueeze(func, t, dim):
-    count = t.dim() + 1
-    if not -count <= dim < count:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], "
-            f"but got {dim})"
-        )
-    dim %= count
+    dim = dim_from_front(dim, t.dim() + 1)
     if dim == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
     return t._with(values_of(t).unsqueeze(dim - 1), t._ragged_idx + (dim <= t._ragged_idx))
@@ -438,7 +434,7 @@ def _unsqueeze(func, t, dim):
 def _squeeze(func, t, dim=None):
     if dim is None:
         raise RuntimeError(
-            "squeeze(): for nested tensors, squeeze without the dim argument is not supported"
+            "squeeze(): without the dim it would be another one for each part; pass one"
         )
     dims = [dim] if isinstance(dim, int) else dim
     for d in sorted((check_dim(t, d) for d in dims), reverse=True):

@@ -209,8 +209,8 @@ class StridedNestedTensor(Handled, Tensor):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment."
+                "Only Tensors created explicitly by the user can be deep copied, not results that "
+                "autograd recorded; copy a detach() of it"
             )
         if id(self) not in memo:
             copied = _make(self._buffer.clone(), self._windows, self.requires_grad)

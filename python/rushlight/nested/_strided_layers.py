@@ -93,8 +93,8 @@ def _products(a, b):
     rows = [components(t) if t.is_nested else list(t.unbind(0)) for t in (a, b)]
     if len(rows[0]) != len(rows[1]):
         raise RuntimeError(
-            f"Expected size for the 1st dimension of batch2 tensor to be: {len(rows[0])} but got: "
-            f"{len(rows[1])}."
+            f"batches of matrices: Expected size for the 1st dimension of both to be equal, but "
+            f"got: {len(rows[0])} and {len(rows[1])}"
         )
     for i, (x, y) in enumerate(zip(*rows, strict=True)):
         if x.shape[-1] != y.shape[-2]:
@@ -128,7 +128,7 @@ def _matmul(func, a, b):
     if a.dim() < 3 or b.dim() < 3:
         which = ("1st", a) if a.dim() < 3 else ("2nd", b)
         raise RuntimeError(
-            "matmul: For nested tensors, only inputs with >= 3 dims are currently supported. "
+            "matmul: For nested tensors, only inputs with >= 3 dims are multiplied; "
             f"{which[0]} input has rank: {which[1].dim()}"
         )
     if a.dim() != b.dim():

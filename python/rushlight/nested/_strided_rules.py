@@ -6,6 +6,7 @@ import math
 
 import rushlight
 from rushlight import Tensor
+from rushlight._checks import dim_from_front
 from rushlight.nested._strided import (
     Windows,
     _make,
@@ -58,13 +59,7 @@ def same_places(func, tensors):
 
 
 def _dim(t, dim):
-    count = t._windows.dim
-    if not -count <= dim < count:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], "
-            f"but got {dim})"
-        )
-    return dim % count
+    return dim_from_front(dim, t._windows.dim)
 
 
 def each(f, *tensors):
@@ -141,7 +136,7 @@ def in_place(func, name, args, kwargs):
         raise RuntimeError("copy_ only supports Nested Tensors that have same size")
     if name == "fill_" and isinstance(args[1], Tensor) and args[1].dim() != 0:
         raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {args[1].dim()} "
+            f"fill_ only supports 0-dimension value tensor, and this one has {args[1].dim()} "
             "dimensions"
         )
     nested = _common(name, [*args, *kwargs.values()])
@@ -239,8 +234,8 @@ def _clone(func, t, memory_format=rushlight.preserve_format):
     if memory_format not in (rushlight.contiguous_format, rushlight.preserve_format):
         name = "".join(w.capitalize() for w in str(memory_format)[6:].split("_"))
         raise RuntimeError(
-            "Nested tensor clone supports Preserve and Contiguous memory formats, called clone "
-            f"with memory format: {name}"
+            f"clone of a nested tensor with memory format: {name}; Preserve and Contiguous memory "
+            "formats are the ones it has"
         )
     if memory_format == rushlight.contiguous_format:
         return of_components(components(t), t._windows.dim)
@@ -312,6 +307,13 @@ def _embedding(func, t, weight, *args, **kwargs):
     return wrap(rows.reshape(-1), packed(shapes, t._windows.dim + 1))
 
 
+def _too_small(asked, *needed):
+    return (
+        f"Value in output_size is less than NestedTensor padded size: {tuple(asked)}, where "
+        f"{needed} holds all parts"
+    )
+
+
 @rule("to_padded_tensor")
 def _to_padded_tensor(func, t, padding, output_size=None):
     shapes = t._windows.shapes
@@ -325,15 +327,12 @@ def _to_padded_tensor(func, t, padding, output_size=None):
     if output_size is not None:
         if len(output_size) != t._windows.dim:
             raise RuntimeError(
-                "Length of output_size does not match NestedTensor dims. Broadcasting is not "
-                "supported."
+                f"Length of output_size does not match NestedTensor dims: {len(output_size)} and "
+                f"{t._windows.dim}"
             )
         wanted = list(output_size[1:])
         if any(a < b for a, b in zip(wanted, sizes, strict=True)):
-            raise RuntimeError(
-                "Value in output_size is less than NestedTensor padded size. Truncation is not "
-                "supported."
-            )
+            raise RuntimeError(_too_small(output_size, len(shapes), *sizes))
         sizes = wanted
     pad = rushlight.nn.functional.pad
     rows = []
@@ -343,10 +342,7 @@ def _to_padded_tensor(func, t, padding, output_size=None):
     out = rushlight.stack(rows)
     missing = 0 if output_size is None else output_size[0] - out.shape[0]
     if missing < 0:
-        raise RuntimeError(
-            "Value in output_size is less than NestedTensor padded size. Truncation is not "
-            "supported."
-        )
+        raise RuntimeError(_too_small(output_size, *out.shape))
     return pad(out, [0, 0] * (out.dim() - 1) + [0, missing], value=padding) if missing else out
 
 
@@ -419,9 +415,7 @@ def _narrow(func, t, dim, start, length):
 def _chunk(func, t, chunks, dim=0):
     last = t._windows.dim - 1
     if _dim(t, dim) != last:
-        raise RuntimeError(
-            "Chunk for nested tensors is currently only supported for the last dimension."
-        )
+        raise RuntimeError(f"Chunk for nested tensors cuts the last dimension, {last}, not {dim}")
     if chunks <= 0:
         raise RuntimeError("chunk() requires chunks be greater than 0, got: " + str(chunks))
     if not t._windows.packed():
@@ -429,8 +423,8 @@ def _chunk(func, t, chunks, dim=0):
     width = _size(None, t, last)
     if width % chunks:
         raise RuntimeError(
-            "Chunk for nested tensors is only supported for nested tensors with trailing "
-            "dimension divisible by chunks."
+            f"Chunk for nested tensors needs a trailing dimension divisible by chunks, but {width} "
+            f"is not by {chunks}"
         )
     step = width // chunks
     return tuple(_viewed(t, lambda p, i=i: p.narrow(-1, i * step, step)) for i in range(chunks))
@@ -441,8 +435,7 @@ def _split(func, t, split_size, dim=0):
     last = t._windows.dim - 1
     if _dim(t, dim) != last:
         raise RuntimeError(
-            "split_with_sizes for nested tensors is currently only supported for the last "
-            "dimension."
+            f"split_with_sizes for nested tensors cuts the last dimension, {last}, not {dim}"
         )
     if not t._windows.packed():
         raise RuntimeError("split_with_sizes expects `self` to be contiguous.")
@@ -543,13 +536,12 @@ def _unflatten(func, t, dim, sizes):
 def _squeeze(func, t, dim=None):
     if dim is None:
         raise RuntimeError(
-            "squeeze(): For nested tensors, squeeze without the dim argument is not supported at "
-            "the moment, however you can use squeeze(Tensor self, int dim) instead"
+            "squeeze(): without the dim it would be another one for each part; pass one"
         )
     dims = sorted({_dim(t, d) for d in ([dim] if isinstance(dim, int) else dim)}, reverse=True)
     if 0 in dims:
         raise RuntimeError(
-            "squeeze(): For nested tensors, squeezing dimension 0 is not supported at the moment"
+            "squeeze(): For nested tensors, squeezing dimension 0, that of the parts, is refused"
         )
     if t._windows.dim - len(dims) < 2 and all(_size(None, t, d) == 1 for d in dims):
         raise RuntimeError(
@@ -561,17 +553,11 @@ def _squeeze(func, t, dim=None):
 
 @rule("unsqueeze")
 def _unsqueeze(func, t, dim):
-    count = t._windows.dim + 1
-    if not -count <= dim < count:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-count}, {count - 1}], "
-            f"but got {dim})"
-        )
-    dim %= count
+    dim = dim_from_front(dim, t._windows.dim + 1)
     if dim == 0:
         raise RuntimeError(
-            "unsqueeze(): For nested tensors, unsqueezing dimension 0 is not supported at the "
-            "moment"
+            "unsqueeze(): For nested tensors, unsqueezing dimension 0, that of the parts, is "
+            "refused"
         )
     return _viewed(t, lambda part: part.unsqueeze(dim - 1))
 

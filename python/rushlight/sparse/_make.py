@@ -244,8 +244,8 @@ class check_sparse_tensor_invariants:  # PyTorch's name
     def __enter__(self):
         if self.saved_state is not None:
             raise RuntimeError(
-                "This context manager instance is already activated. Use a different context "
-                "manager instance for context nesting."
+                "This context manager instance is already activated; another one can be entered "
+                "within it"
             )
         self.saved_state = self.is_enabled()
         check_sparse_tensor_invariants._enabled = self.state

@@ -61,8 +61,8 @@ def assert_close(
     """
     if (rtol is None) != (atol is None):
         raise ValueError(
-            f"Both 'rtol' and 'atol' must be either specified or omitted, but got rtol={rtol} and "
-            f"atol={atol}."
+            f"Both 'rtol' and 'atol' must be either specified or left out; here they are {rtol} "
+            f"and {atol}."
         )
     checker = _Checker(
         allow_subclasses,
@@ -83,23 +83,16 @@ def assert_close(
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan: bool = True, msg: str = ""):
     """`assert_close` by its old name, without the checks of dtype and device."""
-    if not isinstance(actual, Tensor):
-        actual = rushlight.tensor(actual)
-    if not isinstance(expected, Tensor):
-        expected = rushlight.tensor(expected, dtype=actual.dtype)
-    if rtol is None and atol is None:
-        rtol, atol = default_tolerances(actual, expected)
-    assert_close(
-        actual,
-        expected,
-        rtol=rtol,
-        atol=atol,
-        equal_nan=equal_nan,
-        check_device=True,
-        check_dtype=False,
-        check_stride=False,
-        msg=msg or None,
-    )
+    actual = _tensor_of(actual)
+    expected = _tensor_of(expected, actual.dtype)
+    given = (rtol, atol) != (None, None)
+    rtol, atol = (rtol, atol) if given else default_tolerances(actual, expected)
+    options = {"equal_nan": equal_nan, "check_dtype": False, "msg": msg or None}
+    assert_close(actual, expected, rtol=rtol, atol=atol, **options)
+
+
+def _tensor_of(value, dtype=None):
+    return value if isinstance(value, Tensor) else rushlight.tensor(value, dtype=dtype)
 
 
 def _is_array(value):
@@ -165,8 +158,8 @@ class _Checker:
             more = sorted(map(repr, set(actual) - set(expected)))
             return (
                 "The keys of the mappings do not match:\n"
-                f"Missing keys in the actual mapping: [{', '.join(missing)}]\n"
-                f"Additional keys in the actual mapping: [{', '.join(more)}]{_at(where)}"
+                f"Missing keys: [{', '.join(missing)}]\n"
+                f"Additional keys: [{', '.join(more)}]{_at(where)}"
             )
         for key in actual:
             if (error := self.compare(actual[key], expected[key], f"{where}[{key!r}]")) is not None:

@@ -38,14 +38,13 @@ def make_tensor(
         shape = tuple(shape[0])
     if noncontiguous and memory_format is not None:
         raise ValueError(
-            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
-            f"noncontiguous={noncontiguous!r} and memory_format={memory_format!r}"
+            "`noncontiguous` and `memory_format` are mutually exclusive: a tensor with gaps has no "
+            f"memory format, here {memory_format!r}"
         )
     floating = dtype.is_floating_point or dtype.is_complex
     if requires_grad and not floating:
         raise ValueError(
-            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
-            f"dtype={dtype!r}"
+            f"`requires_grad=True` is not supported for boolean and integral dtypes as {dtype!r}"
         )
     low, high = _bounds(dtype, low, high, floating)
     if noncontiguous and math.prod(shape) < 2:

@@ -22,7 +22,7 @@ def context_decorator(ctx, func):
     """`func` within a context: what `ctx()` makes for each call, or always `ctx` itself."""
     if callable(ctx) and hasattr(ctx, "__enter__"):
         raise AssertionError(
-            f"Passed in {ctx} is both callable and also a valid context manager (has __enter__), "
-            "so it is not clear which is meant"
+            f"{ctx} is both callable and also a valid context manager, and could be meant as "
+            "either: wrap it in a lambda to be called"
         )
     return _Made(ctx if callable(ctx) else lambda: ctx)(func)

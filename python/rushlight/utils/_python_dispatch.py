@@ -24,9 +24,9 @@ class TorchDispatchMode:
     """Within it, `__torch_dispatch__` is called for every op of this thread.
 
     >>> class Names(TorchDispatchMode):
-    ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-    ...         print(func)
-    ...         return func(*args, **(kwargs or {}))
+    ...     def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+    ...         print(op)
+    ...         return op(*args, **kwargs or {})
 
     While it runs the mode is off, so that ops of its own go to the mode outside. Nothing is
     recorded there: autograd sees the op as a whole.

@@ -42,8 +42,8 @@ class TreeSpec:
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
-                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec "
-                f"refers to a pytree that holds {self.num_leaves} items ({self})."
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)}, but "
+                f"{self.num_leaves} leaves make a tree of {self}."
             )
         return self._build(iter(leaves))
 

@@ -84,7 +84,7 @@ def from_dlpack(ext_tensor, *, device: Device = None, copy=None):
     if not hasattr(ext_tensor, "__dlpack__"):
         if device is not None or copy is not None:
             raise AssertionError(
-                "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
+                "device and copy kwargs not supported for a capsule: pass what it was made of"
             )
         return _C._from_dlpack(ext_tensor, True)
     kwargs = {"max_version": (1, 0)}

@@ -22,13 +22,11 @@ class RemovableHandle:
     next_id = 0
 
     def __init__(self, hooks_dict, *, extra_dict=None) -> None:
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        extra = [extra_dict] if isinstance(extra_dict, dict) else extra_dict or ()
+        self.hooks_dict_ref, *more = map(weakref.ref, (hooks_dict, *extra))
+        self.extra_dict_ref = tuple(more)
         self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
-        extra = () if extra_dict is None else extra_dict
-        if isinstance(extra, dict):
-            extra = (extra,)
-        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
+        RemovableHandle.next_id = self.id + 1
 
     def remove(self):
         """Remove the hook; does nothing the second time."""
@@ -136,16 +134,16 @@ class BackwardHook:
         self.grad_outputs = grads
         if not self.inputs_watched:
             warn(
-                "Full backward hook is firing when gradients are computed with respect to module "
-                "outputs since no inputs require gradients: the hook sees no grad_input.",
+                "Full backward hook is firing when gradients of the outputs are there, because "
+                "no inputs require gradients: the hook sees no grad_input.",
             )
             nothing = (None,) * self.n_inputs
             for hook in self.user_hooks:
                 result = hook(self.module, nothing, grads)
                 if result is not None and any(r is not None for r in _as_tuple(result)):
                     raise RuntimeError(
-                        "Backward hook for Modules where no input requires gradient should always "
-                        "return None or None for all gradients."
+                        "Backward hook for Modules where no input requires gradient: there is no "
+                        "grad_input to replace, so it returns None."
                     )
             self.grad_outputs = None
         return grads

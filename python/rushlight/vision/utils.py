@@ -64,7 +64,7 @@ def make_grid(
     if normalize:
         if value_range is not None and not isinstance(value_range, tuple):
             raise TypeError(
-                "value_range has to be a tuple (min, max) if specified. min and max are numbers"
+                f"value_range has to be a tuple, the lowest and highest value, not {value_range}"
             )
         images = images.clone()
         for part in images if scale_each else [images]:
@@ -94,9 +94,9 @@ def save_image(
         format: of the file, by the name of the path if None.
         kwargs: arguments of `make_grid`.
     """
-    grid = make_grid(tensor, **kwargs)
-    pixels = grid.mul(255).add_(0.5).clamp_(0, 255).permute(1, 2, 0).to("cpu", rushlight.uint8)
-    Image.fromarray(pixels.numpy()).save(fp, format=format)
+    levels = (make_grid(tensor, **kwargs) * 255 + 0.5).clamp(0, 255)
+    pixels = levels.movedim(0, -1).to("cpu", rushlight.uint8)
+    Image.fromarray(pixels.numpy()).save(fp, format)
 
 
 # ---- drawing ----
@@ -124,8 +124,8 @@ def _colours(colors: Any, n: int) -> list[tuple[int, int, int]]:
     if isinstance(colors, list):
         if len(colors) < n:
             raise ValueError(
-                f"Number of colors must be equal or larger than the number of objects, but got "
-                f"{len(colors)} < {n}."
+                f"Number of colors must be equal or larger than what is drawn, not {len(colors)} "
+                f"for {n}"
             )
         given = colors
     elif isinstance(colors, str | tuple):
@@ -134,7 +134,7 @@ def _colours(colors: Any, n: int) -> list[tuple[int, int, int]]:
         given = [colors] * n
     else:
         raise ValueError(
-            f"`colors` must be a tuple or a string, or a list thereof, but got {colors}."
+            f"`colors` must be a tuple or a string, one colour or several, but got {colors}"
         )
     return [ImageColor.getrgb(c)[:3] if isinstance(c, str) else c for c in given]
 
@@ -202,8 +202,7 @@ def draw_bounding_boxes(
     captions: list[str | None] = [None] * n if labels is None else labels
     if labels is not None and len(labels) != n:
         raise ValueError(
-            f"The number of boxes ({n}) and labels ({len(labels)}) mismatch. Please specify labels "
-            "for each box."
+            f"The number of boxes ({n}) and labels ({len(labels)}) mismatch: each box has one"
         )
     lines = _colours(colors, n)
     texts = lines
@@ -257,7 +256,8 @@ def draw_segmentation_masks(
     if masks.dtype != rushlight.bool:
         raise ValueError(f"The masks must be of dtype bool. Got {masks.dtype}")
     if masks.shape[-2:] != image.shape[-2:]:
-        raise ValueError("The image and the masks must have the same height and width")
+        size = tuple(image.shape[-2:])
+        raise ValueError(f"masks must have the same height and width as the image, {size}")
     if masks.size(0) == 0:
         warn("masks doesn't contain any mask. No mask was drawn")
         return image
@@ -300,8 +300,8 @@ def draw_keypoints(
     shown = shown.squeeze(-1) if shown.ndim == 3 else shown
     if shown.shape != keypoints.shape[:-1]:
         raise ValueError(
-            "keypoints and visibility must have the same dimensionality for num_instances and K. "
-            f"Got {visibility.shape if visibility is not None else None} and {keypoints.shape}"
+            "keypoints and visibility must have the same dimensionality but for the coordinates; "
+            f"they are {keypoints.shape} and {shown.shape}"
         )
     picture, draw = _to_canvas(image)
     fills = None if colors is None else _colours(colors, keypoints.size(0))
@@ -356,7 +356,7 @@ def flow_to_image(flow: Tensor) -> Tensor:
     batch = flow[None] if flow.ndim == 3 else flow
     if batch.ndim != 4 or batch.shape[1] != 2:
         raise ValueError(
-            f"Input flow should have shape (2, H, W) or (N, 2, H, W), got {flow.shape}."
+            f"Input flow should have shape (2, H, W), or more of them, got {flow.shape}"
         )
     longest = (batch**2).sum(1).sqrt().max()
     batch = batch / (longest + rushlight.finfo(flow.dtype).eps)

@@ -219,20 +219,12 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         return self.activation_post_process.calculate_qparams()
 
     def forward(self, X):
+        switches = (self.observer_enabled, self.fake_quant_enabled)
+        observer = self.activation_post_process
+        state = (observer.min_val, observer.max_val, self.scale, self.zero_point)
+        form = (self.quant_min, self.quant_max, self.ch_axis, self.is_per_channel)
         return rushlight.fused_moving_avg_obs_fake_quant(
-            X,
-            self.observer_enabled,
-            self.fake_quant_enabled,
-            self.activation_post_process.min_val,
-            self.activation_post_process.max_val,
-            self.scale,
-            self.zero_point,
-            self.activation_post_process.averaging_constant,
-            self.quant_min,
-            self.quant_max,
-            self.ch_axis,
-            self.is_per_channel,
-            self.is_symmetric_quant,
+            X, *switches, *state, observer.averaging_constant, *form, self.is_symmetric_quant
         )
 
 

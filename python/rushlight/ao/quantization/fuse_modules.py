@@ -30,7 +30,7 @@ _NORMS = {nn.Conv1d: nn.BatchNorm1d, nn.Conv2d: nn.BatchNorm2d, nn.Conv3d: nn.Ba
 def _check(is_qat: bool, layer: Any, norm: Any) -> None:
     if layer.training != norm.training:
         raise AssertionError(
-            "Conv and BN both must be in the same mode (train or eval): both or none train"
+            "Conv and BN both must be in the same mode, but only one of them trains"
         )
     if is_qat and norm.num_features != getattr(layer, "out_channels", norm.num_features):
         raise AssertionError("Output channel of Conv2d must match num_features of BatchNorm2d.")
@@ -85,6 +85,11 @@ def get_fuser_method(op_list, additional_fuser_method_mapping=None):
     return method
 
 
+def _move_hooks(hooks: dict[int, Any], register: Any) -> None:
+    while hooks:
+        register(hooks.pop(next(iter(hooks))))
+
+
 def fuse_known_modules(mod_list, is_qat, additional_fuser_method_mapping=None):
     """The one module, and identities in the places of the others.
 
@@ -92,16 +97,10 @@ def fuse_known_modules(mod_list, is_qat, additional_fuser_method_mapping=None):
     """
     method = get_fuser_method(tuple(type(m) for m in mod_list), additional_fuser_method_mapping)
     fused = method(is_qat, *mod_list)
-    for hook in mod_list[0]._forward_pre_hooks.values():
-        fused.register_forward_pre_hook(hook)
-    mod_list[0]._forward_pre_hooks.clear()
-    for hook in mod_list[-1]._forward_hooks.values():
-        fused.register_forward_hook(hook)
-    mod_list[-1]._forward_hooks.clear()
-    rest = [nn.Identity() for _ in mod_list[1:]]
-    for module in rest:
-        module.training = mod_list[0].training
-    return [fused, *rest]
+    first, *others = mod_list
+    _move_hooks(first._forward_pre_hooks, fused.register_forward_pre_hook)
+    _move_hooks(mod_list[-1]._forward_hooks, fused.register_forward_hook)
+    return [fused, *(nn.Identity().train(first.training) for _ in others)]
 
 
 def _fuse(model, modules_to_fuse, is_qat, inplace, fuser_func, custom):

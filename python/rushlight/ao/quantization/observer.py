@@ -641,10 +641,11 @@ class FixedQParamsObserver(ObserverBase):
         if is_dynamic:
             raise NotImplementedError("FixedQParamsObserver doesn't support dynamic quantization")
         super().__init__(dtype, is_dynamic, **kwargs)
-        self.quant_min, self.quant_max = quant_min, quant_max
-        self.register_buffer("scale", rushlight.tensor([scale], dtype=rushlight.float))
-        self.register_buffer("zero_point", rushlight.tensor([zero_point], dtype=rushlight.int))
         self.qscheme = qscheme
+        self.quant_min, self.quant_max = quant_min, quant_max
+        given = (("scale", scale, rushlight.float), ("zero_point", zero_point, rushlight.int))
+        for name, value, kind in given:
+            self.register_buffer(name, rushlight.tensor([value], dtype=kind))
 
     def forward(self, X):
         return X

@@ -86,8 +86,8 @@ class QConfig(_Two):
     def __new__(cls, activation, weight):
         if any(isinstance(part, rushlight.nn.Module) for part in (activation, weight)):
             raise ValueError(
-                "QConfig received observer instance, please pass observer class instead. "
-                "Use MyObserver.with_args(x=1) to override arguments to constructor if needed"
+                "QConfig received observer instance: it takes a class, or what its "
+                "`with_args` makes of arguments for the constructor"
             )
         return super().__new__(cls, activation, weight)
 
@@ -105,8 +105,8 @@ class QConfigDynamic(_Two):
     def __new__(cls, activation=rushlight.nn.Identity, weight=rushlight.nn.Identity):
         if isinstance(weight, rushlight.nn.Module):
             raise ValueError(
-                "QConfigDynamic received observer instance, please pass observer class instead. "
-                "Use MyObserver.with_args(x=1) to override arguments to constructor if needed"
+                "QConfigDynamic received observer instance: it takes a class, or what its "
+                "`with_args` makes of arguments for the constructor"
             )
         return super().__new__(cls, activation, weight)
 

@@ -124,9 +124,8 @@ def prepare(
     propagate_qconfig_(model, None, prepare_custom_config_dict)
     if not any(getattr(m, "qconfig", None) for m in model.modules()):
         warn(
-            "None of the submodule got qconfig applied. Make sure you passed correct configuration "
-            "through `qconfig_dict` or by assigning the `.qconfig` attribute directly on "
-            "submodules",
+            "None of the submodule got qconfig applied, so nothing will be quantized: set "
+            "`qconfig` of the network or of its parts before preparing it",
         )
     _add_observers(model, kinds, custom)
     return model
@@ -258,8 +257,8 @@ def quantize_dynamic(model, qconfig_spec=None, dtype=rushlight.qint8, mapping=No
     if qconfig_spec is None or isinstance(qconfig_spec, set | frozenset | list | tuple):
         if dtype != rushlight.qint8:
             raise ValueError(
-                f"Don't know how to quantize with default settings for {dtype}. Provide full "
-                "qconfig please"
+                f"Don't know how to quantize with default settings for {dtype}: only qint8 has "
+                "some, so pass a qconfig for each class or name"
             )
         kinds = qconfig_spec
         if kinds is None:

@@ -67,13 +67,12 @@ def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> Gra
     return model
 
 
+class _WithoutDropout(Transformer):
+    def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
+        dropout = isinstance(self.submodules[target], nn.Dropout)
+        return args[0] if dropout else super().call_module(target, args, kwargs)
+
+
 def remove_dropout(model: nn.Module) -> nn.Module:
     """A network without its dropouts, for evaluation."""
-
-    class WithoutDropout(Transformer):
-        def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
-            if isinstance(self.submodules[target], nn.Dropout):
-                return args[0]
-            return super().call_module(target, args, kwargs)
-
-    return WithoutDropout(symbolic_trace(model)).transform()
+    return _WithoutDropout(symbolic_trace(model)).transform()

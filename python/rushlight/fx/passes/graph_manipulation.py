@@ -63,8 +63,7 @@ def get_tensor_meta(node: Node) -> TensorMetadata:
     known = node.meta.get("tensor_meta")
     if not known:
         raise RuntimeError(
-            f"Node {node} has no tensor metadata associated with it! Check that shape propagation "
-            "has run."
+            f"Node {node} has no tensor metadata; ShapeProp(module).propagate(inputs) gives it some"
         )
     return known
 

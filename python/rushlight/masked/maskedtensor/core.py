@@ -72,10 +72,10 @@ def _check(data, mask):
         return  # of more elements than the mask has, those are taken that it has
     if data.layout == rushlight.sparse_coo:
         raise ValueError(
-            "data and mask are both sparse COO tensors but do not have the same indices."
+            "data and mask do not have the same indices, as sparse COO tensors here must"
         )
     raise ValueError(
-        "data and mask are both sparse CSR tensors but do not share either crow or col indices."
+        "data and mask do not share either crow or col indices, as sparse CSR tensors here must"
     )
 
 
@@ -363,9 +363,10 @@ class MaskedTensor(Tensor):
         _check(data, mask)
         if data.requires_grad:
             warn(
-                "It is not recommended to create a MaskedTensor with a tensor that requires_grad. "
-                "Gradients do not pass: as_masked_tensor(data, mask) lets them, "
-                "data.detach().clone() says that they need not.",
+                "It is not recommended to create a MaskedTensor of what requires_grad: gradients "
+                "do not pass. "
+                "as_masked_tensor(data, mask) lets them, data.detach().clone() says that they need "
+                "not.",
             )
         return _make(data.detach().clone(), mask.detach().clone(), requires_grad)
 

@@ -247,8 +247,8 @@ class NestedTensor(Handled, Tensor):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment."
+                "Only Tensors created explicitly by the user can be deep copied, not results that "
+                "autograd recorded; copy a detach() of it"
             )
         if id(self) in memo:
             return memo[id(self)]
@@ -319,17 +319,17 @@ def jagged_from_list(tensors, offsets, dtype=None, device=None):
         first, *others = (t.dim() if what == "dim" else getattr(t, what) for t in tensors)
         if any(other != first for other in others):
             raise RuntimeError(
-                f"When constructing a nested tensor, all tensors in list must have the same {what}"
+                f"nested tensor: all tensors in list must have the same {what}, but there are "
+                f"{first} and {next(x for x in others if x != first)}"
             )
     if tensors[0].dim() == 0:
-        raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors")
+        raise RuntimeError("parts need a dimension: this is a list of zero-dim tensors")
     shapes = [t.shape for t in tensors]
     ragged = [i for i, sizes in enumerate(zip(*shapes, strict=True)) if len(set(sizes)) > 1] or [0]
     if len(ragged) > 1:
         raise RuntimeError(
-            "Cannot represent given tensor list as a nested tensor with the jagged layout. "
-            "Note that the jagged layout only allows for a single ragged dimension. "
-            f"For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim; got {shapes}"
+            "the jagged layout only allows for a single ragged dimension, but sizes differ in "
+            f"{len(ragged)} dimensions of {shapes}; the strided layout takes such a list"
         )
     dim = ragged[0]
     values = rushlight.cat(tensors, dim).to(device=device, dtype=dtype)

@@ -51,7 +51,7 @@ def write(
     """
     points = rushlight.as_tensor(mat).detach().cpu()
     if points.dim() != 2:
-        raise ValueError("mat should be 2D, where mat.size(0) is the number of data points")
+        raise ValueError(f"mat should be 2D, a row for each point, but got {list(points.shape)}")
     folder = os.path.join(log_dir, place)
     os.makedirs(folder, exist_ok=True)
     lines = [

@@ -178,7 +178,7 @@ def _value(value):
         return message((3, "bytes", value)), 1
     if isinstance(value, rushlight.Tensor):
         return message((2, "double", float(value.item()))), 3
-    raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
+    raise ValueError(f"value should be one of a number, a string or a tensor, not {type(value)}")
 
 
 def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):

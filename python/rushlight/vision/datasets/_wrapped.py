@@ -259,8 +259,7 @@ def _videos(dataset: Any, keys: Any) -> _Wrapper:
     if dataset.video_clips.output_format == "THWC":
         raise RuntimeError(
             f"{type(dataset).__name__} with `output_format='THWC'` is not supported by this "
-            "wrapper, since it is not compatible with the transformations. Please use "
-            "`output_format='TCHW'` instead."
+            "wrapper: transforms want channels before rows, `output_format='TCHW'`"
         )
     return lambda number, item: (Video(item[0]), *item[1:])
 
@@ -294,15 +293,14 @@ def _wrapper_of(dataset: Any, keys: Any) -> _Wrapper:
     kind = type(dataset)
     if not isinstance(dataset, VisionDataset):
         raise TypeError(
-            "This wrapper is meant for subclasses of `torchvision.datasets.VisionDataset`, but got "
-            f"a '{kind.__name__}' instead."
+            f"This wrapper is meant for subclasses of VisionDataset, and '{kind.__name__}' is none"
         )
     for cls in kind.__mro__:
         if cls in _WRAPPERS:
             if keys is not None and cls not in _KEYED:
                 raise ValueError(
-                    "`target_keys` is currently only supported for `CocoDetection`, "
-                    f"`VOCDetection`, `Kitti`, and `WIDERFace`, but got {cls.__name__}."
+                    "`target_keys` is only supported for targets with keys, of "
+                    f"{', '.join(sorted(c.__name__ for c in _KEYED))}, but got {cls.__name__}"
                 )
             return _WRAPPERS[cls](dataset, keys)
     raise TypeError(
@@ -359,14 +357,8 @@ def wrap_dataset_for_transforms_v2(
         TypeError: there is no wrapper for this class.
         ValueError: such keys are not available.
     """
-    if not (
-        target_keys is None
-        or target_keys == "all"
-        or (isinstance(target_keys, Collection) and all(isinstance(k, str) for k in target_keys))
-    ):
-        raise ValueError(
-            "`target_keys` can be None, 'all', or a collection of strings denoting the keys to be "
-            f"returned, but got {target_keys}"
-        )
-    kind = type(f"Wrapped{type(dataset).__name__}", (_Wrapped, type(dataset)), {})
-    return kind(dataset, target_keys)
+    names = () if target_keys is None else target_keys
+    if not isinstance(names, Collection) or any(not isinstance(name, str) for name in names):
+        raise ValueError(f"`target_keys` can be None, 'all', or names of keys, not {target_keys}")
+    base = type(dataset)
+    return type(f"Wrapped{base.__name__}", (_Wrapped, base), {})(dataset, target_keys)

@@ -117,9 +117,7 @@ class STL10(ArchivedDataset):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split = verify_str_arg(split, "split", self.splits)
         if folds is not None and not (isinstance(folds, int) and 0 <= folds < 10):
-            raise ValueError(
-                f"Value for argument folds should be in the range [0, 10), but got {folds}."
-            )
+            raise ValueError(f"the argument folds should be in the range [0, 10), but got {folds}")
         self.folds = folds
         if download:
             self.download()

@@ -152,8 +152,7 @@ class CIFAR10(ArchivedDataset):
         path = self._path(self.meta["filename"])
         if not check_integrity(path, self.meta["md5"]):
             raise RuntimeError(
-                "Dataset metadata file not found or corrupted. You can use download=True to "
-                "download it"
+                f"metadata file not found or corrupted: {path}. download=True fetches it anew"
             )
         self.classes = _unpickled(path)[self.meta["key"]]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}

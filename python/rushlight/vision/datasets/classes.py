@@ -349,8 +349,7 @@ class PCAM(VisionDataset):
             import h5py  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise RuntimeError(
-                "h5py is not found. This dataset needs to have h5py installed: please run pip "
-                "install h5py"
+                "h5py is not found, and this data set is read with it: pip install h5py"
             ) from None
         self._h5py = h5py
         super().__init__(root, transform=transform, target_transform=target_transform)

@@ -319,20 +319,14 @@ class WIDERFace(VisionDataset):
         target_transform: Transform = None,
         download: bool = False,
     ) -> None:
-        super().__init__(
-            Path(root).expanduser() / self.BASE_FOLDER,
-            transform=transform,
-            target_transform=target_transform,
-        )
+        folder = Path(root).expanduser() / self.BASE_FOLDER
+        super().__init__(folder, transform=transform, target_transform=target_transform)
+        self.img_info: list[dict[str, Any]] = []
         self.split = verify_str_arg(split, "split", ("train", "val", "test"))
         if download:
             self.download()
         if not self._check_integrity():
-            raise RuntimeError(
-                "Dataset not found or corrupted. You can use download=True to download and prepare "
-                "it"
-            )
-        self.img_info: list[dict[str, Any]] = []
+            raise RuntimeError(MISSING_OR_DAMAGED)
         if self.split == "test":
             self.parse_test_annotations_file()
         else:

@@ -54,14 +54,12 @@ class FlowDataset(VisionDataset):
         return read_flo(path), None
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
-        first, second = (self._loader(path) for path in self._image_list[index])
-        flow = mask = None
-        if self._flow_list:
-            flow, mask = self._read_flow(self._flow_list[index])
+        parts: list[Any] = [self._loader(path) for path in self._image_list[index]]
+        parts += self._read_flow(self._flow_list[index]) if self._flow_list else (None, None)
         if self.transforms is not None:
-            first, second, flow, mask = self.transforms(first, second, flow, mask)
-        known = self._has_builtin_flow_mask or mask is not None
-        return (first, second, flow, mask) if known else (first, second, flow)
+            parts = self.transforms(*parts)
+        *most, mask = parts
+        return (*most, mask) if self._has_builtin_flow_mask or mask is not None else tuple(most)
 
     def __len__(self) -> int:
         return len(self._image_list)
@@ -139,8 +137,8 @@ class FlyingChairs(FlowDataset):
         listed = base / "FlyingChairs_train_val.txt"
         if not listed.is_file():
             raise FileNotFoundError(
-                "The FlyingChairs_train_val.txt file was not found - please download it from the "
-                f"page of the dataset to {listed}"
+                f"The FlyingChairs_train_val.txt file was not found: {listed}; the data set's page "
+                "has it"
             )
         wanted = "1" if split == "train" else "2"
         flows = sorted((base / "data").glob("*.flo"))

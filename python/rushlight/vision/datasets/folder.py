@@ -50,7 +50,8 @@ def make_dataset(
         raise ValueError("'class_to_index' must have at least one entry to collect any samples.")
     if (extensions is None) == (is_valid_file is None):
         raise ValueError(
-            "Both extensions and is_valid_file cannot be None or not None at the same time"
+            "extensions, is_valid_file: they cannot be None or not None at the same time; one of "
+            "them says which files count"
         )
     valid = is_valid_file
     if valid is None:

@@ -126,8 +126,7 @@ class DTD(Listed):
     ) -> None:
         if not isinstance(partition, int) or not 1 <= partition <= 10:
             raise ValueError(
-                f"Parameter 'partition' should be an integer with `1 <= partition <= 10`, but got "
-                f"{partition} instead"
+                f"'partition' should be an integer from 1 to 10, but got {partition} instead"
             )
         self._partition = partition
         super().__init__(root, split, transform, target_transform, download, loader)

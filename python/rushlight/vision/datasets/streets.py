@@ -5,7 +5,7 @@
 import csv
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -151,8 +151,8 @@ class Cityscapes(_Pictures):
         archives = base / f"leftImg8bit_{part}.zip", base / f"{self.mode}{suffix}.zip"
         if not all(path.is_file() for path in archives):
             raise RuntimeError(
-                "Dataset not found or incomplete. Please make sure all required folders for the "
-                'specified "split" and "mode" are inside the "root" directory'
+                f"Dataset not found or incomplete: the archives {[path.name for path in archives]} "
+                f"belong into {base}"
             )
         for path in archives:
             extract_archive(path, base)
@@ -169,6 +169,27 @@ class Cityscapes(_Pictures):
 
     def extra_repr(self) -> str:
         return f"Split: {self.split}\nMode: {self.mode}\nType: {self.target_type}"
+
+
+def _column(place: int, kind: Callable[[str], Any]) -> Callable[[list[str]], Any]:
+    return lambda row: kind(row[place])
+
+
+def _columns(first: int, last: int) -> Callable[[list[str]], list[float]]:
+    return lambda row: [float(number) for number in row[first:last]]
+
+
+# What a line of Kitti's labels says.
+_COLUMNS: dict[str, Callable[[list[str]], Any]] = {
+    "type": _column(0, str),
+    "truncated": _column(1, float),
+    "occluded": _column(2, int),
+    "alpha": _column(3, float),
+    "bbox": _columns(4, 8),
+    "dimensions": _columns(8, 11),
+    "location": _columns(11, 14),
+    "rotation_y": _column(14, float),
+}
 
 
 class Kitti(_Pictures):
@@ -226,20 +247,8 @@ class Kitti(_Pictures):
     def _parse_target(self, index: int) -> list[dict[str, Any]]:
         path = self.targets[index]
         with parsing(path), open(path, newline="", encoding="utf-8") as file:
-            return [
-                {
-                    "type": row[0],
-                    "truncated": float(row[1]),
-                    "occluded": int(row[2]),
-                    "alpha": float(row[3]),
-                    "bbox": [float(n) for n in row[4:8]],
-                    "dimensions": [float(n) for n in row[8:11]],
-                    "location": [float(n) for n in row[11:14]],
-                    "rotation_y": float(row[14]),
-                }
-                for row in csv.reader(file, delimiter=" ")
-                if row
-            ]
+            rows = [row for row in csv.reader(file, delimiter=" ") if row]
+            return [{name: read(row) for name, read in _COLUMNS.items()} for row in rows]
 
 
 class SBDataset(_Pictures):

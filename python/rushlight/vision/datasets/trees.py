@@ -317,9 +317,7 @@ class Places365(SamplesDataset):
         if download and not check_integrity(path, md5):
             self.download_devkit()
         if not check_integrity(path, md5):
-            raise RuntimeError(
-                f"The file {path} is missing or corrupted. You can use download=True to download it"
-            )
+            raise RuntimeError(f"The file {path} is missing or corrupted: download=True fetches it")
         return [line.split() for line in lines_of(path)]
 
     def load_categories(self, download: bool = True) -> tuple[list[str], dict[str, int]]:
@@ -428,8 +426,8 @@ def _archive(root: str | Path, part: str, file: str | None) -> Path:
     path = Path(root) / (file or name)
     if not check_integrity(path, md5):
         raise RuntimeError(
-            f"The archive {path.name} is not present in the root directory or is corrupted. You "
-            f"need to download it externally and place it in {root}."
+            f"The archive {path.name} is not present in {root} or is damaged. It cannot be fetched "
+            "from here: download it externally"
         )
     return path
 

@@ -123,9 +123,8 @@ class VideoClips:
         clips = unfold(video_pts[places], num_frames, step)
         if not len(clips):
             warn(
-                f"There aren't enough frames in the current video to get a clip of {num_frames} "
-                "frames every "
-                f"{step}: it is left out. You might want to adapt clip length and frame rate.",
+                "There aren't enough frames in the current video: a clip takes "
+                f"{num_frames}, one every {step}. The video is left out.",
             )
         within = unfold(places, num_frames, step)
         return clips, within - within[:, :1]

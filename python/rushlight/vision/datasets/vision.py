@@ -84,15 +84,11 @@ class VisionDataset(Dataset):
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        body = [f"Number of datapoints: {len(self)}"]
-        if self.root is not None:
-            body.append(f"Root location: {self.root}")
-        body += self.extra_repr().splitlines()
-        if self.transforms is not None:
-            body.append(repr(self.transforms))
-        return "\n".join(
-            [f"Dataset {type(self).__name__}", *(" " * self._repr_indent + line for line in body)]
-        )
+        root = [] if self.root is None else [f"Root location: {self.root}"]
+        transforms = [] if self.transforms is None else [repr(self.transforms)]
+        head = [f"Dataset {type(self).__name__}", f"Number of datapoints: {len(self)}"]
+        indent = "\n" + " " * self._repr_indent
+        return indent.join([*head, *root, *self.extra_repr().splitlines(), *transforms])
 
     def extra_repr(self) -> str:
         return ""

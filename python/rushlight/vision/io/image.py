@@ -350,7 +350,7 @@ def encode_jpeg(input: Tensor | list[Tensor], quality: int = 75) -> Any:
     if not isinstance(input, list):
         return _encode(input, "JPEG", quality=quality)
     if not input:
-        raise ValueError("encode_jpeg requires at least one input tensor when a list is passed")
+        raise ValueError("encode_jpeg: the list is empty, and at least one tensor is wanted")
     return _each(lambda image: _encode(image, "JPEG", quality=quality), input)
 
 

@@ -68,6 +68,15 @@ def init_layers(
                 nn.init.zeros_(m.bias)
 
 
+def init_perceptron(model: nn.Module) -> None:
+    """Draws weights of linear layers by what they connect, and biases close to 0."""
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.normal_(layer.bias, std=1e-6)
+
+
 class IntermediateLayerGetter(nn.ModuleDict):
     """The first children of a model, up to the last that is wanted; results of those in
     return_layers, by new names.

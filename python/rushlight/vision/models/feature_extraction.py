@@ -174,12 +174,8 @@ def _cut(tracer: NodePathTracer, graph: fx.Graph, wanted: dict[str, str]) -> fx.
         if not match:
             choices = sorted({n.split(".")[0] for n in names.values()})
             raise ValueError(
-                f"node: '{query}' is not present in model. Hint: use `get_graph_node_names` to "
-                f"make sure the "
-                f"`return_nodes` you specified are present. It may even be that you need to "
-                f"specify "
-                f"`train_return_nodes` and `eval_return_nodes` separately. The first parts of "
-                f"names are {choices}."
+                f"node: '{query}' is not present in model: `get_graph_node_names` lists those of "
+                f"training and of evaluation, which may differ. Names begin with {choices}."
             )
         found[new] = match[-1]
     for node in [n for n in graph.nodes if n.op == "output"]:
@@ -217,8 +213,7 @@ def create_feature_extractor(
         )
     if given[1] != given[2]:
         raise ValueError(
-            "If any of `train_return_nodes` and `eval_return_nodes` are specified, then both "
-            "should be specified"
+            "`train_return_nodes` and `eval_return_nodes` go together: both should be specified"
         )
     if given[0] == given[1]:
         raise ValueError(

@@ -93,9 +93,7 @@ class RelativePositionalMultiHeadAttention(nn.Module):
         batch, windows, places, channels = x.shape
         split = batch, windows, places, self.n_heads, self.head_dim
         q, k, v = torch.chunk(self.to_qkv(x), 3, dim=-1)
-        q = q.reshape(*split).permute(0, 1, 3, 2, 4)
-        k = k.reshape(*split).permute(0, 1, 3, 2, 4)
-        v = v.reshape(*split).permute(0, 1, 3, 2, 4)
+        q, k, v = (part.reshape(*split).permute(0, 1, 3, 2, 4) for part in (q, k, v))
         scores = torch.einsum("bwhic,bwhjc->bwhij", q, k * self.scale_factor)
         share = F.softmax(scores + self.get_relative_positional_bias(), dim=-1)
         out = torch.einsum("bwhij,bwhjc->bwhic", share, v)
@@ -192,11 +190,9 @@ class PartitionAttentionLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         torch._assert(
-            self.grid_size[0] % self.partition_size == 0
-            and self.grid_size[1] % self.partition_size == 0,
-            f"Grid size must be divisible by partition size. Got grid size of {self.grid_size} and "
-            f"partition size "
-            f"of {self.partition_size}",
+            not any(side % self.partition_size for side in self.grid_size),
+            f"Grid size must be divisible by partition size: {self.grid_size} is not by "
+            f"{self.partition_size}",
         )
         y = self.partition_swap(self.partition_op(x, self.p))
         y = y + self.stochastic_dropout(self.attn_layer(y))
@@ -326,10 +322,8 @@ class MaxVit(nn.Module):
             size = tuple(-(-n // 2 ** (i + 1)) for n in input_size)
             if any(n % partition_size != 0 for n in size):
                 raise ValueError(
-                    f"Input size {input_size} of block {i - 1} is not divisible by partition size "
-                    f"{partition_size}. "
-                    f"Consider changing the partition size or the input size.\n"
-                    f"Current configuration yields the following block input sizes: {size}."
+                    f"Input size {input_size} is not divisible by partition size {partition_size} "
+                    f"where it comes to block {i - 1}, as {size}"
                 )
         how: dict[str, Any] = {"activation_layer": activation_layer, "norm_layer": norm_layer}
         self.stem = nn.Sequential(

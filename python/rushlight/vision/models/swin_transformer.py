@@ -14,7 +14,7 @@ from rushlight import Tensor, fx, nn
 from ..ops.dropping import StochasticDepth
 from ..ops.misc import MLP, Permute
 from ._api import builder, weights_enum
-from ._utils import depth_rates
+from ._utils import depth_rates, init_perceptron
 
 
 def offsets_in_window(window: list[int]) -> list[Tensor]:
@@ -315,11 +315,7 @@ class SwinTransformerBlock(nn.Module):
             inplace=None,
             dropout=dropout,
         )
-        for m in self.mlp.modules():
-            if isinstance(m, nn.Linear):
-                nn.init.xavier_uniform_(m.weight)
-                if m.bias is not None:
-                    nn.init.normal_(m.bias, std=1e-6)
+        init_perceptron(self.mlp)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.stochastic_depth(self.attn(self.norm1(x)))

@@ -11,6 +11,7 @@ from rushlight import Tensor, nn
 
 from ..ops.misc import MLP, Conv2dNormActivation
 from ._api import builder, overwrite, weights_enum
+from ._utils import init_perceptron
 
 _NORM = partial(nn.LayerNorm, eps=1e-6)
 
@@ -34,11 +35,7 @@ class MLPBlock(MLP):
         super().__init__(
             in_dim, [mlp_dim, in_dim], activation_layer=nn.GELU, inplace=None, dropout=dropout
         )
-        for m in self.modules():
-            if isinstance(m, nn.Linear):
-                nn.init.xavier_uniform_(m.weight)
-                if m.bias is not None:
-                    nn.init.normal_(m.bias, std=1e-6)
+        init_perceptron(self)
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older files call the layers linear_1 and linear_2.

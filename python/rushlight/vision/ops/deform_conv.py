@@ -1,7 +1,5 @@
 """Convolution whose taps are moved."""
 
-import math
-
 import rushlight as torch
 from rushlight import Tensor, nn
 from rushlight._table import ops as _ops
@@ -69,10 +67,7 @@ class DeformConv2d(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws weights and bias as those of nn.Conv2d."""
-        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(self.weight[0].numel())
-            nn.init.uniform_(self.bias, -bound, bound)
+        nn.Conv2d.reset_parameters(self)  # type: ignore[arg-type]
 
     def forward(self, input: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
         return deform_conv2d(

@@ -118,12 +118,16 @@ class LastLevelP6P7(ExtraFPNBlock):
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
-        self.p6 = nn.Conv2d(in_channels, out_channels, 3, 2, 1)
-        self.p7 = nn.Conv2d(out_channels, out_channels, 3, 2, 1)
-        for conv in (self.p6, self.p7):
-            nn.init.kaiming_uniform_(conv.weight, a=1)
-            nn.init.constant_(conv.bias, 0)
         self.use_P5 = in_channels == out_channels
+        self.p6, self.p7 = (
+            nn.Conv2d(channels, out_channels, 3, stride=2, padding=1)
+            for channels in (in_channels, out_channels)
+        )
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
+            else:
+                nn.init.kaiming_uniform_(parameter, a=1)
 
     def forward(
         self, p: list[Tensor], c: list[Tensor], names: list[str]

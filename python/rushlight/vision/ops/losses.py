@@ -83,7 +83,7 @@ def sigmoid_focal_loss(
     """
     if alpha != -1 and not 0 <= alpha <= 1:
         raise ValueError(
-            f"Invalid alpha value: {alpha}. alpha must be in the range [0,1] or -1 for ignore."
+            f"Invalid alpha value: {alpha}; it is from 0 to 1, or -1 where classes weigh the same"
         )
     p = torch.sigmoid(inputs)
     if inputs.shape != targets.shape:

@@ -1,5 +1,6 @@
 """Blocks that many networks are made of."""
 
+import itertools
 from collections.abc import Callable
 
 import rushlight as torch
@@ -176,19 +177,17 @@ class MLP(nn.Sequential):
         dropout: float = 0.0,
     ) -> None:
         how = {} if inplace is None else {"inplace": inplace}
-        layers: list[nn.Module] = []
-        for inputs, outputs in zip(
-            [in_channels, *hidden_channels[:-2]], hidden_channels[:-1], strict=False
-        ):
-            layers.append(nn.Linear(inputs, outputs, bias=bias))
-            if norm_layer is not None:
-                layers.append(norm_layer(outputs))
-            if activation_layer is not None:
-                layers.append(activation_layer(**how))
-            layers.append(nn.Dropout(dropout, **how))
-        before = hidden_channels[-2] if len(hidden_channels) > 1 else in_channels
-        layers += [nn.Linear(before, hidden_channels[-1], bias=bias), nn.Dropout(dropout, **how)]
-        super().__init__(*layers)
+        *widths, last = in_channels, *hidden_channels[:-1], hidden_channels[-1]
+        between: list[nn.Module] = []
+        for before, width in itertools.pairwise(widths):
+            between += [
+                nn.Linear(before, width, bias=bias),
+                *([] if norm_layer is None else [norm_layer(width)]),
+                *([] if activation_layer is None else [activation_layer(**how)]),
+                nn.Dropout(dropout, **how),
+            ]
+        end = nn.Linear(widths[-1], last, bias=bias), nn.Dropout(dropout, **how)
+        super().__init__(*between, *end)
 
 
 class Permute(nn.Module):

@@ -26,11 +26,12 @@ def _rois(boxes: Boxes) -> Tensor:
     if isinstance(boxes, list | tuple):
         if any(b.dim() != 2 or b.size(1) != 4 for b in boxes):
             raise AssertionError(
-                "The shape of the tensor in the boxes list is not correct as List[Tensor[L, 4]]"
+                "a tensor in the list of boxes is not correct as Tensor[L, 4]: "
+                f"{[tuple(b.shape) for b in boxes]}"
             )
         return numbered(boxes)
     if not isinstance(boxes, Tensor):
-        raise AssertionError("boxes is expected to be a Tensor[L, 5] or a List[Tensor[K, 4]]")
+        raise AssertionError("boxes is expected to be a tensor of 5 columns, or several of 4")
     if boxes.dim() != 2 or boxes.size(1) != 5:
         raise AssertionError("The boxes tensor shape is not correct as Tensor[K, 5]")
     return boxes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -255,44 +256,34 @@ class LinearTransformation(Shown):
 
     def __init__(self, transformation_matrix: Tensor, mean_vector: Tensor) -> None:
         super().__init__()
-        matrix = transformation_matrix
-        if matrix.size(0) != matrix.size(1):
+        matrix, mean = transformation_matrix, mean_vector
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"transformation_matrix should be square, not {tuple(matrix.shape)}")
+        if mean.shape[0] != matrix.shape[0]:
             raise ValueError(
-                "transformation_matrix should be square. Got "
-                f"{tuple(matrix.size())} rectangular matrix."
+                f"mean_vector should have the same length as the matrix has rows: {matrix.shape[0]}"
+                f", not {mean.shape[0]}"
             )
-        if mean_vector.size(0) != matrix.size(0):
-            raise ValueError(
-                f"mean_vector should have the same length {mean_vector.size(0)} as any one of the "
-                f"dimensions of the transformation_matrix [{tuple(matrix.size())}]"
-            )
-        if matrix.device != mean_vector.device:
-            raise ValueError(
-                f"Input tensors should be on the same device. Got {matrix.device} and "
-                f"{mean_vector.device}"
-            )
-        if matrix.dtype != mean_vector.dtype:
-            raise ValueError(
-                f"Input tensors should have the same dtype. Got {matrix.dtype} and "
-                f"{mean_vector.dtype}"
-            )
-        self.transformation_matrix = matrix
-        self.mean_vector = mean_vector
+        for wish, what in (("be on the same device", "device"), ("have the same dtype", "dtype")):
+            both = [getattr(matrix, what), getattr(mean, what)]
+            if both[0] != both[1]:
+                raise ValueError(f"Input tensors should {wish}. Got {both[0]} and {both[1]}")
+        self.transformation_matrix, self.mean_vector = matrix, mean
 
     def forward(self, tensor: Tensor) -> Tensor:
-        numbers = tensor.shape[-3] * tensor.shape[-2] * tensor.shape[-1]
-        if numbers != self.transformation_matrix.shape[0]:
+        image = [tensor.shape[d] for d in (-3, -2, -1)]
+        rows = self.transformation_matrix.shape[0]
+        if math.prod(image) != rows:
             raise ValueError(
-                "Input tensor and transformation matrix have incompatible shape."
-                f"[{tensor.shape[-3]} x {tensor.shape[-2]} x {tensor.shape[-1]}] != "
-                f"{self.transformation_matrix.shape[0]}"
+                "Input tensor and transformation matrix have incompatible shape: an image of "
+                f"{image} is not of {rows} numbers"
             )
-        if tensor.device.type != self.mean_vector.device.type:
+        here, there = tensor.device, self.mean_vector.device
+        if here.type != there.type:
             raise ValueError(
-                "Input tensor should be on the same device as transformation matrix and mean "
-                f"vector. Got {tensor.device} vs {self.mean_vector.device}"
+                f"Input tensor should be on the same device as the matrix, {there}; it is on {here}"
             )
-        flat = tensor.view(-1, numbers) - self.mean_vector
+        flat = tensor.view(-1, rows) - self.mean_vector
         return (flat @ self.transformation_matrix).view(tensor.shape)
 
     def __repr__(self) -> str:
@@ -319,14 +310,13 @@ class Resize(Shown):
         antialias: bool | None = True,
     ) -> None:
         super().__init__()
-        if not isinstance(size, int | Sequence):
+        several = isinstance(size, Sequence)
+        if not several and not isinstance(size, int):
             raise TypeError(f"Size should be int or sequence. Got {type(size)}")
-        if isinstance(size, Sequence) and len(size) not in (1, 2):
-            raise ValueError("If size is a sequence, it should have 1 or 2 values")
-        self.size = size
-        self.max_size = max_size
-        self.interpolation = as_mode(interpolation)
-        self.antialias = antialias
+        if several and len(size) not in (1, 2):  # type: ignore[arg-type]
+            raise ValueError(f"size is a sequence, so it should have 1 or 2 values, not {size}")
+        self.size, self.max_size = size, max_size
+        self.interpolation, self.antialias = as_mode(interpolation), antialias
 
     def forward(self, img: Any) -> Any:
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)

@@ -160,15 +160,14 @@ def normalize(
         raise TypeError(f"Input tensor should be a float tensor. Got {tensor.dtype}.")
     if tensor.ndim < 3:
         raise ValueError(
-            "Expected tensor to be a tensor image of size (..., C, H, W). Got "
-            f"tensor.size() = {tensor.size()}"
+            "Expected tensor to be a tensor image, that is of 3 dimensions or more; its shape is "
+            f"{tuple(tensor.shape)}"
         )
     middle = rushlight.as_tensor(mean, dtype=tensor.dtype, device=tensor.device)
     spread = rushlight.as_tensor(std, dtype=tensor.dtype, device=tensor.device)
     if (spread == 0).any():
         raise ValueError(
-            f"std evaluated to zero after conversion to {tensor.dtype}, leading to division by "
-            "zero."
+            f"std evaluated to zero after conversion to {tensor.dtype}: it cannot divide anything"
         )
     middle = middle.view(-1, 1, 1) if middle.ndim == 1 else middle
     spread = spread.view(-1, 1, 1) if spread.ndim == 1 else spread

@@ -57,6 +57,20 @@ def size_of(value: Any) -> tuple[int, int]:
     return height, width
 
 
+def odd_size(value: Any) -> tuple[int, int]:
+    """The size of a filter with a middle; ValueError where it has none."""
+    size = size_of(value)
+    if any(k <= 0 or k % 2 == 0 for k in size):
+        raise ValueError(f"Kernel size value should be an odd and positive number, not {value}")
+    return size
+
+
+def check_spread(sigma: Sequence[float]) -> None:
+    """ValueError unless these are two positive numbers in order."""
+    if not 0.0 < sigma[0] <= sigma[1]:
+        raise ValueError(f"sigma values should be positive and in order (min, max), not {sigma}")
+
+
 def fill_setting(fill: Any) -> Any:
     """A fill of 0 for None; TypeError unless it is a number or a sequence of them."""
     if not isinstance(fill, Sequence | numbers.Number) and fill is not None:

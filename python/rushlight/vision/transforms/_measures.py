@@ -11,6 +11,11 @@ import rushlight
 from rushlight import Tensor
 
 
+def needs_longest(max_size: Any) -> str:
+    """Why a resize by the longer edge alone is refused."""
+    return f"max_size must be an integer when size is None: it is the longer edge, not {max_size}"
+
+
 def resized_size(
     image: Sequence[int], size: int | Sequence[int] | None, max_size: int | None = None
 ) -> list[int]:
@@ -20,23 +25,18 @@ def resized_size(
     """
     size = [size] if isinstance(size, int) else size
     if size is not None and len(size) not in (1, 2):
-        raise ValueError(
-            f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element "
-            "tuple/list"
-        )
+        raise ValueError(f"Size must be an int or one or two of them, not {len(size)}")
     height, width = image
     short, long = min(image), max(image)
     if size is None:
         if not isinstance(max_size, int):
-            raise ValueError(
-                f"max_size must be an integer when size is None, but got {max_size} instead."
-            )
+            raise ValueError(needs_longest(max_size))
         new_short, new_long = int(max_size * short / long), max_size
         return [new_long, new_short] if width <= height else [new_short, new_long]
     if max_size is not None and len(size) != 1:
         raise ValueError(
-            "max_size should only be passed if size specifies the length of the smaller edge, "
-            "i.e. size should be an int or a sequence of length 1."
+            "max_size should only be passed if size is one number, that of the shorter edge; "
+            f"it is {tuple(size)}"
         )
     if len(size) == 2:
         return list(size)
@@ -44,8 +44,7 @@ def resized_size(
     if max_size is not None:
         if max_size <= size[0]:
             raise ValueError(
-                f"max_size = {max_size} must be strictly greater than the requested size for the "
-                f"smaller edge size = {size}"
+                f"max_size = {max_size} must be strictly greater than the shorter edge, {size[0]}"
             )
         if new_long > max_size:
             new_short, new_long = int(max_size * new_short / new_long), max_size
@@ -59,10 +58,7 @@ def check_padding(padding: Any, padding_mode: Any) -> None:
     if not isinstance(padding_mode, str):
         raise TypeError("Got inappropriate padding_mode arg")
     if isinstance(padding, tuple | list) and len(padding) not in (1, 2, 4):
-        raise ValueError(
-            f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element "
-            "tuple"
-        )
+        raise ValueError(f"Padding must be an int or a 1, 2, or 4 of them, not {len(padding)}")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
 
@@ -146,7 +142,7 @@ def check_affine(angle: Any, translate: Any, scale: float, shear: Any, center: A
     if scale <= 0.0:
         raise ValueError("Argument scale should be positive")
     if not isinstance(shear, numbers.Number | list | tuple):
-        raise TypeError("Shear should be either a single value or a sequence of two values")
+        raise TypeError("Shear should be either a single value or one for each axis")
     shears = list(shear) if isinstance(shear, list | tuple) else [shear, 0.0]
     shears = shears * (2 if len(shears) == 1 else 1)
     if len(shears) != 2:
@@ -170,7 +166,7 @@ def perspective_coefficients(
         return coefficients
     if startpoints is None or endpoints is None:
         raise ValueError(
-            "Either the startpoints/endpoints or the coefficients must have non `None` values."
+            "coefficients are None, so startpoints and endpoints must have non `None` values"
         )
     return corner_coefficients(startpoints, endpoints)
 

@@ -46,8 +46,8 @@ def as_mode(value: Any) -> InterpolationMode:
         return _OF_CODE[value]
     if not isinstance(value, InterpolationMode):
         raise TypeError(
-            "Argument interpolation should be a InterpolationMode or a corresponding Pillow "
-            f"integer constant, but got {type(value).__name__}"
+            "Argument interpolation should be a InterpolationMode, or Pillow's number of one, but "
+            f"got {type(value).__name__}"
         )
     return value
 
@@ -63,7 +63,7 @@ def named_mode(value: Any) -> InterpolationMode:
         return InterpolationMode(value)
     if not isinstance(value, int | InterpolationMode):
         raise ValueError(
-            "Argument interpolation should be an `InterpolationMode` or a corresponding Pillow "
-            f"integer constant, but got {value}."
+            "Argument interpolation should be an `InterpolationMode`, or Pillow's number of one, "
+            f"but got {value}"
         )
     return as_mode(value)

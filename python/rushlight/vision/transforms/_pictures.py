@@ -38,8 +38,8 @@ def _fill(fill: Any, img: Any) -> Any:
     if isinstance(fill, list | tuple):
         if len(fill) not in (1, channels):
             raise ValueError(
-                "The number of elements in 'fill' does not match the number of channels of the "
-                f"image ({len(fill)} != {channels})"
+                f"number of elements in 'fill' does not match the image: {len(fill)} of them for "
+                f"{channels} channels"
             )
         fill = tuple(fill) * (channels if len(fill) == 1 else 1)
         if len(fill) == 1:

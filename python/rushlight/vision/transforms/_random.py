@@ -15,10 +15,12 @@ from ._basic import Shown, Sometimes
 from ._drawn import (
     angles,
     check_sequence,
+    check_spread,
     fill_for,
     fill_setting,
     happens,
     integer,
+    odd_size,
     part,
     patch,
     size_of,
@@ -84,11 +86,10 @@ class RandomCrop(Shown):
     def forward(self, img: Any) -> Any:
         if self.padding is not None:
             img = F.pad(img, self.padding, self.fill, self.padding_mode)
-        _, h, w = F.get_dimensions(img)
-        if self.pad_if_needed and w < self.size[1]:
-            img = F.pad(img, [self.size[1] - w, 0], self.fill, self.padding_mode)
-        if self.pad_if_needed and h < self.size[0]:
-            img = F.pad(img, [0, self.size[0] - h], self.fill, self.padding_mode)
+        missing = [a - b for a, b in zip(self.size, F.get_dimensions(img)[1:], strict=True)]
+        if self.pad_if_needed and max(missing) > 0:
+            height, width = (max(pixels, 0) for pixels in missing)
+            img = F.pad(img, [width, height], self.fill, self.padding_mode)
         return F.crop(img, *self.get_params(img, self.size))
 
 
@@ -323,7 +324,7 @@ def factor_range(value: Any, name: str, center: float, bound: tuple[float, float
     elif isinstance(value, tuple | list) and len(value) == 2:
         value = [float(value[0]), float(value[1])]
     else:
-        raise TypeError(f"{name} should be a single number or a list/tuple with length 2.")
+        raise TypeError(f"{name} should be a single number or two of them, not {value}")
     if not bound[0] <= value[0] <= value[1] <= bound[1]:
         raise ValueError(f"{name} values should be between {bound}, but got {value}.")
     return None if value[0] == value[1] == center else tuple(value)
@@ -389,19 +390,15 @@ class RandomErasing(Shown):
     ) -> None:
         super().__init__()
         if not isinstance(value, numbers.Number | str | tuple | list):
-            raise TypeError("Argument value should be either a number or str or a sequence")
+            raise TypeError(f"value should be either a number, numbers or 'random', not {value}")
         if isinstance(value, str) and value != "random":
             raise ValueError("If value is str, it should be 'random'")
         _check_ranges(scale, ratio)
-        if scale[0] < 0 or scale[1] > 1:
-            raise ValueError("Scale should be between 0 and 1")
-        if p < 0 or p > 1:
-            raise ValueError("Random erasing probability should be between 0 and 1")
-        self.p = p
-        self.scale = scale
-        self.ratio = ratio
-        self.value = value
-        self.inplace = inplace
+        for name, low, high in (("Scale", *scale[:2]), ("Random erasing probability", p, p)):
+            if low < 0 or high > 1:
+                raise ValueError(f"{name} should be between 0 and 1")
+        self.p, self.value, self.inplace = p, value, inplace
+        self.scale, self.ratio = scale, ratio
 
     @staticmethod
     def get_params(
@@ -422,8 +419,8 @@ class RandomErasing(Shown):
         value = None if isinstance(value, str) else [float(v) for v in value]
         if value is not None and len(value) not in (1, img.shape[-3]):
             raise ValueError(
-                "If value is a sequence, it should have either a single value or "
-                f"{img.shape[-3]} (number of input channels)"
+                "value is a sequence, so it should have either a single value or one for each of "
+                f"{img.shape[-3]} channels"
             )
         return F.erase(img, *self.get_params(img, self.scale, self.ratio, value), self.inplace)
 
@@ -440,19 +437,14 @@ class GaussianBlur(Shown):
 
     def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0)) -> None:
         super().__init__()
-        self.kernel_size = size_of(kernel_size)
-        if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
-            raise ValueError("Kernel size value should be an odd and positive number.")
-        if isinstance(sigma, numbers.Number):
-            if sigma <= 0:  # type: ignore[operator]
-                raise ValueError("If sigma is a single number, it must be positive.")
-            sigma = (sigma, sigma)
-        elif isinstance(sigma, Sequence) and len(sigma) == 2:
-            if not 0.0 < sigma[0] <= sigma[1]:
-                raise ValueError("sigma values should be positive and of the form (min, max).")
-        else:
-            raise ValueError("sigma should be a single number or a list/tuple with length 2.")
-        self.sigma = sigma
+        self.kernel_size = odd_size(kernel_size)
+        single = isinstance(sigma, numbers.Number)
+        if single and sigma <= 0:
+            raise ValueError("If sigma is a single number, it must be positive.")
+        if not single and (not isinstance(sigma, Sequence) or len(sigma) != 2):
+            raise ValueError(f"sigma should be a single number or two of them, not {sigma}")
+        self.sigma = (sigma, sigma) if single else sigma
+        check_spread(self.sigma)
 
     @staticmethod
     def get_params(sigma_min: float, sigma_max: float) -> float:
@@ -471,7 +463,7 @@ def _per_axis(value: Any, name: str) -> Sequence[float]:
         return [float(value), float(value)]
     values = [value[0], value[0]] if len(value) == 1 else value
     if len(values) != 2:
-        raise ValueError(f"If {name} is a sequence its length should be 1 or 2. Got {len(values)}")
+        raise ValueError(f"{name} is a sequence: its length should be 1 or 2, not {len(values)}")
     if any(not isinstance(v, int | float) for v in value):
         raise TypeError(f"{name} should be a sequence of floats. Got {type(value[0])}")
     return values

@@ -36,7 +36,7 @@ def want_integers(dtype: Any) -> None:
     """TypeError for bools."""
     if dtype == rushlight.bool:
         raise TypeError(
-            f"Number of value bits is only defined for integer dtypes, but got {dtype}."
+            f"Number of value bits is only defined for integers, and {dtype} holds none"
         )
 
 
@@ -205,8 +205,8 @@ def _sample(img: Tensor, grid: Tensor, interpolation: InterpolationMode, fill: A
     channels = get_dimensions(img)[0]
     if isinstance(fill, list | tuple) and len(fill) not in (1, channels):
         raise ValueError(
-            "The number of elements in 'fill' cannot broadcast to match the number of channels of "
-            f"the image ({len(fill)} != {channels})"
+            f"number of elements in 'fill' cannot broadcast to the image: {len(fill)} of them for "
+            f"{channels} channels"
         )
 
     nearest = interpolation is InterpolationMode.NEAREST

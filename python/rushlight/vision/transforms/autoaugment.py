@@ -94,13 +94,11 @@ class AutoAugment(_Augment):
         _, height, width = F.get_dimensions(img)
         number, probabilities, signs = self.get_params(len(self.policies))
         space = auto_space(width, height)
-        for i, (op, p, at) in enumerate(self.policies[number]):
-            if probabilities[i] <= p:
-                magnitudes, signed = space[op]
-                magnitude = float(magnitudes[at].item()) if at is not None else 0.0
-                if signed and signs[i] == 0:
-                    magnitude = -magnitude
-                img = self._apply(img, op, magnitude, fill)
+        drawn = zip(self.policies[number], probabilities, signs, strict=True)
+        for op, at, sign in ((op, at, sign) for (op, p, at), q, sign in drawn if q <= p):
+            levels, signed = space[op]
+            level = 0.0 if at is None else float(levels[at].item())
+            img = self._apply(img, op, -level if signed and sign == 0 else level, fill)
         return img
 
 

@@ -244,20 +244,14 @@ def vflip(img: Any) -> Any:
 
 
 def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, Any]:
-    """The corners (top left, top right, bottom left, bottom right) and the middle, each of this
-    size.
-    """
+    """The corners, row by row, and then the middle, each of this size."""
     height, width = two(size)
     _, h, w = get_dimensions(img)
     if width > w or height > h:
         raise ValueError(f"Requested crop size {size} is bigger than input size {(h, w)}")
-    return (
-        crop(img, 0, 0, height, width),
-        crop(img, 0, w - width, height, width),
-        crop(img, h - height, 0, height, width),
-        crop(img, h - height, w - width, height, width),
-        center_crop(img, [height, width]),
-    )
+    corners = [(top, left) for top in (0, h - height) for left in (0, w - width)]
+    a, b, c, d = (crop(img, *corner, height, width) for corner in corners)
+    return a, b, c, d, center_crop(img, [height, width])
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple:

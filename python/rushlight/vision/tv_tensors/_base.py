@@ -102,15 +102,15 @@ class TVTensor(Tensor):
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Runs the function as for plain tensors; `set_return_type` says what it gives."""
-        if not all(issubclass(cls, t) for t in types):
+        if any(not issubclass(cls, kind) for kind in types):
             return NotImplemented
         with DisableTorchFunctionSubclass():
-            output = func(*args, **(kwargs or {}))
-        if _keeps_kind or (func in _ALWAYS and isinstance(args[0], cls)):
-            return cls._wrap_output(output, args, kwargs)
-        if isinstance(output, cls):  # ops in place
-            return output.as_subclass(Tensor)
-        return output
+            result = func(*args, **kwargs or {})
+        keeps = _keeps_kind or (func in _ALWAYS and isinstance(args[0], cls))
+        if keeps:
+            return cls._wrap_output(result, args, kwargs)
+        in_place = isinstance(result, cls)
+        return result.as_subclass(Tensor) if in_place else result
 
     def _make_repr(self, **kwargs: Any) -> str:
         said = ", ".join(f"{name}={value}" for name, value in kwargs.items())

@@ -151,6 +151,13 @@ def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
         gm.graph.erase_node(node)
 
 
+def _fuse(gm: GraphModule, partition: dict[Node, Any], name: str, in_tuple: bool) -> None:
+    nodes = topo_sort(list(partition))
+    made = fuse_as_graphmodule(gm, nodes, name, partition, always_return_tuple=in_tuple)
+    insert_subgm(gm, *made, nodes[-1])
+    erase_nodes(gm, nodes)
+
+
 def fuse_by_partitions(
     gm: GraphModule,
     partitions: list[dict[Node, Any]],
@@ -166,12 +173,7 @@ def fuse_by_partitions(
         always_return_tuple: single results in tuples, too.
     """
     for i, partition in enumerate(partitions):
-        nodes = topo_sort(list(partition))
-        made, inputs, outputs = fuse_as_graphmodule(
-            gm, nodes, f"{prefix}{i}", partition, always_return_tuple=always_return_tuple
-        )
-        insert_subgm(gm, made, inputs, outputs, nodes[-1])
-        erase_nodes(gm, nodes)
+        _fuse(gm, partition, f"{prefix}{i}", always_return_tuple)
     stable_topological_sort(gm)
     gm.graph.lint()
     return gm

@@ -40,8 +40,8 @@ class DistributedSampler(Sampler):
             rank = group.get_rank() if rank is None else rank
         if len(dataset) % group_size != 0:
             raise ValueError(
-                "dataset length must be a multiplier of group size dataset length: "
-                f"{len(dataset)}, group size: {group_size}"
+                f"the length of the dataset, {len(dataset)}, must be a multiplier of group size, "
+                f"{group_size}"
             )
         self.dataset: Any = dataset
         self.num_replicas, self.rank = count, rank

@@ -147,11 +147,9 @@ class Matcher:
             missing = "ground-truth" if quality.shape[0] == 0 else "proposal"
             raise ValueError(f"No {missing} boxes available for one of the images during training")
         values, best = quality.max(dim=0)
-        found = best.clone()
-        found[values < self.low_threshold] = self.BELOW_LOW_THRESHOLD
-        found[(values >= self.low_threshold) & (values < self.high_threshold)] = (
-            self.BETWEEN_THRESHOLDS
-        )
+        low, below_high = values < self.low_threshold, values < self.high_threshold
+        found = best.masked_fill(below_high & ~low, self.BETWEEN_THRESHOLDS)
+        found.masked_fill_(low, self.BELOW_LOW_THRESHOLD)
         if self.allow_low_quality_matches:
             self.set_low_quality_matches_(found, best, quality)
         return found
@@ -208,8 +206,8 @@ def checked_anchors(backbone: Any, anchors: Any) -> Any:
     """
     if not hasattr(backbone, "out_channels"):
         raise ValueError(
-            "backbone should contain an attribute out_channels specifying the number of output "
-            "channels (assumed to be the same for all the levels)"
+            "backbone should contain an attribute out_channels: how many channels each of its maps "
+            "has"
         )
     if anchors is not None and not isinstance(anchors, AnchorGenerator):
         raise TypeError(
@@ -264,12 +262,12 @@ def check_targets(targets: list[dict[str, Any]] | None) -> None:
             raise AssertionError(f"Expected target boxes to be of type Tensor, got {type(boxes)}.")
         if boxes.dim() != 2 or boxes.shape[-1] != 4:
             raise AssertionError(
-                f"Expected target boxes to be a tensor of shape [N, 4], got {boxes.shape}."
+                f"Expected target boxes to be a tensor of rows of 4, got {boxes.shape}"
             )
         bad = (boxes[:, 2:] <= boxes[:, :2]).any(1)
         if bad.any():
             first = boxes[bad.nonzero()[0, 0]].tolist()
             raise AssertionError(
-                "All bounding boxes should have positive height and width. "
-                f"Found invalid box {first} for target at index {i}."
+                "boxes should have positive height and width. "
+                f"Found invalid box {first} in target {i}."
             )

@@ -17,14 +17,11 @@ class AnchorGenerator(nn.Module):
 
     def __init__(self, sizes=((128, 256, 512),), aspect_ratios=((0.5, 1.0, 2.0),)) -> None:
         super().__init__()
-        if not isinstance(sizes[0], list | tuple):
-            sizes = tuple((s,) for s in sizes)
-        if not isinstance(aspect_ratios[0], list | tuple):
-            aspect_ratios = (aspect_ratios,) * len(sizes)
-        self.sizes, self.aspect_ratios = sizes, aspect_ratios
-        self.cell_anchors = [
-            self.generate_anchors(s, r) for s, r in zip(sizes, aspect_ratios, strict=True)
-        ]
+        by_map, ratios_by_map = (isinstance(x[0], list | tuple) for x in (sizes, aspect_ratios))
+        self.sizes = sizes if by_map else tuple((size,) for size in sizes)
+        self.aspect_ratios = aspect_ratios if ratios_by_map else (aspect_ratios,) * len(self.sizes)
+        settings = zip(self.sizes, self.aspect_ratios, strict=True)
+        self.cell_anchors = [self.generate_anchors(*setting) for setting in settings]
 
     def generate_anchors(self, scales, aspect_ratios, dtype=torch.float32, device=_CPU) -> Tensor:
         """Boxes around (0, 0), with whole numbers for corners."""
@@ -45,11 +42,9 @@ class AnchorGenerator(nn.Module):
         """Boxes of all places of each map, row after row."""
         if not len(grid_sizes) == len(strides) == len(self.cell_anchors):
             raise AssertionError(
-                "Anchors should be Tuple[Tuple[int]] because each feature map could potentially "
-                "have different "
-                "sizes and aspect ratios. There needs to be a match between the number of feature "
-                "maps passed and "
-                "the number of sizes / aspect ratios specified."
+                f"{len(grid_sizes)} maps, but sizes and aspect_ratios for "
+                f"{len(self.cell_anchors)}: Anchors should be Tuple[Tuple[int]], a tuple for each "
+                "map"
             )
         found = []
         for (rows, columns), (down, right), base in zip(

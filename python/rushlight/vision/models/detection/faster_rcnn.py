@@ -2,6 +2,8 @@
 
 import functools
 import inspect
+import itertools
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -18,6 +20,7 @@ from . import _utils
 from .anchor_utils import AnchorGenerator as AnchorGenerator
 from .backbone_utils import _mobilenet_extractor, resnet50_pyramid
 from .generalized_rcnn import GeneralizedRCNN
+from .one_stage import init_convs
 from .roi_heads import RoIHeads
 from .rpn import RegionProposalNetwork, RPNHead
 from .transform import COLOURS, GeneralizedRCNNTransform
@@ -45,22 +48,16 @@ class FastRCNNConvFCHead(nn.Sequential):
         fc_layers: list[int],
         norm_layer: Callable[..., nn.Module] | None = None,
     ) -> None:
-        channels, height, width = input_size
-        blocks: list[nn.Module] = []
-        for outputs in conv_layers:
-            blocks.append(Conv2dNormActivation(channels, outputs, norm_layer=norm_layer))
-            channels = outputs
+        widths = [input_size[0], *conv_layers]
+        blocks: list[nn.Module] = [
+            Conv2dNormActivation(*pair, norm_layer=norm_layer)
+            for pair in itertools.pairwise(widths)
+        ]
         blocks.append(nn.Flatten())
-        channels *= height * width
-        for outputs in fc_layers:
-            blocks += [nn.Linear(channels, outputs), nn.ReLU(inplace=True)]
-            channels = outputs
+        for pair in itertools.pairwise([widths[-1] * math.prod(input_size[1:]), *fc_layers]):
+            blocks += [nn.Linear(*pair), nn.ReLU(inplace=True)]
         super().__init__(*blocks)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                he_normal(layer.weight)
-                if layer.bias is not None:
-                    nn.init.zeros_(layer.bias)
+        init_convs(self, he_normal)
 
 
 class FastRCNNPredictor(nn.Module):
@@ -122,9 +119,8 @@ class FasterRCNN(GeneralizedRCNN):
     ) -> None:
         if not hasattr(backbone, "out_channels"):
             raise ValueError(
-                "backbone should contain an attribute out_channels specifying the number of output "
-                "channels "
-                "(assumed to be the same for all the levels)"
+                "backbone should contain an attribute out_channels: how many channels each of its "
+                "maps has"
             )
         if (num_classes is None) == (box_predictor is None):
             raise ValueError(

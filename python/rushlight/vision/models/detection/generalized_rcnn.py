@@ -29,12 +29,11 @@ class GeneralizedRCNN(nn.Module):
     def forward(self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None) -> Any:
         if self.training:
             _utils.check_targets(targets)
-        sizes = [(image.shape[-2], image.shape[-1]) for image in images]
-        batch, targets = self.transform(images, targets)
-        features = self.backbone(batch.tensors)
-        if isinstance(features, Tensor):
-            features = OrderedDict([("0", features)])
-        proposals, losses = self.rpn(batch, features, targets)
-        found, more = self.roi_heads(features, proposals, batch.image_sizes, targets)
-        found = self.transform.postprocess(found, batch.image_sizes, sizes)
-        return self.eager_outputs({**more, **losses}, found)
+        batch, wanted = self.transform(images, targets)
+        maps = self.backbone(batch.tensors)
+        maps = OrderedDict({"0": maps}) if isinstance(maps, Tensor) else maps
+        proposals, losses = self.rpn(batch, maps, wanted)
+        found, more = self.roi_heads(maps, proposals, batch.image_sizes, wanted)
+        sizes = [tuple(image.shape[-2:]) for image in images]
+        shown = self.transform.postprocess(found, batch.image_sizes, sizes)
+        return self.eager_outputs({**more, **losses}, shown)

@@ -1,5 +1,6 @@
 """Mask R-CNN (He 2017)."""
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,9 +11,10 @@ from ...ops.misc import Conv2dNormActivation
 from ...ops.poolers import MultiScaleRoIAlign
 from .. import resnet
 from .._api import builder, weights_enum
-from .._utils import he_normal
+from .._utils import he_normal, init_layers
 from .backbone_utils import resnet50_pyramid
 from .faster_rcnn import FasterRCNN, after_those_of_faster_rcnn, prepare, second_version
+from .one_stage import init_convs
 
 
 class MaskRCNNHeads(nn.Sequential):
@@ -27,19 +29,10 @@ class MaskRCNNHeads(nn.Sequential):
         dilation: int,
         norm_layer: Callable[..., nn.Module] | None = None,
     ) -> None:
-        blocks = []
-        for channels in layers:
-            conv = Conv2dNormActivation(
-                in_channels, channels, 3, 1, dilation, dilation=dilation, norm_layer=norm_layer
-            )
-            blocks.append(conv)
-            in_channels = channels
-        super().__init__(*blocks)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                he_normal(layer.weight)
-                if layer.bias is not None:
-                    nn.init.zeros_(layer.bias)
+        how: dict[str, Any] = {"padding": dilation, "dilation": dilation, "norm_layer": norm_layer}
+        pairs = itertools.pairwise([in_channels, *layers])
+        super().__init__(*(Conv2dNormActivation(*pair, 3, 1, **how) for pair in pairs))
+        init_convs(self, he_normal)
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older checkpoints call the convolutions mask_fcn1 and so on.
@@ -56,16 +49,13 @@ class MaskRCNNPredictor(nn.Sequential):
     """Masks of all classes, twice as large."""
 
     def __init__(self, in_channels: int, dim_reduced: int, num_classes: int) -> None:
-        super().__init__(
-            OrderedDict(
-                conv5_mask=nn.ConvTranspose2d(in_channels, dim_reduced, 2, 2, 0),
-                relu=nn.ReLU(inplace=True),
-                mask_fcn_logits=nn.Conv2d(dim_reduced, num_classes, 1, 1, 0),
-            )
-        )
-        for name, parameter in self.named_parameters():
-            if "weight" in name:
-                he_normal(parameter)
+        layers: dict[str, nn.Module] = {
+            "conv5_mask": nn.ConvTranspose2d(in_channels, dim_reduced, 2, stride=2),
+            "relu": nn.ReLU(inplace=True),
+            "mask_fcn_logits": nn.Conv2d(dim_reduced, num_classes, 1),
+        }
+        super().__init__(OrderedDict(layers))
+        init_layers(self, he_normal, conv_bias=False)
 
 
 class MaskRCNN(FasterRCNN):

@@ -88,14 +88,10 @@ def paste_masks_in_image(
     masks: Tensor, boxes: Tensor, img_shape: tuple[int, int], padding: int = 1
 ) -> Tensor:
     """Masks (K, 1, M, M) of boxes (K, 4) as masks (K, 1, H, W) of the image."""
-    height, width = img_shape
     padded, scale = expand_masks(masks, padding)
-    corners = expand_boxes(boxes, scale).to(torch.int64)
-    pasted = [
-        paste_mask_in_image(mask[0], box, height, width)
-        for mask, box in zip(padded, corners, strict=True)
-    ]
-    return torch.stack(pasted)[:, None] if pasted else masks.new_empty((0, 1, height, width))
+    places = zip(padded[:, 0], expand_boxes(boxes, scale).long(), strict=True)
+    pasted = [paste_mask_in_image(*place, *img_shape)[None] for place in places]
+    return torch.stack(pasted) if pasted else masks.new_empty((0, 1, *img_shape))
 
 
 # ---- keypoints ----

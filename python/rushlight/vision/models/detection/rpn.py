@@ -1,6 +1,6 @@
 """Region proposals: boxes that may hold something, whatever it is."""
 
-from typing import Any
+import itertools
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -8,9 +8,11 @@ from rushlight import Tensor, nn
 
 from ...ops import boxes as box_ops
 from ...ops.misc import Conv2dNormActivation
+from .._utils import normal
 from . import _utils
 from .anchor_utils import AnchorGenerator as AnchorGenerator
 from .image_list import ImageList
+from .one_stage import init_convs
 
 
 class RPNHead(nn.Module):
@@ -20,18 +22,13 @@ class RPNHead(nn.Module):
 
     def __init__(self, in_channels: int, num_anchors: int, conv_depth: int = 1) -> None:
         super().__init__()
+        widths = [in_channels] * (conv_depth + 1)
         self.conv = nn.Sequential(
-            *(
-                Conv2dNormActivation(in_channels, in_channels, 3, norm_layer=None)
-                for _ in range(conv_depth)
-            )
+            *(Conv2dNormActivation(*pair, norm_layer=None) for pair in itertools.pairwise(widths))
         )
         self.cls_logits = nn.Conv2d(in_channels, num_anchors, 1)
         self.bbox_pred = nn.Conv2d(in_channels, num_anchors * 4, 1)
-        for layer in self.modules():
-            if isinstance(layer, nn.Conv2d):
-                nn.init.normal_(layer.weight, std=0.01)
-                nn.init.zeros_(layer.bias)
+        init_convs(self, normal(0.01))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args, **kwargs):
         # Older checkpoints have one convolution without a Sequential around it.
@@ -178,20 +175,17 @@ class RegionProposalNetwork(nn.Module):
         features: dict[str, Tensor],
         targets: list[dict[str, Tensor]] | None = None,
     ) -> tuple[list[Tensor], dict[str, Tensor]]:
-        scores, shifts = self.head(list(features.values()))
-        anchors = self.anchor_generator(images, list(features.values()))
-        counts = [each[0].numel() for each in scores]
-        objectness, deltas = concat_box_prediction_layers(scores, shifts)
-        proposals = self.box_coder.decode(deltas.detach(), anchors).view(len(anchors), -1, 4)
-        boxes, _ = self.filter_proposals(proposals, objectness, images.image_sizes, counts)
-        losses: dict[str, Any] = {}
-        if self.training:
-            if targets is None:
-                raise ValueError("targets should not be None")
-            labels, matched = self.assign_targets_to_anchors(anchors, targets)
-            wanted = self.box_coder.encode(matched, anchors)
-            names = "loss_objectness", "loss_rpn_box_reg"
-            losses = dict(
-                zip(names, self.compute_loss(objectness, deltas, labels, wanted), strict=True)
-            )
-        return boxes, losses
+        maps = [*features.values()]
+        by_map = self.head(maps)
+        anchors = self.anchor_generator(images, maps)
+        scores, deltas = concat_box_prediction_layers(*by_map)
+        found = self.box_coder.decode(deltas.detach(), anchors).view(len(anchors), -1, 4)
+        counts = [of_map[0].numel() for of_map in by_map[0]]
+        boxes, _ = self.filter_proposals(found, scores, images.image_sizes, counts)
+        if not self.training:
+            return boxes, {}
+        if targets is None:
+            raise ValueError("targets should not be None")
+        labels, matched = self.assign_targets_to_anchors(anchors, targets)
+        losses = self.compute_loss(scores, deltas, labels, self.box_coder.encode(matched, anchors))
+        return boxes, dict(zip(("loss_objectness", "loss_rpn_box_reg"), losses, strict=True))

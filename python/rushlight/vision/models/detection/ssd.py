@@ -3,6 +3,7 @@
 import math
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Any
 
 import rushlight as torch
@@ -96,8 +97,8 @@ class SSD(OneStageDetector):
             each = anchor_generator.num_anchors_per_location()
             if len(channels) != len(each):
                 raise ValueError(
-                    f"The length of the output channels from the backbone ({len(channels)}) do not "
-                    f"match the length of the anchor generator aspect ratios ({len(each)})"
+                    f"the backbone's {len(channels)} maps do not match the length of the anchor "
+                    f"generator's aspect ratios, {len(each)}"
                 )
             head = SSDHead(channels, each, num_classes)
         colours = image_mean or COLOURS[0], image_std or COLOURS[1]
@@ -208,25 +209,21 @@ class SSDFeatureExtractorVGG(nn.Module):
         self.extra = nn.ModuleList([nn.Sequential(*backbone[pools[3] : -1], dense), *extra])
 
     def forward(self, x: Tensor) -> dict[str, Tensor]:
-        x = self.features(x)
-        maps = [self.scale_weight.view(1, -1, 1, 1) * F.normalize(x)]
-        for layer in self.extra:
-            x = layer(x)
-            maps.append(x)
-        return OrderedDict((str(i), m) for i, m in enumerate(maps))
+        first = self.features(x)
+        largest, *others = accumulate(self.extra, lambda x, layer: layer(x), initial=first)
+        scaled = self.scale_weight[:, None, None] * F.normalize(largest)
+        return OrderedDict((str(i), m) for i, m in enumerate([scaled, *others]))
 
 
 def _vgg_extractor(backbone: vgg.VGG, highres: bool, trainable_layers: int) -> nn.Module:
     """Maps of a VGG of which the last trainable_layers sizes are trained."""
     layers: Any = backbone.features
-    starts = [0, *(i for i, layer in enumerate(layers) if isinstance(layer, nn.MaxPool2d))][:-1]
-    if not 0 <= trainable_layers <= len(starts):
-        raise ValueError(
-            f"Trainable layers should be in the range [0,{len(starts)}], got {trainable_layers}"
-        )
-    first = len(layers) if trainable_layers == 0 else starts[len(starts) - trainable_layers]
-    for layer in layers[:first]:
-        layer.requires_grad_(False)
+    *pools, _ = (i for i, layer in enumerate(layers) if isinstance(layer, nn.MaxPool2d))
+    ends = [len(layers), *reversed(pools), 0]  # of what is not trained, by how much is
+    if trainable_layers not in range(len(ends)):
+        most = len(ends) - 1
+        raise ValueError(f"trainable layers are in the range [0,{most}], got {trainable_layers}")
+    layers[: ends[trainable_layers]].requires_grad_(False)
     return SSDFeatureExtractorVGG(layers, highres)
 
 

@@ -66,7 +66,7 @@ class GeneralizedRCNNTransform(nn.Module):
         for i, image in enumerate(images):
             if image.dim() != 3:
                 raise ValueError(
-                    f"images is expected to be a list of 3d tensors of shape [C, H, W], got "
+                    "images is expected to be a list of 3d tensors, channels first, got "
                     f"{image.shape}"
                 )
             images[i], target = self.resize(
@@ -81,8 +81,8 @@ class GeneralizedRCNNTransform(nn.Module):
         """Less the mean, over the deviation of colours; TypeError for images of integers."""
         if not image.is_floating_point():
             raise TypeError(
-                f"Expected input images to be of floating type (in range [0, 1]), but found type "
-                f"{image.dtype} instead"
+                "Expected input images to be of floating type, from 0 to 1, and not of "
+                f"{image.dtype}"
             )
         mean, std = (
             torch.tensor(c, dtype=image.dtype, device=image.device)

@@ -142,9 +142,8 @@ class ConvGRU(nn.Module):
     ) -> None:
         super().__init__()
         sizes = input_size + hidden_size, hidden_size, kernel_size
-        self.convz = nn.Conv2d(*sizes, padding=padding)
-        self.convr = nn.Conv2d(*sizes, padding=padding)
-        self.convq = nn.Conv2d(*sizes, padding=padding)
+        convs = (nn.Conv2d(*sizes, padding=padding) for _ in "zrq")
+        self.convz, self.convr, self.convq = convs
 
     def forward(self, h: Tensor, x: Tensor) -> Tensor:
         both = torch.cat([h, x], 1)
@@ -261,8 +260,8 @@ class CorrBlock(nn.Module):
         least = 2**self.num_levels
         if height < least or width < least:
             raise ValueError(
-                "Feature maps are too small to be down-sampled by the correlation pyramid. H and W "
-                f"of feature maps should be at least {least}; got {(height, width)}"
+                f"Feature maps are too small to be down-sampled {self.num_levels - 1} times: their "
+                f"sides should be at least {least}, and are {(height, width)}"
             )
         alike = fmap1.flatten(2).transpose(1, 2) @ fmap2.flatten(2) / math.sqrt(channels)
         level = alike.reshape(n * height * width, 1, height, width)
@@ -331,7 +330,7 @@ class RAFT(nn.Module):
             )
         if any(side % 8 for side in image1.shape[-2:]):
             raise ValueError(
-                f"input image H and W should be divisible by 8, instead got {image1.shape[-2:]}"
+                f"images' H and W should be divisible by 8, instead got {image1.shape[-2:]}"
             )
         fmap1, fmap2 = self.feature_encoder(torch.cat([image1, image2])).chunk(2)
         self.corr_block.build_pyramid(fmap1, fmap2)

@@ -13,6 +13,10 @@ from .._api import builder, weights_enum
 from ._base import body, ends_of_sizes, prepare
 
 
+def _as_large_as(other: Tensor, x: Tensor) -> Tensor:
+    return F.interpolate(x, size=other.shape[-2:], mode="bilinear", align_corners=False)
+
+
 class LRASPPHead(nn.Module):
     """Scores from a large map, "low", and a small one, "high"."""
 
@@ -35,9 +39,8 @@ class LRASPPHead(nn.Module):
 
     def forward(self, input: dict[str, Tensor]) -> Tensor:
         low, high = input["low"], input["high"]
-        x = self.cbr(high) * self.scale(high)
-        x = F.interpolate(x, size=low.shape[-2:], mode="bilinear", align_corners=False)
-        return self.low_classifier(low) + self.high_classifier(x)
+        wide = _as_large_as(low, self.cbr(high) * self.scale(high))
+        return self.low_classifier(low) + self.high_classifier(wide)
 
 
 class LRASPP(nn.Module):

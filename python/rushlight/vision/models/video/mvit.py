@@ -54,16 +54,15 @@ class Pool(nn.Module):
     def forward(self, x: Tensor, thw: Size) -> tuple[Tensor, Size]:
         x, dims = _unsqueeze(x, 4, 1)
         first, x = torch.tensor_split(x, indices=(1,), dim=2)
-        if self.norm_before_pool and self.norm_act is not None:
-            x = self.norm_act(x)
-        x = x.transpose(2, 3)
+        early, late = self.norm_act, None
+        if not self.norm_before_pool:
+            early, late = late, early
+        x = (x if early is None else early(x)).transpose(2, 3)
         batch, heads, channels = x.shape[:3]
         x = self.pool(x.reshape((batch * heads, channels, *thw)).contiguous())
         t, h, w = x.shape[2:]
         x = torch.cat((first, x.reshape(batch, heads, channels, -1).transpose(2, 3)), dim=2)
-        if self.norm_act is not None and not self.norm_before_pool:
-            x = self.norm_act(x)
-        return _squeeze(x, 4, 1, dims), (t, h, w)
+        return _squeeze(x if late is None else late(x), 4, 1, dims), (t, h, w)
 
 
 def _resampled(table: Tensor, length: int) -> Tensor:
@@ -190,13 +189,11 @@ class MultiscaleAttention(nn.Module):
         batch, places, _ = x.shape
         heads = self.qkv(x).reshape(batch, places, 3, self.num_heads, self.head_dim)
         q, k, v = heads.transpose(1, 3).unbind(dim=2)
-        q_size = k_size = thw
-        if self.pool_k is not None:
-            k, k_size = self.pool_k(k, thw)
-        if self.pool_v is not None:
-            v, _ = self.pool_v(v, thw)
-        if self.pool_q is not None:
-            q, q_size = self.pool_q(q, thw)
+        pools, parts = (self.pool_k, self.pool_v, self.pool_q), (k, v, q)
+        (k, k_size), (v, _), (q, q_size) = (
+            (part, thw) if pool is None else pool(part, thw)
+            for pool, part in zip(pools, parts, strict=True)
+        )
         scores = torch.matmul(self.scaler * q, k.transpose(2, 3))
         if self.rel_pos_h is not None:
             tables = self.rel_pos_h, self.rel_pos_w, self.rel_pos_t
@@ -360,11 +357,12 @@ class MViT(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = _unsqueeze(x, 5, 2)[0]  # an image is a video of one frame
-        x = self.pos_encoding(self.conv_proj(x).flatten(2).transpose(1, 2))
-        thw: Size = (self.pos_encoding.temporal_size, *self.pos_encoding.spatial_size)
+        places = self.pos_encoding
+        patches = places(self.conv_proj(x).flatten(2).transpose(1, 2))
+        state = patches, (places.temporal_size, *places.spatial_size)
         for block in self.blocks:
-            x, thw = block(x, thw)
-        return self.head(self.norm(x)[:, 0])
+            state = block(*state)
+        return self.head(self.norm(state[0])[:, 0])
 
 
 _HEADS = [1, 2, 2, *[4] * 11, 8, 8]

@@ -47,27 +47,27 @@ class Conv3DNoTemporal(nn.Conv3d):
         return 1, stride, stride
 
 
+def _within_frames(
+    inputs: int, outputs: int, side: int, stride: int, padding: int
+) -> list[nn.Module]:
+    size, step, around = (1, side, side), (1, stride, stride), (0, padding, padding)
+    conv = nn.Conv3d(inputs, outputs, size, step, around, bias=False)
+    return [conv, nn.BatchNorm3d(outputs), nn.ReLU(inplace=True)]
+
+
+def _across_frames(inputs: int, outputs: int, stride: int, padding: int) -> nn.Module:
+    step, around = (stride, 1, 1), (padding, 0, 0)
+    return nn.Conv3d(inputs, outputs, (3, 1, 1), step, around, bias=False)
+
+
 class Conv2Plus1D(nn.Sequential):
     """3 x 3 of each frame, then 3 along time."""
 
     def __init__(
         self, in_planes: int, out_planes: int, midplanes: int, stride: int = 1, padding: int = 1
     ) -> None:
-        super().__init__(
-            nn.Conv3d(
-                in_planes,
-                midplanes,
-                (1, 3, 3),
-                (1, stride, stride),
-                (0, padding, padding),
-                bias=False,
-            ),
-            nn.BatchNorm3d(midplanes),
-            nn.ReLU(inplace=True),
-            nn.Conv3d(
-                midplanes, out_planes, (3, 1, 1), (stride, 1, 1), (padding, 0, 0), bias=False
-            ),
-        )
+        within = _within_frames(in_planes, midplanes, 3, stride, padding)
+        super().__init__(*within, _across_frames(midplanes, out_planes, stride, padding))
 
     @staticmethod
     def get_downsample_stride(stride: int) -> tuple[int, int, int]:
@@ -151,14 +151,8 @@ class R2Plus1dStem(nn.Sequential):
     """7 x 7 of each frame, then 3 along time."""
 
     def __init__(self) -> None:
-        super().__init__(
-            nn.Conv3d(3, 45, (1, 7, 7), (1, 2, 2), (0, 3, 3), bias=False),
-            nn.BatchNorm3d(45),
-            nn.ReLU(inplace=True),
-            nn.Conv3d(45, 64, (3, 1, 1), (1, 1, 1), (1, 0, 0), bias=False),
-            nn.BatchNorm3d(64),
-            nn.ReLU(inplace=True),
-        )
+        within, across = _within_frames(3, 45, 7, 2, 3), _across_frames(45, 64, 1, 1)
+        super().__init__(*within, across, nn.BatchNorm3d(64), nn.ReLU(inplace=True))
 
 
 class VideoResNet(nn.Module):

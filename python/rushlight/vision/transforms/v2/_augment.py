@@ -59,8 +59,8 @@ class _Augment(Transform):
             raise TypeError("Found no image in the sample.")
         if len(found) > 1:
             raise TypeError(
-                "Auto augment transformations are only properly defined for a single image or "
-                f"video, but found {len(found)}."
+                "Auto augment transformations are only properly defined for one image or video in "
+                f"a sample; here are {len(found)}"
             )
         flat[found[0]] = self.augmented(flat[found[0]])
         return tree_unflatten(flat, spec)

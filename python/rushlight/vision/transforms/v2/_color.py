@@ -81,9 +81,9 @@ class ColorJitter(_Changes):
         hue: Any = None,
     ) -> None:
         super().__init__()
-        self.brightness = self._range(brightness, "brightness")
-        self.contrast = self._range(contrast, "contrast")
-        self.saturation = self._range(saturation, "saturation")
+        factors = {"brightness": brightness, "contrast": contrast, "saturation": saturation}
+        ranges = [self._range(value, name) for name, value in factors.items()]
+        self.brightness, self.contrast, self.saturation = ranges
         self.hue = self._range(hue, "hue", 0, (-0.5, 0.5))
 
     @staticmethod

@@ -65,7 +65,7 @@ class RandomApply(_Listed):
         super().__init__()
         self.transforms = _checked(transforms, Sequence | nn.ModuleList)
         if not 0.0 <= p <= 1.0:
-            raise ValueError("`p` should be a floating point value in the interval [0.0, 1.0].")
+            raise ValueError(f"`p` should be a floating point value from 0 to 1, not {p}")
         self.p = p
 
     def forward(self, *inputs: Any) -> Any:

@@ -53,11 +53,8 @@ class RandomRotation(Transform):
         fill: Any = 0,
     ) -> None:
         super().__init__()
-        self.degrees = angles(degrees, "degrees")
-        self.interpolation = interpolation
-        self.expand = expand
-        self.fill = fill
-        self._fill = fills_by_kind(fill)
+        self.degrees, self.interpolation = angles(degrees, "degrees"), interpolation
+        self.expand, self.fill, self._fill = expand, fill, fills_by_kind(fill)
         if center is not None:
             check_sequence(center, "center", (2,))
         self.center = center

@@ -15,7 +15,7 @@ from rushlight.vision import transforms as v1
 from rushlight.vision import tv_tensors
 from rushlight.vision.tv_tensors import Image, TVTensor, Video
 
-from .._drawn import size_of, uniform
+from .._drawn import check_spread, odd_size, uniform
 from . import functional as F
 from ._settings import numbers_of
 from ._transform import Transform
@@ -74,9 +74,8 @@ class ToTensor(Transform):
 
     def __init__(self) -> None:
         warn(
-            "The transform `ToTensor()` is deprecated and will be removed in a future release. "
-            "Instead, please use `v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, "
-            "scale=True)])`.",
+            "The transform `ToTensor()` is deprecated: v2.ToImage(), and then "
+            "v2.ToDtype(torch.float32, scale=True), do what it does",
         )
         super().__init__()
 
@@ -105,10 +104,8 @@ class ToDtype(Transform):
             raise ValueError(f"dtype must be a dict or a torch.dtype, got {type(dtype)} instead")
         if isinstance(dtype, dict) and Tensor in dtype and (Image in dtype or Video in dtype):
             warn(
-                "Got `dtype` values for `torch.Tensor` and either `tv_tensors.Image` or "
-                "`tv_tensors.Video`. Note that a plain `torch.Tensor` will *not* be transformed by "
-                "this (or any other transformation) in case a `tv_tensors.Image` or "
-                "`tv_tensors.Video` is present in the input.",
+                "Got `dtype` values for `torch.Tensor` and for images or videos: of samples with "
+                "an Image or a Video plain tensors pass as they are, and keep their dtype",
             )
         self.dtype = dtype
         self.scale = scale
@@ -120,8 +117,8 @@ class ToDtype(Transform):
             dtype = self.dtype.get(type(inpt), self.dtype.get("others"))
             if dtype is None and self.scale and _is_image(inpt):
                 warn(
-                    "scale was set to True but no dtype was specified for images or videos: no "
-                    "scaling will be done.",
+                    "scale was set to True but no dtype was given for this image or video, which "
+                    "stays as it is",
                 )
         else:
             raise ValueError(
@@ -246,14 +243,9 @@ class GaussianBlur(Transform):
 
     def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0)) -> None:
         super().__init__()
-        self.kernel_size = size_of(kernel_size)
-        if any(k <= 0 or k % 2 == 0 for k in self.kernel_size):
-            raise ValueError("Kernel size value should be an odd and positive number.")
+        self.kernel_size = odd_size(kernel_size)
         self.sigma = numbers_of(sigma, "sigma")
-        if not 0.0 < self.sigma[0] <= self.sigma[1]:
-            raise ValueError(
-                f"sigma values should be positive and of the form (min, max). Got {self.sigma}"
-            )
+        check_spread(self.sigma)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         return {"sigma": [uniform(*self.sigma)] * 2}

@@ -20,7 +20,7 @@ from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, T
 from .._drawn import check_sequence, integer, patch
 from . import functional as F
 from ._transform import Sometimes, Transform
-from ._utils import has_any, labels_getter_of, query_chw, query_size, sample_of
+from ._utils import has_any, labels_getter_of, passes, query_chw, query_size, sample_of
 from .functional._registry import is_pure_tensor
 
 
@@ -59,18 +59,15 @@ class RandomErasing(Sometimes):
 
     def _call_kernel(self, functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(inpt, BoundingBoxes | KeyPoints | Mask):
-            warn(
-                f"{type(self).__name__}() is currently passing through inputs of type "
-                f"tv_tensors.{type(inpt).__name__}. This will likely change in the future.",
-            )
+            warn(passes(self, inpt))
         return super()._call_kernel(functional, inpt, *args, **kwargs)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         dimensions = query_chw(flat_inputs)
         if self.value is not None and len(self.value) not in (1, dimensions[0]):
             raise ValueError(
-                "If value is a sequence, it should have either a single value or "
-                f"{dimensions[0]} (number of inpt channels)"
+                "value is a sequence, so it should have either a single value or one for each of "
+                f"{dimensions[0]} channels"
             )
         return {"patch": patch(dimensions, self.scale, self.ratio, self.value)}
 
@@ -107,18 +104,16 @@ class _Mixed(Transform):
             raise ValueError(f"The labels must be a tensor, but got {type(labels)} instead.")
         if labels.ndim not in (1, 2):
             raise ValueError(
-                "labels should be index based with shape (batch_size,) or probability based with "
-                f"shape (batch_size, num_classes), but got a tensor of shape {labels.shape} "
-                "instead."
+                "labels should be index based, of one dimension, or a row of probabilities for "
+                f"each image, but their shape is {tuple(labels.shape)}"
             )
         if labels.ndim == 2 and self.num_classes not in (None, labels.shape[-1]):
             raise ValueError(
-                "When passing 2D labels, the number of elements in last dimension must match "
-                f"num_classes: {labels.shape[-1]} != {self.num_classes}. You can Leave num_classes "
-                "to None."
+                "the last dimension of 2D labels must match num_classes: "
+                f"{labels.shape[-1]} != {self.num_classes}; without num_classes it says the number"
             )
         if labels.ndim == 1 and self.num_classes is None:
-            raise ValueError("num_classes must be passed if the labels are index-based (1D)")
+            raise ValueError("num_classes must be passed if the labels are numbers of classes")
         return labels
 
     def forward(self, *inputs: Any) -> Any:
@@ -159,8 +154,8 @@ class _Mixed(Transform):
             )
         if inpt.shape[0] != params["batch_size"]:
             raise ValueError(
-                "The batch size of the image or video does not match the batch size of the labels: "
-                f"{inpt.shape[0]} != {params['batch_size']}."
+                f"the batch size of the image or video, {inpt.shape[0]}, does not match that of "
+                f"the labels, {params['batch_size']}"
             )
         made = self._mix(inpt.as_subclass(Tensor), params)
         return tv_tensors.wrap(made, like=inpt) if isinstance(inpt, TVTensor) else made

@@ -35,8 +35,8 @@ class _Sanitized(Transform):
         for label in labels:
             if not isinstance(label, Tensor):
                 raise ValueError(
-                    "The labels in the input to forward() must be a tensor or None, got "
-                    f"{type(label)} instead."
+                    "what labels_getter finds in a sample must be a tensor or None, got "
+                    f"{type(label)}"
                 )
         return labels
 

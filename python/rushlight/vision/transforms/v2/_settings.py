@@ -12,7 +12,7 @@ def numbers_of(value: Any, name: str) -> list[float]:
         raise TypeError(f"{name} should be a number or a sequence of numbers. Got {type(value)}")
     values = list(value) if isinstance(value, Sequence) else [value]
     if len(values) not in (1, 2):
-        raise ValueError(f"If {name} is a sequence its length should be 1 or 2. Got {len(values)}")
+        raise ValueError(f"{name} is a sequence: its length should be 1 or 2, not {len(values)}")
     for v in values:
         if not isinstance(v, int | float):
             raise ValueError(f"{name} should be a sequence of numbers. Got {type(v)}")
@@ -24,8 +24,6 @@ def check_padding(padding: Any, padding_mode: Any) -> None:
     several = isinstance(padding, tuple | list)
     values = padding if several else [padding]
     if len(values) not in (1, 2, 4) or not all(isinstance(v, int) for v in values):
-        raise ValueError(
-            f"Padding must be an int or a 1, 2, or 4 element of tuple or list, got {padding}."
-        )
+        raise ValueError(f"Padding must be an int or a 1, 2, or 4 of them, got {padding}")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")

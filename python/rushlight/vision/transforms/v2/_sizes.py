@@ -19,7 +19,15 @@ from .._drawn import check_sequence, integer, part, size_of
 from . import functional as F
 from ._settings import check_padding
 from ._transform import Sometimes, Transform
-from ._utils import fill_for, fills_by_kind, get_bounding_boxes, has_all, has_any, query_size
+from ._utils import (
+    fill_for,
+    fills_by_kind,
+    get_bounding_boxes,
+    has_all,
+    has_any,
+    passes,
+    query_size,
+)
 from .functional._registry import is_pure_tensor
 
 
@@ -42,21 +50,12 @@ class Resize(Transform):
     ) -> None:
         super().__init__()
         if size is None and not isinstance(max_size, int):
-            raise ValueError(
-                f"max_size must be an integer when size is None, but got {max_size} instead."
-            )
-        if isinstance(size, int):
-            size = [size]
-        elif isinstance(size, Sequence) and len(size) in (1, 2):
-            size = list(size)
-        elif size is not None:
-            raise ValueError(
-                "size can be an integer, a sequence of one or two integers, or None, but got "
-                f"{size} instead."
-            )
-        self.size = size
-        self.interpolation = interpolation
-        self.max_size = max_size
+            raise ValueError(_measures.needs_longest(max_size))
+        edges = [size] if isinstance(size, int) else size
+        if edges is not None and not (isinstance(edges, Sequence) and len(edges) in (1, 2)):
+            raise ValueError(f"size can be an integer, one or two in a list, or None, not {size}")
+        self.size = edges and list(edges)
+        self.interpolation, self.max_size = interpolation, max_size
         self.antialias = antialias
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -86,6 +85,10 @@ class _DrawnSize(Transform):
         )
 
 
+def _scaled(height: int, width: int, ratio: Any) -> dict[str, Any]:
+    return {"size": tuple(int(n * ratio) for n in (height, width))}
+
+
 class ScaleJitter(_DrawnSize):
     """As large as fits into a size, times a factor from a range.
 
@@ -111,10 +114,10 @@ class ScaleJitter(_DrawnSize):
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         height, width = query_size(flat_inputs)
         low, high = self.scale_range
-        scale = low + rushlight.rand(1) * (high - low)
+        factor = low + rushlight.rand(1) * (high - low)
         # As torchvision has it: the second size by the height, the first by the width.
-        r = min(self.target_size[1] / height, self.target_size[0] / width) * scale
-        return {"size": (int(height * r), int(width * r))}
+        fits = min(t / n for t, n in zip(self.target_size, (width, height), strict=True))
+        return _scaled(height, width, fits * factor)
 
 
 class RandomShortestSize(_DrawnSize):
@@ -141,10 +144,10 @@ class RandomShortestSize(_DrawnSize):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         height, width = query_size(flat_inputs)
-        r = self.min_size[integer(0, len(self.min_size))] / min(height, width)
-        if self.max_size is not None:
-            r = min(r, self.max_size / max(height, width))
-        return {"size": (int(height * r), int(width * r))}
+        short, long = sorted((height, width))
+        ratio = self.min_size[integer(0, len(self.min_size))] / short
+        most = ratio if self.max_size is None else self.max_size / long
+        return _scaled(height, width, min(ratio, most))
 
 
 class RandomResize(_DrawnSize):
@@ -281,15 +284,14 @@ class RandomResizedCrop(Transform):
     ) -> None:
         super().__init__()
         self.size = size_of(size)
-        for name, value in (("Scale", scale), ("Ratio", ratio)):
-            if not isinstance(value, Sequence) or len(value) != 2:
+        ranges = {"Scale": scale, "Ratio": ratio}
+        for name, pair in ranges.items():
+            if not isinstance(pair, Sequence) or len(pair) != 2:
                 raise TypeError(f"{name} should be a sequence of two floats.")
-        if scale[0] > scale[1] or ratio[0] > ratio[1]:
+        if any(low > high for low, high in ranges.values()):
             warn("Scale and ratio should be of kind (min, max)")
-        self.scale = scale
-        self.ratio = ratio
-        self.interpolation = interpolation
-        self.antialias = antialias
+        self.scale, self.ratio = scale, ratio
+        self.interpolation, self.antialias = interpolation, antialias
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         found = part(*query_size(flat_inputs), self.scale, self.ratio)
@@ -325,10 +327,7 @@ class FiveCrop(Transform):
 
     def _call_kernel(self, functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(inpt, KeyPoints):
-            warn(
-                f"{type(self).__name__}() is currently passing through inputs of type "
-                f"tv_tensors.{type(inpt).__name__}. This will likely change in the future.",
-            )
+            warn(passes(self, inpt))
         return super()._call_kernel(functional, inpt, *args, **kwargs)
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -348,6 +347,9 @@ class TenCrop(FiveCrop):
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.ten_crop, inpt, self.size, vertical_flip=self.vertical_flip)
+
+
+_SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # of a box that a part overlaps
 
 
 class RandomIoUCrop(Transform):
@@ -373,20 +375,17 @@ class RandomIoUCrop(Transform):
         trials: int = 40,
     ) -> None:
         super().__init__()
-        self.min_scale = min_scale
-        self.max_scale = max_scale
-        self.min_aspect_ratio = min_aspect_ratio
-        self.max_aspect_ratio = max_aspect_ratio
-        usual = [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
-        self.options = usual if sampler_options is None else sampler_options
+        self.min_scale, self.max_scale = min_scale, max_scale
+        self.min_aspect_ratio, self.max_aspect_ratio = min_aspect_ratio, max_aspect_ratio
+        self.options = list(_SHARES) if sampler_options is None else sampler_options
         self.trials = trials
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
         image = has_any(flat_inputs, Picture, Image, is_pure_tensor)
         if not image or not has_all(flat_inputs, BoundingBoxes):
             raise TypeError(
-                f"{type(self).__name__}() requires input sample to contain tensor or PIL images "
-                "and bounding boxes. Sample can also contain masks."
+                f"{type(self).__name__}() requires input sample to contain an image (tensor or "
+                "picture) with its BoundingBoxes"
             )
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:

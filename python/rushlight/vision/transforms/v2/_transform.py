@@ -93,7 +93,7 @@ class Sometimes(Transform):
 
     def __init__(self, p: float = 0.5) -> None:
         if not 0.0 <= p <= 1.0:
-            raise ValueError("`p` should be a floating point value in the interval [0.0, 1.0].")
+            raise ValueError(f"`p` should be a floating point value from 0 to 1, not {p}")
         super().__init__()
         self.p = p
 

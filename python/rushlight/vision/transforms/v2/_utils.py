@@ -48,6 +48,12 @@ def _first(flat_inputs: Sequence[Any], kind: type, name: str) -> Any:
     raise ValueError(f"No {name} were found in the sample")
 
 
+def passes(transform: Any, inpt: Any) -> str:
+    """The warning that a kind of input stays as it is."""
+    kind = type(inpt).__name__
+    return f"{type(transform).__name__}() is currently passing through inputs of type {kind}"
+
+
 def get_bounding_boxes(flat_inputs: Sequence[Any]) -> BoundingBoxes:
     """The first boxes; ValueError without any."""
     return _first(flat_inputs, BoundingBoxes, "bounding boxes")
@@ -96,18 +102,16 @@ def _usual_labels(inputs: Any) -> Any:
         return inputs
     if not isinstance(inputs, Mapping):
         raise ValueError(
-            "When using the default labels_getter, the input passed to forward must be a "
-            "dictionary or a two-tuple whose second item is a dictionary or a tensor, but got "
-            f"{inputs} instead."
+            "the default labels_getter finds labels in a dictionary, or in the second of two "
+            f"inputs where that is a dictionary or a tensor, but got {inputs}"
         )
     for matches in (lambda key: key == "labels", lambda key: "label" in key):
         for key in inputs:
             if matches(key.lower()):
                 return inputs[key]
     raise ValueError(
-        "Could not infer where the labels are in the sample. Try passing a callable as the "
-        "labels_getter parameter? If there are no labels in the sample by design, pass "
-        "labels_getter=None."
+        "Could not infer where the labels are: no key has `label` in it. labels_getter is a "
+        "function of the sample that finds them, or None where there are none."
     )
 
 
@@ -135,7 +139,7 @@ def fills_by_kind(fill: Any) -> dict[Any, Any]:
         return {kind: fills_by_kind(value)["others"] for kind, value in fill.items()}
     if fill is not None and not isinstance(fill, numbers.Number | tuple | list):
         raise TypeError(
-            "Got inappropriate fill arg, only Numbers, tuples, lists and dicts are allowed."
+            f"Got inappropriate fill arg: a number, several, or a dict of them, not {type(fill)}"
         )
     return {"others": [float(v) for v in fill] if isinstance(fill, tuple | list) else fill}
 

@@ -158,7 +158,7 @@ def posterize(inpt: Any, bits: int) -> Any:
 def posterize_image(image: Any, bits: int) -> Any:
     """Of an image of any dtype."""
     if not isinstance(bits, int) or not 0 <= bits <= 8:
-        raise TypeError(f"bits must be a positive integer in the range [0, 8], got {bits} instead.")
+        raise TypeError(f"bits must be a positive integer of at most 8, or 0, not {bits}")
     _check_levels(image)
     return _place(image).posterize(image, bits)
 

@@ -144,8 +144,7 @@ def convert_bounding_box_format(
     kept = isinstance(inpt, BoundingBoxes)
     if not isinstance(inpt, Tensor) or not (kept or is_pure_tensor(inpt)):
         raise TypeError(
-            "Input can either be a plain tensor or a bounding box tv_tensor, but got "
-            f"{type(inpt)} instead."
+            f"Input can either be a plain tensor or BoundingBoxes, but got {type(inpt)}"
         )
     if kept and old_format is not None:
         raise ValueError("For bounding box tv_tensor inputs, `old_format` must not be passed.")
@@ -198,18 +197,16 @@ def clamp_bounding_boxes(
     if is_pure_tensor(inpt):
         if format is None or canvas_size is None or clamping_mode == "auto":
             raise ValueError(
-                "For pure tensor inputs, `format`, `canvas_size` and `clamping_mode` have to be "
-                "passed."
+                "For pure tensor inputs, `format`, `canvas_size` and `clamping_mode` are all needed"
             )
         return clamped(inpt, as_format(format), canvas_size, clamping_mode)
     if not isinstance(inpt, BoundingBoxes):
         raise TypeError(
-            "Input can either be a plain tensor or a bounding box tv_tensor, but got "
-            f"{type(inpt)} instead."
+            f"Input can either be a plain tensor or BoundingBoxes, but got {type(inpt)}"
         )
     if format is not None or canvas_size is not None:
         raise ValueError(
-            "For bounding box tv_tensor inputs, `format` and `canvas_size` must not be passed."
+            "BoundingBoxes have their own `format` and `canvas_size`, so these must not be passed"
         )
     mode = inpt.clamping_mode if clamping_mode == "auto" else clamping_mode
     plain = clamped(inpt.as_subclass(Tensor), inpt.format, inpt.canvas_size, mode)
@@ -225,10 +222,7 @@ def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
     """
     kept = isinstance(inpt, KeyPoints)
     if not kept and not is_pure_tensor(inpt):
-        raise TypeError(
-            "Input can either be a plain tensor or a keypoints tv_tensor, but got "
-            f"{type(inpt)} instead."
-        )
+        raise TypeError(f"Input can either be a plain tensor or KeyPoints, but got {type(inpt)}")
     if isinstance(inpt, KeyPoints):
         if canvas_size is not None:
             raise ValueError("For keypoints tv_tensor inputs, `canvas_size` must not be passed.")
@@ -293,8 +287,8 @@ def sanitize_bounding_boxes(
     if is_pure_tensor(bounding_boxes):
         if format is None or canvas_size is None:
             raise ValueError(
-                "format and canvas_size cannot be None if bounding_boxes is a pure tensor. Got "
-                f"format={format} and canvas_size={canvas_size}."
+                "format and canvas_size cannot be None for a plain tensor of boxes, but are "
+                f"{format} and {canvas_size}"
             )
         valid = valid_boxes(bounding_boxes, as_format(format), canvas_size, min_size, min_area)
         return bounding_boxes[valid], valid
@@ -304,9 +298,8 @@ def sanitize_bounding_boxes(
         )
     if format is not None or canvas_size is not None:
         raise ValueError(
-            "format and canvas_size must be None when bounding_boxes is a "
-            f"tv_tensors.BoundingBoxes instance. Got format={format} and "
-            f"canvas_size={canvas_size}."
+            "format and canvas_size must be None for BoundingBoxes, which have their own, but are "
+            f"{format} and {canvas_size}"
         )
     plain = bounding_boxes.as_subclass(Tensor)
     of = (bounding_boxes.format, bounding_boxes.canvas_size)
@@ -330,8 +323,7 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Any = None) -> tuple[Ten
         raise ValueError("key_points must be a tv_tensors.KeyPoints instance or a pure tensor.")
     if canvas_size is not None:
         raise ValueError(
-            "canvas_size must be None when key_points is a tv_tensors.KeyPoints instance. Got "
-            f"canvas_size={canvas_size}."
+            f"canvas_size must be None for KeyPoints, which have their own, but is {canvas_size}"
         )
     plain = key_points.as_subclass(Tensor)
     valid = valid_points(plain, key_points.canvas_size)

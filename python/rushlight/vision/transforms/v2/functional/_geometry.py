@@ -105,8 +105,7 @@ def resize_image(
     wanted = M.resized_size(have, size, max_size)
     if not isinstance(image, Tensor) and antialias is False:
         warn(
-            "Anti-alias option is always applied for PIL Image input. Argument antialias is "
-            "ignored.",
+            "Anti-alias option is always applied for PIL Image input, whatever antialias says",
         )
     if have == wanted:
         return image
@@ -405,7 +404,7 @@ kernel(resized_crop, BoundingBoxes)(P.resized_crop_bounding_boxes)
 
 
 def five_crop(inpt: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """The corners (top left, top right, bottom left, bottom right) and the middle of an image."""
+    """Five parts of an image: the corners, row by row, and then the middle."""
     return call(five_crop, inpt, size=size)
 
 

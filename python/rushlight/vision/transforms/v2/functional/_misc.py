@@ -91,7 +91,7 @@ def gaussian_noise_image(
         return out.clamp(0, 1) if clip else out
     if image.dtype != rushlight.uint8:
         raise ValueError(
-            f"Input tensor is expected to be in uint8 or float dtype, got dtype={image.dtype}"
+            f"Input tensor is expected to be in uint8 or float, and is in {image.dtype}"
         )
     drawn = rushlight.randn_like(image, dtype=rushlight.float32) * (sigma * 255)
     out = image + (mean * 255 + drawn).to(rushlight.int16)
@@ -201,22 +201,19 @@ def to_image(inpt: Any) -> Image:
     """A tensor, an array of shape (H, W, C) or (H, W), or a picture as an Image; TypeError for
     anything else.
     """
-    if isinstance(inpt, np.ndarray):
-        inpt = rushlight.from_numpy(np.atleast_3d(inpt)).permute(2, 0, 1).contiguous()
-    elif not isinstance(inpt, Tensor | Picture):
-        raise TypeError(
-            "Input can either be a pure Tensor, a numpy array, or a PIL image, but got "
-            f"{type(inpt)} instead."
-        )
-    return tv_tensors.Image(inpt)
+    if isinstance(inpt, Tensor | Picture):
+        return tv_tensors.Image(inpt)
+    if not isinstance(inpt, np.ndarray):
+        raise TypeError(f"Input can either be a tensor, an array or a picture, not {type(inpt)}")
+    rows = rushlight.from_numpy(np.atleast_3d(inpt))
+    return tv_tensors.Image(rows.permute(2, 0, 1).contiguous())
 
 
 def to_tensor(inpt: Any) -> Tensor:
     """What `to_image` and `to_dtype` with `scale` give; warns that these are to be used."""
     warn(
-        "The function `to_tensor(...)` is deprecated and will be removed in a future release. "
-        "Instead, please use `to_image(...)` followed by `to_dtype(..., dtype=torch.float32, "
-        "scale=True)`.",
+        "The function `to_tensor(...)` is deprecated: to_image(x), and then "
+        "to_dtype(x, torch.float32, scale=True), do what it does",
     )
     return F.to_tensor(inpt)
 
@@ -224,7 +221,7 @@ def to_tensor(inpt: Any) -> Tensor:
 def get_image_size(inpt: Any) -> list[int]:
     """Width and height; warns that `get_size`, which gives (height, width), is to be used."""
     warn(
-        "The function `get_image_size(...)` is deprecated and will be removed in a future release. "
-        "Instead, please use `get_size(...)` which returns `[h, w]` instead of `[w, h]`.",
+        "The function `get_image_size(...)` is deprecated: get_size(x) says the height first and "
+        "then the width",
     )
     return F.get_image_size(inpt)

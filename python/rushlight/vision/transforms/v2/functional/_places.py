@@ -140,8 +140,9 @@ def pad_keypoints(
     if padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported with KeyPoints")
     left, top, right, bottom = _sides(padding)
-    step = rushlight.tensor([left, top], dtype=keypoints.dtype, device=keypoints.device)
-    return keypoints + step, (canvas_size[0] + top + bottom, canvas_size[1] + left + right)
+    height, width = canvas_size
+    moved = keypoints + keypoints.new_tensor([left, top])
+    return moved, (height + top + bottom, width + left + right)
 
 
 def pad_bounding_boxes(

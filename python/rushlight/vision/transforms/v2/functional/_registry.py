@@ -108,13 +108,12 @@ def register_kernel(functional: Any, tv_tensor_cls: Any) -> Callable:
         functional = getattr(functions, functional)
     elif functional not in _KERNELS:
         raise ValueError(
-            "Kernels can only be registered on functionals from the "
-            f"torchvision.transforms.v2.functional namespace, but got {functional}."
+            "Kernels can only be registered on functionals of `transforms.v2.functional`, but got "
+            f"{functional}"
         )
     if not (isinstance(tv_tensor_cls, type) and issubclass(tv_tensor_cls, TVTensor)):
         raise ValueError(
-            "Kernels can only be registered for subclasses of torchvision.tv_tensors.TVTensor, "
-            f"but got {tv_tensor_cls}."
+            f"Kernels can only be registered for subclasses of TVTensor, but got {tv_tensor_cls}"
         )
     if tv_tensor_cls in _OURS:
         raise ValueError(
