@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor
+from rushlight._warnings import warn
 
 from .. import functional as F
 from .. import init
@@ -331,11 +331,10 @@ class _ConvTransposeMixin(_ConvTransposeNd):
     """An old name of the class above, which programs derive from."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        warnings.warn(
+        warn(
             "`_ConvTransposeMixin` is a deprecated internal class: derive from the layers "
             "themselves",
             FutureWarning,
-            stacklevel=2,
         )
         super().__init__(*args, **kwargs)
 
