@@ -284,8 +284,11 @@ PyObject* input_metadata(PyObject* o, void*) {
     for (size_t i = 0; i < node->num_outputs(); i++) {
       const OutputInfo& info = node->output_info(i);
       const Object shape = Object::check(wrap_size(info.sizes()));
-      const Object dtype = Object::check(wrap(info.dtype()));
-      const Object device = Object::check(wrap(info.device()));
+      // What is no tensor has neither.
+      const bool is_tensor = info.dtype() != ScalarType::Undefined;
+      const Object dtype = is_tensor ? Object::check(wrap(info.dtype())) : Object::borrow(Py_None);
+      const Object device =
+          is_tensor ? Object::check(wrap(info.device())) : Object::borrow(Py_None);
       PyObject* item = check(PyStructSequence_New(metadata_type()));
       PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), item);
       PyStructSequence_SetItem(item, 0, Py_NewRef(shape.get()));

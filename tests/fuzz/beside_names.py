@@ -6,6 +6,7 @@ Most are chosen by a kind, a word of the lists below: what a hook returns, what 
 import contextlib
 import ctypes
 import gc
+import math
 import threading
 
 import rushlight as torch
@@ -436,12 +437,18 @@ _alive = []
 
 
 def capsule(sizes, strides, code=2, bits=32, lanes=1, device=1, ndim=None, name=b"dltensor"):
-    """A DLPack capsule on memory of 64 KiB that claims these sizes and strides, small enough to lie within."""
-    memory = (ctypes.c_char * (1 << 16))()
-    shape = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
-    steps = (ctypes.c_int64 * max(len(strides), 1))(*strides) if strides is not None else None
+    """A DLPack capsule that claims these sizes and strides, which lie in its memory or nowhere."""
+    ones = [1] * 128  # where ndim claims more
+    span = math.prod(sizes)
+    if strides is not None:
+        span = sum((s - 1) * abs(t) for s, t in zip(sizes, [*strides, *ones], strict=False))
+    if all(s > 0 for s in sizes) and 1 << 10 < span < 1 << 63:
+        raise ValueError("nobody can tell that the memory is not there")
+    memory = (ctypes.c_char * (1 << 18))()
+    shape = (ctypes.c_int64 * 128)(*[*sizes, *ones][:128])
+    steps = (ctypes.c_int64 * 128)(*[*strides, *ones][:128]) if strides is not None else None
     t = _DLTensor(
-        ctypes.addressof(memory) + (1 << 15), _Extent(device, 0), len(sizes) if ndim is None else ndim,
+        ctypes.addressof(memory) + (1 << 17), _Extent(device, 0), len(sizes) if ndim is None else ndim,
         code, bits, lanes, shape, steps, 0, None, None,
     )  # fmt: skip
     _alive.append((memory, shape, steps, t, name))

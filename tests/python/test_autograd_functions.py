@@ -371,3 +371,20 @@ def test_classes_of_contexts_that_are_none():
     with pytest.raises(RuntimeError, match="another call"):
         Odd.apply(torch.ones(2, requires_grad=True))
     Keeps.contexts.clear()
+
+
+def test_metadata_of_results_that_are_no_tensors():
+    class Mixed(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 3, x * 2, None
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return grads[1] * 2
+
+    number, y, nothing = Mixed.apply(torch.ones(2, requires_grad=True))
+    assert (number, nothing) == (3, None)
+    assert [m.dtype for m in y.grad_fn._input_metadata] == [None, torch.float32, None]
+    assert [m.device for m in y.grad_fn._input_metadata] == [None, torch.device("cpu"), None]
+    y.sum().backward()
