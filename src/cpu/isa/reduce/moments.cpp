@@ -140,8 +140,12 @@ struct Moments {
     for (int64_t c = 0; c < cols; c++) {
       s[c] = state(shift[c], sum[c], squares[c], rows);
     }
+    int any = 0;
     for (int64_t c = 0; c < cols; c++) {
-      if (RL_UNLIKELY(lost(squares[c]))) {
+      any |= lost(squares[c]) ? 1 : 0;
+    }
+    for (int64_t c = 0; c < cols && RL_UNLIKELY(any != 0); c++) {
+      if (lost(squares[c])) {
         s[c] = state_in_double(x + c, ld, rows);
       }
     }
