@@ -53,7 +53,11 @@ def test_variances_that_can_be_represented(dtype, size):
 
 
 def test_sums_of_large_equal_numbers_have_a_mean():
-    for dtype, most in ((torch.float32, 3e38), (torch.bfloat16, 2.0**127), (torch.float64, 1.5e308)):
+    for dtype, most in (
+        (torch.float32, 3e38),
+        (torch.bfloat16, 2.0**127),
+        (torch.float64, 1.5e308),
+    ):
         x = torch.full((100, 7), most, dtype=dtype)
         for dim in (0, 1):
             spread, mean = torch.var_mean(x, dim)
@@ -118,7 +122,9 @@ def test_lengths_and_distances(dtype, size):
     assert_scaled(torch.linalg.vector_norm(large), torch.linalg.vector_norm(x), scale)
     assert_scaled(torch.cdist(large, other), torch.cdist(x, y), scale)
     assert_scaled(torch.pdist(large), torch.pdist(x), scale)
-    assert_scaled(F.pairwise_distance(large[:5], other, eps=0), F.pairwise_distance(x[:5], y, eps=0), scale)
+    assert_scaled(
+        F.pairwise_distance(large[:5], other, eps=0), F.pairwise_distance(x[:5], y, eps=0), scale
+    )
     assert_scaled(torch.renorm(large, 2, 0, 1.0), torch.renorm(x * 2.0**60, 2, 0, 1.0))
 
 

@@ -196,20 +196,61 @@ def meeting_cases():
     """Writers of x into places, and the sizes of their target."""
     for size, n in ((7, 40), (7, 3), (1000, 40), (5, 1), (300, 300)):
         i = random_like(size, n)
-        yield f"index_add {size} {n}", (size, 3), lambda t, i=i: t.index_add(0, i, filled(t, len(i), 3))
-        yield f"index_add wide {size} {n}", (size, 200), lambda t, i=i: t.index_add(0, i, filled(t, len(i), 200), alpha=3)
-        yield f"index_add inner {size} {n}", (4, size), lambda t, i=i: t.index_add(1, i, filled(t, 4, len(i)))
-        yield f"index_put {size} {n}", (size, 2, 3), lambda t, i=i: t.index_put((i,), filled(t, len(i), 2, 3), accumulate=True)
-        yield f"index_put apart {size} {n}", (size, 2, size), lambda t, i=i: t.index_put((i, slice_all(2), i), filled(t, 2, len(i)), accumulate=True)
-        yield f"put {size} {n}", (size, 2), lambda t, i=i: t.clone().put_(i * 2 - 1, filled(t, len(i)), accumulate=True)
-        yield f"scatter_add {size} {n}", (size, 6), lambda t, i=i: t.scatter_add(0, spread(i, 5), filled(t, len(i), 5))
-        yield f"scatter_add rows {size} {n}", (4, size), lambda t, i=i: t.scatter_add(1, spread(i, 3).t(), filled(t, 3, len(i)))
+        yield (
+            f"index_add {size} {n}",
+            (size, 3),
+            lambda t, i=i: t.index_add(0, i, filled(t, len(i), 3)),
+        )
+        yield (
+            f"index_add wide {size} {n}",
+            (size, 200),
+            lambda t, i=i: t.index_add(0, i, filled(t, len(i), 200), alpha=3),
+        )
+        yield (
+            f"index_add inner {size} {n}",
+            (4, size),
+            lambda t, i=i: t.index_add(1, i, filled(t, 4, len(i))),
+        )
+        yield (
+            f"index_put {size} {n}",
+            (size, 2, 3),
+            lambda t, i=i: t.index_put((i,), filled(t, len(i), 2, 3), accumulate=True),
+        )
+        yield (
+            f"index_put apart {size} {n}",
+            (size, 2, size),
+            lambda t, i=i: t.index_put((i, slice_all(2), i), filled(t, 2, len(i)), accumulate=True),
+        )
+        yield (
+            f"put {size} {n}",
+            (size, 2),
+            lambda t, i=i: t.clone().put_(i * 2 - 1, filled(t, len(i)), accumulate=True),
+        )
+        yield (
+            f"scatter_add {size} {n}",
+            (size, 6),
+            lambda t, i=i: t.scatter_add(0, spread(i, 5), filled(t, len(i), 5)),
+        )
+        yield (
+            f"scatter_add rows {size} {n}",
+            (4, size),
+            lambda t, i=i: t.scatter_add(1, spread(i, 3).t(), filled(t, 3, len(i))),
+        )
         for reduce in ("sum", "prod", "mean", "amax"):
             for own in (True, False):
-                yield f"scatter_reduce {reduce} {own} {size} {n}", (size, 2, 3), lambda t, i=i, r=reduce, o=own: t.scatter_reduce(0, spread(i, 6).view(-1, 2, 3), filled(t, len(i), 2, 3), r, include_self=o)
+                yield (
+                    f"scatter_reduce {reduce} {own} {size} {n}",
+                    (size, 2, 3),
+                    lambda t, i=i, r=reduce, o=own: t.scatter_reduce(
+                        0, spread(i, 6).view(-1, 2, 3), filled(t, len(i), 2, 3), r, include_self=o
+                    ),
+                )
         for reduce in ("mean", "prod"):
-            yield f"index_reduce {reduce} {size} {n}", (3, size), lambda t, i=i, r=reduce: t.index_reduce(1, i, filled(t, 3, len(i)), r)
-    # fmt: skip
+            yield (
+                f"index_reduce {reduce} {size} {n}",
+                (3, size),
+                lambda t, i=i, r=reduce: t.index_reduce(1, i, filled(t, 3, len(i)), r),
+            )
 
 
 def slice_all(n):
@@ -236,7 +277,11 @@ def test_places_are_rounded_once(name, dtype):
     sizes, f = CASES[name]
     base = filled(torch.empty(0, dtype=dtype), *sizes)
     expected = f(base.float()).to(dtype)
-    layouts = [base, base.transpose(0, -1).contiguous().transpose(0, -1), torch.stack([base, base], -1)[..., 0]]
+    layouts = [
+        base,
+        base.transpose(0, -1).contiguous().transpose(0, -1),
+        torch.stack([base, base], -1)[..., 0],
+    ]
     before = torch.get_num_threads()
     for threads in (1, 2, 3):
         torch.set_num_threads(threads)
