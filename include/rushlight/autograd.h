@@ -231,7 +231,7 @@ struct RL_API AutogradMeta {
   bool is_dual = false;         // has its tangents alone, not those of what it is a view of
   Node* accumulator = nullptr;  // weak: one AccumulateGrad per leaf
   struct Hooks;
-  std::unique_ptr<Hooks> hooks;          // hooks of a leaf: src/autograd/node.h
+  std::unique_ptr<Hooks> hooks;                      // hooks of a leaf: src/autograd/node.h
   std::atomic<forward::Tangent*> tangents{nullptr};  // owned: src/autograd/forward.cpp
   Ref<TensorImpl> dual;  // of a view of a dual: has its tangents rather than the root's
 };

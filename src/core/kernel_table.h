@@ -8,8 +8,9 @@
 
 namespace rushlight {
 
-// By device; a null entry is an op that the device lacks. Meta has none and needs none. Devices that
-// are names alone have none either, but tensors without memory (wrappers) may say they lie there.
+// By device; a null entry is an op that the device lacks. Meta has none and needs none. Devices
+// that are names alone have none either, but tensors without memory (wrappers) may say they lie
+// there.
 extern const KernelTable* kernel_tables[num_device_names];
 
 // A kernel has the type of its entry in the table.

@@ -32,7 +32,8 @@ struct Scores {
     }
     const int64_t head = row / queries % heads;
     const int64_t batch = row / queries / heads;
-    const A m = mask[batch * mask_strides[0] + head * mask_strides[1] + query * mask_strides[2] + k];
+    const A m =
+        mask[batch * mask_strides[0] + head * mask_strides[1] + query * mask_strides[2] + k];
     return m == -math::infinity<A> ? m : x + m;
   }
 };

@@ -235,8 +235,8 @@ RL_INLINE double gamma_series(double a, double x) {
   return sum * gamma_weight(a, x);
 }
 
-// The upper one by Legendre's continued fraction, as the sum of what each of its convergents adds to
-// the one before; right where x is above a. `ratio` is that of a convergent's denominator to the
+// The upper one by Legendre's continued fraction, as the sum of what each of its convergents adds
+// to the one before; right where x is above a. `ratio` is that of a convergent's denominator to the
 // one before, which follows from the recurrence of denominators.
 RL_INLINE double gamma_fraction(double a, double x) {
   double ratio = x + 1 - a;

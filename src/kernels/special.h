@@ -140,9 +140,8 @@ RL_INLINE double airy_ai(double x) {
   const double root = math::sqrt(far);
   const double zeta = 2 * far * root / 3;
   if (x > 2.1) {
-    return x > 104
-               ? 0
-               : math::exp(-zeta) * math::sqrt(x / 3) * bessel_k_integral(1.0 / 3, zeta) / pi;
+    return x > 104 ? 0
+                   : math::exp(-zeta) * math::sqrt(x / 3) * bessel_k_integral(1.0 / 3, zeta) / pi;
   }
   if (x >= -9) {
 #ifdef RL_DEVICE_MATH

@@ -8,8 +8,8 @@ namespace rushlight {
 // What cuts a tensor makes each piece at once; more than anybody wants would fill the memory.
 void check_pieces(const char* op, int64_t pieces);
 
-// The product of two sizes or strides; RuntimeError where it overflows. Tensors without elements may
-// have sizes of any magnitude.
+// The product of two sizes or strides; RuntimeError where it overflows. Tensors without elements
+// may have sizes of any magnitude.
 int64_t checked_product(const char* op, int64_t a, int64_t b);
 
 // A shape in which -1 stands for what is left of `numel`.

@@ -419,8 +419,7 @@ States run_regular(const char* op, const Stack& s, const Tensor& input, const Te
   check_stack(op, s, input, hidden, cell, batch);
   const DimVector batch_sizes(static_cast<size_t>(steps), batch);
   States states = run_stack(s, input.flatten(0, 1), hidden, cell, batch_sizes);
-  states.output =
-      states.output.reshape({input.size(0), input.size(1), states.output.size(1)});
+  states.output = states.output.reshape({input.size(0), input.size(1), states.output.size(1)});
   return states;
 }
 

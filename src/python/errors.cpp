@@ -48,8 +48,8 @@ void warn_in_python(const std::string& message) {
 
 void warn_program(PyObject* category, const std::string& message) {
   PyObject* const warn = imported(warn_function, "rushlight._warnings", "warn");
-  const Object text = Object::check(PyUnicode_DecodeUTF8(
-      message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
+  const Object text = Object::check(
+      PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
   Object::check(PyObject_CallFunctionObjArgs(warn, text.get(), category, nullptr));
 }
 

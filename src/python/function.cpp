@@ -411,8 +411,7 @@ PyObject* saved_tensors(PyObject* o, void*) {
 
 PyObject* saved_variables(PyObject* o, void*) {
   return guarded([&] {
-    warn_program(PyExc_DeprecationWarning,
-                 "'saved_variables' is deprecated; use 'saved_tensors'");
+    warn_program(PyExc_DeprecationWarning, "'saved_variables' is deprecated; use 'saved_tensors'");
     return saved_tensors(o, nullptr);
   });
 }

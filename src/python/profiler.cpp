@@ -318,8 +318,8 @@ PyObject* profile_start(PyObject*, PyObject* args) {
 }
 
 // Of this thread since the matching start: [(name, overload, begin, end, arguments, result, bytes)]
-// of ops, where arguments are None if they are not wanted; [(name, begin, end, shapes or None, scope,
-// sequence)] of ranges in C++; [(module, code object or text, begin, end, parent)] of calls.
+// of ops, where arguments are None if they are not wanted; [(name, begin, end, shapes or None,
+// scope, sequence)] of ranges in C++; [(module, code object or text, begin, end, parent)] of calls.
 PyObject* profile_stop(PyObject*, PyObject*) {
   return guarded([&] {
     RL_CHECK(!profiles.empty(), "the profiler was not started on this thread");
@@ -336,10 +336,10 @@ PyObject* profile_stop(PyObject*, PyObject*) {
                         static_cast<long long>(e.bytes)));
     });
     const Object ranges = list_of(profile->ranges(), [&](const RecordedRange& r) {
-      return Object::check(Py_BuildValue(
-          "(sLLOiL)", r.name.c_str(), static_cast<long long>(r.begin),
-          static_cast<long long>(r.end), shapes_of(*profile, r.shapes).get(),
-          static_cast<int>(r.scope), static_cast<long long>(r.sequence)));
+      return Object::check(
+          Py_BuildValue("(sLLOiL)", r.name.c_str(), static_cast<long long>(r.begin),
+                        static_cast<long long>(r.end), shapes_of(*profile, r.shapes).get(),
+                        static_cast<int>(r.scope), static_cast<long long>(r.sequence)));
     });
     const Object calls = list_of(profile->calls(), [](const CallTracer::Call& c) {
       return Object::check(Py_BuildValue("(OLLL)", c.what.get(), static_cast<long long>(c.begin),

@@ -328,7 +328,8 @@ PyMethodDef offered_methods[] = {
     {"__reduce__", reduce_offered, METH_NOARGS, nullptr},
     {},
 };
-// It counts as a function: `inspect.isfunction` and `isinstance` ask what class an object says it is.
+// It counts as a function: `inspect.isfunction` and `isinstance` ask what class an object says it
+// is.
 PyObject* class_of_offered(PyObject*, void*) {
   return Py_NewRef(reinterpret_cast<PyObject*>(&PyFunction_Type));
 }

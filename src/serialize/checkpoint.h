@@ -49,7 +49,7 @@ class RL_API CheckpointReader {
   std::string archive_;  // with the slash
   bool in_place_;
   bool swap_ = false;  // written on a big-endian machine
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;   // of what follows
   std::map<std::string, Storage> storages_;
 };
 

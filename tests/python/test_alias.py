@@ -373,7 +373,10 @@ def test_what_is_checked_is_found(tmp_path):
     assert _names_used.missing_part("torch.nn.functional.relu") is None
     assert _names_used.missing_part("torch.classes.some_library.Thing") is None
     assert _names_used.missing_part("torch.ops.some_library.op.default") is None
-    assert _names_used.missing_part("torch.ops.aten.no_such_op") == ("torch.ops.aten.no_such_op", None)
+    assert _names_used.missing_part("torch.ops.aten.no_such_op") == (
+        "torch.ops.aten.no_such_op",
+        None,
+    )
     assert "check TARGET" in python("-m", "rushlight", "check", "--help")
     assert _names_used.missing_part("torch.nn.Linear.gone") == ("torch.nn.Linear.gone", None)
 

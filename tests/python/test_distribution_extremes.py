@@ -223,7 +223,7 @@ def test_float_agrees_with_double(name, what):
         except NotImplementedError:
             pytest.skip("the distribution has none")
         mask = x.isfinite() & p.support.check(x.double()) if at_values else torch.ones(()).bool()
-        assert what in ("mean", "variance") and name in UNDEFINED or not exact[mask].isnan().any()
+        assert (what in ("mean", "variance") and name in UNDEFINED) or not exact[mask].isnan().any()
         mask = mask & (exact.abs() < 1e37)
         off = (single - exact).abs() / (floor + exact.abs())
         assert (off[mask] < 2e-3).all(), (given, x[mask], exact[mask], single[mask])

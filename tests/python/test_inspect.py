@@ -21,7 +21,9 @@ def shown():
         owner = torch.Tensor if place == ".Tensor" else importlib.import_module("rushlight" + place)
         for name in dir(owner):
             value = getattr(owner, name)
-            is_function = callable(value) and not inspect.isclass(value) and not name.startswith("_")
+            is_function = (
+                callable(value) and not inspect.isclass(value) and not name.startswith("_")
+            )
             if is_function and getattr(value, "__module__", "") not in ("typing", "builtins"):
                 yield f"torch{place}", name, value
 

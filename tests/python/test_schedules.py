@@ -141,7 +141,7 @@ def test_chains_in_sequences_and_sequences_in_chains(one, two):
         (a, _), (b, _), (c, _) = part(one, o), part(two, o), part("constant", o)
         schedule = s.ChainedScheduler([c, s.SequentialLR(o, [a, b], [4])][::order])
         sequence = after(first, second, 4)
-        assert run(o, schedule) == written_out(lambda t: third(t) * sequence(t))
+        assert run(o, schedule) == written_out(lambda t, s=sequence: third(t) * s(t))
 
 
 def copies(o, make, k):
@@ -173,9 +173,7 @@ def test_states_go_on(one, two):
         assert run(o, schedule, 5) == run(other, again, 5)
 
 
-@pytest.mark.parametrize(
-    ("one", "two"), [p for p in PAIRS if not {"cyclic", "one"} & set(p)]
-)
+@pytest.mark.parametrize(("one", "two"), [p for p in PAIRS if not {"cyclic", "one"} & set(p)])
 def test_sequences_begin_at_any_epoch(one, two):
     for k in (0, 1, 3, 5):
         o = optimizer()

@@ -8,7 +8,6 @@ import pathlib
 import pickle
 import random
 import struct
-import sys
 import warnings
 import zipfile
 from collections import Counter, OrderedDict, defaultdict

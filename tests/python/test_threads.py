@@ -246,9 +246,9 @@ def test_tangents_of_a_shared_tensor():
     def work(i):
         for k in range(ROUNDS):
             factor = torch.full((50,), float(i + k + 1))
-            value, tangent = torch.func.jvp(lambda x: x.sin() * 2, (shared,), (factor,))
+            _, tangent = torch.func.jvp(lambda x: x.sin() * 2, (shared,), (factor,))
             assert torch.allclose(tangent, 2 * shared.cos() * factor)
-            (_, tangent) = torch.func.jvp(torch.exp, (view,), (factor[:10],))
+            _, tangent = torch.func.jvp(torch.exp, (view,), (factor[:10],))
             assert torch.allclose(tangent, view.exp() * factor[:10])
 
     together(work)

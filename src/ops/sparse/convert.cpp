@@ -165,8 +165,7 @@ Tensor compressed_of_dense(const Tensor& t, Layout layout, IntArrayRef block, in
            "Expect the same number of specified elements per batch.");
   const int64_t across = blocks.size(1);
   const Tensor line = found.select(0, 0) * across + found.select(0, 1);
-  const Tensor counts =
-      counts_of(line, batches * across).view({batches, across});
+  const Tensor counts = counts_of(line, batches * across).view({batches, across});
   Tensor starts =
       rushlight::cat({rushlight::zeros({batches, 1}, counts.options()), counts.cumsum(1)}, 1);
   Tensor plain = found.select(0, 2).contiguous();
