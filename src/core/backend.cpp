@@ -43,9 +43,10 @@ bool is_name(DeviceType type) { return static_cast<int>(type) >= num_device_type
   }
   const bool is_missing_build = !is_name(type) || name == "XPU" || name == "MTIA";
   if (is_missing_build) {
-    throw AssertionError(str(name, " is not available: this rushlight has no library for ",
-                             name_of(type), " devices. Without a device, or ",
-                             "with device=\"cpu\", tensors are made in main memory"));
+    throw AssertionError(str("Torch not compiled with ", name,
+                             " enabled: this rushlight has no library for ", name_of(type),
+                             " devices. Without a device, or with device=\"cpu\", tensors are made "
+                             "in main memory"));
   }
   throw NotImplementedError(
       str("Could not run 'aten::empty.memory_format' with arguments from the '", name,

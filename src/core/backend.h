@@ -55,8 +55,8 @@ struct Backend {
 
 // Where the library of a device lies, "" where this installation has none.
 RL_API std::string backend_path(DeviceType type);
-// Loads the library on the first call. AssertionError: "CUDA is not available: …" where
-// there is none.
+// Loads the library on the first call. AssertionError: "Torch not compiled with CUDA
+// enabled: …" (what programs look for) where there is none.
 RL_API const Backend& backend_of(DeviceType type);
 // Makes a device known that needs no library to be found; it must outlive all use. RuntimeError
 // where there is one of its kind already.

