@@ -231,6 +231,7 @@ ROWS = (
         "overloads are told apart by the numbers and names of arguments",
     ),
     Row("fx.graph_module.GraphModule.__new__", "args kwargs", EFFECT, "__init__ takes them"),
+    Row("fx.interpreter._Retracer.is_leaf_module", "m module_qualified_name", EFFECT, _PROTOCOL),
     Row(
         "fx._symbolic_trace.Tracer.is_leaf_module fx._symbolic_trace.Tracer.getattr "
         "fx.interpreter.Interpreter.output fx.interpreter.Transformer.placeholder "
@@ -471,6 +472,7 @@ ROWS = (
     Row("cpu.*", "device", NO_EFFECT, "there is one CPU"),
     Row("_tensor.Tensor.pin_memory", "device", NO_EFFECT, "there is one kind of accelerator"),
     Row("_tensor.Tensor.type", "kwargs", NO_EFFECT, "only `async` is meant, an old non_blocking"),
+    Row("cuda.devices.call_when_initialized", "kwargs", NO_EFFECT, "calls have no order to say"),
     Row("cuda.graphs.is_current_stream_capturing", "", FIXED, "nothing is recorded"),
     Row("futures.Future.*", "devices", NO_EFFECT, "values are not moved between devices"),
     Row("utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "devices tell their type"),

@@ -38,9 +38,15 @@ template <class Options>
 LayerNorm layer_norm_of(const Options& o) {
   return LayerNorm(LayerNormOptions({o.d_model()}).eps(o.layer_norm_eps()).bias(o.bias()));
 }
-Tensor attended(MultiheadAttention& attention, const Tensor& x, const Tensor& memory,
-                const Tensor& mask, const Tensor& padding, bool is_causal) {
-  return std::get<0>(attention->forward(x, memory, memory, padding, false, mask, true, is_causal));
+Tensor attended(MultiheadAttention& attention, Dropout& dropout, const Tensor& x,
+                const Tensor& memory, const Tensor& mask, const Tensor& padding, bool is_causal) {
+  const Tensor out =
+      std::get<0>(attention->forward(x, memory, memory, padding, false, mask, true, is_causal));
+  // Masks are drawn in the order of memory, which in libtorch is that of time here.
+  const bool drops = dropout->is_training() && dropout->options.p() > 0;
+  return dropout(drops && attention->options.batch_first() && out.dim() == 3
+                     ? out.transpose(0, 1).contiguous().transpose(0, 1)
+                     : out);
 }
 
 // Whether a mask is the causal one for sequences of the input's length.
@@ -98,7 +104,7 @@ void TransformerEncoderLayerImpl::reset_parameters() {
 Tensor TransformerEncoderLayerImpl::forward(const Tensor& src, const Tensor& src_mask,
                                             const Tensor& padding, bool is_causal) {
   const auto attend = [&](const Tensor& x) {
-    return dropout1(attended(self_attn, x, x, src_mask, padding, is_causal));
+    return attended(self_attn, dropout1, x, x, src_mask, padding, is_causal);
   };
   const auto feed = [&](const Tensor& x) {
     return dropout2(linear2(dropout(options.activation()(linear1(x)))));
@@ -144,10 +150,10 @@ Tensor TransformerDecoderLayerImpl::forward(const Tensor& tgt, const Tensor& mem
                                             const Tensor& tgt_padding, const Tensor& memory_padding,
                                             bool tgt_is_causal) {
   const auto attend = [&](const Tensor& x) {
-    return dropout1(attended(self_attn, x, x, tgt_mask, tgt_padding, tgt_is_causal));
+    return attended(self_attn, dropout1, x, x, tgt_mask, tgt_padding, tgt_is_causal);
   };
   const auto look = [&](const Tensor& x) {
-    return dropout2(attended(multihead_attn, x, memory, memory_mask, memory_padding, false));
+    return attended(multihead_attn, dropout2, x, memory, memory_mask, memory_padding, false);
   };
   const auto feed = [&](const Tensor& x) {
     return dropout3(linear2(dropout(options.activation()(linear1(x)))));

@@ -34,10 +34,13 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
   if (self.dim() <= 2) {
     const int64_t batch = self.dim() == 1 ? 1 : self.sizes()[0];
     const int64_t given = target.dim() == 0 ? 1 : target.sizes()[0];
+    // Of a batch its size comes first.
+    const bool is_told = self.dim() == 2 && given != batch;
+    RL_CHECK(is_told || target.dim() <= 1,
+             "0D or 1D target tensor expected, multi-target not supported");
     RL_CHECK_VALUE(given == batch && (self.dim() == 1 || target.dim() > 0),
                    "Expected input batch_size (", batch, ") to match target batch_size (", given,
                    ").");
-    RL_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
     check_class_dtype(target);
     return target.sizes();
   }

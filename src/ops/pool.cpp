@@ -532,7 +532,8 @@ RL_POOL_BACKWARD(3)
     const Tensor powers = self.to(compute_dtype(self.dtype())).pow(Scalar(norm_type));            \
     const Tensor mean =                                                                           \
         rushlight::avg_pool##n##d(powers, kernel, stride.value_or({}), 0, ceil_mode);             \
-    return root_of_sum(mean, product(kernel), norm_type).to(self.dtype());                        \
+    const Tensor root = root_of_sum(mean, product(kernel), norm_type);                            \
+    return is_differentiable(self.dtype()) ? root.to(self.dtype()) : root;                        \
   }
 RL_POOL(1)
 RL_POOL(2)

@@ -21,6 +21,7 @@ OTHERS = {
     "pad": "PyTorch widens some modes for some numbers of dimensions; no padding computes anything",
     "local_response_norm": "PyTorch widens images and volumes, but not sequences",
     "linalg_matrix_exp": "16-bit matrices are widened, too",
+    "lp_pool3d": "its result has 16 bits, as those of lp_pool1d and lp_pool2d have",
     "lstm.data": "states have 16 bits, as those of lstm.input have in PyTorch, too",
     "gru.data": "as lstm.data",
     "lstm_cell": "states have 16 bits, as PyTorch's on CUDA",

@@ -1,6 +1,7 @@
 """Datasets, samplers, collation and the loader against PyTorch's, random numbers included."""
 
 import random
+import re
 from collections import OrderedDict, UserList, defaultdict, namedtuple  # noqa: F401
 
 import numpy as np
@@ -182,7 +183,9 @@ def first_line(call):
     try:
         return call()
     except Exception as error:
-        return [type(error).__name__, str(error).split("\n")[0], str(error).split("\n")[-2:]]
+        # Ours say which sample it was, too.
+        lines = [x for x in str(error).split("\n") if not re.match("(at|while) samples? ", x)]
+        return [type(error).__name__, lines[0], lines[-2:]]
 
 
 def read_on(loader):
