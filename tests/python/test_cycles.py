@@ -12,13 +12,11 @@ from tests.python.cycle_knots import Dirty, Tied, Witness
 
 
 @pytest.fixture(autouse=True)
-def no_automatic_collection():
+def no_automatic_collection(own_garbage_alone):
     gc.collect()
-    gc.freeze()  # what is there already need not be looked at again and again
     gc.disable()
     yield
     gc.enable()
-    gc.unfreeze()
 
 
 def test_there_are_many_knots():
