@@ -236,15 +236,16 @@ RL_INLINE double gamma_series(double a, double x) {
 }
 
 // The upper one by Legendre's continued fraction, as the sum of what each of its convergents adds
-// to the one before; right where x is above a. `ratio` is that of a convergent's denominator to the
+// to the one before; right where x is at least a + 1. `ratio` is that of a convergent's denominator to the
 // one before, which follows from the recurrence of denominators.
 RL_INLINE double gamma_fraction(double a, double x) {
-  double ratio = x + 1 - a;
+  const double beyond = math::fmax(x - a, 1.0);  // which of large numbers is lost to rounding
+  double ratio = beyond + 1;
   double term = 1 / ratio;
   double sum = term;
   for (double k = 1; k < 100000; k += 1) {
     const double factor = k * (k - a);
-    const double next = x + 2 * k + 1 - a - factor / ratio;
+    const double next = beyond + 2 * k + 1 - factor / ratio;
     term *= factor / (ratio * next);
     sum += term;
     ratio = next;

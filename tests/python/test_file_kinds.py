@@ -192,6 +192,7 @@ def test_a_download_without_a_network_says_where_the_file_may_be_put(tmp_path, m
     from urllib.error import URLError
 
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(torch.hub, "_hub_dir", None)
     url = "http://127.0.0.1:9/resnet18-f37072fd.pth"
     path = tmp_path / "hub" / "checkpoints" / "resnet18-f37072fd.pth"
     with pytest.raises(URLError) as error:
