@@ -192,27 +192,31 @@ RL_INLINE double polygamma(double x, double n) {
 
 // ---- incomplete gamma functions ----
 
+// mu - log(1 + mu)
+RL_INLINE double minus_log1p(double mu) {
+  if (math::abs(mu) >= 0.3) {
+    return mu - math::log1p(mu);
+  }
+  double sum = 0;
+  double power = mu * mu;
+  for (int k = 2; k < 60; k++) {
+    const double term = power / k;
+    sum += k % 2 == 0 ? term : -term;
+    power *= mu;
+    if (math::abs(term) < tiny * sum) {
+      break;
+    }
+  }
+  return sum;
+}
+
 // x^a e^-x / gamma(a + 1)
 RL_INLINE double gamma_weight(double a, double x) {
   if (a < 20) {
     return math::exp(a * math::log(x) - x - lgamma(a + 1));
   }
   // Through Stirling's series, without large logarithms that cancel: x = a (1 + mu).
-  const double mu = (x - a) / a;
-  double phi = 0;  // mu - log(1 + mu)
-  if (math::abs(mu) < 0.3) {
-    double power = mu * mu;
-    for (int k = 2; k < 60; k++) {
-      const double term = power / k;
-      phi += k % 2 == 0 ? term : -term;
-      power *= mu;
-      if (math::abs(term) < tiny * phi) {
-        break;
-      }
-    }
-  } else {
-    phi = mu - math::log1p(mu);
-  }
+  const double phi = minus_log1p((x - a) / a);
   const double z = 1 / (a * a);
   const double correction =
       (0.08333333333333333333 + z * (-0.002777777777777777778 +
@@ -236,10 +240,10 @@ RL_INLINE double gamma_series(double a, double x) {
 }
 
 // The upper one by Legendre's continued fraction, as the sum of what each of its convergents adds
-// to the one before; right where x is at least a + 1. `ratio` is that of a convergent's denominator to the
-// one before, which follows from the recurrence of denominators.
+// to the one before; right where x is at least a + 1. `ratio` is that of a convergent's denominator
+// to the one before, which follows from the recurrence of denominators.
 RL_INLINE double gamma_fraction(double a, double x) {
-  const double beyond = math::fmax(x - a, 1.0);  // which of large numbers is lost to rounding
+  const double beyond = x - a;
   double ratio = beyond + 1;
   double term = 1 / ratio;
   double sum = term;
@@ -254,6 +258,23 @@ RL_INLINE double gamma_fraction(double a, double x) {
     }
   }
   return sum * a * gamma_weight(a, x);
+}
+
+// From here on the upper one is nearly a normal distribution's; series and fraction would need the
+// root of `a` terms and more.
+inline constexpr double large_gamma = 1e8;
+
+// The upper one for such `a`: the uniform expansion (DLMF 8.12.4), of whose coefficients
+// 1 / mu - 1 / eta, a series here, and -1 / (540 a) are above rounding where it is neither 0 nor 1.
+RL_INLINE double gamma_uniform(double a, double x) {
+  const double mu = (x - a) / a;
+  if (math::abs(mu) > 0.1) {
+    return mu > 0 ? 0 : 1;
+  }
+  const double eta = math::copysign(math::sqrt(2 * minus_log1p(mu)), mu);
+  const double series = -1.0 / 3 + eta * (1.0 / 12 - eta * 2 / 135) - 1 / (540 * a);
+  return 0.5 * math::erfc(eta * math::sqrt(0.5 * a)) +
+         math::exp(-0.5 * a * eta * eta) * series / math::sqrt(2 * pi * a);
 }
 
 RL_INLINE double gammainc(double a, double x) {
@@ -271,6 +292,9 @@ RL_INLINE double gammainc(double a, double x) {
   }
   if (x == inf) {
     return 1;
+  }
+  if (a >= large_gamma) {
+    return 1 - gamma_uniform(a, x);
   }
   return x < a + 1 ? gamma_series(a, x) : 1 - gamma_fraction(a, x);
 }
@@ -290,6 +314,9 @@ RL_INLINE double gammaincc(double a, double x) {
   }
   if (x == inf) {
     return 0;
+  }
+  if (a >= large_gamma) {
+    return gamma_uniform(a, x);
   }
   return x < a + 1 ? 1 - gamma_series(a, x) : gamma_fraction(a, x);
 }

@@ -98,3 +98,14 @@ TO_THE_LAST_DIGITS = {
 def test_ten_thousand_points(name):
     reference, arguments, close = TO_THE_LAST_DIGITS[name]
     np.testing.assert_allclose(run(name, *arguments), reference(*arguments), rtol=close, atol=0)
+
+
+@pytest.mark.parametrize("a", [1e8, 3e9, 1e12, 1e30])
+def test_incomplete_gamma_functions_of_large_numbers(a):
+    """Within some deviations (at -4.5 SciPy leaves its expansion and loses digits); far away 0 and 1."""
+    x = a + np.linspace(-4, 6, 101) * np.sqrt(a)
+    upper, lower = run("gammaincc", np.full(101, a), x), run("gammainc", np.full(101, a), x)
+    np.testing.assert_allclose(upper, special.gammaincc(a, x), rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(upper + lower, 1, rtol=1e-15)
+    far = np.array([a / 2, 2 * a])
+    assert run("gammaincc", np.full(2, a), far).tolist() == [1, 0]
