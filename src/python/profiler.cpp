@@ -298,7 +298,15 @@ Object argument(const Value& value) {
   return Object::check(from_value(value));
 }
 
-thread_local std::vector<std::unique_ptr<ProfilerMode>> profiles;
+// Those that a thread never ended stay: it may end after the interpreter, whose objects they hold.
+struct Profiles : std::vector<std::unique_ptr<ProfilerMode>> {
+  ~Profiles() {
+    for (std::unique_ptr<ProfilerMode>& p : *this) {
+      static_cast<void>(p.release());
+    }
+  }
+};
+thread_local Profiles profiles;
 
 // _profile_start(shapes, memory, functions, modules)
 PyObject* profile_start(PyObject*, PyObject* args) {

@@ -1,6 +1,7 @@
 """Stacks, modules and operations of profiles, their tables and traces."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -338,3 +339,34 @@ def test_steps_share_a_row(tmp_path):
     assert [e["name"] for e in events if e["cat"] == "user_annotation"] == [
         e.trace_name for e in steps
     ]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        "torch.profiler.profile().start()",
+        "torch.profiler.profile().step()",
+        "torch.autograd.profiler.profile().__enter__()",
+        "torch.profiler.profile(with_stack=True, with_modules=True).start()",
+    ],
+)
+@pytest.mark.parametrize("where", ["main", "thread"])
+def test_a_profiler_that_nobody_ends(begin, where):
+    """The thread that it records ends all the same, and so does the interpreter."""
+    program = f"""
+import threading
+import rushlight as torch
+def work():
+    global p
+    p = {begin}
+    torch.nn.Linear(2, 2)(torch.ones(2)).sum().backward()
+if {where == "main"}:
+    work()
+else:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+print("end")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
