@@ -35,11 +35,10 @@ def get_total_norm(
         return rushlight.tensor(0.0)
     with rushlight.no_grad():
         # Tensors without elements have no largest one, and add nothing to a sum.
-        empty = tensors[0].abs().sum()
-        tensors = [t for t in tensors if t.numel() > 0]
-        if not tensors:
-            return empty
-        norms = rushlight.stack([rushlight.norm(t, norm_type) for t in tensors])
+        filled = [t for t in tensors if t.numel() > 0]
+        if not filled:
+            return tensors[0].abs().sum()
+        norms = rushlight.stack([rushlight.norm(t, norm_type) for t in filled])
         total = rushlight.norm(norms, norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
