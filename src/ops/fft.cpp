@@ -140,21 +140,16 @@ Tensor resized(const Tensor& t, int64_t dim, int64_t n) {
   return rushlight::constant_pad_nd(t, padding);
 }
 
-int64_t one_dim(const Tensor& t, int64_t dim) {
-  RL_CHECK_INDEX(t.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
-  return wrap_dim(dim, t.dim());
-}
-
 Tensor complex_1d(const Tensor& self, std::optional<int64_t> n, int64_t dim,
                   std::optional<std::string_view> norm, bool forward) {
-  const int64_t d = one_dim(self, dim);
+  const int64_t d = existing_dim(dim, self.dim());
   const Tensor x = resized(as_complex(self), d, n.value_or(self.size(d)));
   return rushlight::_fft_c2c(x, d, normalization(norm, forward), forward);
 }
 
 Tensor real_1d(const char* name, const Tensor& self, std::optional<int64_t> n, int64_t dim,
                std::optional<std::string_view> norm, bool forward) {
-  const int64_t d = one_dim(self, dim);
+  const int64_t d = existing_dim(dim, self.dim());
   const Tensor x = resized(as_real(name, self), d, n.value_or(self.size(d)));
   const Tensor half = rushlight::_fft_r2c(x, d, normalization(norm, forward), true);
   return forward ? half : half.conj();
@@ -162,7 +157,7 @@ Tensor real_1d(const char* name, const Tensor& self, std::optional<int64_t> n, i
 
 Tensor hermitian_1d(const Tensor& self, std::optional<int64_t> n, int64_t dim,
                     std::optional<std::string_view> norm, bool forward) {
-  const int64_t d = one_dim(self, dim);
+  const int64_t d = existing_dim(dim, self.dim());
   const int64_t points = n.value_or(2 * (self.size(d) - 1));
   RL_CHECK(points >= 1, "Invalid number of data points (", points, ") specified");
   const Tensor x = resized(as_complex(self), d, points / 2 + 1);
@@ -180,7 +175,7 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
   const int64_t ndim = self.dim();
   if (dim.has_value()) {
     for (const int64_t d : dim.value()) {
-      p.dims.push_back(one_dim(self, d));
+      p.dims.push_back(existing_dim(d, self.dim()));
     }
     for (size_t i = 0; i < p.dims.size(); i++) {
       for (size_t j = 0; j < i; j++) {

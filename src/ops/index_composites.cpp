@@ -295,9 +295,7 @@ Tensor roll(const Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   Tensor result = self;
   bool moved = false;
   for (size_t i = 0; i < dims.size(); i++) {
-    RL_CHECK_INDEX(self.dim() != 0, "Dimension specified as ", dims[i],
-                   " but tensor has no dimensions");
-    const int64_t d = wrap_dim(dims[i], self.dim());
+    const int64_t d = existing_dim(dims[i], self.dim());
     const int64_t n = self.size(d);
     const int64_t shift = n == 0 ? 0 : (shifts[i] % n + n) % n;
     if (shift != 0) {

@@ -219,7 +219,7 @@ void check_integrand(const char* name, const Tensor& y, const Tensor& x) {
   RL_CHECK(y.dtype() != kBool, name, ": received a bool input for `y`, but bool is not supported");
   RL_CHECK(!x.defined() || x.dtype() != kBool, name,
            ": received a bool input for `x`, but bool is not supported");
-  RL_CHECK_INDEX(y.dim() > 0, "Dimension specified as -1 but tensor has no dimensions");
+  existing_dim(-1, y.dim());
 }
 
 // The distances of points x along dimension d of y; x has one dimension, or as many as y at most.

@@ -364,8 +364,7 @@ std::vector<ViewSpec> split_sizes(const Tensor& self, IntArrayRef split_sizes, i
 }
 
 std::vector<ViewSpec> unbind(const Tensor& self, int64_t dim) {
-  RL_CHECK_INDEX(self.dim() > 0, "Dimension specified as ", dim, " but tensor has no dimensions");
-  const int64_t d = wrap_dim(dim, self.dim());
+  const int64_t d = existing_dim(dim, self.dim());
   check_pieces("unbind", self.sizes()[d]);
   std::vector<ViewSpec> specs;
   for (int64_t i = 0; i < self.sizes()[d]; i++) {
