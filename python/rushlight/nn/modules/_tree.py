@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 from rushlight import _C, Tensor
 
 from ..parameter import Parameter
+
+_ABSENT = object()
+
+
+def _child(module, name):
+    """The module that is an attribute of another."""
+    child = getattr(module, name, _ABSENT)
+    if child is _ABSENT:
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    if not isinstance(child, _C._ModuleBase):
+        raise AttributeError(f"`{name}` is not an nn.Module")
+    return child
 
 
 class ModuleTree(_C._ModuleBase):
@@ -80,28 +93,20 @@ class ModuleTree(_C._ModuleBase):
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """(dotted name, module) of this module, whose name is `prefix`, and of all below it."""
-        if memo is None:
-            memo = set()
-        if self in memo:
+        seen = set() if memo is None else memo
+        if self in seen:
             return
         if remove_duplicate:
-            memo.add(self)
+            seen.add(self)
         yield prefix, self
-        for name, module in self._modules.items():
-            if module is not None:
-                below = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, below, remove_duplicate)
+        start = prefix and f"{prefix}."
+        below = {name: module for name, module in self._modules.items() if module is not None}
+        for name, module in below.items():
+            yield from module.named_modules(seen, start + name, remove_duplicate)
 
     def get_submodule(self, target: str) -> Any:
         """The module with a dotted name; this module for the empty string."""
-        module = self
-        for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, _C._ModuleBase):
-                raise AttributeError(f"`{name}` is not an nn.Module")
-        return module
+        return functools.reduce(_child, target.split("."), self) if target else self
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
         """Put a module in the place of a dotted name; with `strict` the place must exist."""
@@ -143,11 +148,11 @@ class ModuleTree(_C._ModuleBase):
     def get_extra_state(self) -> Any:
         """State beside tensors that `state_dict` should hold; override it with its setter."""
         raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called."
+            f"{type(self).__name__} has no extra state: define get_extra_state, and its setter"
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` gave."""
         raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called."
+            f"{type(self).__name__} has no extra state: define set_extra_state, and its getter"
         )
