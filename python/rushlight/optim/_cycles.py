@@ -161,27 +161,24 @@ class OneCycleLR(LRScheduler):
             )
         between = _cos_between if self._anneal_func_type == "cos" else _line_between
         phase, part = self._place_of(step)
-
-        def now(group, what):
-            return between(group[phase[f"start_{what}"]], group[phase[f"end_{what}"]], part)
-
         groups = self.optimizer.param_groups
         if self.cycle_momentum:
+            first, last = phase["start_momentum"], phase["end_momentum"]
             for group in groups:
-                _set_momentum(group, now(group, "momentum"), self.use_beta1)
-        return [now(group, "lr") for group in groups]
+                momentum = between(group[first], group[last], part)
+                _set_momentum(group, momentum, self.use_beta1)
+        first, last = phase["start_lr"], phase["end_lr"]
+        return [between(group[first], group[last], part) for group in groups]
 
     def _place_of(self, step):
         """The phase that a step falls into, and the part of it that is over."""
-        start = 0.0
-        *others, last = self._schedule_phases
-        for phase in others:
-            if step <= phase["end_step"]:
+        start, last = 0.0, self._schedule_phases[-1]
+        for phase in self._schedule_phases:
+            end = phase["end_step"]
+            if step <= end or phase is last:
                 break
-            start = phase["end_step"]
-        else:
-            phase = last
-        return phase, (step - start) / (phase["end_step"] - start)
+            start = end
+        return phase, (step - start) / (end - start)
 
 
 # ---- many -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,14 +98,17 @@ class ModuleTree(_C._ModuleBase):
         if remove_duplicate:
             seen.add(self)
         yield prefix, self
-        start = prefix and f"{prefix}."
-        below = {name: module for name, module in self._modules.items() if module is not None}
-        for name, module in below.items():
-            yield from module.named_modules(seen, start + name, remove_duplicate)
+        start = prefix and prefix + "."
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(seen, start + name, remove_duplicate)
 
     def get_submodule(self, target: str) -> Any:
         """The module with a dotted name; this module for the empty string."""
-        return functools.reduce(_child, target.split("."), self) if target else self
+        module = self
+        for name in target.split(".") if target else ():
+            module = _child(module, name)
+        return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
         """Put a module in the place of a dotted name; with `strict` the place must exist."""
