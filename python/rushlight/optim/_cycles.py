@@ -98,7 +98,7 @@ class OneCycleLR(LRScheduler):
         self.optimizer = optimizer
         if total_steps is None and None in (epochs, steps_per_epoch):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        counts = {"total_steps": total_steps}
+        counts: dict[str, Any] = {"total_steps": total_steps}
         if total_steps is None:
             counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
         _check_counts(**counts)

@@ -217,7 +217,8 @@ class SyncBatchNorm(_BatchNorm):
         own = module
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
             names = ("num_features", "eps", "momentum", "affine", "track_running_stats")
-            own = cls(*(getattr(module, name) for name in names), process_group)
+            settings = {name: getattr(module, name) for name in names}
+            own = cls(**settings, process_group=process_group)
             shared = ("running_mean", "running_var", "num_batches_tracked", "training")
             for name in ("weight", "bias", *shared) if module.affine else shared:
                 setattr(own, name, getattr(module, name))

@@ -375,8 +375,8 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     vector = rushlight.nn.utils.parameters_to_vector
     mask = PruningContainer(method).compute_mask(vector(weights), vector(masks))
     parts = mask.split([parameter.numel() for parameter in present])
-    for place, parameter, part in zip(parameters, present, parts, strict=True):
-        custom_from_mask(*place, part.view_as(parameter))
+    for (module, name), parameter, part in zip(parameters, present, parts, strict=True):
+        custom_from_mask(module, name, part.view_as(parameter))
 
 
 def remove(module: Module, name: str):
