@@ -182,7 +182,7 @@ constexpr OpInfo overloads_$key[] = {
 };
 $rules
 const OpFunction function_$key = {
-    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $composed
+    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $tangent, $composed
 };
 """
 
@@ -233,11 +233,13 @@ def batch_rules(op: Op, form: str, key: str) -> list[str]:
     return lines + (block(f"constexpr batching::Rule rules_{key}[] =", rows, end=";") if rows else [])
 
 
-def tables(op: Op, form: str, key: str, function: str, args: list[Arg], functional: str, sparse: str) -> list[str]:
+def tables(
+    op: Op, form: str, key: str, function: str, args: list[Arg], functional: str, sparse: str, tangent: str
+) -> list[str]:
     """The C++ data of a form: its arguments, its overloads, the function that they call, its rules.
 
-    `functional` is the key of the form that makes what this one writes, if there is one; `sparse` its rule for
-    sparse tensors.
+    `functional` is the key of the form that makes what this one writes, if there is one; `sparse` and `tangent` its
+    rules for sparse tensors and for tangents.
     """
     if form == "inplace":
         args = [written(args[0]), *args[1:]]
@@ -273,6 +275,7 @@ def tables(op: Op, form: str, key: str, function: str, args: list[Arg], function
         batch=f"rules_{key}" if batched else "{}",
         functional=f"&function_{functional}" if functional else "nullptr",
         sparse=sparse,
+        tangent=tangent,
         composed=flag(op.kind == "composite" and not op.whole and form != "out"),
     )
 
