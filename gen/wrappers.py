@@ -380,7 +380,7 @@ def wrapper(op: Op, form: str) -> list[str]:
             call=f"views::{op.symbol}({call_arguments(op)})",
         )
     else:
-        body = sparse_asked(op, form) + kernel_body(op, form, result, lower) + finish
+        body = kernel_body(op, form, result, lower) + finish
     return fill(
         WRAPPER,
         info=boxed(op, form),
@@ -474,8 +474,8 @@ def sparse_function(op: Op) -> str:
 
 def sparse_rule(op: Op, form: str) -> str:
     """What the entry says of sparse tensors, as the data of a form."""
-    if not op.sparse:
-        return "{}"
+    if not op.sparse:  # factories refuse sparse tensors in the place of what would read their memory
+        return "{nullptr, SparseRule::Where::Above}" if op.has_options and form == "functional" else "{}"
     where = "Below"
     if form != "out":
         where = "Above" if op.kind == "composite" else "Recorded" if derivatives.plan(op) is not None else "Below"

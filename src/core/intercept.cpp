@@ -36,10 +36,17 @@ bool sparse_above(const OpFunction& function, Tensors tensors) {
          (tls.grad_mode && any_of(tensors, [](const Tensor& t) { return t.requires_grad(); }));
 }
 
-// In place the rule's result is what the tensor becomes.
+// In place the rule's result is what the tensor becomes; a factory's may be wanted as a leaf.
 std::vector<Value> dispatch_sparse_above(const OpFunction& function, std::vector<Value> arguments) {
   if (!function.arguments[0].type.written) {
-    return dispatch_sparse(function, std::move(arguments));
+    const bool leaf = std::any_of(arguments.begin(), arguments.end(), [](const Value& v) {
+      return v.is<TensorOptions>() && v.get<TensorOptions>().requires_grad();
+    });
+    std::vector<Value> results = dispatch_sparse(function, std::move(arguments));
+    if (leaf) {
+      results[0] = Value(as_leaf(results[0].get<Tensor>(), true));
+    }
+    return results;
   }
   const auto self = arguments.at(0).get<Tensor>();
   if (function.sparse.where == SparseRule::Where::Recorded) {
