@@ -184,12 +184,14 @@ def function_name(op: Op, form: str) -> str:
     return f"{op.name}_{form}_{op.node_index}"
 
 
-def boxed(op: Op, form: str) -> list[str]:
+def boxed(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
     """The overloads of a form and the function behind them."""
     outs = [Arg(o, Type("Tensor")) for o in out_parameters(op)] if form == "out" else []
     function = f"static_cast<{signature(op, form, name='(*)')}>({name_of(op, form)})"
-    functional = function_name(op, "functional") if form != "functional" and not op.inplace_only else ""
-    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, functional, sparse_rule(op, form), tangents.rule(op, form))
+    writes = form != "functional" and not op.inplace_only
+    functional = f"&function_{function_name(op, 'functional')}" if writes else "nullptr"
+    more = {"functional": functional, "sparse": sparse_rule(op, form), "tangent": tangents.rule(op, form)}
+    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, more, arrays)
 
 
 REGISTRY = """
@@ -358,7 +360,7 @@ def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
     return [*recording(op, form), call, *(f"count_write({name});" for name in written), *remembering(op, form)]
 
 
-def wrapper(op: Op, form: str) -> list[str]:
+def wrapper(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
     """Interceptors, history, kernel."""
     result = types.result_type(op.results) if form == "functional" else "void"
     lower = handed_over(op, form, "dispatch_lower")
@@ -383,7 +385,7 @@ def wrapper(op: Op, form: str) -> list[str]:
         body = kernel_body(op, form, result, lower) + finish
     return fill(
         WRAPPER,
-        info=boxed(op, form),
+        info=boxed(op, form, arrays),
         signature=signature(op, form),
         format=in_format(op, form),
         intercept=intercepted(op, form),
@@ -407,7 +409,7 @@ $signature {
 """
 
 
-def out_wrapper(op: Op) -> list[str]:
+def out_wrapper(op: Op, arrays: schemas.Arrays) -> list[str]:
     outs = out_parameters(op)
     plan = derivatives.plan(op)
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
@@ -441,7 +443,7 @@ def out_wrapper(op: Op) -> list[str]:
     finish = f"return {given};" if len(outs) == 1 else f"return {{{given}}};"
     return fill(
         OUT_WRAPPER,
-        info=boxed(op, "out"),
+        info=boxed(op, "out", arrays),
         signature=signature(op, "out"),
         checks=checks,
         intercept=intercepted(op, "out"),
@@ -567,7 +569,7 @@ def parts_source(ops: list[Op]) -> str:
 
 
 def wrappers_source(ops: list[Op]) -> str:
-    lines = ["namespace {", ""]
+    lines, arrays = ["namespace {", ""], schemas.Arrays()
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
             lines += [*derivatives.backward_function(op, plan), *derivatives.descriptors(op, plan), ""]
@@ -579,7 +581,7 @@ def wrappers_source(ops: list[Op]) -> str:
             head = kernels.composite_function(op).replace(op.symbol, f"composite::{op.symbol}", 1)
             lines += block(head, [op.body])
         for form in op.forms:
-            lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
+            lines += [*(out_wrapper(op, arrays) if form == "out" else wrapper(op, form, arrays)), ""]
     wanted = {
         "generated/sparse.h": any(op.sparse or op.has_options for op in ops),
         "ops/recorded_views.h": any(op.kind == "view" for op in ops),

@@ -251,40 +251,40 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
 
 }  // namespace
 
-constexpr ArgInfo args_fused_scale_functional_0[] = {
+constexpr ArgInfo list_0[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr ArgInfo args_fused_scale_functional_0_0[] = {
+constexpr ArgInfo list_1[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_functional_0_0[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_functional_0_0[] = {
+constexpr ResultInfo list_2[] = {
   {"", {.base = BaseType::Tensor}},
 };
-constexpr ArgInfo args_fused_scale_functional_0_1[] = {
+constexpr int8_t list_3[] = {
+  0,
+  1,
+  2,
+};
+constexpr ArgInfo list_4[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Scalar}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_functional_0_1[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_functional_0_1[] = {
-  {"", {.base = BaseType::Tensor}},
-};
 extern const OpFunction function_fused_scale_functional_0;
 extern const OpInfo overloads_fused_scale_functional_0[];
 constexpr OpInfo overloads_fused_scale_functional_0[] = {
-    {"aten", "fused_scale", "Tensor", args_fused_scale_functional_0_0, results_fused_scale_functional_0_0, &function_fused_scale_functional_0, places_fused_scale_functional_0_0, 0x30000u},
-    {"aten", "fused_scale", "Scalar", args_fused_scale_functional_0_1, results_fused_scale_functional_0_1, &function_fused_scale_functional_0, places_fused_scale_functional_0_1, 0x30000u},
+    {"aten", "fused_scale", "Tensor", list_1, list_2, &function_fused_scale_functional_0, list_3, 0x30000u},
+    {"aten", "fused_scale", "Scalar", list_4, list_2, &function_fused_scale_functional_0, list_3, 0x30000u},
 };
 constexpr batching::Rule rules_fused_scale_functional_0[] = {
   {batching::Kind::Aligned, 3u},
 };
 const OpFunction function_fused_scale_functional_0 = {
-    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, false
+    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, list_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, false
 };
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
@@ -312,37 +312,32 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
   return made_;
 }
 
-constexpr ArgInfo args_fused_scale_inplace_0[] = {
+constexpr ArgInfo list_5[] = {
   {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
   {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr ArgInfo args_fused_scale_inplace_0_0[] = {
+constexpr ArgInfo list_6[] = {
   {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
   {"other", {.base = BaseType::Tensor}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_inplace_0_0[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_inplace_0_0[] = {
+constexpr ResultInfo list_7[] = {
   {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
 };
-constexpr ArgInfo args_fused_scale_inplace_0_1[] = {
+constexpr ArgInfo list_8[] = {
   {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
   {"other", {.base = BaseType::Scalar}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_inplace_0_1[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_inplace_0_1[] = {
-  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
-};
 extern const OpFunction function_fused_scale_inplace_0;
 extern const OpInfo overloads_fused_scale_inplace_0[];
 constexpr OpInfo overloads_fused_scale_inplace_0[] = {
-    {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0, 0x30040u},
-    {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1, 0x30040u},
+    {"aten", "fused_scale_", "Tensor", list_6, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
+    {"aten", "fused_scale_", "Scalar", list_8, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
 };
 const OpFunction function_fused_scale_inplace_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, false
+    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, list_5, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, false
 };
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
@@ -373,40 +368,38 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   return const_cast<Tensor&>(self);
 }
 
-constexpr ArgInfo args_fused_scale_out_0[] = {
+constexpr ArgInfo list_9[] = {
   {"out", {.base = BaseType::Tensor}, {}, false},
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr ArgInfo args_fused_scale_out_0_0[] = {
+constexpr ArgInfo list_10[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
   {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
 };
-constexpr int8_t places_fused_scale_out_0_0[] = {1, 2, 3, 0};
-constexpr ResultInfo results_fused_scale_out_0_0[] = {
-  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
+constexpr int8_t list_11[] = {
+  1,
+  2,
+  3,
+  0,
 };
-constexpr ArgInfo args_fused_scale_out_0_1[] = {
+constexpr ArgInfo list_12[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Scalar}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
   {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
 };
-constexpr int8_t places_fused_scale_out_0_1[] = {1, 2, 3, 0};
-constexpr ResultInfo results_fused_scale_out_0_1[] = {
-  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
-};
 extern const OpFunction function_fused_scale_out_0;
 extern const OpInfo overloads_fused_scale_out_0[];
 constexpr OpInfo overloads_fused_scale_out_0[] = {
-    {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0, 0x34000u},
-    {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1, 0x34000u},
+    {"aten", "fused_scale", "Tensor_out", list_10, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
+    {"aten", "fused_scale", "Scalar_out", list_12, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
 };
 const OpFunction function_fused_scale_out_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, false
+    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, list_9, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, false
 };
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(out, self, other);
