@@ -276,8 +276,8 @@ def flex_attention(
         )
     if heads % key.size(1) != 0:
         raise ValueError(
-            f"Expect number of query heads to be a multiple of those of key and value, but "
-            f"{heads} is none of {key.size(1)}"
+            "Expect number of query heads to be a multiple of those of key and value, but "
+            f"{heads} is not one of {key.size(1)}"
         )
     if block_mask is not None and block_mask.shape[-2:] != (query.size(-2), key.size(-2)):
         raise ValueError(

@@ -180,7 +180,7 @@ def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     most = math.inf if isinstance(amount, numbers.Integral) else 1.0
-    if not 0 <= float(amount) <= most:
+    if not 0 <= amount <= most:
         raise ValueError(
             f"amount={amount} should either be a float in [0, 1], a part, or a count of 0 or more"
         )
@@ -355,7 +355,7 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         pruning_method: an unstructured method's class; `kwargs` are its arguments.
         importance_scores: (module, name) -> scores, instead of the parameters' values.
     """
-    parameters = list(parameters)
+    parameters = [(module, name) for module, name in parameters]
     scores = {} if importance_scores is None else importance_scores
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores should be of type dict")

@@ -76,8 +76,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     values = lengths.tolist()
     if min(values) <= 0:
         raise RuntimeError(
-            "Length of all samples has to be greater than 0, but that of sample "
-            f"{values.index(min(values))} is {min(values)}"
+            f"Length of all samples has to be greater than 0, but the least is {min(values)}"
         )
     if any(a < b for a, b in pairwise(values)):
         raise RuntimeError(
