@@ -179,8 +179,8 @@ class PruningContainer(BasePruningMethod):
 def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    most = math.inf if isinstance(amount, numbers.Integral) else 1.0
-    if not 0 <= amount <= most:
+    number: Any = amount  # of which isinstance says no more than that it is one
+    if not 0 <= number <= (math.inf if isinstance(amount, numbers.Integral) else 1):
         raise ValueError(
             f"amount={amount} should either be a float in [0, 1], a part, or a count of 0 or more"
         )
