@@ -132,8 +132,8 @@ class SobolEngine:
         total = self.num_generated + n
         if total & (total - 1):
             raise ValueError(
-                f"draw_base2({m}) would make {total} points in all, and even ones require n to be a "
-                "power of 2: draw(n) draws any number"
+                f"draw_base2({m}) would make {total} points in all; even ones require n to be a power "
+                "of 2, and draw(n) draws any number"
             )
         return self.draw(n=n, out=out, dtype=dtype)
 

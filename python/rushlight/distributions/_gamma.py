@@ -383,7 +383,8 @@ class FisherSnedecor(Distribution):
     _fields: ClassVar[dict[str, int | None]] = {"df1": 0, "df2": 0, "_gamma1": 0, "_gamma2": 0}
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
-        self._take(validate_args, df1=df1, df2=df2)
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
         self._gamma1, self._gamma2 = (
             Gamma(df / 2, df, validate_args=False) for df in (self.df1, self.df2)
         )

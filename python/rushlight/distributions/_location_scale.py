@@ -50,7 +50,8 @@ class LocationScale(Distribution):
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self._take(validate_args, loc=loc, scale=scale)
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mode(self) -> Tensor:
@@ -268,8 +269,9 @@ class StudentT(Distribution):
     def __init__(
         self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
     ) -> None:
-        self._take(validate_args, df=df, loc=loc, scale=scale)
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df, validate_args=False)
+        super().__init__(self.df.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -326,7 +328,8 @@ class VonMises(Distribution):
     _fields: ClassVar[dict[str, int | None]] = {"loc": 0, "concentration": 0}
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
-        self._take(validate_args, loc=loc, concentration=concentration)
+        self.loc, self.concentration = broadcast_all(loc, concentration)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     def log_prob(self, value):
         self._check_value(value)

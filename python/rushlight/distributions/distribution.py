@@ -10,7 +10,7 @@ from rushlight import Size, Tensor
 from rushlight._warnings import warn
 
 from . import constraints
-from .utils import _sum_rightmost, broadcast_all, lazy_property, open_property
+from .utils import _sum_rightmost, lazy_property, open_property
 
 __all__ = ["Distribution", "ExponentialFamily"]
 
@@ -89,13 +89,6 @@ class Distribution:
     def _outside(self, name: str, value: Tensor, demand: str) -> ValueError:
         """What is raised for a parameter that does not do what is demanded."""
         return ValueError(f"Expected parameter {name} {demand}: {self!r} was given {_shown(value)}")
-
-    def _take(self, validate_args: bool | None, **parameters: Any) -> None:
-        """Becomes a distribution of numbers by parameters, broadcast to the batch's shape."""
-        for name, value in zip(parameters, broadcast_all(*parameters.values()), strict=True):
-            setattr(self, name, value)
-            shape = value.shape
-        Distribution.__init__(self, shape, validate_args=validate_args)
 
     def _expanding_class(self) -> type:
         """The nearest class that says what `expand` expands."""
