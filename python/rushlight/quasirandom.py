@@ -132,7 +132,7 @@ class SobolEngine:
         total = self.num_generated + n
         if total & (total - 1):
             raise ValueError(
-                f"draw_base2({m}) would make {total} points in all; even ones require n to be a power "
+                f"draw_base2({m}) makes {total} points in all; even ones require n to be a power "
                 "of 2, and draw(n) draws any number"
             )
         return self.draw(n=n, out=out, dtype=dtype)
