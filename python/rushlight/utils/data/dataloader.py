@@ -118,10 +118,9 @@ class DataLoader:
             dataset = apply_shuffle_settings(dataset, shuffle)
             shuffle = False  # it does it itself
         self.dataset: Any = dataset
-        self._dataset_kind = getattr(
-            _DatasetKind, "Iterable" if isinstance(dataset, IterableDataset) else "Map"
-        )
-        if self._is_stream:
+        self._dataset_kind = _DatasetKind.Map
+        if isinstance(dataset, IterableDataset):
+            self._dataset_kind = _DatasetKind.Iterable
             _check_stream_options(shuffle, sampler, batch_sampler)
         _check_own_options(num_threads, num_workers, seed_samples, self._is_stream)
         self.num_threads, self.seed_samples = num_threads, seed_samples
