@@ -86,8 +86,7 @@ def set_deterministic_debug_mode(debug_mode):
     if isinstance(debug_mode, str):
         if debug_mode not in _MODES:
             raise RuntimeError(
-                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
-                f"{debug_mode}"
+                f"invalid value of debug_mode: {debug_mode} is none of {', '.join(_MODES)}"
             )
         debug_mode = _MODES[debug_mode]
     if debug_mode not in (0, 1, 2):
@@ -133,8 +132,8 @@ def set_num_interop_threads(num: int):
         raise RuntimeError("expected positive number of threads")
     if _interop_threads is not None:
         raise RuntimeError(
-            "Error: cannot set number of interop threads after parallel work has started or "
-            "set_num_interop_threads called"
+            "cannot set the number of interop threads twice: set_num_interop_threads was called "
+            "before"
         )
     _interop_threads = num
 

@@ -79,9 +79,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol, and this one was computed; detach() gives one that can be copied. In a "
-                "module it may be an attribute that a forward pass or weight_norm has left."
+                "Only Tensors created explicitly by the user are copied by deepcopy, and this one "
+                "was computed; detach() gives one that can be copied. In a module it may be an "
+                "attribute that a forward pass or weight_norm has left."
             )
         if id(self) in memo:
             return memo[id(self)]

@@ -114,7 +114,8 @@ def split_aux(result, has_aux, what):
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
-            f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True"
+            f"{what}: with has_aux=True, f should return a tuple (output, aux), but returned "
+            f"{type(result).__name__}"
         )
     return result
 
@@ -122,10 +123,7 @@ def split_aux(result, has_aux, what):
 def check_outputs(outputs, what):
     """The outputs of a function, flat, which must be tensors."""
     if not outputs or outputs == [None]:
-        raise RuntimeError(
-            f"{what}: Expected f to be a function that has non-empty output (got output = "
-            f"{outputs})"
-        )
+        raise RuntimeError(f"{what}: f must return at least one tensor, but got output = {outputs}")
     for o in outputs:
         if not is_tensor(o):
             raise RuntimeError(
@@ -158,8 +156,8 @@ def grad_and_value(
                 )
             if output.dim() != 0:
                 raise RuntimeError(
-                    "Expected f(*args) to return a scalar tensor, got tensor with "
-                    f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                    "grad differentiates functions that return a scalar tensor, but got tensor "
+                    f"with {output.dim()} dims: vjp or jacrev take those"
                 )
             found = inputs.gradients([output], [rushlight.ones_like(output)])
             found, output, aux = inputs.settled((found, output, aux))
@@ -203,8 +201,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
             vectors, form = _pytree.tree_flatten(cotangents)
             if form != spec:
                 raise RuntimeError(
-                    "Expected pytree structure of cotangents to be the same as pytree structure of "
-                    f"outputs to the function. cotangents: {form}, primal output: {spec}"
+                    "the cotangents must have the pytree structure of what the function returned: "
+                    f"{spec}, but got {form}"
                 )
             for v, o in zip(vectors, outputs, strict=True):
                 if v.shape != o.shape:

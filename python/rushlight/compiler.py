@@ -56,7 +56,7 @@ def compile(
     """
     if mode is not None and options is not None:
         raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time."
+            "Either mode or options can be given to compile: a mode stands for some options"
         )
     if model is None:
         return functools.partial(

@@ -60,7 +60,7 @@ def _letters(numbers):
         )
     if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
         raise ValueError(
-            "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            f"einsum(): a subscript is not within the valid range [0, 52) in {numbers}"
         )
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     return "".join("..." if n is Ellipsis else letters[n] for n in numbers)

@@ -212,9 +212,7 @@ class Library:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         if ns == "prim":
-            raise ValueError(
-                f"{ns} is a reserved namespace. Please try creating a library with another name."
-            )
+            raise ValueError(f"{ns} is a reserved namespace: a library takes a name of its own")
         if ns == "aten" and kind == "DEF":
             raise RuntimeError(
                 "Only a single TORCH_LIBRARY can be used to register the namespace aten; use the "
@@ -263,8 +261,8 @@ class Library:
             name = op.name()
         else:
             raise RuntimeError(
-                "impl should be passed either a name or an OpOverload object as the first "
-                f"argument, got {type(op_name)}"
+                "impl takes either a name or an OpOverload of the namespace, but got "
+                f"{type(op_name)}"
             )
         space = name.partition("::")[0]
         if space != self.ns:
@@ -322,8 +320,8 @@ class Library:
         place = (op.name(), key)
         if not allow_override and place in _implemented:
             raise RuntimeError(
-                f"There is already a kernel registered from python overriding {place[0]}'s "
-                f"behavior for {key} dispatch key and {self.ns} namespace."
+                f"{place[0]} has already a kernel registered from python for {key} and {self.ns}: "
+                "allow_override=True replaces it"
             )
         fall_through = fn is fallthrough_kernel
         if not isinstance(op, registry.CustomOverload):
@@ -376,8 +374,8 @@ class Library:
         """
         if self.ns != "_":
             raise RuntimeError(
-                "Fallback can only be registered using library fragment on the global namespace "
-                f'"_" but it is {self.ns}'
+                "a fallback is of all namespaces: the Library has to be a fragment of the global "
+                f'namespace "_", but is one of {self.ns}'
             )
         if not callable(fn):
             raise TypeError(
@@ -518,6 +516,7 @@ def wrap_triton(triton_kernel, /):
     """
     if type(triton_kernel).__module__.partition(".")[0] != "triton":
         raise RuntimeError(
-            "wrap_triton only works on functions annotated with triton.jit or triton.autotune"
+            "wrap_triton takes what triton.jit or triton.autotune gave, but got "
+            f"{type(triton_kernel).__name__}"
         )
     return triton_kernel

@@ -66,19 +66,15 @@ class SobolEngine:
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
         if not 1 <= dimension <= self.MAXDIM:
             raise ValueError(
-                "Supported range of dimensionality for SobolEngine is "
-                f"[1, {self.MAXDIM}], got {dimension}"
+                f"SobolEngine: dimension must be in [1, {self.MAXDIM}], but got {dimension}"
             )
-        self.seed = seed
-        self.scramble = scramble
-        self.dimension = dimension
+        self.dimension, self.scramble, self.seed = dimension, scramble, seed
         self.sobolstate = _direction_numbers(dimension)
         self.shift = rushlight.zeros(dimension, dtype=rushlight.int64)
         if scramble:
             self._scramble()
-        self.quasi = self.shift.clone()
-        self._first_point = (self.quasi / 2**self.MAXBIT).reshape(1, -1)
-        self.num_generated = 0
+        self.reset()
+        self._first_point = (self.shift / 2**self.MAXBIT)[None]
 
     def _scramble(self) -> None:
         """Shifts all points, and mixes the bits of the direction numbers."""
@@ -136,10 +132,8 @@ class SobolEngine:
         total = self.num_generated + n
         if total & (total - 1):
             raise ValueError(
-                "The balance properties of Sobol' points require n to be a power of 2. "
-                f"{self.num_generated} points have been previously generated, then: "
-                f"n={self.num_generated}+2**{m}={total}. "
-                "If you still want to do this, please use 'SobolEngine.draw()' instead."
+                f"draw_base2({m}) makes {total} points in all; even ones require n to be a power "
+                "of 2, and draw(n) draws any number"
             )
         return self.draw(n=n, out=out, dtype=dtype)
 

@@ -134,8 +134,8 @@ class set_default_mmap_options:
     def __init__(self, flags: int) -> None:
         if flags not in (MAP_PRIVATE, MAP_SHARED):
             raise ValueError(
-                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE "
-                f"or mmap.MAP_SHARED, but got {flags}"
+                "set_default_mmap_options: expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got "
+                f"{flags}"
             )
         self._before = config.load.mmap_flags
         config.load.mmap_flags = flags
@@ -217,7 +217,8 @@ def save(
     is_path = isinstance(f, str | os.PathLike)
     if not is_path and not hasattr(f, "write"):
         raise AttributeError(
-            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+            "expected 'f' to be a path or a file that has a method 'write', but got "
+            f"{type(f).__name__}"
         )
     if not isinstance(pickle_protocol, int) or pickle_protocol < 0:
         raise ValueError(f"pickle_protocol must be an int from 0 on, not {pickle_protocol!r}")
@@ -423,8 +424,8 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         reader = _C._CheckpointReader(_rest_of(stream), False)
     if reader.has_record("constants.pkl"):
         raise ValueError(
-            "Expected input to be a checkpoint returned by torch.save but got a torchscript "
-            "checkpoint"
+            "expected a checkpoint returned by torch.save, but this is a program of torchscript: "
+            "jit.load reads those"
         )
     named = globals_named(reader.record("data.pkl"))
     return [name for name in named if not is_safe_global(name)]

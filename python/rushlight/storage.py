@@ -52,8 +52,7 @@ class UntypedStorage(_C.StorageBase):
             )
         if not 0 <= offset < max(available, 1):
             raise ValueError(
-                f"offset must be non-negative and no greater than buffer length ({available}), "
-                f"but got {offset}"
+                f"offset must be one of the {available} bytes of the buffer, but got {offset}"
             )
         if count < 0 and (available - offset) % item != 0:
             raise ValueError(
@@ -439,7 +438,8 @@ def set_tensor(tensor, source, offset, size, stride):
         )
     if tensor.requires_grad and tensor.is_leaf and is_grad_enabled():
         raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
+            "set_(): a leaf Variable that requires grad takes no other memory, except within "
+            "no_grad()"
         )
     if source is None:
         source = _C.ops.empty(0, dtype=tensor.dtype, device=tensor.device)

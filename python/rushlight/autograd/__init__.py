@@ -114,8 +114,8 @@ def backward(
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
-                "`backward()`. Please only use `grad_tensors`."
+                "backward(): `grad_variables` is the old name of `grad_tensors`, and both were "
+                "passed: leave it out"
             )
         grad_tensors = grad_variables
     if isinstance(inputs, Mapping):
@@ -161,8 +161,8 @@ def grad(
         warn("only_inputs=False is ignored; use backward to accumulate gradients", FutureWarning)
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-            "allow_unused=False."
+            "Expected allow_unused to be True where materialize_grads=True: inputs that are not "
+            "used get zeros, but got allow_unused=False"
         )
     names = None
     if isinstance(inputs, Mapping):

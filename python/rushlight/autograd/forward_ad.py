@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 _NOT_LAST = (
-    "Trying to exit a forward AD level that was not the last one that was created. This is not "
-    "supported."
+    "Trying to exit a forward AD level that is not the innermost one: levels are left in the "
+    "opposite order"
 )
 
 # The level that is open, as C++ numbers it; the public number is 0 within it and -1 outside.
@@ -88,8 +88,8 @@ def make_dual(tensor, tangent, *, level=None):
     number = _numbered(level)
     if number is None:
         raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-            "enter_dual_level() first."
+            "make_dual: no level exists. Use it within `with dual_level():`, or call "
+            "enter_dual_level() first"
         )
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):

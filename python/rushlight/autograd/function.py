@@ -66,8 +66,8 @@ class FunctionMeta(type):
         own_vjp = cls.vjp is not Function.vjp
         if own_backward and own_vjp:
             raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
-                f"{name} should define one of them."
+                f"{name} defines both 'backward' and 'vjp', which are two names of one method: "
+                "leave one of them out"
             )
         cls._backward_method = staticmethod(cls.vjp if own_vjp else cls.backward)
 
@@ -142,8 +142,8 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     def backward(ctx, *grad_outputs):
         """Return one gradient per input of forward, None for those that have none."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method: without them a Function has no "
+            "derivative in backward mode"
         )
 
     vjp = backward
@@ -152,8 +152,8 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     def jvp(ctx, *grad_inputs):
         """Forward-mode differentiation, which custom functions do not have."""
         raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with "
-            "forward mode AD."
+            "You must implement the jvp function: without it a Function has no derivative in "
+            "forward mode"
         )
 
 

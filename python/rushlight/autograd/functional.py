@@ -24,12 +24,12 @@ _JACOBIAN = "The jacobian of the user-provided function"
 def _as_tuple(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bool]:
     if isinstance(value, _C.TensorBase):
         return (value,), False
-    expected = f"The {what} given to {function} must be either a Tensor or a tuple of Tensors"
+    expected = f"{function}: {what} must be either a Tensor or a tuple of them"
     if not isinstance(value, tuple):
-        raise TypeError(f"{expected} but the given {what} has type {type(value)}.")
+        raise TypeError(f"{expected}, but got {type(value)}")
     for i, v in enumerate(value):
         if not isinstance(v, _C.TensorBase):
-            raise TypeError(f"{expected} but the value at index {i} has type {type(v)}.")
+            raise TypeError(f"{expected}, but the value at index {i} has type {type(v)}")
     return value, True
 
 
@@ -46,9 +46,8 @@ def _call(func, inputs, strict, function):
         for i, output in enumerate(outputs):
             if not output.requires_grad:
                 raise RuntimeError(
-                    f"Output {i} of the user-provided function does not require gradients. The "
-                    "outputs must be computed in a differentiable manner from the input when "
-                    "running in strict mode."
+                    f"Output {i} does not require gradients, although the inputs do: strict mode "
+                    "demands that the function computes it from them"
                 )
     return outputs, several
 
@@ -56,9 +55,8 @@ def _call(func, inputs, strict, function):
 def _second(what, i):
     """The error where a gradient does not depend on input i, so that the Hessian is zero there."""
     return RuntimeError(
-        f"While computing the hessian, found that {what} with respect to input {i} is independent "
-        "of the input. This is not allowed in strict mode. Is the function twice differentiable, "
-        "and no linear one?"
+        f"hessian: {what} with respect to input {i} is independent of that input, which is refused "
+        "in strict mode. Is the function twice differentiable, and no linear one?"
     )
 
 
@@ -99,8 +97,8 @@ def _check_depends(results, strict, create_graph, what=_JACOBIAN):
         for i, result in enumerate(results):
             if not result.requires_grad:
                 raise RuntimeError(
-                    f"{what} is independent of input {i}. This is not allowed in strict mode when "
-                    "create_graph=True."
+                    f"{what} is independent of input {i}: create_graph=True finds nothing to "
+                    "differentiate in strict mode"
                 )
 
 
@@ -188,15 +186,14 @@ def jacobian(
         )
     if strict and vectorize:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
-            "supported together. Please either set `strict=False` or `vectorize=False`."
+            "jacobian: `strict=True` finds outputs that depend on nothing one after the other, "
+            "which `vectorize=True` does not do. Leave one of them out"
         )
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                "torch.autograd.functional.jacobian: `create_graph=True` and "
-                '`strategy="forward-mode"` are not supported together. Please either set '
-                '`create_graph=False` or `strategy="reverse-mode"`.'
+                'jacobian: what `strategy="forward-mode"` computes has no graph. For '
+                '`create_graph=True` use `strategy="reverse-mode"`'
             )
         if not vectorize:
             raise NotImplementedError(
@@ -335,8 +332,8 @@ def _check_twice(output, gradients, inputs):
     """In strict mode the output and its gradients must depend on all inputs."""
     if not output.requires_grad:
         raise RuntimeError(
-            "Output 0 of the user-provided function does not require gradients. The outputs must "
-            "be computed in a differentiable manner from the input when running in strict mode."
+            "Output 0 does not require gradients, although the inputs do: strict mode demands that "
+            "the function computes it from them"
         )
     _grads((output,), inputs, (rushlight.ones_like(output),), False, True, _OUTPUT)
     for i, g in enumerate(gradients):

@@ -59,24 +59,23 @@ class ContextDecorator:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            try:
-                with self.clone():
-                    value = generator.send(None)
-                while True:
-                    try:
-                        sent = yield value
-                    except GeneratorExit:
-                        with self.clone():
-                            generator.close()
-                        raise
-                    except BaseException as error:
-                        with self.clone():
-                            value = generator.throw(error)
-                    else:
-                        with self.clone():
-                            value = generator.send(sent)
-            except StopIteration as end:
-                return end.value
+            go_on, given = generator.send, None
+            while True:
+                try:
+                    with self.clone():
+                        value = go_on(given)
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    given = None  # an error's trace holds this frame
+                try:
+                    go_on, given = generator.send, (yield value)
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    go_on, given = generator.throw, error
 
         return wrapped
 

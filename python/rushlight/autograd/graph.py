@@ -63,20 +63,18 @@ class save_on_cpu(saved_tensors_hooks):
     """Within it, tensors saved for backward wait on the CPU (in pinned memory, if asked)."""
 
     def __init__(self, pin_memory: bool = False, device_type="cuda") -> None:
-        def pack(tensor):
-            if not pin_memory:
-                return tensor.device, tensor.cpu()
-            packed = rushlight.empty(
-                tensor.size(), dtype=tensor.dtype, layout=tensor.layout, pin_memory=True
-            )
-            packed.copy_(tensor)
-            return tensor.device, packed
+        self._pinned = pin_memory
+        super().__init__(self._stored, self._brought_back)
 
-        def unpack(packed):
-            device, tensor = packed
-            return tensor.to(device, non_blocking=pin_memory)
+    def _stored(self, tensor):
+        if not self._pinned:
+            return tensor.device, tensor.cpu()
+        like = {"dtype": tensor.dtype, "layout": tensor.layout}
+        return tensor.device, rushlight.empty(tensor.shape, **like, pin_memory=True).copy_(tensor)
 
-        super().__init__(pack, unpack)
+    def _brought_back(self, stored):
+        device, copy = stored
+        return copy.to(device, non_blocking=self._pinned)
 
 
 @contextlib.contextmanager

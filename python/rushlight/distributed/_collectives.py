@@ -52,16 +52,15 @@ _managers: list[list[Any]] = []
 def _check_tensor(value, name):
     if not isinstance(value, rushlight.Tensor):
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
-            f"             but got {type(value)} instead."
+            f"Invalid function argument: `{name}` is expected to be a Tensor, but got {type(value)}"
         )
 
 
 def _check_list(value, name):
     if not isinstance(value, list) or not all(isinstance(t, rushlight.Tensor) for t in value):
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
-            f"             but got {type(value)} instead."
+            f"Invalid function argument: `{name}` is expected to be a list of tensors, but got "
+            f"{type(value)}"
         )
 
 
@@ -156,10 +155,7 @@ class P2POp:
 
     def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
         if op not in (isend, irecv):
-            raise ValueError(
-                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
-                "``torch.distributed.irecv``."
-            )
+            raise ValueError(f"Invalid ``op``: a P2POp does isend or irecv, not {op}")
         _check_tensor(tensor, "tensor")
         self.op = op
         self.tensor = tensor
@@ -181,8 +177,7 @@ def _send(tensor, dst, group, tag, group_dst):
         return None
     if to == group.rank():
         raise ValueError(
-            "Invalid destination rank: destination rank should not be the same as the rank of the "
-            "current process."
+            f"destination rank should not be the same as the rank that sends: both are {to}"
         )
     return group.send([_real(tensor)], to, tag)
 
@@ -233,8 +228,7 @@ def batch_isend_irecv(p2p_op_list):
     """Send and receive several tensors; the works of all."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
-            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
-            "``torch.distributed.P2POp``."
+            f"Invalid ``p2p_op_list``: a list of P2POp is expected, but got {p2p_op_list!r}"
         )
     if not p2p_op_list:
         raise ValueError("p2p_op_list is empty")

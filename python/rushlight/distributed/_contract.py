@@ -36,9 +36,8 @@ def contract(state_cls: type[_State] = _State) -> Callable[..., Any]:
             for one in modules:
                 if function in _states(one):
                     raise AssertionError(
-                        "Each distinct composable distributed API can only be applied to a module "
-                        f"once. {function.__name__} has already been applied to the following "
-                        f"module:\n{one}"
+                        f"{function.__name__} has already been applied to this module, and each "
+                        f"API can be applied once:\n{one}"
                     )
             before = [_all_names(one) for one in modules]
             state = state_cls()

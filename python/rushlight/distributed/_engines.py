@@ -459,7 +459,7 @@ class _EngineGroup(ProcessGroup):
         if input.numel() != output.numel() * self._size:
             self._wrong(
                 "_reduce_scatter_base",
-                "input tensor must be the same size as output size times world size",
+                "the input must have the elements of the outputs of all ranks",
             )
         if input.dtype != output.dtype:
             self._wrong("_reduce_scatter_base", "input tensor must be the same type as the output")

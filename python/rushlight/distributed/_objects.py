@@ -141,7 +141,8 @@ def scatter_object_list(
         return _warn_not_in_group("scatter_object_list")
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError(
-            "Expected argument scatter_object_output_list to be a list of size at least 1."
+            "scatter_object_output_list is expected to be a list of size at least 1, whose first "
+            "item is set"
         )
     source = _collectives._peer(group, src, group_src, 0)
     here = group.rank() == source

@@ -250,13 +250,11 @@ class Reducer:
         missing = [self.names[i] for i in range(len(self.parameters)) if i not in self.arrived]
         self.expecting = False
         raise RuntimeError(
-            "Expected to have finished reduction in the prior iteration before starting a new one. "
-            "This error indicates that your module has parameters that were not used in producing "
-            "loss. You can enable unused parameter detection by passing the keyword argument "
-            "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
-            "making sure all `forward` function outputs participate in calculating loss. "
-            f"Parameters which did not receive grad for rank {self.pg.rank()}: "
-            f"{', '.join(missing)}{again}"
+            "Expected to have finished reduction in the prior iteration: a parameter that the loss "
+            "does not depend on gets no gradient, for which the others wait. "
+            "DistributedDataParallel(find_unused_parameters=True) finds those, where all that "
+            "`forward` returns goes into the loss. Without a gradient for rank "
+            f"{self.pg.rank()}: {', '.join(missing)}{again}"
         )
 
     def _without_path(self, outputs):

@@ -133,8 +133,8 @@ def get_node_local_rank(fallback_rank=None) -> int:
     if fallback_rank is not None:
         return int(fallback_rank)
     raise RuntimeError(
-        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
-        "`get_node_local_rank` to work without a launcher"
+        "LOCAL_RANK is not in the environment, where launchers put it: without one pass "
+        "fallback_rank"
     )
 
 
@@ -152,8 +152,7 @@ def get_default_backend_for_device(device) -> str:
 def _get_default_group():
     if _state.default_pg is None:
         raise ValueError(
-            "Default process group has not been initialized, please make sure to call "
-            "init_process_group."
+            "Default process group has not been initialized: call init_process_group first"
         )
     return _state.default_pg
 
@@ -172,7 +171,7 @@ def _rank_not_in_group(group) -> bool:
 
 def _warn_not_in_group(what) -> None:
     rank = -1 if _state.default_pg is None else _state.default_pg.rank()
-    warn(f"Running {what} on global rank {rank} which does not belong to the given group.")
+    warn(f"{what} does nothing on global rank {rank}, which does not belong to the given group")
 
 
 def _group(group):
@@ -413,8 +412,8 @@ def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, log
         store.wait([f"{key}:last"], timeout)
     except RuntimeError as error:
         raise _types.DistStoreError(
-            "Timed out initializing process group in store based barrier on rank "
-            f"{rank}, for key: {key} (world_size={rendezvous_count}, timeout={timeout})"
+            f"Rank {rank} timed out waiting for others in a barrier of the store: key {key}, "
+            f"world_size={rendezvous_count}, timeout={timeout}"
         ) from error
 
 
@@ -485,8 +484,8 @@ def _mpi_rendezvous(rank, world_size, timeout):
     """(Store, rank, number of processes) of those that mpirun started."""
     if rank != -1 or world_size != -1:
         warn(
-            f"For MPI backend, world_size ({world_size}) and rank ({rank}) are ignored since they "
-            "are assigned by the MPI runtime.",
+            f"world_size={world_size} and rank={rank} are ignored: those of the backend mpi are "
+            "assigned by the MPI runtime",
         )
     rank, world_size = _kinds.mpi_place()
     # Rank 0 keeps the store, and says where: on this machine alone where all processes are.
@@ -570,8 +569,8 @@ def new_group(
             ranks = sorted(ranks)
         if len(ranks) > size:
             raise ValueError(
-                "the new group's world size should be less or equal to the world size set by "
-                "init_process_group"
+                "the new group's world size should be less or equal to that of all processes: "
+                f"{len(ranks)} ranks of {size}"
             )
         if len(set(ranks)) != len(ranks):
             raise ValueError("a rank stands twice among the group's")

@@ -46,8 +46,8 @@ class DeviceMesh:
             size = _world.get_world_size()
             if self.mesh.numel() > size:
                 raise RuntimeError(
-                    f"Mesh should not be bigger than default world size {size}, but found "
-                    f"{self.mesh.numel()} ranks!"
+                    "a mesh has at most as many ranks as there are processes, but found "
+                    f"{self.mesh.numel()} ranks of {size}"
                 )
         ranks = self.mesh.reshape(-1).tolist()
         if len(set(ranks)) != len(ranks):
@@ -60,8 +60,8 @@ class DeviceMesh:
         backends = backend_override or (_OF_THE_WORLD,) * self.mesh.ndim
         if len(backends) != self.mesh.ndim:
             raise ValueError(
-                "backend_override should have the same length as the number of mesh dimensions, "
-                f"but got {len(backends)} and {self.mesh.ndim}."
+                "backend_override should have the same length as the mesh has dimensions, but got "
+                f"{len(backends)} for {self.mesh.ndim}"
             )
         if _init_backend:
             self._make_groups(backends)
@@ -176,10 +176,8 @@ class DeviceMesh:
         if mesh_dim is None:
             if self.mesh.ndim > 1:
                 raise RuntimeError(
-                    f"Found the DeviceMesh have {self.mesh.ndim} dimensions. Optional kwarg "
-                    "`mesh_dim` needs to be specified when device_mesh.ndim > 1. If you want to "
-                    "get the list of all the ProcessGroups in the DeviceMesh, please use "
-                    "`get_all_groups()` instead."
+                    f"a DeviceMesh of {self.mesh.ndim} dimensions has a group for each: `mesh_dim` "
+                    "needs to be specified, or `get_all_groups()` gives all of them"
                 )
             mesh_dim = 0
         return self._groups[self._dim(mesh_dim)]
@@ -305,9 +303,8 @@ class DeviceMesh:
             raise RuntimeError("mesh_dim_names must have same length as mesh_sizes in _unflatten!")
         if math.prod(sizes) != self.mesh.shape[dim]:
             raise ValueError(
-                f"The product of mesh_sizes={sizes} is {math.prod(sizes)}, but the original "
-                f"dimension at dim={dim} has size {self.mesh.shape[dim]}. These must be equal for "
-                "unflatten to work correctly."
+                f"unflatten: mesh_sizes={sizes} make {math.prod(sizes)} ranks and dim={dim} has "
+                f"{self.mesh.shape[dim]}, which must be equal"
             )
         backends = _chosen(backend_override, len(sizes), names)
         after = len(sizes) + self.ndim - dim - 1
@@ -346,8 +343,8 @@ class DeviceMesh:
             grid = rushlight.as_tensor(mesh, dtype=rushlight.int64, device="cpu")
             if grid.ndim != len(groups):
                 raise ValueError(
-                    "Expects mesh with ndim equal to number of ProcessGroups but got mesh "
-                    f"{grid.tolist()} and {len(groups)} ProcessGroups"
+                    "a mesh with ndim equal to the number of groups is expected, but got "
+                    f"{grid.tolist()} and {len(groups)} groups"
                 )
         else:
             groups = [group]
@@ -403,8 +400,8 @@ def _chosen(override, ndim: int, names) -> tuple:
         found.append(_OF_THE_WORLD if value is None else tuple(value))
     if left:
         raise RuntimeError(
-            f"Found invalid keys in backend_override: got {list(left)}, expected integers in range "
-            f"[0, {ndim}) or one of {names or ()}"
+            f"Found invalid keys in backend_override: {list(left)} are neither dimensions below "
+            f"{ndim} nor among the names {names or ()}"
         )
     return tuple(found)
 
@@ -429,15 +426,13 @@ def init_device_mesh(
             )
         if len(mesh_shape) != len(mesh_dim_names):
             raise RuntimeError(
-                "mesh_shape and mesh_dim_names should have same length! Found "
-                f"len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):"
-                f"{len(mesh_shape)}."
+                f"mesh_shape and mesh_dim_names should have same length, but are {mesh_shape} and "
+                f"{mesh_dim_names}"
             )
     if not device_type.isalpha():
         raise RuntimeError(
-            f"Device type with index is not supported but got {device_type}. If you maintained a "
-            "'torch.device' object, it's recommended to pass in 'device.type'. "
-            "Device type with GPU index is not supported."
+            "Device type with index is not supported: expected a name such as 'cuda', but got "
+            f"{device_type!r}. Of a device, pass its type"
         )
     mesh = rushlight.arange(math.prod(mesh_shape), device="cpu").reshape(tuple(mesh_shape))
     return DeviceMesh(

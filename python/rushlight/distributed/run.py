@@ -116,7 +116,8 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
     if args.no_python:
         if args.module:
             raise ValueError(
-                "Don't use both the '--no-python' flag and the '--module' flag at the same time."
+                "'--no-python' and '--module' say what the script is: both flags cannot be given "
+                "at the same time"
             )
         command = [args.training_script]
     else:

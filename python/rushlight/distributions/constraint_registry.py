@@ -10,6 +10,7 @@ that may take several values to one, for optimisation without bounds. Both are r
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -32,15 +33,14 @@ class ConstraintRegistry:
             factory: gets the constraint and gives its transform; without, this is a decorator.
         """
         if factory is None:
-            return lambda factory: self.register(constraint, factory)
-        if isinstance(constraint, constraints.Constraint):
-            constraint = type(constraint)
-        if not (isinstance(constraint, type) and issubclass(constraint, constraints.Constraint)):
+            return functools.partial(self.register, constraint)
+        kind = constraint if isinstance(constraint, type) else type(constraint)
+        if not issubclass(kind, constraints.Constraint):
             raise TypeError(
-                "Expected constraint to be either a Constraint subclass or instance, but got "
-                f"{constraint}"
+                f"a transform is registered for a Constraint subclass or instance, not for "
+                f"{constraint!r}"
             )
-        self._registry[constraint] = factory
+        self._registry[kind] = factory
         return factory
 
     def __call__(self, constraint: Any) -> Any:

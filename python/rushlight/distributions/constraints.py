@@ -104,13 +104,13 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property of a distribution or transform that is a constraint.
+    """A constraint that objects of a class have by their attributes.
 
-    On an object it is the constraint, on the class a dependent one:
+    Read from the class, it is a dependent one:
 
-        @dependent_property(is_discrete=False, event_dim=0)
+        @dependent_property(is_discrete=True)
         def support(self):
-            return interval(self.low, self.high)
+            return integer_interval(1, self.sides)
     """
 
     def __init__(

@@ -20,6 +20,11 @@ def _listed(check: Any) -> bool:
     return bool(check.all()) if isinstance(check, Tensor) else bool(check)
 
 
+def _shown(value: Tensor) -> str:
+    """A tensor in messages."""
+    return f"a {type(value).__name__} of shape {tuple(value.shape)}:\n{value}"
+
+
 class Distribution:
     """A distribution of random tensors.
 
@@ -79,11 +84,11 @@ class Distribution:
                 continue  # not computed for a check alone
             value = getattr(self, name)
             if not _listed(constraint.check(value)):
-                raise ValueError(
-                    f"Expected parameter {name} ({type(value).__name__} of shape "
-                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
-                    f"{constraint!r}, but found invalid values:\n{value}"
-                )
+                raise self._outside(name, value, f"to satisfy the constraint {constraint!r}")
+
+    def _outside(self, name: str, value: Tensor, demand: str) -> ValueError:
+        """What is raised for a parameter that does not do what is demanded."""
+        return ValueError(f"Expected parameter {name} {demand}: {self!r} was given {_shown(value)}")
 
     def _expanding_class(self) -> type:
         """The nearest class that says what `expand` expands."""
@@ -192,6 +197,12 @@ class Distribution:
         """
         raise NotImplementedError
 
+    def _enumerated(self, values: Tensor, expand: bool) -> Tensor:
+        """For `enumerate_support`: values along the first dimension, each of an event's shape."""
+        batch = self._batch_shape if expand else (1,) * len(self._batch_shape)
+        values = values[(slice(None), *[None] * len(batch))]
+        return values.expand(-1, *batch, *self._event_shape)
+
     def entropy(self) -> Tensor:
         """The entropy in nats: (batch_shape)."""
         raise NotImplementedError
@@ -204,23 +215,28 @@ class Distribution:
         """The shape of samples."""
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
+    def _check_value(self, value: Any) -> None:
+        """`_validate_sample`, where arguments are checked."""
+        if self._validate_args:
+            self._validate_sample(value)
+
     def _validate_sample(self, value: Any) -> None:
         """ValueError where a value's shape does not fit or it lies outside of the support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
-        events = value.size()[value.dim() - len(self._event_shape) :]
-        if events != self._event_shape:
+        own = self._extended_shape()
+        cut = value.dim() - len(self._event_shape)
+        if value.shape[cut:] != self._event_shape:
             raise ValueError(
-                "The right-most size of value must match event_shape: "
-                f"{value.size()} vs {self._event_shape}."
+                f"a value of shape {value.shape} has the wrong right-most size: an event of "
+                f"{self!r} has the shape {self._event_shape}"
             )
-        expected = self._batch_shape + self._event_shape
-        for i, j in zip(reversed(value.size()), reversed(expected), strict=False):
-            if i != 1 and j != 1 and i != j:
-                raise ValueError(
-                    "Value is not broadcastable with batch_shape+event_shape: "
-                    f"{value.size()} vs {expected}."
-                )
+        pairs = zip(value.shape[::-1], own[::-1], strict=False)
+        if any(1 not in pair and len(set(pair)) > 1 for pair in pairs):
+            raise ValueError(
+                f"a value of shape {value.shape} is not broadcastable with {own}, the batch and "
+                f"event shapes of {self!r}"
+            )
         try:
             support = self.support
         except NotImplementedError:
@@ -231,9 +247,8 @@ class Distribution:
             return
         if not _listed(support.check(value)):
             raise ValueError(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
-                f"to be within the support ({support!r}) of the distribution {self!r}, but found "
-                f"invalid values:\n{value}"
+                f"{self!r} expected a value to be within the support {support!r}, but got "
+                f"{_shown(value)}"
             )
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
@@ -243,8 +258,8 @@ class Distribution:
         own: Any = type(self)
         if own.__init__ is not cls.__init__:
             raise NotImplementedError(
-                f"Subclass {own.__name__} of {cls.__name__} that defines a custom __init__ method "
-                "must also define a custom .expand() method."
+                f"{own.__name__} has an __init__ of its own, with which {cls.__name__}.expand "
+                "makes no object: it must also define a custom .expand() method"
             )
         return own.__new__(own)
 

@@ -94,8 +94,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     formula = _KL_MEMOIZE[types]
     if formula is NotImplemented:
         raise NotImplementedError(
-            "No KL(p || q) is implemented for p type "
-            f"{types[0].__name__} and q type {types[1].__name__}"
+            f"No KL(p || q) is implemented of a {types[0].__name__} from a {types[1].__name__}: "
+            "register_kl adds one"
         )
     return formula(p, q)
 

@@ -35,8 +35,8 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """
     if not all(is_tensor_like(value) or isinstance(value, (int, float)) for value in values):
         raise ValueError(
-            "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
-            f"__torch_function__, but got {', '.join(type(value).__name__ for value in values)}"
+            "Input arguments must all be instances of Number or Tensor, or be tensor-like, but got "
+            f"{', '.join(type(value).__name__ for value in values)}"
         )
     first = next((value for value in values if isinstance(value, Tensor)), None)
     options: dict[str, Any] = {"dtype": rushlight.get_default_dtype()}
@@ -52,6 +52,11 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
     """Standard normal numbers."""
     return rushlight.randn(shape, dtype=dtype, device=device)
+
+
+def uniform_from(low: float, like: Tensor, shape: Sequence[int]) -> Tensor:
+    """Uniform numbers between `low` and 1, of the dtype and on the device of a tensor."""
+    return like.new_empty(shape).uniform_(low, 1)
 
 
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:

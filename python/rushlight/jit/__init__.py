@@ -220,7 +220,7 @@ def ignore(drop: Any = False, **kwargs) -> Any:
     if callable(drop):
         return _mark(drop, "ignore")
     if not _is(drop, bool):
-        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function: {drop}")
+        raise RuntimeError(f"jit.ignore: `drop` must be a bool or a function, but got {drop}")
     return lambda fn: _mark(fn, "unused" if drop or kwargs.get("drop_on_export") else "ignore")
 
 

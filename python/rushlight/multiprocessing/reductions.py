@@ -164,9 +164,8 @@ def reduce_tensor(tensor):
     """
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
-            "does not support crossing process boundaries. If you just want to transfer the data, "
-            "call detach() on the tensor before serializing (e.g., putting it on the queue)."
+            "Cowardly refusing to serialize non-leaf tensor that requires gradients: its graph "
+            "stays in this process. detach() gives what can be sent"
         )
     if tensor.device.type != "cpu" or tensor.layout is not _C.strided:
         return tensor.__reduce_ex__(2)  # of a sparse one: its parts, which are tensors

@@ -225,10 +225,8 @@ class CheckpointFunction(Function):
     def backward(ctx, *grads):
         if not _C._reaches_all_leaves():
             raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
-                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
-                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
-                "argument."
+                "checkpoint with use_reentrant=True is incompatible with .grad() and with inputs= "
+                "of .backward(): it has to reach all leaves. use_reentrant=False has no such limit"
             )
         arguments = list(ctx.arguments)
         for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
@@ -268,15 +266,15 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
             run_again()
         if place not in recomputed:
             raise CheckpointError(
-                "checkpoint: A different number of tensors was saved during the original forward "
-                f"and recomputation: {len(shapes)} and {len(recomputed)}."
+                f"checkpoint: A different number of tensors was saved: {len(shapes)} at first, "
+                f"{len(recomputed)} when the function ran again. It must do the same each time"
             )
         tensor = recomputed.pop(place)
         found = (tuple(tensor.shape), tensor.dtype, tensor.device)
         if determinism_check != "none" and found != shapes[place]:
             raise CheckpointError(
-                "checkpoint: Recomputed values for the following tensors have different metadata "
-                f"than during the forward pass: tensor {place} was {shapes[place]} and is {found}."
+                "checkpoint: Recomputed values have different metadata: saved tensor "
+                f"{place} was {shapes[place]} at first and is {found} when the function ran again"
             )
         return tensor
 
@@ -388,26 +386,27 @@ def create_selective_checkpoint_contexts(
         policy_fn_or_list: `policy(ctx, op, *args, **kwargs)` -> CheckpointPolicy, or a list of the
             ops (`rushlight.ops.aten.mm.default`) whose results are to be kept.
     """
-    if isinstance(policy_fn_or_list, list):
-        kept_ops = set(policy_fn_or_list)
-        for op in kept_ops:
-            if not isinstance(op, OpOverload):
-                raise ValueError(
-                    f"Unexpected op in `op_list`, got: {op} of type {type(op)}: an OpOverload such "
-                    "as torch.ops.aten.mm.default is expected"
-                )
-
-        def policy_fn(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
-            if op in kept_ops:
-                return CheckpointPolicy.MUST_SAVE
-            return CheckpointPolicy.PREFER_RECOMPUTE
-
-    elif callable(policy_fn_or_list):
-        policy_fn = policy_fn_or_list
-    else:
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    policy = policy_fn_or_list
+    if isinstance(policy, list):
+        policy = _policy_of_ops(policy)
+    elif not callable(policy):
+        raise TypeError(
+            f"policy_fn_or_list must be either a function or a list, but got {policy!r}"
+        )
     kept: defaultdict[Any, list] = defaultdict(list)
-    return _CachingTorchDispatchMode(policy_fn, kept), _CachedTorchDispatchMode(policy_fn, kept)
+    return _CachingTorchDispatchMode(policy, kept), _CachedTorchDispatchMode(policy, kept)
+
+
+def _policy_of_ops(ops: list[Any]) -> Callable[..., CheckpointPolicy]:
+    """The policy that keeps what some ops give."""
+    wrong = [op for op in ops if not isinstance(op, OpOverload)]
+    if wrong:
+        raise ValueError(
+            f"Unexpected op in `op_list`, got: {wrong[0]} of type {type(wrong[0])}: an OpOverload "
+            "such as ops.aten.mm.default is expected"
+        )
+    must = dict.fromkeys(ops, CheckpointPolicy.MUST_SAVE)
+    return lambda context, op, *args, **kwargs: must.get(op, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):

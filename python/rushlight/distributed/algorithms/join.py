@@ -149,6 +149,7 @@ class Join:
             group.allreduce([flag], op=ReduceOp.MAX).wait()
             if int(flag):
                 raise RuntimeError(
-                    "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+                    "throw_on_early_termination: there is at least one rank that exhausted inputs, "
+                    "so that all stop"
                 )
         return _Notice(work, ones)

@@ -233,21 +233,21 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
         is_coordinator: bool = False,
     ) -> None:
         """Make tensors for what the checkpoint has."""
-        if state_dict:
-            raise AssertionError("the state is not empty")
-        if metadata is None:
-            raise AssertionError("metadata must not be None")
-        for name, md in metadata.state_dict_metadata.items():
-            if not self._should_include_key(name, metadata):
-                continue
-            value: Any = "<bytes_io>"
-            if isinstance(md, TensorStorageMetadata):
-                value = rushlight.empty(md.size, dtype=md.properties.dtype)
-            if name in (metadata.planner_data or {}):
-                set_element(state_dict, metadata.planner_data[name], value)
-            else:
-                state_dict[name] = value
+        if state_dict or metadata is None:
+            raise AssertionError("an empty state and the metadata of a checkpoint are expected")
+        paths = metadata.planner_data or {}
+        kept = (n for n in metadata.state_dict_metadata if self._should_include_key(n, metadata))
+        for name in kept:
+            place = _place_for(metadata.state_dict_metadata[name])
+            set_element(state_dict, paths.get(name, (name,)), place)
         super().set_up_planner(state_dict, metadata, is_coordinator)
+
+
+def _place_for(stored: Any) -> Any:
+    """What is overwritten by what a checkpoint has."""
+    if isinstance(stored, TensorStorageMetadata):
+        return rushlight.empty(stored.size, dtype=stored.properties.dtype)
+    return "<bytes_io>"
 
 
 def create_default_local_load_plan(
@@ -291,28 +291,31 @@ def create_default_global_save_plan(
     all_plans: list[SavePlan], rewrite_index_hints: bool = True
 ) -> tuple[list[SavePlan], Metadata]:
     """The plans with hints where a box stands in its tensor's list, and what they make."""
-    found: dict[str, Any] = {}
-    plans = []
-    for plan in all_plans:
-        items = []
-        for item in plan.items:
-            name = item.index.fqn
-            if item.type == WriteItemType.BYTE_IO:
-                found[name] = BytesStorageMetadata()
-                items.append(item)
-                continue
-            data = item.tensor_data
-            assert data is not None
-            md = found.setdefault(
-                name, TensorStorageMetadata(data.properties, data.size, chunks=[])
-            )
-            if rewrite_index_hints:
-                hint = dataclasses.replace(item.index, index=len(md.chunks))
-                item = dataclasses.replace(item, index=hint)
-            items.append(item)
-            md.chunks.append(data.chunk)
-        plans.append(dataclasses.replace(plan, items=items))
-    return plans, Metadata(found)
+    made = _Made()
+    plans = [
+        dataclasses.replace(plan, items=[made.add(item) for item in plan.items])
+        for plan in all_plans
+    ]
+    return plans if rewrite_index_hints else list(all_plans), Metadata(made.by_name)
+
+
+class _Made:
+    """What the items of plans make, by name."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Any] = {}
+
+    def add(self, item: WriteItem) -> WriteItem:
+        """The item, told where its box stands among those of its tensor."""
+        data, name = item.tensor_data, item.index.fqn
+        if data is None:
+            self.by_name[name] = BytesStorageMetadata()
+            return item
+        whole = TensorStorageMetadata(data.properties, data.size, chunks=[])
+        boxes = self.by_name.setdefault(name, whole).chunks
+        boxes.append(data.chunk)
+        index = dataclasses.replace(item.index, index=len(boxes) - 1)
+        return dataclasses.replace(item, index=index)
 
 
 def _create_default_local_metadata(state_dict: dict[str, Any]) -> Metadata:

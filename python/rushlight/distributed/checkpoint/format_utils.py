@@ -88,8 +88,8 @@ class BroadcastingTorchSaveReader(StorageReader):
         for item in plan.items:
             if item.type == LoadItemType.BYTE_IO:
                 raise RuntimeError(
-                    f"Non-tensor value identified at {item.storage_index.fqn}. At this time "
-                    f"{type(self).__name__} only supports loading Tensors."
+                    f"{type(self).__name__} only supports loading Tensors, but "
+                    f"{item.storage_index.fqn} is none"
                 )
             holder = [flat.get(item.storage_index.fqn)]
             if several:

@@ -47,8 +47,8 @@ def _alone(no_dist: bool) -> bool:
     if _world.is_initialized():
         return False
     warn(
-        "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to "
-        "save in a single process.",
+        "no process group has been initialized: this process saves by itself, as if there were no "
+        "others",
     )
     return True
 

@@ -361,13 +361,11 @@ def _check_reshard(value, size):
         return
     if not isinstance(value, int) or size is None:
         raise ValueError(
-            "reshard_after_forward should be a bool or an int representing the group size to "
-            f"reshard to, not {value}"
+            f"reshard_after_forward should be a bool or an int, the size of a group, not {value}"
         )
     if value < 1 or value > size or size % value != 0:
         raise ValueError(
-            "If passing reshard_after_forward as an int, it should be a factor of "
-            f"{size}, not {value}"
+            f"reshard_after_forward={value} should be a factor of the number of shards, {size}"
         )
 
 
@@ -497,8 +495,8 @@ def _make_units(modules, settings, place, ignored) -> list[ParamUnit]:
     for p, fqn, places in params.values():
         if p.ndim == 0:
             raise ValueError(
-                "fully_shard doesn't support scalar parameters. Change "
-                f"{fqn} to a 1D tensor with numel equal to 1."
+                f"fully_shard doesn't support scalar parameters: make {fqn} a tensor of one "
+                "dimension"
             )
         part, leaf = cut(p, fqn, settings, _dim_of(p, fqn, place), places)
         parts, leaves = kinds.setdefault(p.dtype, ([], []))

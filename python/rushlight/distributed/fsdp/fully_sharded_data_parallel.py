@@ -67,8 +67,7 @@ class FullyShardedDataParallel(nn.Module):
             raise ValueError("The module is wrapped by FullyShardedDataParallel already")
         if ignored_modules is not None and ignored_states is not None:
             raise ValueError(
-                "Cannot pass both ignored_modules and ignored_states at the same time. Please just "
-                "pass ignored_states."
+                "Cannot pass both ignored_modules and ignored_states: the latter can name all"
             )
         if mixed_precision is not None and mixed_precision.keep_low_precision_grads:
             raise NotImplementedError(
@@ -272,8 +271,7 @@ class FullyShardedDataParallel(nn.Module):
         self._find_root()
         if not self._is_root:
             raise RuntimeError(
-                "`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on "
-                "root FSDP module."
+                "`no_sync()` on inner FSDP instances is not supported: the outermost has it for all"
             )
         handles = self._handles()
         before = [h.syncs for h in handles]
@@ -323,8 +321,8 @@ class FullyShardedDataParallel(nn.Module):
             grad.mul_(scale.to(grad.dtype))
         if not everything:
             warn(
-                f"Called FSDP.clip_grad_norm_() on rank {self.rank} with no gradients -- returning "
-                f"the total norm in the default dtype {total.dtype}",
+                f"clip_grad_norm_() on rank {self.rank} with no gradients: the norm of nothing is "
+                f"returned in the default dtype {total.dtype}",
             )
             return total
         return total.to(max((g.dtype for g in everything), key=lambda d: rushlight.finfo(d).bits))

@@ -157,8 +157,8 @@ def _auto_wrap(root, policy, kind, ignored_modules, ignored_params, settings):
             said = policy(module, False)
             if not isinstance(said, (bool, dict)):
                 raise ValueError(
-                    f"The lambda_fn passed to CustomPolicy should return False/True or a kwarg "
-                    f"dict, but it returned {said}"
+                    "the lambda_fn of a CustomPolicy should return a bool or a dict of keywords, "
+                    f"but it returned {said}"
                 )
             if said is not False:
                 chosen[id(module)] = {**settings, **(said if isinstance(said, dict) else {})}

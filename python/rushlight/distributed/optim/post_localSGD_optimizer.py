@@ -45,8 +45,7 @@ class PostLocalSGDOptimizer(Optimizer):
         self.param_groups = self.optim.param_groups
         if "step" not in state_dict:
             warn(
-                "Loaded state dict does not contain a step counter for an averager. Setting step "
-                "counter to 0.",
+                "the state dict has no step counter for an averager, which begins at 0 therefore",
             )
         self.averager.step = state_dict.get("step", 0)
 

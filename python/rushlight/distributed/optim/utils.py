@@ -42,8 +42,8 @@ class _Functional:
         params = self.param_group["params"]
         if len(params) != len(gradients):
             raise ValueError(
-                "the gradients passed in does not equal to the size of the parameters! Params "
-                f"length: {len(params)}. Gradients length: {len(gradients)}"
+                "the number of gradients is not equal to the size of the parameters' list: "
+                f"{len(gradients)} for {len(params)}"
             )
         step_with(self._optimizer, params, gradients)
 

@@ -73,8 +73,8 @@ def _listed(params):
     for p in every:
         if p.is_sparse or p.type() != kind:
             raise ValueError(
-                "ZeroRedundancyOptimizer only supports using the same dense type for all "
-                f"parameters but got both {kind} and {p.type()}"
+                "ZeroRedundancyOptimizer only supports dense parameters, with the same dense type "
+                f"for all, but got {kind} and {p.type()}"
             )
     return params
 
@@ -224,8 +224,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for piece in self._pieces[bucket.index()]:
             if not all(p.requires_grad for p in piece.parameters):
                 raise RuntimeError(
-                    "ZeroRedundancyOptimizer with `overlap_with_ddp=True` does not support "
-                    "changing parameter trainability at run time"
+                    "with `overlap_with_ddp=True` parameters are shared out once: requires_grad of "
+                    "none may change at run time"
                 )
             if piece.rank == self.rank:
                 end = piece.begin + len(piece.parameters)
@@ -236,9 +236,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def _check_built(self):
         if self._overlap_with_ddp and not self._owns_buckets:
             raise RuntimeError(
-                "This method should not be called until this ZeroRedundancyOptimizer instance has "
-                "been fully initialized: it takes its parameters from the buckets of DDP, which "
-                "the first iterations arrange"
+                "this ZeroRedundancyOptimizer is not fully initialized yet: it takes its "
+                "parameters from the buckets of DDP, which the first iterations arrange"
             )
 
     @staticmethod
@@ -265,7 +264,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         """A step of this process's part, and everybody's results."""
         if self._overlap_with_ddp:
             _logger.warning(
-                "`step()` should not be included in the training loop when `overlap_with_ddp=True`"
+                "ZeroRedundancyOptimizer with `overlap_with_ddp=True` steps during backward: a "
+                "call of `step()` does nothing"
             )
             return None
         Join.notify_join_context(self)
@@ -306,9 +306,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._check_built()
         if not self._all_state_dicts:
             raise RuntimeError(
-                "Optimizer state has not been consolidated on this rank. Please call "
-                f"`consolidate_state_dict(to={self.rank})` on all ranks beforehand if you meant "
-                "to save the global state."
+                "Optimizer state has not been consolidated on this rank: all ranks have to call "
+                f"`consolidate_state_dict(to={self.rank})` before"
             )
         whole = super().state_dict()
         indices = self._indices()

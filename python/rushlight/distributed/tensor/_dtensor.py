@@ -340,20 +340,20 @@ def distribute_tensor(
     mesh = mesh_or_current(device_mesh)
     if not tensor.is_leaf:
         raise RuntimeError(
-            "`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf "
-            "tensor!"
+            "`distribute_tensor` takes leaf tensors, but found non-leaf tensor: detach() it, or "
+            "use `DTensor.from_local`"
         )
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh:
             raise ValueError(
-                f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a "
-                f"different device mesh {mesh}."
+                f"Cannot distribute a DTensor on another mesh: it lies on {tensor.device_mesh}, "
+                f"not {mesh}"
             )
         placed = normalize_placements(placements, mesh, tensor.ndim, tensor.placements)
         if tensor.placements != placed:
             raise ValueError(
-                f"Cannot distribute a DTensor with placements {tensor.placements} to a different "
-                f"placements {placed}. do you want to call `redistribute` instead?"
+                f"Cannot distribute a DTensor anew: it has the placements {tensor.placements}, and "
+                f"`redistribute` gives it {placed}"
             )
         return tensor
     placed = normalize_placements(placements, mesh, tensor.ndim, replicated(mesh))
@@ -397,8 +397,8 @@ def distribute_module(
     mesh = mesh_or_current(device_mesh)
     if getattr(module, "_distribute_module_applied", False):
         raise RuntimeError(
-            "distribute_module should only be called once on a module, but it has already been "
-            "called on this module!"
+            "distribute_module should only be called once on a module, and this "
+            f"{type(module).__name__} was distributed before"
         )
     for name, part in module.named_modules():
         if partition_fn is not None:

@@ -72,23 +72,15 @@ class StackDataset(Dataset):
     """Sample `i` is a tuple, or with keywords a dict, of the datasets' samples `i`."""
 
     def __init__(self, *args, **kwargs) -> None:
-        if args:
-            if kwargs:
-                raise ValueError(
-                    "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) "
-                    "like input/output, but both types are given."
-                )
-            self._length = len(args[0])
-            if any(self._length != len(dataset) for dataset in args):
-                raise ValueError("Size mismatch between datasets")
-            self.datasets = args
-        elif kwargs:
-            self._length = len(next(iter(kwargs.values())))
-            if any(self._length != len(dataset) for dataset in kwargs.values()):
-                raise ValueError("Size mismatch between datasets")
-            self.datasets = kwargs
-        else:
+        if args and kwargs:
+            raise ValueError("StackDataset: give all datasets names or none; both types are given")
+        self.datasets: Any = args or kwargs
+        lengths = [len(dataset) for dataset in (*args, *kwargs.values())]
+        if not lengths:
             raise ValueError("At least one dataset should be passed")
+        if len(set(lengths)) > 1:
+            raise ValueError(f"Size mismatch between datasets: they have {lengths} samples")
+        self._length = lengths[0]
 
     def __getitem__(self, index):
         if isinstance(self.datasets, dict):
@@ -176,13 +168,14 @@ class ConcatDataset(Dataset):
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, index):
-        if index < 0:
-            if -index > len(self):
-                raise ValueError("absolute value of index should not exceed dataset length")
-            index += len(self)
-        place = bisect.bisect_right(self.cumulative_sizes, index)
-        before = self.cumulative_sizes[place - 1] if place else 0
-        return self.datasets[place][index - before]
+        ends = self.cumulative_sizes
+        whole = index + ends[-1] if index < 0 else index
+        if whole < 0:
+            raise ValueError(
+                f"absolute value of index should not exceed dataset length: {index} for {ends[-1]}"
+            )
+        place = bisect.bisect_right(ends, whole)
+        return self.datasets[place][whole - (place and ends[place - 1])]
 
 
 class ChainDataset(IterableDataset):
@@ -236,24 +229,30 @@ def random_split(
         lengths: the parts' lengths, which add up to the dataset's, or fractions that add up to 1.
         generator: source of the permutation; the default generator if None.
     """
-    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        sizes = []
-        for i, fraction in enumerate(lengths):
-            if fraction < 0 or fraction > 1:
-                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
-            sizes.append(math.floor(len(dataset) * fraction))
-        for i in range(len(dataset) - sum(sizes)):
-            sizes[i % len(sizes)] += 1
-        lengths = sizes
-        for i, length in enumerate(lengths):
-            if length == 0:
-                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
-    if sum(lengths) != len(dataset):
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    counts: Any = lengths
-    indices = rushlight.randperm(sum(counts), generator=generator).tolist()
-    ends = itertools.accumulate(counts)
-    return [
-        Subset(dataset, indices[end - length : end])
-        for end, length in zip(ends, counts, strict=True)
-    ]
+    total, count = sum(lengths), len(dataset)
+    sizes: Any = lengths
+    if total <= 1 and math.isclose(total, 1):
+        sizes = _sizes_of_fractions(lengths, count)
+    elif total != count:
+        raise ValueError(
+            f"Sum of input lengths does not equal the dataset's: {list(lengths)} for {count} "
+            "samples"
+        )
+    order = iter(rushlight.randperm(sum(sizes), generator=generator).tolist())
+    return [Subset(dataset, list(itertools.islice(order, size))) for size in sizes]
+
+
+def _sizes_of_fractions(fractions: Sequence[float], count: int) -> list[int]:
+    """How many of `count` each part has: rounded down; the first parts share what is left."""
+    wrong = [i for i, fraction in enumerate(fractions) if not 0 <= fraction <= 1]
+    if wrong:
+        raise ValueError(
+            f"Fraction at index {wrong[0]} is not between 0 and 1: {fractions[wrong[0]]}"
+        )
+    sizes = [int(count * fraction) for fraction in fractions]
+    each, more = divmod(count - sum(sizes), len(sizes))
+    sizes = [size + each + (i < more) for i, size in enumerate(sizes)]
+    for i, size in enumerate(sizes):
+        if not size:
+            warn(f"Length of split at index {i} is 0: {count} samples are too few for it")
+    return sizes

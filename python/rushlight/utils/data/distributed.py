@@ -54,16 +54,13 @@ class DistributedSampler(Sampler):
         self.seed = seed
 
     def __iter__(self):
-        count = len(self.dataset)
+        order = range(len(self.dataset))
         if self.shuffle:
             generator = rushlight.Generator().manual_seed(self.seed + self.epoch)
-            indices = rushlight.randperm(count, generator=generator).tolist()
-        else:
-            indices = list(range(count))
-        if not self.drop_last:
-            missing = self.total_size - count
-            indices += (indices * math.ceil(missing / count))[:missing]
-        return iter(indices[self.rank : self.total_size : self.num_replicas])
+            order = rushlight.randperm(len(order), generator=generator).tolist()
+        # Beyond the end the order begins again, so that all shares are equal.
+        places = range(self.rank, self.total_size, self.num_replicas)
+        return iter([order[place % len(order)] for place in places])
 
     def __len__(self) -> int:
         return self.num_samples

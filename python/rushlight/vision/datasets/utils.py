@@ -22,8 +22,9 @@ from urllib.request import Request, urlopen
 
 StrPath = str | Path
 USER_AGENT = "rushlight.vision"
-MISSING = "Dataset not found. You can use download=True to download it"
-MISSING_OR_DAMAGED = "Dataset not found or corrupted. You can use download=True to download it"
+_ADVICE = "You can use download=True to download it"
+MISSING = f"Dataset not found. {_ADVICE}"
+MISSING_OR_DAMAGED = f"Dataset not found or corrupted. {_ADVICE}"
 _CHUNK = 1 << 20
 # What an archive may unpack to: as many files, and as many bytes for each of its own and some more.
 _MOST_FILES = 20_000_000

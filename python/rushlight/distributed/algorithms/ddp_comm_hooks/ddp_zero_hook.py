@@ -23,8 +23,8 @@ def _finish(zero, bucket, future):
 def _stepping(hook, ddp, zero, shard_buckets, interleaved):
     if not zero._overlap_with_ddp:
         raise ValueError(
-            "ZeroRedundancyOptimizer must be constructed with `overlap_with_ddp=True` to use this "
-            "hook properly"
+            "this hook runs the steps of a ZeroRedundancyOptimizer that was made with "
+            "`overlap_with_ddp=True`, which this one was not"
         )
     model_of: Any = weakref.ref(ddp)  # which has the hook
     reduced: list[Any] = []  # buckets whose gradients travel, with their futures

@@ -42,13 +42,13 @@ class PostLocalSGDState:
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket):
     """The mean over all processes at first, then over the subgroup, or this process's gradients."""
-    if state.iter < state.start_localSGD_iter:
+    everybody = state.iter < state.start_localSGD_iter
+    if everybody:
         state.maybe_increase_iter(bucket)
-        return allreduce_hook(state.process_group, bucket)
-    if not state.post_local_gradient_allreduce:
-        future = rushlight.futures.Future()
-        future.set_result(bucket.buffer())
-        return future
-    if state.subgroup is None:
-        state.subgroup, _ = _world.new_subgroups()
-    return allreduce_hook(state.subgroup, bucket)
+    elif not state.post_local_gradient_allreduce:
+        kept = rushlight.futures.Future()
+        kept.set_result(bucket.buffer())
+        return kept
+    elif state.subgroup is None:
+        state.subgroup = _world.new_subgroups()[0]
+    return allreduce_hook(state.process_group if everybody else state.subgroup, bucket)

@@ -42,10 +42,8 @@ class PeriodicModelAverager(ModelAverager):
             raise ValueError("Arg ``period`` must be a positive value.")
         if period == 1:
             warn(
-                "When period is 1, no need to use model averaging because the communication cost "
-                "of all-reducing parameters will be no less than the cost of all-reducing "
-                "gradients by DistributedDataParallel in the backward pass. Therefore, only "
-                "DistributedDataParallel should be used for this case.",
+                "period=1 averages parameters in each step, which costs as much as "
+                "DistributedDataParallel does for gradients: use that alone",
             )
         self.period = period
         self.warmup_steps = warmup_steps

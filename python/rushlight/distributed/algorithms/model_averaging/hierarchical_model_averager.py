@@ -36,8 +36,8 @@ class HierarchicalModelAverager(averagers.ModelAverager):
             )
         if self._periods[-1] == 1:
             warn(
-                "When the maximum period in arg ``period_group_size_dict`` is 1, no need to use "
-                "model averaging: DistributedDataParallel's gradients cost no more.",
+                "the longest period in period_group_size_dict is 1: DistributedDataParallel's "
+                "gradients cost no more than averages in each step",
             )
         total = self.process_group.size()
         if sizes[-1] != total:

@@ -108,7 +108,8 @@ class ProcessFailure:
                 )
             else:
                 self.message = (
-                    "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+                    "The error's trace is not known: @record around the worker's main function "
+                    "writes it down"
                 )
             return
         message = self.error_file_data["message"]

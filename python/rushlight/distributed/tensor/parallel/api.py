@@ -33,8 +33,7 @@ def parallelize_module(
         raise ValueError(f"parallelize_module takes a mesh of one dimension, got {mesh.ndim}")
     if parallelize_plan is None:
         warn(
-            "No parallelize_plan is provided and auto-parallel is not supported at the moment, so "
-            "this parallelize_module call will do nothing.",
+            "parallelize_module without a parallelize_plan does nothing: no plan is made of itself",
         )
         return module
     if isinstance(parallelize_plan, ParallelStyle):

@@ -159,8 +159,7 @@ class SequenceParallel(ParallelStyle):
         def enter(part, inputs, mesh):
             if not isinstance(inputs[0], rushlight.Tensor):
                 raise ValueError(
-                    f"expecting input of {part} to be a torch.Tensor or DTensor, but got "
-                    f"{inputs[0]}"
+                    f"expecting input of {part} to be a Tensor or DTensor, but got {inputs[0]!r}"
                 )
             way = self.sequence_sharding
             return (_placed(inputs[0], mesh, way, way), *inputs[1:])
@@ -173,6 +172,13 @@ class SequenceParallel(ParallelStyle):
 
 def _layouts(value):
     return None if value is None else (value if isinstance(value, tuple) else (value,))
+
+
+def _check_as_many(name, given, wanted):
+    if wanted is None or len(given) != len(wanted):
+        raise AssertionError(
+            f"{name} and desired_{name} should have same length, but are {given} and {wanted}"
+        )
 
 
 class PrepareModuleInput(ParallelStyle):
@@ -196,23 +202,15 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_output: bool = False,
     ):
+        self.use_local_output = use_local_output
+        self.with_kwargs = input_kwarg_layouts is not None
         self.input_layouts = _layouts(input_layouts)
         self.desired_input_layouts = _layouts(desired_input_layouts)
-        self.use_local_output = use_local_output
         if self.input_layouts is not None:
-            if self.desired_input_layouts is None:
-                raise AssertionError("desired module inputs should not be None!")
-            if len(self.input_layouts) != len(self.desired_input_layouts):
-                raise AssertionError(
-                    "input_layouts and desired_input_layouts should have same length!"
-                )
-        self.input_kwarg_layouts = input_kwarg_layouts or {}
-        self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
-        self.with_kwargs = input_kwarg_layouts is not None
-        if len(self.input_kwarg_layouts) != len(self.desired_input_kwarg_layouts):
-            raise AssertionError(
-                "input_kwarg_layouts and desired_input_kwarg_layouts should have same length!"
-            )
+            _check_as_many("input_layouts", self.input_layouts, self.desired_input_layouts)
+        self.input_kwarg_layouts = given = input_kwarg_layouts or {}
+        self.desired_input_kwarg_layouts = wanted = desired_input_kwarg_layouts or {}
+        _check_as_many("input_kwarg_layouts", given, wanted)
 
     def _prepared(self, value, mesh, given, wanted):
         if given is None and not isinstance(value, DTensor):

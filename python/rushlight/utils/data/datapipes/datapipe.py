@@ -72,8 +72,8 @@ class _OnlyIterator:
     def __next__(self):
         if self._pipe.__dict__.get("_iterators", 0) != self._number:
             raise RuntimeError(
-                "This iterator has been invalidated because another iterator has been created "
-                f"from the same IterDataPipe: {self._pipe!r}. Several can be had of it by `.fork()`"
+                f"This iterator has been invalidated: {self._pipe!r} began another one. Several "
+                "can be had of it by `.fork()`"
             )
         return next(self._iterator)
 
