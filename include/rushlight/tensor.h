@@ -57,7 +57,8 @@ struct ViewInfo {
 class RL_API TensorImpl : public RefCounted {
  public:
   static constexpr int inline_dims = 5;
-  // A tensor without storage data access set up yet: sizes must be given by set_geometry.
+  // A tensor of no elements on this storage; set_sizes_and_strides or set_sizes_contiguous gives it
+  // its geometry.
   static Ref<TensorImpl> make(Storage storage, ScalarType dtype, Device device);
   void release() const;
 
