@@ -1,5 +1,5 @@
-// Levels: objects on per-thread stacks that see op calls in boxed form before they run. While the
-// handler of one runs it is popped, so the ops that it calls itself go to the level below.
+// Modes: objects on per-thread stacks that see op calls in boxed form before they run. While the
+// handler of one runs it is popped, so the ops that it calls itself go to the mode below.
 #pragma once
 
 #include <rushlight/schema.h>
@@ -46,7 +46,7 @@ struct RL_API SpecialTensor {
   virtual void want_memory() const {}
 };
 
-// Generated code calls these where a level or a special tensor is there; arguments are those of the
+// Generated code calls these where a mode or a special tensor is there; arguments are those of the
 // function. The lower one runs without recording.
 RL_API std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments);
 RL_API std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value> arguments);

@@ -99,7 +99,7 @@ struct Rule {
 }  // namespace batching
 
 // What a function does with sparse tensors: `call` takes the arguments of its functional form, with
-// levels and recording, and returns its results.
+// modes and recording, and returns its results.
 struct SparseRule {
   std::vector<Value> (*call)(const std::vector<Value>& arguments) = nullptr;
   bool on_values = false;  // called with the values in the place of the sparse tensor

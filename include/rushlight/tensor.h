@@ -57,8 +57,7 @@ struct ViewInfo {
 class RL_API TensorImpl : public RefCounted {
  public:
   static constexpr int inline_dims = 5;
-  // A tensor of no elements on this storage; set_sizes_and_strides or set_sizes_contiguous gives it
-  // its geometry.
+  // A tensor on this storage whose geometry is still to be set (set_sizes_and_strides).
   static Ref<TensorImpl> make(Storage storage, ScalarType dtype, Device device);
   void release() const;
 

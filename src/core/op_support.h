@@ -93,8 +93,7 @@ inline Tensor unwritten(Tensor t) {
   }
   return t;
 }
-// Gives an `out=` tensor these sizes; warns where it has elements and other sizes.
-RL_API void resize_out(const Tensor& out, IntArrayRef sizes);
+RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // warns if it had elements
 
 // Perhaps: where the layout of one has gaps, and the ranges of memory meet. PyTorch's rule: two
 // dense tensors that overlap in part are an error, of others nobody knows.
@@ -171,7 +170,7 @@ bool seen_below(const T&... tensors) {
   return tls.lower != nullptr || ((is_special(tensors) || ...) && tls.see_special);
 }
 
-// The slow path of a wrapper: boxes the arguments, unboxes what the level returns.
+// The slow path of a wrapper: boxes the arguments, unboxes what the handler returns.
 template <class R>
 R unbox_results(const std::vector<Value>& values) {
   if constexpr (std::is_void_v<R>) {
