@@ -128,7 +128,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ):
-    """`gradcheck` of the gradients of `func`, as functions of the inputs and of `grad_outputs`.
+    """Run `gradcheck` on the gradients of `func`, as functions of the inputs and of `grad_outputs`.
 
     Args:
         grad_outputs: gradients of the outputs; random where not given.
