@@ -470,7 +470,7 @@ def _per_axis(value: Any, name: str) -> Sequence[float]:
 
 
 class ElasticTransform(Shown):
-    """Every pixel from a place moved by smoothed noise, as through water.
+    """Every pixel from a position moved by smoothed noise, as through water.
 
     Args:
         alpha: how far, one number or one for each axis.

@@ -26,7 +26,7 @@ def _two(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 class RandomCropVideo(RandomCrop):
-    """A part of this size at a drawn place, the same in all frames."""
+    """A part of this size at a drawn position, the same in all frames."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__(_two(size))
@@ -39,7 +39,7 @@ class RandomCropVideo(RandomCrop):
 
 
 class RandomResizedCropVideo(RandomResizedCrop):
-    """A part of drawn place, size and ratio of sides, the same in all frames, at one size."""
+    """A part of drawn position, size and ratio of sides, the same in all frames, at one size."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What all kinds of tensors have in common: ops on them give plain tensors, as a rule."""
+"""What all kinds of tensors have in common: ops on them give plain tensors, usually."""
 
 from __future__ import annotations
 

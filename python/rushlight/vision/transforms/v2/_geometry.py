@@ -168,7 +168,7 @@ class RandomPerspective(Sometimes):
 
 
 class ElasticTransform(Transform):
-    """Every pixel from a place moved by smoothed noise, as through water.
+    """Every pixel from a position moved by smoothed noise, as through water.
 
     Args:
         alpha: how far, one number or one for each axis.

@@ -61,7 +61,7 @@ def _corners_to_turned(boxes: Tensor) -> Tensor:
 
 
 def _shifted(boxes: Tensor, way: float) -> Tensor:
-    """Boxes whose place goes by half their diagonal: from the corner to the centre, or back."""
+    """Boxes whose position goes by half their diagonal: from the corner to the centre, or back."""
     across, down = _axes(boxes)
     return rushlight.cat((boxes[..., :2] + (across + down) * (0.5 * way), boxes[..., 2:]), -1)
 

@@ -315,7 +315,7 @@ kernel(pad, BoundingBoxes)(P.pad_bounding_boxes)
 
 
 def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The part of this place and size; what lies outside of the image is 0."""
+    """The part of this position and size; what lies outside of the image is 0."""
     return call(crop, inpt, top=top, left=left, height=height, width=width)
 
 
@@ -488,7 +488,7 @@ kernel(perspective, BoundingBoxes)(P.perspective_bounding_boxes)
 def elastic(
     inpt: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
 ) -> Any:
-    """Every pixel from a place moved by `displacement`, (1, H, W, 2), where 2 is the size of the
+    """Every pixel from a position moved by `displacement`, (1, H, W, 2), where 2 is the size of the
     image.
     """
     return call(elastic, inpt, displacement=displacement, interpolation=interpolation, fill=fill)
