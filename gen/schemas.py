@@ -176,6 +176,7 @@ def places(op: Op, overload: Overload, names: list[str]) -> list[int]:
 TABLES = """
 $tables
 extern const OpFunction function_$key;
+extern const OpInfo overloads_$key[];
 constexpr OpInfo overloads_$key[] = {
     $rows
 };
@@ -183,8 +184,6 @@ $rules
 const OpFunction function_$key = {
     boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $composed
 };
-extern const OpInfo* const registered_$key;
-const OpInfo* const registered_$key = overloads_$key;
 """
 
 

@@ -196,7 +196,7 @@ REGISTRY = """
 $declarations
 
 ArrayRef<const OpInfo*> all_ops() {
-  static const OpInfo* const rows[] = {
+  static constexpr const OpInfo* rows[] = {
       $rows
   };
   return rows;
@@ -207,9 +207,9 @@ ArrayRef<const OpInfo*> all_ops() {
 def registry(ops: list[Op]) -> str:
     """All overloads by name."""
     forms = [(op, form) for op in ops for form in op.forms]
-    declarations = [f"extern const OpInfo* const registered_{function_name(op, form)};" for op, form in forms]
+    declarations = [f"extern const OpInfo overloads_{function_name(op, form)}[];" for op, form in forms]
     rows = [
-        (overload.name, f"registered_{function_name(op, form)} + {i},")
+        (overload.name, f"overloads_{function_name(op, form)} + {i},")
         for op, form in forms
         for i, overload in enumerate(schemas.registered(op, form))
     ]

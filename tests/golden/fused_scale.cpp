@@ -133,18 +133,18 @@ RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Same
 
 namespace rushlight {
 
-extern const OpInfo* const registered_fused_scale_functional_0;
-extern const OpInfo* const registered_fused_scale_inplace_0;
-extern const OpInfo* const registered_fused_scale_out_0;
+extern const OpInfo overloads_fused_scale_functional_0[];
+extern const OpInfo overloads_fused_scale_inplace_0[];
+extern const OpInfo overloads_fused_scale_out_0[];
 
 ArrayRef<const OpInfo*> all_ops() {
-  static const OpInfo* const rows[] = {
-      registered_fused_scale_functional_0 + 0,
-      registered_fused_scale_functional_0 + 1,
-      registered_fused_scale_out_0 + 0,
-      registered_fused_scale_out_0 + 1,
-      registered_fused_scale_inplace_0 + 0,
-      registered_fused_scale_inplace_0 + 1,
+  static constexpr const OpInfo* rows[] = {
+      overloads_fused_scale_functional_0 + 0,
+      overloads_fused_scale_functional_0 + 1,
+      overloads_fused_scale_out_0 + 0,
+      overloads_fused_scale_out_0 + 1,
+      overloads_fused_scale_inplace_0 + 0,
+      overloads_fused_scale_inplace_0 + 1,
   };
   return rows;
 }
@@ -275,6 +275,7 @@ constexpr ResultInfo results_fused_scale_functional_0_1[] = {
   {"", {.base = BaseType::Tensor}},
 };
 extern const OpFunction function_fused_scale_functional_0;
+extern const OpInfo overloads_fused_scale_functional_0[];
 constexpr OpInfo overloads_fused_scale_functional_0[] = {
     {"aten", "fused_scale", "Tensor", args_fused_scale_functional_0_0, results_fused_scale_functional_0_0, &function_fused_scale_functional_0, places_fused_scale_functional_0_0, 0x30000u},
     {"aten", "fused_scale", "Scalar", args_fused_scale_functional_0_1, results_fused_scale_functional_0_1, &function_fused_scale_functional_0, places_fused_scale_functional_0_1, 0x30000u},
@@ -285,8 +286,6 @@ constexpr batching::Rule rules_fused_scale_functional_0[] = {
 const OpFunction function_fused_scale_functional_0 = {
     boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, false
 };
-extern const OpInfo* const registered_fused_scale_functional_0;
-const OpInfo* const registered_fused_scale_functional_0 = overloads_fused_scale_functional_0;
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   if (RL_UNLIKELY(tls.upper != nullptr)) {
     return dispatch_boxed<Tensor>(dispatch_upper, function_fused_scale_functional_0, self, other, alpha);
@@ -344,6 +343,7 @@ constexpr ResultInfo results_fused_scale_inplace_0_1[] = {
   {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
 };
 extern const OpFunction function_fused_scale_inplace_0;
+extern const OpInfo overloads_fused_scale_inplace_0[];
 constexpr OpInfo overloads_fused_scale_inplace_0[] = {
     {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0, 0x30040u},
     {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1, 0x30040u},
@@ -351,8 +351,6 @@ constexpr OpInfo overloads_fused_scale_inplace_0[] = {
 const OpFunction function_fused_scale_inplace_0 = {
     boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, false
 };
-extern const OpInfo* const registered_fused_scale_inplace_0;
-const OpInfo* const registered_fused_scale_inplace_0 = overloads_fused_scale_inplace_0;
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   if (RL_UNLIKELY(tls.upper != nullptr)) {
     dispatch_boxed<void>(dispatch_upper, function_fused_scale_inplace_0, self, other, alpha);
@@ -417,6 +415,7 @@ constexpr ResultInfo results_fused_scale_out_0_1[] = {
   {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
 };
 extern const OpFunction function_fused_scale_out_0;
+extern const OpInfo overloads_fused_scale_out_0[];
 constexpr OpInfo overloads_fused_scale_out_0[] = {
     {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0, 0x34000u},
     {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1, 0x34000u},
@@ -424,8 +423,6 @@ constexpr OpInfo overloads_fused_scale_out_0[] = {
 const OpFunction function_fused_scale_out_0 = {
     boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, false
 };
-extern const OpInfo* const registered_fused_scale_out_0;
-const OpInfo* const registered_fused_scale_out_0 = overloads_fused_scale_out_0;
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
   if (RL_UNLIKELY(tls.upper != nullptr)) {
     dispatch_boxed<void>(dispatch_upper, function_fused_scale_out_0, out, self, other, alpha);

@@ -110,8 +110,8 @@ def _as_before(boxes: Tensor, like: Tensor) -> Tensor:
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
-    """Convert boxes (..., 4), or rotated ones (..., 5) or (..., 8), to another format; always a
-    copy.
+    """Convert boxes (..., 4), or rotated ones (..., 5) or (..., 8), to another format; a copy if
+    they are equal.
 
     ValueError for an unknown format, NotImplementedError between upright and turned ones.
     """

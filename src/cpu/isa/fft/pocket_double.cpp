@@ -1,0 +1,2 @@
+#define RL_REAL double
+#include "cpu/isa/fft/pocket.inc"

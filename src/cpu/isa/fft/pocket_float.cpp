@@ -1,0 +1,2 @@
+#define RL_REAL float
+#include "cpu/isa/fft/pocket.inc"
