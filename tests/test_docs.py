@@ -14,6 +14,7 @@ import pytest
 import rushlight
 from docs import make, pages
 from gen import declarations, table
+from tests.compat import page as packages
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -137,6 +138,10 @@ def test_lines_of_pages_end_in_time(page):
         assert line == line.rstrip(), f"{page.name}:{number} ends with a space"
         long = len(line) > WIDTH and not line.startswith("|") and "](" not in line
         assert not long, f"{page.name}:{number} has {len(line)} columns"
+
+
+def test_the_page_of_packages_begins_as_it_is_written():
+    assert (ROOT / "docs" / "compatibility.md").read_text().startswith(packages.HEAD)
 
 
 def test_the_glossary_has_few_terms():

@@ -11,10 +11,11 @@ from tests.compat import suites
 
 HEAD = """# Compatibility
 
-This page shows which packages that are made for PyTorch run with rushlight, unchanged and as pip installs them.
+This page shows which packages that are made for PyTorch run with rushlight, unchanged and as pip installs
+them.
 
-Small programs (`tests/compat/programs/`) build, train, save and load with each package, once with rushlight and once
-with PyTorch, and print numbers. `./dev compat --torch PATH --page` writes this page.
+Small programs (`tests/compat/programs/`) build, train, save and load with each package, once with rushlight
+and once with PyTorch, and print numbers. `./dev compat --torch PATH --page` writes this page.
 
 | word | meaning |
 |---|---|
@@ -32,11 +33,11 @@ SUITES = "\n## Packages' own tests\n"
 
 SUITES_HEAD = """
 The tests of packages' repositories, on the packages that pip installed, run with rushlight
-(`pytest -p rushlight.as_torch`). `./dev compat --suites '' --torch PATH --page` writes these tables. A test that failed
-was run again with PyTorch in the same environment, without a network and without the packages that tests compare with;
-it counts as a failure only if it passes there. Tests that could not be run again in time are open, and the share leaves
-them out. Each run has a time limit, and tests that it did not reach are not counted, so these numbers are samples.
-Of large suites every n-th test was taken, by a hash of its name.
+(`pytest -p rushlight.as_torch`). `./dev compat --suites '' --torch PATH --page` writes these tables. A test
+that failed was run again with PyTorch in the same environment, without a network and without the packages
+that tests compare with; it counts as a failure only if it passes there. Tests that could not be run again in
+time are open, and the share leaves them out. Each run has a time limit, and tests that it did not reach are
+not counted, so these numbers are samples. Of large suites every n-th test was taken, by a hash of its name.
 
 | package | tests of | selection | pass | pass only with PyTorch | open | share |
 |---|---|---|---|---|---|---|

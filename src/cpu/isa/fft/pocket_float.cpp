@@ -1,2 +1,3 @@
+// Transforms of float32 by pocketfft (pocket.inc).
 #define RL_REAL float
 #include "cpu/isa/fft/pocket.inc"
