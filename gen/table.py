@@ -339,7 +339,7 @@ _VARIANTS = {
 
 
 def op(text: str, *, kind: str = "kernel", variants: str | None = None, manual: tuple[str, ...] = (), **keys) -> None:
-    """Declares an op, as a rule one with a kernel."""
+    """Declares an op, usually one with a kernel."""
     name, overload, args, results = parse_signature(text)
     entry = Op(text, name, overload, args, results, kind, _family, manual=frozenset(manual), **keys)
     if variants is not None:

@@ -11,7 +11,7 @@ struct RL_API Mode {
   virtual ~Mode();
   // Handles one call; the default way is `return call(op, arguments);`.
   virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
-  // The same for a call of a function; as a rule the overload that can say it is looked for.
+  // The same for a call of a function; usually the overload that fits it is looked for.
   virtual std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments);
   Mode* below = nullptr;
 };
@@ -36,7 +36,7 @@ struct RL_API SpecialTensor {
   virtual ~SpecialTensor();
   // Of the special tensors among the arguments the first of those of the highest level is asked.
   virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
-  // The same for a call of a function; as a rule the overload that can say it is looked for.
+  // The same for a call of a function; usually the overload that fits it is looked for.
   virtual std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments);
   // Of a tensor that vmap goes through the innermost such vmap (batching.h); 0 for all others.
   virtual int64_t level() const { return 0; }

@@ -131,11 +131,11 @@ class RL_API TensorImpl : public RefCounted {
     late_view_ = v;
   }  // a view without a grad_fn of its own: follows its root
 
-  // A special tensor brings its own handling of ops (mode.h); null as a rule, and owned.
+  // A special tensor brings its own handling of ops (mode.h); usually null, and owned.
   SpecialTensor* special() const { return special_; }
   void set_special(std::unique_ptr<SpecialTensor> special);
 
-  // The one Python object of this tensor. Python owns the impl as a rule; when its object would die
+  // The one Python object of this tensor. Python usually owns the impl; when its object would die
   // while C++ still holds the impl, the object is resurrected and owned by the impl
   // (owns_python()).
   _object* python() const { return python_; }

@@ -21,14 +21,14 @@ struct ThreadState {
   bool transforming = false;   // a function runs that a transform differentiates
   uint8_t autocast = 0;        // a bit for each DeviceType that it is on for (autocast.h)
   uint32_t transform = 0;      // the number of that transform
-  Mode* upper = nullptr;       // topmost mode above autocast and autograd; null as a rule
+  Mode* upper = nullptr;       // topmost mode above autocast and autograd; usually null
   Mode* lower = nullptr;       // topmost mode below them (profiler)
   bool see_special = true;     // whether special tensors bring their handlers
   uint64_t next_sequence = 0;  // of the nodes recorded here
-  SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; null as a rule
+  SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; usually null
   Node* current_node = nullptr;             // whose backward runs
   Run* run = nullptr;                       // the innermost backward run
-  Run* wanted_by = nullptr;     // the same where it wants only some gradients; null as a rule
+  Run* wanted_by = nullptr;     // the same where it wants only some gradients; usually null
   uint32_t backward_depth = 0;  // backward runs nested on this thread
   uint64_t forward_limit = UINT64_MAX;  // tangents of later levels are not seen (forward.h)
   // Where a gradient is being added to a leaf further up: what tells this thread's additions from

@@ -291,7 +291,7 @@ class Library:
             dispatch_key: a device ("CPU", "CUDA", "Meta"); "CompositeExplicitAutograd" for all of
                 them; "CompositeImplicitAutograd" (the default) for a function made of other ops,
                 whose gradients follow from theirs; "Autograd" for what is called first, while
-                gradients are recorded: as a rule `apply` of an `autograd.Function`.
+                gradients are recorded: usually `apply` of an `autograd.Function`.
             with_keyset: the function's first argument is the `DispatchKeySet` of the call;
                 `op.redispatch` takes it.
             allow_override: whether a function that is there for this key is replaced.

@@ -359,7 +359,7 @@ def _named(f: Any, source: Any) -> Iterator[None]:
         if error.args and isinstance(error.args[0], str):
             error.args = (explained(error.args[0], f, source), *error.args[1:])
         raise
-    except Exception as error:  # of a program's class, as a rule
+    except Exception as error:  # usually of a program's class
         from rushlight._file_kinds import name_of
 
         add_note(error, f"while torch.load read {name_of(f) or type(f).__name__!r}")
