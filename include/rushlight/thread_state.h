@@ -28,8 +28,8 @@ struct ThreadState {
   SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; usually null
   Node* current_node = nullptr;             // whose backward runs
   Run* run = nullptr;                       // the innermost backward run
-  Run* wanted_by = nullptr;     // the same where it wants only some gradients; usually null
-  uint32_t backward_depth = 0;  // backward runs nested on this thread
+  Run* wanted_by = nullptr;             // the same where it wants only some gradients; usually null
+  uint32_t backward_depth = 0;          // backward runs nested on this thread
   uint64_t forward_limit = UINT64_MAX;  // tangents of later levels are not seen (forward.h)
   // Where a gradient is being added to a leaf further up: what tells this thread's additions from
   // those of others.
