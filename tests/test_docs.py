@@ -205,6 +205,17 @@ def test_names_in_code_are_names_of_the_sources(page, words):
             assert begins or name in words or name in OTHERS, f"{name} of `{span}`"
 
 
+@pytest.mark.parametrize(
+    ("page", "folder", "suffix"), [("architecture", "gen", ".py"), ("python", "src/python", ".cpp")]
+)
+def test_tables_of_files_are_complete(page, folder, suffix):
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    section = text.split(f"| file of `{folder}")[1].split("\n\n")[0]
+    cells = " ".join(re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)[1:])
+    files = {p.stem for p in (ROOT / folder).glob(f"*{suffix}") if not p.stem.startswith("__")}
+    assert set(re.findall(r"`(\w+)`", cells)) == files
+
+
 def table_calls():
     """Every call in the op table: of ops, views and composites."""
     for path in (ROOT / "ops").glob("*.py"):
