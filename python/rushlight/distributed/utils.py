@@ -1,4 +1,4 @@
-"""Helpers of distributed modules: the same parameters everywhere."""
+"""Helpers of distributed modules, which give all processes the same parameters."""
 
 from __future__ import annotations
 

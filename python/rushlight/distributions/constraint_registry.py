@@ -1,4 +1,4 @@
-"""Which transform leads from all real numbers to what a constraint allows.
+"""The transforms from all real numbers to the values that constraints allow.
 
 `biject_to(constraint)` gives a bijection, for changes of variables; `transform_to(constraint)` one
 that may take several values to one, for optimisation without bounds. Both are registries:
@@ -19,13 +19,13 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Factories of transforms by type of constraint."""
+    """Factories of transforms by the type of constraint."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], transforms.Transform]] = {}
 
     def register(self, constraint: Any, factory: Callable[[Any], Any] | None = None) -> Any:
-        """Registers a factory for a type of constraint, or for that of an object.
+        """Register a factory for a type of constraint, or for the type of an object.
 
         Args:
             constraint: a subclass of `Constraint` or one of its objects.

@@ -29,7 +29,7 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x Wᵀ + b over the last dimension.
+    """The linear layer: x Wᵀ + b over the last dimension.
 
     Args:
         in_features: size of the input's last dimension.
@@ -58,7 +58,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
@@ -76,7 +76,7 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The output projection of `MultiheadAttention`, under the name that files know."""
+    """The output projection of `MultiheadAttention`, under the name that files use."""
 
 
 class Bilinear(Module):
@@ -107,7 +107,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         bound = 1 / math.sqrt(self.weight.size(1))
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

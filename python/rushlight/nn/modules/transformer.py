@@ -139,7 +139,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a network of two linear layers, each with a sum and a norm around it.
+    """Self-attention and a feed-forward network, each with a residual connection and a layer norm.
 
     Args:
         d_model, nhead: width and number of heads.
@@ -163,7 +163,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """`TransformerEncoderLayer` with attention to an encoder's output in between."""
+    """`TransformerEncoderLayer` with attention to the encoder's output in between."""
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -274,7 +274,7 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """Encoder and decoder.
+    """An encoder and a decoder.
 
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias: of
@@ -363,7 +363,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device: Device = None, dtype: _C.dtype | None = None):
-        """(sz, sz): 0 on and below the diagonal, -inf above."""
+        """A causal mask (sz, sz): 0 on and below the diagonal, -inf above."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self):

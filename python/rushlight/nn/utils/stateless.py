@@ -1,4 +1,4 @@
-"""Modules called with other parameters and buffers than their own."""
+"""Calls of modules with other parameters and buffers than their own."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _functional_call(
 def functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
 ):
-    """The older name of `func.functional_call`, for one dict."""
+    """Deprecated form of `func.functional_call`, for one dict."""
     warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated. "
         "Please use `torch.func.functional_call` instead.",

@@ -1,3 +1,3 @@
-// Transforms of float64 by pocketfft (pocket.inc).
+// Fourier transforms of lines of any length, in double (fft/pocket.h).
 #define RL_REAL double
 #include "cpu/isa/fft/pocket.inc"

@@ -1,3 +1,3 @@
-// Transforms of float32 by pocketfft (pocket.inc).
+// Fourier transforms of lines of any length, in float (fft/pocket.h).
 #define RL_REAL float
 #include "cpu/isa/fft/pocket.inc"

@@ -1,4 +1,4 @@
-"""Spreads the modules of a model by a plan."""
+"""Applies tensor parallelism to the modules of a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ) -> nn.Module:
-    """The module, with those of its modules spread that the plan names, in place.
+    """Shard the submodules that a plan names, in place; returns the module.
 
     Args:
         module: the model.
