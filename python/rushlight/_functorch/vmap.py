@@ -28,7 +28,7 @@ _RANDOMNESS = ("error", "different", "same")
 
 
 class VmapInfo(NamedTuple):
-    """What the `vmap` staticmethod of a custom function is told of the vmap that it is in."""
+    """What the `vmap` method of a custom function gets: the batch size and the randomness."""
 
     batch_size: int
     randomness: str

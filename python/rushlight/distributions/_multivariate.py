@@ -123,7 +123,7 @@ class _ByMatrix(Distribution):
 
 
 class MultivariateNormal(_ByMatrix):
-    """Normal vectors.
+    """The multivariate normal distribution.
 
     Args:
         loc: the mean: (batch, n).

@@ -340,7 +340,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, with all its parameters given.
+    """The function of `nn.MultiheadAttention`, with all its parameters as arguments.
 
     Inputs are (length, batch, width) or (length, width). Returns the output, of the query's shape,
     and the weights (batch, length, keys), one for each head unless averaged, or None.

@@ -52,11 +52,11 @@ class PackedSequence(PackedSequence_):
         )
 
     def pin_memory(self):
-        """The same in page-locked memory."""
+        """A copy in pinned memory."""
         return self._with(self.data.pin_memory(), lambda t: t.pin_memory())
 
     def to(self, *args, **kwargs):
-        """`Tensor.to` of the data; the indices follow to its device."""
+        """Apply `Tensor.to` to the data; the indices follow to its device."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -64,14 +64,14 @@ class PackedSequence(PackedSequence_):
         return self._with(data, lambda t: t.to(data.device, **moved))
 
     def cuda(self, *args, **kwargs):
-        """The same on a GPU."""
+        """A copy on a GPU."""
         example = rushlight.tensor((), dtype=self.data.dtype, device=self.data.device)
         if example.to(*args, **kwargs).is_cuda:
             return self.to(*args, **kwargs)
         return self.to(*args, device="cuda", **kwargs)
 
     def cpu(self, *args, **kwargs):
-        """The same on the CPU."""
+        """A copy on the CPU."""
         return self.to(*args, device="cpu", **kwargs)
 
     def double(self):
