@@ -56,7 +56,7 @@ def jvp(
     Computed in forward mode, beside the values.
 
     Args:
-        strict: RuntimeError where an output does not depend on the primals, instead of zeros.
+        strict: RuntimeError if an output does not depend on the primals, instead of zeros.
         has_aux: func returns (output, aux), and aux comes third.
     """
     if not isinstance(primals, tuple):

@@ -67,7 +67,7 @@ def _present(device: Device = None):
 
 
 def current_device_index():
-    """The index of the current accelerator; RuntimeError where there is none."""
+    """The index of the current accelerator; RuntimeError if there is none."""
     return _C._current_device(_present())
 
 
@@ -75,7 +75,7 @@ current_device_idx = current_device_index
 
 
 def set_device_index(device):
-    """Make an accelerator the current one; RuntimeError where there is none."""
+    """Make an accelerator the current one; RuntimeError if there is none."""
     _C._set_device(_present(device))
 
 
@@ -83,7 +83,7 @@ set_device_idx = set_device_index
 
 
 def current_stream(device: Device = None):
-    """The stream that new work is queued on; RuntimeError where there is no accelerator."""
+    """The stream that new work is queued on; RuntimeError if there is no accelerator."""
     return _C._current_stream(_present(device))
 
 
@@ -94,7 +94,7 @@ def set_stream(stream):
 
 
 def synchronize(device: Device = None):
-    """Wait until an accelerator has done its work; RuntimeError where there is none."""
+    """Wait until an accelerator has done its work; RuntimeError if there is none."""
     _C._synchronize(_present(device))
 
 

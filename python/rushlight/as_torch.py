@@ -4,7 +4,7 @@ For programs that cannot be changed: `torch`, `torch.nn.functional` and so on ar
 and its modules, the same objects under two names, also for `importlib.util.find_spec`,
 `importlib.metadata.version`, and for those who ask a class for its module or a module for its
 name.
-What is missing says so by PyTorch's name. Raises ImportError where PyTorch itself is loaded
+What is missing says so by PyTorch's name. Raises ImportError if PyTorch itself is loaded
 already.
 
 `python -m rushlight run script.py` starts a program like that; `pytest -p rushlight.as_torch` runs

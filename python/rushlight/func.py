@@ -62,7 +62,7 @@ def functional_call(
             lacks become attributes for the time of the call; what the call assigns to a name of
             one dict is in it afterwards.
         tie_weights: what the module has under several names is replaced under all.
-        strict: RuntimeError where names are missing or more.
+        strict: RuntimeError if names are missing or more.
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts

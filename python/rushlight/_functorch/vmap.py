@@ -50,7 +50,7 @@ def _not_none(dim):
 
 
 def _flat_dims(dims, spec):
-    """A dimension or None for each leaf; None where the structures do not fit."""
+    """A dimension or None for each leaf; None if the structures do not fit."""
     return _broadcast_to_and_flatten(dims, spec, is_leaf=_not_none)
 
 

@@ -312,7 +312,7 @@ class FakeTensorMode(TorchDispatchMode):
         )
 
     def _computed(self, func, fakes, args, kwargs):
-        """The result on known values; None where one is not known, or chance is in it."""
+        """The result on known values; None if one is not known, or chance is in it."""
         written = [
             t
             for a, v in zip(func._schema.arguments, args, strict=False)
@@ -387,7 +387,7 @@ class FakeTensorMode(TorchDispatchMode):
         return self._with_real(result, real)
 
     def _on_real(self, func, fakes, args, kwargs):
-        """The result on the real tensors; None where they are not carried along."""
+        """The result on the real tensors; None if they are not carried along."""
         if not self.propagate_real_tensors or any(t.real_tensor is None for t in fakes):
             return None
         args, kwargs = _pytree.tree_map_only(FakeTensor, lambda t: t.real_tensor, (args, kwargs))

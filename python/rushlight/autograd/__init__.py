@@ -104,7 +104,7 @@ def backward(
         grad_tensors: the gradients of these; None stands for 1 where a tensor has one element.
         retain_graph: keep what the graph saved for another backward. Defaults to `create_graph`.
         create_graph: record backward itself, for derivatives of derivatives.
-        grad_variables: `grad_tensors` by its old name.
+        grad_variables: `grad_tensors` under its old name.
         inputs: the only tensors whose gradient is accumulated, also inner ones.
 
     Raises:

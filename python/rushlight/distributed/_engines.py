@@ -147,7 +147,7 @@ class _EngineGroup(ProcessGroup):
         self._engine.begin_group()
 
     def _end_coalescing(self):
-        """The work of all; None where one of the calls failed."""
+        """The work of all; None if one of the calls failed."""
         handle = self._engine.end_group(self._timeout)
         return None if handle is None else self._work(handle, [])
 

@@ -258,7 +258,7 @@ class ProcessGroup(_Calls):
 
 
 def _first(*values):
-    """The first tensor in lists of lists; None where there is none."""
+    """The first tensor in lists of lists; None if there is none."""
     for value in values:
         if isinstance(value, rushlight.Tensor):
             return value

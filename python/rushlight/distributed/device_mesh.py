@@ -147,7 +147,7 @@ class DeviceMesh:
         return _remade, self._described()
 
     def _known_groups(self):
-        """The groups that there are of this process's lines; None where one is missing."""
+        """The groups that there are of this process's lines; None if one is missing."""
         if self._coordinate_on_dim is None:
             return None
         found: list[Any] = []

@@ -24,7 +24,7 @@ class Independent(Distribution):
 
     Args:
         base_distribution: the distribution.
-        reinterpreted_batch_ndims: how many dimensions; ValueError where the batch has fewer.
+        reinterpreted_batch_ndims: how many dimensions; ValueError if the batch has fewer.
         validate_args: see `Distribution`.
     """
 

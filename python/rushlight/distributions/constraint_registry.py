@@ -44,7 +44,7 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Any) -> Any:
-        """The transform to a constraint; NotImplementedError where none is registered."""
+        """The transform to a constraint; NotImplementedError if none is registered."""
         if type(constraint) not in self._registry:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
         return self._registry[type(constraint)](constraint)

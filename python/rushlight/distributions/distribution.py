@@ -205,7 +205,7 @@ class Distribution:
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     def _validate_sample(self, value: Any) -> None:
-        """ValueError where a value's shape does not fit or it lies outside of the support."""
+        """ValueError if a value's shape does not fit or it lies outside of the support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         events = value.size()[value.dim() - len(self._event_shape) :]

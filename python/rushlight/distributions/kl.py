@@ -86,7 +86,7 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The Kullback-Leibler divergence of p from q, with their common batch shape.
 
-    NotImplementedError where no formula is registered for their types or bases of these.
+    NotImplementedError if no formula is registered for their types or bases of these.
     """
     types = type(p), type(q)
     if types not in _KL_MEMOIZE:

@@ -122,7 +122,7 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
 def _bound(
     signature: inspect.Signature, args: Any, kwargs: Any, by_keyword: bool
 ) -> ArgsKwargsPair | None:
-    """Arguments in the order of a signature, defaults put in; None where they do not fit."""
+    """Arguments in the order of a signature, defaults put in; None if they do not fit."""
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:

@@ -39,7 +39,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 
 
 def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """True for a batch; AssertionError where the dimensions do not fit each other."""
+    """True for a batch; AssertionError if the dimensions do not fit each other."""
     if query.dim() not in (2, 3):
         raise AssertionError(
             "query should be unbatched 2D or batched 3D tensor but received "

@@ -393,7 +393,7 @@ def _moved(parameter, value, key=None):
 
 
 def _check_settings(lr, **at_least_zero):
-    """Raise ValueError where a setting is out of its range, in PyTorch's words and order."""
+    """Raise ValueError if a setting is out of its range, in PyTorch's words and order."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     if not lr >= 0.0:

@@ -104,7 +104,7 @@ def get_cxx_compiler() -> str:
 
 
 def _asked(compiler: str, flag: str) -> str:
-    """What a compiler answers; nothing where it does not run."""
+    """What a compiler answers; nothing if it does not run."""
     try:
         done = subprocess.run([compiler, flag], capture_output=True, text=True, check=False)
     except OSError:

@@ -143,7 +143,7 @@ def _create_default_metadata_only_plan(state_dict) -> SavePlan:
 
 
 def _overlap(saved: ChunkStorageMetadata, wanted: ChunkStorageMetadata):
-    """The box in both: where it begins in each, and its sizes; None where there is none."""
+    """The box in both: where it begins in each, and its sizes; None if there is none."""
     begins, ends = [], []
     for a, m, b, n in zip(saved.offsets, saved.sizes, wanted.offsets, wanted.sizes, strict=True):
         begins.append(max(a, b))

@@ -335,7 +335,7 @@ def distribute_tensor(
         device_mesh: the mesh, by default the one of `with mesh:`.
         placements: one for each dimension of the mesh; by default `Replicate()`.
         src_data_rank: the process, by its number along each dimension of the mesh, whose values are
-            sent to the others; None where all have the same, so that nothing is sent.
+            sent to the others; None if all have the same, so that nothing is sent.
     """
     mesh = mesh_or_current(device_mesh)
     if not tensor.is_leaf:

@@ -225,7 +225,7 @@ def create_block_mask(
     """The `BlockMask` of a function of (b, h, q_idx, kv_idx) -> bool.
 
     Args:
-        B, H: None where the mask is the same for all.
+        B, H: None if the mask is the same for all.
         BLOCK_SIZE: rows and columns of a block.
     """
     block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)

@@ -27,7 +27,7 @@ class Container(Module):
 
 
 def _item_index(index, length):
-    """A non-negative index; raises IndexError where it is out of range."""
+    """A non-negative index; raises IndexError if it is out of range."""
     index = operator.index(index)
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range")

@@ -37,14 +37,14 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
 
 
 def _sequence_length(x, layer):
-    """The length of a layer's input; None where that is neither a batch nor one sequence."""
+    """The length of a layer's input; None if that is neither a batch nor one sequence."""
     if x.is_nested:
         return None
     return _get_seq_len(x, getattr(getattr(layer, "self_attn", None), "batch_first", False))
 
 
 def _get_seq_len(src, batch_first):
-    """The length of one sequence or of a batch of them; None where it is neither."""
+    """The length of one sequence or of a batch of them; None if it is neither."""
     if src.dim() == 2:
         return src.shape[0]
     return src.shape[1 if batch_first else 0] if src.dim() == 3 else None

@@ -222,7 +222,7 @@ def _inject_property(module, name):
 
 
 def _check_right_inverse(parametrization, name, value, made):
-    """ValueError where what a parametrization would set differs in kind from what is there."""
+    """ValueError if what a parametrization would set differs in kind from what is there."""
     if not hasattr(parametrization, "right_inverse"):
         return
     try:

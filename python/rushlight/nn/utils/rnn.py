@@ -58,7 +58,7 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     Args:
         input: (length, batch, *), or (batch, length, *) with `batch_first`.
         lengths: how many elements of each sequence count, a list or a tensor on the CPU.
-        enforce_sorted: raise RuntimeError where lengths grow instead of sorting.
+        enforce_sorted: raise RuntimeError if lengths grow instead of sorting.
     """
     batch = input.size(0 if batch_first else 1)
     lengths = _checked_lengths(lengths, batch)
@@ -103,7 +103,7 @@ def pad_packed_sequence(
     """Pad a packed sequence: the tensor and the lengths, in the order before packing.
 
     Args:
-        total_length: pad to this length; ValueError where it is less than the longest's.
+        total_length: pad to this length; ValueError if it is less than the longest's.
     """
     longest = sequence.batch_sizes.size(0)
     if total_length is not None:

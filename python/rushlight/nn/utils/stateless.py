@@ -86,7 +86,7 @@ def _reparametrize_module(
 
     Args:
         tie_weights: what the module has under several names is replaced under all.
-        strict: RuntimeError where names are missing or unknown.
+        strict: RuntimeError if names are missing or unknown.
         stack_weights: put back in the reverse order, so that one name may occur twice.
     """
     given = _untie(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)

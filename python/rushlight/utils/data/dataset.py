@@ -147,7 +147,7 @@ def _note_sample(error, dataset, index):
 
 
 def _fetch(dataset, indices):
-    """The same; ValueError where it is another number of them."""
+    """The same; ValueError if it is another number of them."""
     samples = at_once(dataset, indices)
     if len(samples) != len(indices):
         raise ValueError(

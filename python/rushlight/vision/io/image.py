@@ -117,7 +117,7 @@ def _guarded(read: Callable[[], Any]) -> Any:
 
 
 def _check_png(raw: memoryview) -> None:
-    """RuntimeError where a chunk of pixels is cut off or is not what its sum says, which Pillow
+    """RuntimeError if a chunk of pixels is cut off or is not what its sum says, which Pillow
     does not look at.
     """
     at = 8
@@ -171,7 +171,7 @@ _ORIENTATION = 0x0112  # of EXIF
 
 
 def _upright(picture: Any) -> Any:
-    """The picture turned as its EXIF data say, which count for nothing where they are damaged."""
+    """The picture turned as its EXIF data say, which count for nothing if they are damaged."""
     try:
         turn = _TURNS.get(picture.getexif().get(_ORIENTATION))
     except Exception:  # Pillow's parser has many ways to say that they are damaged

@@ -159,7 +159,7 @@ def read_video_timestamps(
     filename: StrPath, pts_unit: str = "pts"
 ) -> tuple[list[int] | list[Fraction], float | None]:
     """When the frames of a video are shown, in its own units ("pts") or as fractions of seconds
-    ("sec"), and how many a second has: None where there are none.
+    ("sec"), and how many a second has: None if there are none.
     """
     _check_unit(pts_unit)
     times, rate, unit = read_timestamps(filename)

@@ -294,7 +294,7 @@ class MaxVitBlock(nn.Module):
 
 
 class MaxVit(nn.Module):
-    """Images (N, 3, *input_size) to scores (N, num_classes); ValueError where windows do not fit
+    """Images (N, 3, *input_size) to scores (N, num_classes); ValueError if windows do not fit
     the size.
     """
 

@@ -79,7 +79,7 @@ def _through(transforms: Any, img: Any) -> Any:
 
 
 def _as_normalized(img: Part, normalize: Normalize) -> Tensor | None:
-    """A part as a tensor, normalized: what that makes of each byte is computed once. None where it
+    """A part as a tensor, normalized: what that makes of each byte is computed once. None if it
     makes more of it than numbers.
     """
     if not takes(normalize):

@@ -313,7 +313,7 @@ class RandomAffine(Shown):
 
 
 def factor_range(value: Any, name: str, center: float, bound: tuple[float, float]) -> Any:
-    """A range of factors from a number (how far from the centre) or two; None where it is the
+    """A range of factors from a number (how far from the centre) or two; None if it is the
     centre alone.
     """
     if isinstance(value, numbers.Number):

@@ -26,7 +26,7 @@ def parallelize_module(
         device_mesh: a mesh of one dimension, by default the one of `with mesh:`.
         parallelize_plan: a style for the module itself, or styles by the names of its modules,
             whose parts may be patterns: `{"layers.*.up": ColwiseParallel()}`.
-        src_data_rank: the process whose parameters the others get; None where they have them.
+        src_data_rank: the process whose parameters the others get; None if they have them.
     """
     mesh = mesh_or_current(device_mesh)
     if mesh.ndim != 1:

@@ -44,7 +44,7 @@ def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
 
 
 def _validate_pass_schedule_constraint(constraint: _Constraint, passes: list[_Pass]) -> None:
-    """RuntimeError where an order breaks a constraint."""
+    """RuntimeError if an order breaks a constraint."""
     for i, a in enumerate(passes):
         for j, b in enumerate(passes[i + 1 :], i + 1):
             if not constraint(a, b):

@@ -202,7 +202,7 @@ def _same(wanted: Any, value: Any) -> bool:
 
 
 def _arguments(pn: Node, gn: Node) -> tuple[list[Any], list[Any]] | None:
-    """What two nodes take, in the same order; None where that cannot be compared."""
+    """What two nodes take, in the same order; None if that cannot be compared."""
     if len(pn.args) == len(gn.args) and list(pn.kwargs) == list(gn.kwargs):
         return [*pn.args, *pn.kwargs.values()], [*gn.args, *gn.kwargs.values()]
     target: Any = pn.target

@@ -404,7 +404,7 @@ class RandomIoUCrop(Transform):
                     return found
 
     def _part(self, size: tuple[int, int], boxes: Tensor, least: float) -> dict[str, Any] | None:
-        """A drawn part and which boxes are in it, None where it does not do."""
+        """A drawn part and which boxes are in it, None if it does not do."""
         height, width = size
         r = self.min_scale + (self.max_scale - self.min_scale) * rushlight.rand(2)
         w, h = int(width * r[0]), int(height * r[1])

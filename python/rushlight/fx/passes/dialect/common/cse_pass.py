@@ -85,7 +85,7 @@ class CSEPass(PassBase):
 
     @staticmethod
     def _key(node: Node, copies: dict[Node, Node]) -> Any:
-        """What calls with the same result have in common; None where nobody can tell."""
+        """What calls with the same result have in common; None if nobody can tell."""
         args, spec = tree_flatten((node.args, dict(node.kwargs)))
         values = []
         for value in args:
