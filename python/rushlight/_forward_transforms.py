@@ -51,12 +51,12 @@ def jvp(
     strict: bool = False,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
-    """Return `func(*primals)` and J v for the tangents v, which have the form of the primals.
+    """Return `func(*primals)` and J v for the tangents v, which have the structure of the primals.
 
     Computed in forward mode, beside the values.
 
     Args:
-        strict: RuntimeError where an output does not depend on the primals, instead of zeros.
+        strict: RuntimeError if an output does not depend on the primals, instead of zeros.
         has_aux: func returns (output, aux), and aux comes third.
     """
     if not isinstance(primals, tuple):
@@ -159,7 +159,7 @@ def jacfwd(
     *,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `func`: columns in forward mode, all at once.
+    """A function that returns the Jacobian of `func`: all columns at once, in forward mode.
 
     Args:
         argnums: which arguments to differentiate by; for a tuple of them the Jacobian is one.
@@ -204,5 +204,7 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that returns the second derivatives of `func`, a scalar: forward over reverse."""
+    """A function that returns the second derivatives of a scalar function: forward over reverse
+    mode.
+    """
     return jacfwd(jacrev(func, argnums), argnums)

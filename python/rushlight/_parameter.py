@@ -235,7 +235,7 @@ def is_lazy(param):
 
 
 def new_parameter(shape: Any, wanted: Any = True, *, device: Any = None, dtype: Any = None) -> Any:
-    """A parameter whose values are not set yet; None where there is to be none."""
+    """A parameter whose values are not set yet; None if there is to be none."""
     return Parameter(rushlight.empty(shape, device=device, dtype=dtype)) if wanted else None
 
 

@@ -135,7 +135,7 @@ def check_outputs(outputs, what):
 def grad_and_value(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of `func`, a scalar, and its value.
+    """A function that returns the gradient of a scalar function `func`, and its value.
 
     Args:
         argnums: which arguments to differentiate by; for a tuple of them the gradient is one.
@@ -169,7 +169,9 @@ def grad_and_value(
 def grad(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of `func`, a scalar (with `has_aux`: and aux)."""
+    """A function that returns the gradient of a scalar function `func` (with `has_aux`, also
+    aux).
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -181,7 +183,7 @@ def grad(
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """Return `func(*primals)` and a function from vectors of its form to products vᵀ J.
+    """Return `func(*primals)` and a function from vectors of its structure to products vᵀ J.
 
     That function returns a tuple, one product for each primal, and may be called again and again.
 
@@ -287,7 +289,7 @@ def jacrev(
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """A function with the results and the effects on its arguments that `func` has.
+    """A function with the same results and effects on its arguments as `func`.
 
     Ops that write are recorded as they run, so there is nothing to take out before they do;
     `remove` is "mutations" or "mutations_and_views".
@@ -306,7 +308,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor, *, recurse: bool = True):
-    """What a tensor in `vmap` is made of, its batch in front; the tensor itself elsewhere.
+    """The value of a tensor in `vmap`, with the batch in front; other tensors unchanged.
 
     Args:
         recurse: down to a tensor that no vmap goes through, else one level.

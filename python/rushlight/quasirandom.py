@@ -1,4 +1,4 @@
-"""Numbers that fill a cube more evenly than random ones: Sobol sequences."""
+"""Quasi-random numbers, which fill a cube evenly: Sobol sequences."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class SobolEngine:
     def draw(
         self, n: int = 1, out: Tensor | None = None, dtype: rushlight.dtype | None = None
     ) -> Tensor:
-        """The next `n` points, (n, dimension), of the default dtype or another."""
+        """Draw the next `n` points, (n, dimension), in the default dtype or another."""
         dtype = rushlight.get_default_dtype() if dtype is None else dtype
         index = rushlight.arange(self.num_generated, self.num_generated + n)
         points = self._place(index)
@@ -123,7 +123,7 @@ class SobolEngine:
     def draw_base2(
         self, m: int, out: Tensor | None = None, dtype: rushlight.dtype | None = None
     ) -> Tensor:
-        """The next 2**m points, which keep the sequence even.
+        """Draw the next 2**m points, which keep the sequence balanced.
 
         Raises:
             ValueError: if the number of points so far and these is no power of two.
@@ -138,13 +138,13 @@ class SobolEngine:
         return self.draw(n=n, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:
-        """Begins anew."""
+        """Start the sequence again."""
         self.quasi = self.shift.clone()
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leaves out the next `n` points."""
+        """Skip the next `n` points."""
         if n:
             self.num_generated += n
             self.quasi = self._place(rushlight.tensor([self.num_generated - 1]))[0]

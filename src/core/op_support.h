@@ -92,7 +92,7 @@ inline Tensor unwritten(Tensor t) {
   }
   return t;
 }
-RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // the same with the warning of out=
+RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // warns if it had elements
 
 // Perhaps: where the layout of one has gaps, and the ranges of memory meet. PyTorch's rule: two
 // dense tensors that overlap in part are an error, of others nobody knows.
@@ -144,13 +144,13 @@ RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);
 // RuntimeError where they overlap in part. `in_step`: elements are read where and just before they
 // are written, so that the same tensor needs no copy.
 RL_API Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, bool in_step = false);
-// out= of a composite: resizes, casts and copies.
 // What a factory with out= works with: the options of `out`, which those that are given agree with.
 RL_API TensorOptions options_of(const Tensor& out, const TensorOptions& given);
 // The end of such a call: `made` has the dtype and the device of `out`, which may want its shape.
 // `any_shape`: where it has as many elements, it keeps its own.
 RL_API void fill_out(const char* op, const Tensor& out, const Tensor& made, bool any_shape,
                      bool requires_grad);
+// The `out=` form of a composite: resizes `out`, casts `value` and copies it there.
 RL_API void assign_out(const char* op, const Tensor& out, const Tensor& value);
 
 // Whether something below autograd sees this call: a mode, or a special tensor among its tensors.
@@ -169,7 +169,7 @@ bool seen_below(const T&... tensors) {
   return tls.lower() != nullptr || ((is_special(tensors) || ...) && tls.see_special);
 }
 
-// The slow path of a wrapper: boxes the arguments, unboxes what the level returns.
+// The slow path of a wrapper: boxes the arguments, unboxes what the handler returns.
 template <class R>
 R unbox_results(const std::vector<Value>& values) {
   if constexpr (std::is_void_v<R>) {

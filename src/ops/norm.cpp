@@ -1,5 +1,5 @@
 // Contracts of the normalisations, their gradients, and the public forms.
-// Gradients: the fused kernel as a rule; formulas over ordinary ops where the backward itself is
+// Gradients: usually the fused kernel; expressions over ordinary ops where the backward itself is
 // recorded.
 #include <limits>
 

@@ -49,7 +49,7 @@ DimVector shape_of(PyObject* data) {
   return sizes;
 }
 
-// The type of the numpy number that was asked for last: a list of numbers is of one as a rule.
+// The type of the numpy number that was asked for last: a list of numbers is usually of one.
 struct {
   const PyTypeObject* type;
   ScalarType dtype;

@@ -338,7 +338,7 @@ def custom_op(qualname: str, manual_schema: str | None = None):
 
 
 def check_signature(qualname, function):
-    """ValueError where a function cannot give an op of that name its schema."""
+    """ValueError if a function cannot give an op of that name its schema."""
     _, name = parse_qualname(qualname)
     if not inspect.isfunction(function):
         raise ValueError(

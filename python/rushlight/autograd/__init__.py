@@ -1,4 +1,4 @@
-"""Gradients: `backward`, `grad`, custom functions, gradient checks, and the modes of recording."""
+"""Gradients: `backward`, `grad`, custom functions, gradient checks, and modes of recording."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def is_multithreading_enabled():
-    """Whether backward may use other threads than the caller's: never."""
+    """Whether backward may use other threads than the caller's: always False."""
     return False
 
 
@@ -97,14 +97,14 @@ def backward(
     grad_variables=None,
     inputs=None,
 ):
-    """Add the gradients of `tensors` to the `.grad` of the leaves (or of `inputs` alone).
+    """Add the gradients of `tensors` to the `.grad` of the leaves, or only to that of `inputs`.
 
     Args:
         tensors: one or several tensors (or GradientEdges) that were computed from leaves.
         grad_tensors: the gradients of these; None stands for 1 where a tensor has one element.
         retain_graph: keep what the graph saved for another backward. Defaults to `create_graph`.
         create_graph: record backward itself, for derivatives of derivatives.
-        grad_variables: `grad_tensors` by its old name.
+        grad_variables: `grad_tensors` under its old name.
         inputs: the only tensors whose gradient is accumulated, also inner ones.
 
     Raises:

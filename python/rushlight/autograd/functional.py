@@ -134,7 +134,7 @@ _OUTPUT_SCALAR = "the user-provided function's output"
 
 
 def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and vᵀ J, with J its Jacobian; v has the form of the output."""
+    """Return `func(*inputs)` and vᵀ J with the Jacobian J; v has the structure of the output."""
     with rushlight.enable_grad():
         inputs, several_in = _as_tuple(inputs, "inputs", "vjp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -146,7 +146,7 @@ def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
 
 
 def jvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and J v; v has the form of the inputs. Two backward passes."""
+    """Return `func(*inputs)` and J v; v has the structure of the inputs. It runs backward twice."""
     with rushlight.enable_grad():
         inputs, _ = _as_tuple(inputs, "inputs", "jvp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -168,7 +168,8 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ):
-    """Return the Jacobian: for output and input, a tensor of the shape of both in a row.
+    """Return the Jacobian: for each output and input a tensor with the shapes of both, one after
+    the other.
 
     For several outputs or inputs a tuple, or a tuple (by output) of tuples (by input).
     Rows are computed one by one, with `vectorize` all at once by `vmap`. The strategy
@@ -308,7 +309,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ):
-    """Return the second derivatives of a scalar function: a tensor, or tuples by input."""
+    """Return the second derivatives of a scalar function: a tensor, or tuples indexed by input."""
     inputs, several = _as_tuple(inputs, "inputs", "hessian")
     scalar = _scalar(func, "hessian")
 
@@ -342,7 +343,7 @@ def _check_twice(output, gradients, inputs):
 
 
 def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and vᵀ H, with H its Hessian; v has the form of the inputs."""
+    """Return `func(*inputs)` and vᵀ H with the Hessian H; v has the structure of the inputs."""
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "vhp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -356,7 +357,9 @@ def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
 
 
 def hvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and H v. Costs a pass more than `vhp`, which gives the same values."""
+    """Return `func(*inputs)` and H v. It costs one backward more than `vhp`, which gives the same
+    values.
+    """
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "hvp")
         inputs = _fresh_inputs(inputs, create_graph)

@@ -58,7 +58,7 @@ def gradcheck(
         inputs: a tensor or several; those of floating or complex dtype that require grad are
             checked. They should be of double precision.
         atol, rtol: as in `allclose`.
-        raise_exception: raise GradcheckError where it fails, else return False.
+        raise_exception: raise GradcheckError if it fails, else return False.
         nondet_tol: how far two backward passes may differ.
         check_undefined_grad: also check that backward copes with outputs that have no gradient,
             and forward mode with inputs that have no tangent.
@@ -128,7 +128,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ):
-    """`gradcheck` of the gradients of `func`, as functions of the inputs and of `grad_outputs`.
+    """Run `gradcheck` on the gradients of `func`, as functions of the inputs and of `grad_outputs`.
 
     Args:
         grad_outputs: gradients of the outputs; random where not given.

@@ -24,7 +24,7 @@ def _states(module: nn.Module) -> dict:
 def contract(state_cls: type[_State] = _State) -> Callable[..., Any]:
     """For a function that takes a module, or several, first: it is called once with each.
 
-    The function gets `state(module)`, which is a `state_cls`, or None where it was not called;
+    The function gets `state(module)`, which is a `state_cls`, or None if it was not called;
     modules that are given together have one. Names of parameters, buffers and modules must be the
     same afterwards.
     """

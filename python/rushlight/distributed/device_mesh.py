@@ -1,4 +1,4 @@
-"""Processes in a grid, with a group along each of its dimensions."""
+"""Device meshes: processes in a grid, with a group along each of its dimensions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _OF_THE_WORLD = None, None  # the backend and the options of the group of all
 
 
 class DeviceMesh:
-    """A grid of ranks: `mesh` is a tensor of them, and every process belongs to one group of each
-    dimension."""
+    """A grid of ranks: `mesh` is a tensor of them, and every process has a group for each
+    dimension.
+    """
 
     def __init__(
         self,
@@ -80,16 +81,16 @@ class DeviceMesh:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions the grid has."""
+        """The number of dimensions."""
         return self.mesh.ndim
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
+        """The sizes of the mesh."""
         return tuple(self.mesh.shape)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many processes, in all or along a dimension."""
+        """The number of processes, in all or along a dimension."""
         return self.mesh.numel() if mesh_dim is None else self.mesh.shape[mesh_dim]
 
     _entered: ClassVar[list[DeviceMesh]] = []  # by `with mesh:`
@@ -146,7 +147,7 @@ class DeviceMesh:
         return _remade, self._described()
 
     def _known_groups(self):
-        """The groups that there are of this process's lines; None where one is missing."""
+        """The groups that there are of this process's lines; None if one is missing."""
         if self._coordinate_on_dim is None:
             return None
         found: list[Any] = []
@@ -187,15 +188,15 @@ class DeviceMesh:
         return [self.get_group(dim) for dim in range(self.mesh.ndim)]
 
     def get_rank(self) -> int:
-        """This process's number among all."""
+        """The rank of this process."""
         return _world.get_rank()
 
     def get_coordinate(self) -> list[int] | None:
-        """Where this process is in the grid; None where it is not."""
+        """The coordinates of this process in the mesh; None if it is not part of it."""
         return self._coordinate_on_dim or None
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This process's number along a dimension."""
+        """The index of this process along a dimension."""
         if self.mesh.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.mesh.ndim} dimensions. Optional kwarg "
@@ -333,7 +334,7 @@ class DeviceMesh:
 
     @staticmethod
     def from_group(group, device_type: str, mesh=None, *, mesh_dim_names=None) -> DeviceMesh:
-        """A grid of groups that there are."""
+        """Make a mesh from existing groups."""
         if isinstance(group, (list, tuple)):
             groups = list(group)
             if not groups:
@@ -417,7 +418,9 @@ def _remade(device_type: str, ranks, names, root) -> DeviceMesh:
 def init_device_mesh(
     device_type: str, mesh_shape, *, mesh_dim_names=None, backend_override=None
 ) -> DeviceMesh:
-    """A grid of the processes 0, 1, 2 and so on; the group of all is made where there is none."""
+    """Make a mesh of the processes 0, 1, 2 and so on; the default group is made if there is
+    none.
+    """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
             raise RuntimeError(

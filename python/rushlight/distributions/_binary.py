@@ -35,7 +35,7 @@ class _Binary(ProbsOrLogits):
 
 
 class Bernoulli(_Binary, ExponentialFamily):
-    """1 with a probability, else 0.
+    """The Bernoulli distribution: 1 with a given probability, else 0.
 
     Args:
         probs: the probability of 1.
@@ -274,7 +274,7 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
 
 
 class RelaxedBernoulli(RelaxedDistribution):
-    """Numbers in (0, 1) near 0 or 1, with gradients (Maddison, Mnih, Teh 2017).
+    """Numbers in (0, 1), near 0 or 1, whose samples are differentiable (Maddison, Mnih, Teh 2017).
 
     Args:
         temperature: a tensor; the lower, the closer to 0 or 1 samples are.

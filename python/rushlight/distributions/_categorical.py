@@ -75,7 +75,7 @@ class Categorical(ProbsOrLogits, Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """Not-a-number: choices have no mean."""
+        """NaN: categories have no mean."""
         return self._nothing()
 
     @property
@@ -84,7 +84,7 @@ class Categorical(ProbsOrLogits, Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """Not-a-number: choices have no variance."""
+        """NaN: categories have no variance."""
         return self._nothing()
 
     def sample(self, sample_shape=()):
@@ -145,7 +145,7 @@ class _OfCategorical(Distribution):
 
 
 class OneHotCategorical(_OfCategorical):
-    """One of n choices, as a vector with 1 in its place and 0 elsewhere.
+    """One of n categories, as a one-hot vector.
 
     Args:
         probs: the probabilities in the last dimension, not negative; they are divided by their sum.
@@ -211,7 +211,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_OfCategorical):
-    """How often each of n choices is taken in total_count draws.
+    """The counts of n categories in total_count draws.
 
     Args:
         total_count: how many draws: an int.

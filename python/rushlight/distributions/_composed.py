@@ -24,7 +24,7 @@ class Independent(Distribution):
 
     Args:
         base_distribution: the distribution.
-        reinterpreted_batch_ndims: how many dimensions; ValueError where the batch has fewer.
+        reinterpreted_batch_ndims: how many dimensions; ValueError if the batch has fewer.
         validate_args: see `Distribution`.
     """
 
@@ -110,7 +110,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of transforms of what another one draws.
+    """The distribution of transformed samples of another distribution.
 
     With y = t(x) the density is p(x) / |dy / dx|.
 
@@ -279,7 +279,7 @@ class RelaxedDistribution(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How soft samples are."""
+        """The temperature: how soft samples are."""
         return self.base_dist.temperature
 
     @property

@@ -32,7 +32,7 @@ class _Trials(ProbsOrLogits):
 
 
 class Binomial(_Trials, Distribution):
-    """How many of total_count trials succeed.
+    """The number of successes in total_count trials.
 
     Args:
         total_count: the number of trials.
@@ -102,7 +102,7 @@ class Binomial(_Trials, Distribution):
 
 
 class Geometric(ProbsOrLogits, Distribution):
-    """How many trials fail before the first that succeeds.
+    """The number of failures before the first success.
 
     Args:
         probs: the probability that one succeeds, above 0.
@@ -154,7 +154,7 @@ class Geometric(ProbsOrLogits, Distribution):
 
 
 class NegativeBinomial(_Trials, Distribution):
-    """How many trials succeed before total_count have failed.
+    """The number of successes before total_count failures.
 
     Args:
         total_count: the number of failures; need not be an integer.

@@ -77,7 +77,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Any:
-        """How probable each component is."""
+        """The distribution over the components."""
         return self._mixture_distribution
 
     @property

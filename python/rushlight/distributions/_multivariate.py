@@ -128,7 +128,7 @@ def _log_2pi(normal: Distribution) -> float:
 
 
 class MultivariateNormal(_ByMatrix):
-    """Normal vectors.
+    """The multivariate normal distribution.
 
     Args:
         loc: the mean: (batch, n).

@@ -56,7 +56,7 @@ class Transform:
 
     @open_property
     def event_dim(self) -> int:
-        """How many dimensions are transformed together; ValueError where this differs by side."""
+        """How many dimensions are transformed together; ValueError if this differs by side."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
@@ -366,7 +366,7 @@ class ReshapeTransform(Transform):
 
     Args:
         in_shape: the shape of an event before.
-        out_shape: the shape of an event after; ValueError where the numbers of elements differ.
+        out_shape: the shape of an event after; ValueError if the numbers of elements differ.
         cache_size: 0 or 1.
     """
 

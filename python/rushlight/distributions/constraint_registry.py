@@ -1,4 +1,4 @@
-"""Which transform leads from all real numbers to what a constraint allows.
+"""The transforms from all real numbers to the values that constraints allow.
 
 `biject_to(constraint)` gives a bijection, for changes of variables; `transform_to(constraint)` one
 that may take several values to one, for optimisation without bounds. Both are registries:
@@ -20,13 +20,13 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Factories of transforms by type of constraint."""
+    """Factories of transforms by the type of constraint."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], transforms.Transform]] = {}
 
     def register(self, constraint: Any, factory: Callable[[Any], Any] | None = None) -> Any:
-        """Registers a factory for a type of constraint, or for that of an object.
+        """Register a factory for a type of constraint, or for the type of an object.
 
         Args:
             constraint: a subclass of `Constraint` or one of its objects.
@@ -44,7 +44,7 @@ class ConstraintRegistry:
         return factory
 
     def __call__(self, constraint: Any) -> Any:
-        """The transform to a constraint; NotImplementedError where none is registered."""
+        """The transform to a constraint; NotImplementedError if none is registered."""
         if type(constraint) not in self._registry:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
         return self._registry[type(constraint)](constraint)

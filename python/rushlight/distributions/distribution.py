@@ -1,4 +1,4 @@
-"""The bases of distributions: `Distribution` and `ExponentialFamily`."""
+"""The base classes of distributions: `Distribution` and `ExponentialFamily`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _shown(value: Tensor) -> str:
 
 
 class Distribution:
-    """A distribution of random tensors.
+    """A probability distribution of tensors.
 
     A sample has the shape `sample_shape + batch_shape + event_shape`: events are drawn together,
     for each element of the batch from other parameters.
@@ -48,7 +48,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Says whether distributions check their arguments unless they are told."""
+        """Set whether distributions check their arguments by default."""
         if value not in (True, False):
             raise ValueError(f"expected True or False, but got {value!r}")
         Distribution._validate_args = value
@@ -130,12 +130,12 @@ class Distribution:
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one draw."""
+        """The shape of one sample."""
         return self._event_shape
 
     @open_property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        """By parameter, what it must satisfy."""
+        """The constraint of each parameter."""
         raise NotImplementedError
 
     @open_property
@@ -164,12 +164,12 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draws without a gradient: (sample_shape, batch_shape, event_shape)."""
+        """Samples without a gradient: (sample_shape, batch_shape, event_shape)."""
         with rushlight.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draws that are differentiable functions of the parameters, where `has_rsample`."""
+        """Reparametrised samples: differentiable functions of the parameters, if `has_rsample`."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
@@ -178,19 +178,19 @@ class Distribution:
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, at `value`: (…, batch_shape)."""
+        """The log-density, or log-probability, at `value`: (…, batch_shape)."""
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a number up to `value`."""
+        """The cumulative distribution function at `value`."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The number below which the probability is `value`."""
+        """The quantile function: the inverse of `cdf`."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that have a probability, along a new first dimension.
+        """All values with a positive probability, along a new first dimension.
 
         Args:
             expand: to the batch shape; without, that has ones in the batch's places.
@@ -221,7 +221,7 @@ class Distribution:
             self._validate_sample(value)
 
     def _validate_sample(self, value: Any) -> None:
-        """ValueError where a value's shape does not fit or it lies outside of the support."""
+        """ValueError if a value's shape does not fit or it lies outside of the support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         own = self._extended_shape()
@@ -275,7 +275,7 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """Densities exp(t(x) . n - F(n) + k(x)), with natural parameters n and log-normalizer F.
+    """Exponential families: densities exp(t(x) . n - F(n) + k(x)), with natural parameters n.
 
     A subclass gives `_natural_params`, `_log_normalizer` and, for the entropy,
     `_mean_carrier_measure`, the mean of k. Entropies and divergences within the family follow by

@@ -1,4 +1,4 @@
-"""Invertible functions of random tensors, with the logarithms of their Jacobians' determinants.
+"""Invertible transforms of random tensors, with the log-determinants of their Jacobians.
 
 `t(x)` and `t.inv(y)` go both ways, `t.log_abs_det_jacobian(x, y)` is log |dy / dx| of each event.
 `t.domain` and `t.codomain` are constraints; their `event_dim` says how many of the last dimensions
@@ -192,7 +192,7 @@ class TanhTransform(_SameType):
 
 
 class AbsTransform(_SameType):
-    """y = |x|; the inverse takes the positive one of the two."""
+    """y = |x|; the inverse returns the positive value."""
 
     domain = constraints.real
     codomain = constraints.positive
@@ -298,7 +298,7 @@ def _before(t: Tensor) -> Tensor:
 
 
 class CorrCholeskyTransform(Transform):
-    """Vectors of D (D - 1) / 2 numbers become Cholesky factors of D x D correlation matrices.
+    """From vectors of D (D - 1) / 2 numbers to Cholesky factors of D x D correlation matrices.
 
     The tangents r of the numbers lie below the diagonal and are canonical partial correlations: an
     element is r times the root of what the row's elements to the left have left of its length 1
@@ -346,7 +346,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(_SameType):
-    """Vectors become probabilities by softmax; the inverse is the logarithm.
+    """From vectors to probabilities by softmax; the inverse is the logarithm.
 
     Vectors that differ by a constant have the same probabilities, so that there is no Jacobian.
     """
@@ -373,7 +373,7 @@ def _choices_left(x: Tensor) -> Tensor:
 
 
 class StickBreakingTransform(_SameType):
-    """Vectors of n numbers become n + 1 probabilities, by breaking pieces off a stick of length 1.
+    """From vectors of n numbers to n + 1 probabilities, by breaking a stick of length 1.
 
     Each number's sigmoid is the share that is broken off what is left; the sigmoids are shifted so
     that zeros become equal probabilities.
@@ -409,7 +409,7 @@ class StickBreakingTransform(_SameType):
 
 
 class LowerCholeskyTransform(_SameType):
-    """Matrices become lower triangular ones with the exponentials of their diagonal."""
+    """From matrices to lower triangular ones with the exponentials of their diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -422,7 +422,7 @@ class LowerCholeskyTransform(_SameType):
 
 
 class PositiveDefiniteTransform(_SameType):
-    """Matrices become L L^T with the factor of `LowerCholeskyTransform`."""
+    """From matrices to L L^T with the factor of `LowerCholeskyTransform`."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -436,7 +436,7 @@ class PositiveDefiniteTransform(_SameType):
 
 
 class CumulativeDistributionTransform(Transform):
-    """Numbers become the probabilities of their not being exceeded.
+    """From numbers to values of the cumulative distribution function.
 
     Args:
         distribution: of numbers, with `cdf`, `icdf` and `log_prob`.

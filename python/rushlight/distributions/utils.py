@@ -1,4 +1,4 @@
-"""What distributions share: broadcasting, probabilities and logits, lazy attributes."""
+"""Helpers of distributions: broadcasting, probabilities and logits, lazy properties."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ euler_constant = 0.57721566490153286060
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """The values as tensors of one shape.
+    """Broadcast values to tensors of one shape.
 
     Numbers become tensors with the dtype and on the device of the first tensor, of the default
     dtype where there is none. ValueError for anything else.
@@ -67,24 +67,24 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities moved away from 0 and 1 by a machine epsilon, so that logarithms are finite."""
+    """Move probabilities away from 0 and 1 by a machine epsilon, so that logarithms are finite."""
     eps = rushlight.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities: the sigmoid of logits if binary, else the softmax over the last dimension."""
+    """Convert logits to probabilities: sigmoid if binary, else softmax over the last dimension."""
     return logits.sigmoid() if is_binary else functional.softmax(logits, dim=-1)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Logits of probabilities, which are clamped: log(p / (1 - p)) if binary, else log(p)."""
+    """Convert clamped probabilities to logits: log(p / (1 - p)) if binary, else log(p)."""
     clamped = clamp_probs(probs)
     return clamped.log() - (-clamped).log1p() if is_binary else clamped.log()
 
 
 class lazy_property:
-    """A property that is computed when it is first read and is an ordinary attribute from then on.
+    """A property that is computed when it is first read, and is an ordinary attribute after that.
 
     Gradients are recorded for it whatever the mode is at that time.
     """

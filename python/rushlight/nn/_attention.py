@@ -39,7 +39,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 
 
 def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """True for a batch; AssertionError where the dimensions do not fit each other."""
+    """True for a batch; AssertionError if the dimensions do not fit each other."""
     if query.dim() not in (2, 3):
         raise AssertionError(
             f"query should be unbatched 2D or batched 3D, not of shape {query.shape}"
@@ -339,7 +339,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, with all its parameters given.
+    """The function of `nn.MultiheadAttention`, with all its parameters as arguments.
 
     Inputs are (length, batch, width) or (length, width). Returns the output, of the query's shape,
     and the weights (batch, length, keys), one for each head unless averaged, or None.

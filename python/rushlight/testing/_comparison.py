@@ -82,7 +82,7 @@ def assert_close(
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan: bool = True, msg: str = ""):
-    """`assert_close` by its old name, without the checks of dtype and device."""
+    """`assert_close` under its old name, without the checks of dtype and device."""
     actual = _tensor_of(actual)
     expected = _tensor_of(expected, actual.dtype)
     given = (rtol, atol) != (None, None)

@@ -1,4 +1,4 @@
-"""Plans for states of tensors, distributed tensors and what can be pickled."""
+"""Plans for states of tensors, distributed tensors and picklable objects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ __all__ = [
 
 
 class DefaultSavePlanner(SavePlanner):
-    """Each process offers its tensors, one its bytes; what several have is written once.
+    """Each process offers its tensors, the coordinator also its objects; replicated data is written
+    once.
 
     Args:
         flatten_state_dict: whether what is nested is saved by the names of its leaves.
@@ -81,7 +82,7 @@ class DefaultSavePlanner(SavePlanner):
         storage_meta: StorageMeta | None = None,
         is_coordinator: bool = False,
     ) -> None:
-        """Take the state."""
+        """Set the state to save."""
         if self.flatten_state_dict:
             state_dict, self.mappings = flatten_state_dict(state_dict)
         self.state_dict = state_dict
@@ -89,7 +90,7 @@ class DefaultSavePlanner(SavePlanner):
         self.is_coordinator = is_coordinator
 
     def create_local_plan(self) -> SavePlan:
-        """What this process could write."""
+        """Plan what this process could write."""
         plan = create_default_local_save_plan(self.state_dict, self.is_coordinator)
         if self.flatten_state_dict:
             plan = dataclasses.replace(plan, planner_data=self.mappings)
@@ -97,7 +98,7 @@ class DefaultSavePlanner(SavePlanner):
         return plan
 
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
-        """What each process writes, and what the checkpoint has."""
+        """Plan what each process writes, and the checkpoint's metadata."""
         plans = dedup_save_plans(all_plans, self.dedup_save_to_lowest_rank)
         global_plan, metadata = create_default_global_save_plan(plans)
         if self.flatten_state_dict:
@@ -112,7 +113,7 @@ class DefaultSavePlanner(SavePlanner):
         return global_plan, metadata
 
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
-        """Take the coordinator's plan."""
+        """Take over the coordinator's plan."""
         self.plan = new_plan
         return new_plan
 
@@ -121,11 +122,11 @@ class DefaultSavePlanner(SavePlanner):
         return self.transform_object(write_item, self.lookup_object(write_item.index))
 
     def lookup_object(self, index: MetadataIndex) -> Any:
-        """What the state has under an index."""
+        """The object of the state with an index."""
         return find_state_dict_object(self.state_dict, index)
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
-        """What is written of an object: bytes of what is no tensor."""
+        """Convert an object to what is written: a tensor, or bytes."""
         if write_item.type == WriteItemType.BYTE_IO:
             stream = io.BytesIO()
             rushlight.save(object, stream)
@@ -134,7 +135,7 @@ class DefaultSavePlanner(SavePlanner):
 
 
 class DefaultLoadPlanner(LoadPlanner):
-    """Fills the tensors of a state in place, and puts loaded objects into it.
+    """Fills the tensors of a state in place, and replaces its other objects.
 
     Args:
         flatten_state_dict: whether what is nested was saved by the names of its leaves.
@@ -162,7 +163,7 @@ class DefaultLoadPlanner(LoadPlanner):
         metadata: Metadata | None = None,
         is_coordinator: bool = False,
     ) -> None:
-        """Take the state, and what the checkpoint has."""
+        """Set the state to load into, and the checkpoint's metadata."""
         self.original_state_dict = state_dict
         if self.flatten_state_dict:
             state_dict, self.mappings = flatten_state_dict(state_dict)
@@ -171,18 +172,18 @@ class DefaultLoadPlanner(LoadPlanner):
         self.is_coordinator = is_coordinator
 
     def create_local_plan(self) -> LoadPlan:
-        """What this process reads."""
+        """Plan what this process reads."""
         assert self.metadata is not None
         return create_default_local_load_plan(
             self.state_dict, self.metadata, not self.allow_partial_load
         )
 
     def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
-        """What all processes read."""
+        """Plan what all processes read."""
         return create_default_global_load_plan(global_plan)
 
     def finish_plan(self, central_plan: LoadPlan) -> LoadPlan:
-        """Take the coordinator's plan."""
+        """Take over the coordinator's plan."""
         return central_plan
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
@@ -194,18 +195,18 @@ class DefaultLoadPlanner(LoadPlanner):
             self.state_dict[read_item.dest_index.fqn] = loaded
 
     def resolve_tensor(self, read_item: ReadItem):
-        """Where the numbers of an item go."""
+        """The tensor into which an item is read."""
         return self.transform_tensor(read_item, self.lookup_tensor(read_item.dest_index))
 
     def commit_tensor(self, read_item: ReadItem, tensor) -> None:
-        """Nothing is left to do: numbers were written in place."""
+        """A no-op: the tensor was filled in place."""
 
     def lookup_tensor(self, index: MetadataIndex):
-        """The tensor of the state under an index."""
+        """The tensor of the state with an index."""
         return find_state_dict_object(self.state_dict, index)
 
     def transform_tensor(self, read_item: ReadItem, tensor):
-        """The box of a tensor that an item fills."""
+        """The slice of a tensor that an item fills."""
         for dim, (begin, length) in enumerate(
             zip(read_item.dest_offsets, read_item.lengths, strict=True)
         ):
@@ -253,7 +254,7 @@ def _place_for(stored: Any) -> Any:
 def create_default_local_load_plan(
     state_dict: dict[str, Any], metadata: Metadata, strict: bool = True
 ) -> LoadPlan:
-    """What is read to fill this process's part of a state."""
+    """Plan what is read to fill this process's shards of a state."""
     items: list[ReadItem] = []
     for fqn, obj in state_dict.items():
         md = metadata.state_dict_metadata.get(fqn)
@@ -272,12 +273,12 @@ def create_default_local_load_plan(
 
 
 def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]:
-    """Everybody reads what it planned."""
+    """The global plan: every process reads what it planned."""
     return all_plans
 
 
 def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
-    """What a process could write: its tensors; the coordinator all else, too."""
+    """Plan what a process could write: its tensors; the coordinator also all other objects."""
     items: list[WriteItem] = []
     for fqn, obj in state_dict.items():
         if is_dtensor(obj) and not in_mesh(obj):

@@ -1,4 +1,4 @@
-"""Steps that all processes take together, and tensors of states by index."""
+"""Steps that all processes run together, and lookup of tensors in states."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class _DistWrapper:
 
 
 def find_tensor_shard(tensor, index: MetadataIndex):
-    """The piece of a tensor that this process has under an index."""
+    """The piece of a tensor that this process has for an index."""
     if isinstance(tensor, ShardedTensor):
         for shard in tensor.local_shards():
             if index.offset is None or tuple(shard.metadata.shard_offsets) == tuple(index.offset):
@@ -168,7 +168,7 @@ def find_tensor_shard(tensor, index: MetadataIndex):
 
 
 def find_state_dict_object(state_dict, index: MetadataIndex) -> Any:
-    """What a state has under an index."""
+    """The object of a state for an index."""
     try:
         found = state_dict[index.fqn]
     except KeyError:

@@ -1,4 +1,4 @@
-"""`ZeroRedundancyOptimizer`: each process keeps the state of its part of the parameters alone."""
+"""`ZeroRedundancyOptimizer`: each process keeps the state of only its share of the parameters."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _listed(params):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """An optimiser whose state is spread over processes.
+    """An optimiser whose state is sharded over processes.
 
     Each process steps on its part of the parameters and gives the others the results.
 
@@ -159,16 +159,16 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @property
     def join_device(self):
-        """Where it computes."""
+        """The device of the parameters."""
         return self.param_groups[0]["params"][0].device
 
     @property
     def join_process_group(self):
-        """Its group."""
+        """The process group."""
         return self.process_group
 
     def join_hook(self, **kwargs):
-        """What stands in for this process once it has no more inputs."""
+        """The hook that replaces this process once it has no more inputs."""
         return _JoinHook(self)
 
     def _partition_parameters(self):
@@ -261,7 +261,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                     self.optim.state[p] = state
 
     def step(self, closure=None, **kwargs):
-        """A step of this process's part, and everybody's results."""
+        """Step this process's parameters, and send the results to all processes."""
         if self._overlap_with_ddp:
             _logger.warning(
                 "ZeroRedundancyOptimizer with `overlap_with_ddp=True` steps during backward: a "
@@ -286,7 +286,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # ---- states ----
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Gather all processes' states in one, for its `state_dict`."""
+        """Gather all processes' states in one process, for its `state_dict`."""
         self._check_built()
         stream = io.BytesIO()
         rushlight.save(self.optim.state_dict(), stream)
@@ -302,7 +302,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {id(p): i for i, p in enumerate(order)}
 
     def state_dict(self):
-        """The state of all parameters, as one process's optimiser has it."""
+        """The state of all parameters, in the form of an unsharded optimiser."""
         self._check_built()
         if not self._all_state_dicts:
             raise RuntimeError(
@@ -320,7 +320,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return whole
 
     def load_state_dict(self, state_dict):
-        """Take this process's part of a state of all parameters."""
+        """Load this process's share of a state of all parameters."""
         self._check_built()
         order = [p for group in self.param_groups for p in group["params"]]
         mine = [p for group in self.optim.param_groups for p in group["params"]]

@@ -1,4 +1,4 @@
-"""`DataLoader`: batches from a dataset, in the order of a sampler.
+"""`DataLoader`: makes batches from a dataset, in the order of a sampler.
 
 The batches are made by an iterator: `_utils/epoch.py` (in this process), `_utils/processes.py` (by
 worker processes), `_utils/threads.py` (by threads).
@@ -169,7 +169,7 @@ class DataLoader:
 
     @property
     def multiprocessing_context(self):
-        """The context that workers are started in; None for Python's default."""
+        """The context in which workers are started; None for Python's default."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
@@ -220,7 +220,7 @@ class DataLoader:
         return {**self.__dict__, "_iterator": None, "_place": None, "_spares": []}
 
     def check_worker_number_rationality(self):
-        """Warn of more workers than there are processors for them."""
+        """Warn if there are more workers than processors."""
         if self.num_workers == 0:
             return
         available = len(os.sched_getaffinity(0))
@@ -233,7 +233,8 @@ class DataLoader:
     # ---- going on in the middle of an epoch ----
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iterator is, for a loader that goes on there with the same batches.
+        """The position of the latest iterator, from which a loader can continue with the same
+        batches.
 
         That is behind the last batch that was handed out, also where the loop was left by `break`,
         an exception or an interrupt: the loader that is given this finishes the epoch first.
@@ -247,7 +248,7 @@ class DataLoader:
         return {k: g.get_state() for k, g in generators_of(self).items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next iterator go on from what `state_dict` gave.
+        """Let the next iterator continue from a state of `state_dict`.
 
         Raises:
             ValueError: the dataset is a stream, and the state is that of another number of workers.

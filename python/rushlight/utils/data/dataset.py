@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Dataset:
-    """Samples by index: subclasses define `__getitem__`, and `__len__` where it is known.
+    """Samples by index: subclasses define `__getitem__`, and `__len__` if the length is known.
 
     One that can fetch several samples at once may define `__getitems__(indices)`, which returns a
     list of them.
@@ -113,7 +113,7 @@ def at_once(dataset: Any, indices: Any) -> Any:
 
 
 def one_by_one(dataset: Any, indices: Any) -> list[Any]:
-    """The samples; an error says at which index it came."""
+    """The samples at several indices; an error says at which index it occurred."""
     samples = []
     index = None
     try:
@@ -126,7 +126,7 @@ def one_by_one(dataset: Any, indices: Any) -> list[Any]:
 
 
 def sample_at(dataset: Any, index: Any) -> Any:
-    """The sample at an index, which an error names."""
+    """The sample at an index; an error says at which index it occurred."""
     try:
         return dataset[index]
     except Exception as error:
@@ -139,7 +139,7 @@ def _note_sample(error, dataset, index):
 
 
 def _fetch(dataset, indices):
-    """The same; ValueError where it is another number of them."""
+    """The same; ValueError if it is another number of them."""
     samples = at_once(dataset, indices)
     if len(samples) != len(indices):
         raise ValueError(
@@ -149,11 +149,11 @@ def _fetch(dataset, indices):
 
 
 class ConcatDataset(Dataset):
-    """The samples of several datasets, one dataset after the other."""
+    """Concatenates datasets."""
 
     @staticmethod
     def cumsum(sequence):
-        """The running totals of the lengths."""
+        """The cumulative sums of the lengths."""
         return list(itertools.accumulate(len(item) for item in sequence))
 
     def __init__(self, datasets) -> None:
@@ -179,7 +179,7 @@ class ConcatDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """The streams of several datasets, one after the other."""
+    """Concatenates streams of datasets."""
 
     def __init__(self, datasets) -> None:
         super().__init__()
@@ -222,7 +222,7 @@ class Subset(Dataset):
 def random_split(
     dataset: Any, lengths: Sequence[float], generator: _C.Generator | None = None
 ) -> list[Subset]:
-    """Split a dataset into parts that do not overlap, at random.
+    """Split a dataset randomly into subsets that do not overlap.
 
     Args:
         dataset: what to split.

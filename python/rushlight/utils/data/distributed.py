@@ -12,7 +12,7 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler):
-    """The indices of one process: every `num_replicas`-th of all, in an order shared by all.
+    """The indices of one process: every `num_replicas`-th of a common permutation.
 
     Args:
         dataset: something with a length.
@@ -66,7 +66,7 @@ class DistributedSampler(Sampler):
         return self.num_samples
 
     def set_epoch(self, epoch):
-        """Set the epoch, which decides the permutation: call it before each epoch."""
+        """Set the epoch, which seeds the permutation: call it before each epoch."""
         self.epoch = epoch
 
 

@@ -1,4 +1,4 @@
-"""Samplers: the order in which a loader asks for samples."""
+"""Samplers: the order of samples."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _flag(name: str, value, error: type[Exception] = ValueError):
 
 
 class Sampler:
-    """An iterable of indices; subclasses define `__iter__`, and `__len__` where it is known."""
+    """An iterable of indices; subclasses define `__iter__`, and `__len__` if the length is
+    known.
+    """
 
     __class_getitem__ = classmethod(types.GenericAlias)
 
@@ -50,7 +52,7 @@ class _InfiniteConstantSampler(Sampler):
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2, …"""
+    """The indices in order: 0, 1, 2, …"""
 
     def __init__(self, data_source) -> None:
         self.data_source = data_source
@@ -91,7 +93,7 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self):
-        """How many indices an epoch has."""
+        """The number of indices of an epoch."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def _source(self):
@@ -138,7 +140,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Indices drawn with given weights, which need not add up to one."""
+    """Random indices with given weights, which need not sum to one."""
 
     def __init__(
         self,

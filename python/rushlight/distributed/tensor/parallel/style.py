@@ -1,4 +1,4 @@
-"""How a module is spread: `parallelize_module` applies these to the modules of a plan."""
+"""Styles of tensor parallelism, which `parallelize_module` applies to modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class ParallelStyle(ABC):
-    """What `parallelize_module` does to a module; subclasses write `_apply`."""
+    """The base of styles; subclasses define `_apply`."""
 
     src_data_rank: int | None = 0
 
@@ -90,7 +90,7 @@ class _Layer(ParallelStyle):
 
 
 class ColwiseParallel(_Layer):
-    """A linear layer cut by its outputs, or an embedding by its features.
+    """Shards a linear layer by its outputs, or an embedding by its features.
 
     Args:
         input_layouts: how the input lies where it is a plain tensor; by default `Replicate()`.
@@ -115,7 +115,7 @@ class ColwiseParallel(_Layer):
 
 
 class RowwiseParallel(_Layer):
-    """A linear layer cut by its inputs, or an embedding by its rows.
+    """Shards a linear layer by its inputs, or an embedding by its rows.
 
     Args:
         input_layouts: how the input lies where it is a plain tensor; by default `Shard(-1)`.
@@ -140,7 +140,7 @@ class RowwiseParallel(_Layer):
 
 
 class SequenceParallel(ParallelStyle):
-    """A module whose parameters are whole everywhere and whose input is cut along the sequence.
+    """Replicates the parameters of a module, and shards its input along the sequence.
 
     Args:
         sequence_dim: the dimension of the sequence.
@@ -182,7 +182,7 @@ def _check_as_many(name, given, wanted):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Brings the inputs of a module to the placements that it wants.
+    """Converts the inputs of a module to given placements.
 
     Args:
         input_layouts: how plain tensors among the inputs lie, one for each; None for what stays as
@@ -255,7 +255,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Brings the outputs of a module to the placements that are wanted.
+    """Converts the outputs of a module to given placements.
 
     Args:
         output_layouts: how plain tensors among the outputs lie, one for each; None for what stays.
@@ -294,7 +294,7 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """`PrepareModuleInput` and `PrepareModuleOutput` together; arguments as theirs.
+    """`PrepareModuleInput` and `PrepareModuleOutput` together, with the arguments of both.
 
     `use_local_input` is the former's `use_local_output`.
     """
