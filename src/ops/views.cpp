@@ -24,8 +24,9 @@ int64_t checked_product(const char* op, int64_t a, int64_t b) {
 }
 
 void check_order(IntArrayRef dims, int64_t ndim) {
-  RL_CHECK(static_cast<int64_t>(dims.size()) == ndim, "permute(): the number of dimensions, ", ndim,
-           ", does not match the length of the order, ", dims.size());
+  RL_CHECK(static_cast<int64_t>(dims.size()) == ndim,
+           "permute(): number of dimensions of the tensor (", ndim,
+           ") does not match the length of the order, ", dims.size());
 }
 
 DimVector infer_size(IntArrayRef shape, int64_t numel) {

@@ -106,7 +106,7 @@ ERRORS = {
         ("x(3), x(3), 0.5", RuntimeError, "boxes should be a 2d tensor, got 1D"),
         ("x(3, 5), x(3), 0.5", RuntimeError, "boxes should have 4 elements in dimension 1, got 5"),
         ("x(3, 4), x(3, 1), 0.5", RuntimeError, "scores should be a 1d tensor, got 2D"),
-        ("x(3, 4), x(4), 0.5", RuntimeError, "same number of elements in dimension 0, got 3 and 4"),
+        ("x(3, 4), x(4), 0.5", RuntimeError, "same number of elements as there are boxes, 3, but got 4"),
         ("x(3, 4), x(3).double(), 0.5", RuntimeError, "same type as scores"),
     ],
     "_roi_average": [
