@@ -445,11 +445,13 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
     const Tensor count = chosen.sum(dims, true);
     return self.sgn().mul(chosen).mul(g.div(count));
   }
-  // Where self or the norm is zero the powers below may be infinite.
-  const Tensor slope = p < 2 ? self.sgn().mul(self.abs().pow(Scalar(p - 1)))
-                             : self.mul(self.abs().pow(Scalar(p - 2)));
-  const Tensor flat = p < 2 ? self.eq(Scalar(0)) : norm.eq(Scalar(0));
-  return slope.mul(g).div(norm.pow(Scalar(p - 1))).masked_fill(flat, Scalar(0));
+  // The power of a share neither overflows nor vanishes where that of an element would. Where self
+  // or the norm is zero it may be infinite.
+  const Tensor zero = norm.eq(Scalar(0));
+  const Tensor share = self.abs().div(norm.masked_fill(zero, Scalar(1)));
+  const Tensor flat = p < 2 ? self.eq(Scalar(0)).logical_or(zero) : zero;
+  const Tensor power = share.masked_fill(flat, Scalar(1)).pow(Scalar(p - 1));
+  return self.sgn().mul(power).mul(g).masked_fill(flat, Scalar(0));
 }
 
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,

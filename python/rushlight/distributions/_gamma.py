@@ -145,6 +145,11 @@ class InverseGamma(TransformedDistribution):
         gamma = log_poisson(a - 1, self.rate / value, log_rate - log_value, a)
         return gamma + log_rate - 2 * log_value
 
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rushlight.igammac(self.concentration, self.rate / value)
+
     @property
     def mean(self) -> Tensor:
         a = self.concentration

@@ -344,6 +344,26 @@ class Weibull(TransformedDistribution):
         super()._expand_into(new, batch_shape)
         new.transforms = new._from_exponential()
 
+    def _log_power(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        """log(x / scale), to all digits where the quotient is nearly 1, and (x / scale)^k."""
+        away = (value - self.scale) / self.scale
+        near = away.abs() < 0.5
+        quotient = value.log() - self.scale.log()
+        log = rushlight.where(near, away.masked_fill(~near, 0).log1p(), quotient)
+        return log, (self.concentration * log).exp()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        log, power = self._log_power(value)
+        k = self.concentration
+        return k.log() - self.scale.log() + times(k - 1, log) - power
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(-self._log_power(value)[1]).expm1()
+
     def _moment(self, n: int) -> Tensor:
         """E (x / scale)^n = gamma(1 + n / k)"""
         return (1 + n * self.concentration_reciprocal).lgamma().exp()
