@@ -121,7 +121,7 @@ def split_aux(result, has_aux, what):
 
 def check_outputs(outputs, what):
     """The outputs of a function, flat, which must be tensors."""
-    if not outputs or outputs == [None]:
+    if not outputs or (len(outputs) == 1 and outputs[0] is None):
         raise RuntimeError(
             f"{what}: Expected f to be a function that has non-empty output (got output = "
             f"{outputs})"
