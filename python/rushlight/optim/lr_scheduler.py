@@ -81,8 +81,13 @@ class LambdaLR(LRScheduler):
         """Take over what `state_dict` gave; functions stay the schedule's own."""
         state = dict(state_dict)
         functions = state.pop("lr_lambdas")
+        if len(functions) != len(self.lr_lambdas):
+            raise ValueError(
+                f"{type(self).__name__} has {len(self.lr_lambdas)} functions, one for each group, "
+                f"but the state is of {len(functions)}: load it where there are as many groups"
+            )
         self.__dict__.update(state)
-        for own, saved in zip(self.lr_lambdas, functions, strict=False):
+        for own, saved in zip(self.lr_lambdas, functions, strict=True):
             if saved is not None:
                 own.__dict__.update(saved)
 

@@ -310,7 +310,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._turn = 0
         self._order.clear()
         self._arrivals: deque[_Worker] = deque()  # those with an answer to take, if any order does
-        resumptions = self._resumptions(loader, saved)
+        resumptions = self._resumptions(saved)
         for worker, resumption in zip(self._workers, resumptions, strict=True):
             worker.begin(resumption)
             seed = self._epoch_seed if self._seeds_samples else None
@@ -354,7 +354,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if getattr(self._loader, "_place", None) is place:
             self._loader._place = self._place
 
-    def _resumptions(self, loader, saved):
+    def _resumptions(self, saved):
         count = len(self._workers)
         if saved is None:
             return [None] * count
