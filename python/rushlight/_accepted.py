@@ -30,10 +30,10 @@ class Row(NamedTuple):
     """One thing or several that are accepted alike.
 
     Args:
-        where: functions, classes or modules by where they are defined, below `rushlight`; patterns
-            with `*`, separated by spaces.
-        names: their parameters, separated by spaces; "" for the functions themselves; the values of
-            a module's flags as a dict.
+        where: functions, classes or modules by where they are defined, below `rushlight`, or ops by
+            their names; patterns with `*`, separated by spaces.
+        names: their parameters, or the options of a command, separated by spaces; "" for the
+            functions themselves; the values of a module's flags as a dict.
         effect: one of the four above.
         reason: why, or what counts instead.
     """
@@ -431,8 +431,8 @@ ROWS = (
         "nn.parallel.distributed.DistributedDataParallel.*",
         "dim output_device check_reduction skip_all_reduce_unused_params batched_grad_copy",
         NO_EFFECT,
-        "a process computes on one device, where results stay; what is reduced is always checked; unused parameters travel with their bucket, and "
-        "gradients are copied into it one by one",
+        "a process computes on one device, where results stay; what is reduced is always checked; "
+        "unused parameters travel with their bucket, and gradients are copied into it one by one",
     ),
     Row(
         "distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.__init__",
@@ -961,7 +961,7 @@ def page() -> str:
         "Names of PyTorch's that are taken here but do not do, or do not all, what they do there. "
         "Written by `python -m rushlight._accepted`",
         "from the list in `python/rushlight/_accepted.py`. With `RUSHLIGHT_VERBOSE=1` a program "
-        "says on stderr which of those without effect it uses.",
+        "says on stderr which functions in Python it uses without effect.",
         "",
         "| where | what | | why, or what counts instead |",
         "|---|---|---|---|",

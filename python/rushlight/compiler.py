@@ -37,10 +37,27 @@ _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_ea
 _MORE_STANCES = ("eager_on_recompile", "fail_on_recompile")
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 _BACKENDS = frozenset(
-    "aot_eager aot_eager_decomp_partition aot_eager_decomp_partition_crossref "
-    "aot_eager_decomp_partition_with_mode aot_eager_default_partitioner aot_ts cudagraphs "
-    "dynamo_accuracy_minifier_backend dynamo_minifier_backend eager eager_debug eager_noexcept "
-    "inductor invoke_subgraph openxla openxla_eval pre_dispatch_eager ts tvm".split()
+    [
+        "aot_eager",
+        "aot_eager_decomp_partition",
+        "aot_eager_decomp_partition_crossref",
+        "aot_eager_decomp_partition_with_mode",
+        "aot_eager_default_partitioner",
+        "aot_ts",
+        "cudagraphs",
+        "dynamo_accuracy_minifier_backend",
+        "dynamo_minifier_backend",
+        "eager",
+        "eager_debug",
+        "eager_noexcept",
+        "inductor",
+        "invoke_subgraph",
+        "openxla",
+        "openxla_eval",
+        "pre_dispatch_eager",
+        "ts",
+        "tvm",
+    ]
 )
 
 
@@ -229,8 +246,7 @@ def reset():
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The compilers there are: none. `compile` takes PyTorch's names and runs programs as they are.
-    """
+    """The compilers there are: none; `compile` takes the names of PyTorch's all the same."""
     return []
 
 

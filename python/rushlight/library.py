@@ -121,7 +121,9 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     return impl(op if isinstance(op, str) else op.name(), device_types, func, lib=lib)
 
 
-def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override: bool = False):
+def register_fake(
+    op, func=None, /, *, lib=None, _stacklevel: int = 1, allow_override: bool = False
+):
     """Decorates what an op makes of meta and fake tensors."""
     definition = _found(op)
 
@@ -132,7 +134,7 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override: 
     return register if func is None else register(func)
 
 
-def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
+def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
     """`register_fake`, by its old name."""
     return register_fake(qualname, func, lib=lib)
 

@@ -8,7 +8,7 @@ import rushlight
 
 torch = pytest.importorskip("torch")
 
-DTYPES = "float16 bfloat16 float32 float64 complex64 complex128 int32 bool".split()
+DTYPES = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int32", "bool"]
 
 
 def allowed(module, *dtypes):

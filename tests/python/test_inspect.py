@@ -69,7 +69,7 @@ def test_names_are_those_of_the_docstring():
 
 
 def shown_calls(function):
-    return [line for line in (function.__doc__ or "").split("\n\n")[0].splitlines()]
+    return (function.__doc__ or "").split("\n\n")[0].splitlines()
 
 
 def test_methods_show_self_and_only_what_they_take():

@@ -14,6 +14,7 @@ import types
 import warnings
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rushlight._warnings import warn
@@ -376,11 +377,11 @@ class ReduceLROnPlateau(LRScheduler):
         optimizer: Optimizer,
         mode: str = "min",
         factor: float = 0.1,
-        patience=10,
+        patience: int = 10,
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
-        cooldown=0,
-        min_lr=0,
+        cooldown: int = 0,
+        min_lr: float | Sequence[float] = 0,
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:

@@ -70,7 +70,9 @@ def _default_schedule_fn(_step):
     return ProfilerAction.RECORD
 
 
-def schedule(*, wait, warmup: int, active, repeat=0, skip_first=0, skip_first_wait=0):
+def schedule(
+    *, wait, warmup: int, active, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+):
     """A function of the step's number: which steps to skip, to warm up with and to record.
 
     After `skip_first` steps: `wait` idle ones, `warmup`, `active` recorded ones, and again,

@@ -82,7 +82,7 @@ class DistributedDataParallel(Module, Joinable):
         module,
         device_ids=None,
         output_device=None,
-        dim=0,
+        dim: int = 0,
         broadcast_buffers=None,
         init_sync=True,
         process_group=None,

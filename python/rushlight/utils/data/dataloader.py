@@ -96,7 +96,7 @@ class DataLoader:
         collate_fn=None,
         pin_memory: bool = False,
         drop_last: bool = False,
-        timeout=0,
+        timeout: float = 0,
         worker_init_fn=None,
         multiprocessing_context=None,
         generator: _C.Generator | None = None,

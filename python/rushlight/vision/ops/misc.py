@@ -1,7 +1,7 @@
 """Blocks that many networks are made of."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import rushlight as torch
 from rushlight import Tensor, nn
@@ -49,13 +49,13 @@ class ConvNormActivation(nn.Sequential):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size=3,
-        stride=1,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
         padding=None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        dilation=1,
+        dilation: int | Sequence[int] = 1,
         inplace: bool | None = True,
         bias: bool | None = None,
         conv_layer: Callable[..., nn.Module] = nn.Conv2d,
@@ -100,13 +100,13 @@ class Conv2dNormActivation(ConvNormActivation):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size=3,
-        stride=1,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
         padding=None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        dilation=1,
+        dilation: int | Sequence[int] = 1,
         inplace: bool | None = True,
         bias: bool | None = None,
     ) -> None:
@@ -123,13 +123,13 @@ class Conv3dNormActivation(ConvNormActivation):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size=3,
-        stride=1,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
         padding=None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm3d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        dilation=1,
+        dilation: int | Sequence[int] = 1,
         inplace: bool | None = True,
         bias: bool | None = None,
     ) -> None:
