@@ -307,8 +307,11 @@ class DataLoader:
         """Let the next iterator go on from what `state_dict` gave.
 
         Raises:
-            ValueError: the dataset is a stream, and the state is that of another number of workers.
+            TypeError: it is no such state, but something of another type.
+            ValueError: parts of it are missing, or the dataset is a stream, and the state is that
+                of another number of workers.
         """
+        _check_state(state_dict)
         epoch = state_dict["epoch"]
         if epoch is not None and self._is_stream:
             workers = len(epoch.get("workers") or ())
@@ -331,6 +334,24 @@ class DataLoader:
         if self.drop_last:
             return length // self.batch_size
         return math.ceil(length / self.batch_size)
+
+
+def _check_state(state):
+    """Refuses what `state_dict` does not give."""
+    what = "DataLoader.load_state_dict(): expected what state_dict() of a DataLoader gave"
+    if not isinstance(state, dict):
+        raise TypeError(f"{what}, a dict, but got {type(state).__name__}")
+    missing = [name for name in ("epoch", "generators") if name not in state]
+    epoch = state.get("epoch")
+    parts = [("epoch", epoch)] if epoch is not None else []
+    for name, part in [*parts, ("generators", state.get("generators", {}))]:
+        if not isinstance(part, dict):
+            raise TypeError(f"{what}, whose {name!r} is a dict, but got {type(part).__name__}")
+    if epoch is not None:
+        wanted = ("batches", "base_seed", "epoch_seed", "order")
+        missing += [f"epoch.{name}" for name in wanted if name not in epoch]
+    if missing:
+        raise ValueError(f"{what}, but this has no {', '.join(missing)}; it has {list(state)}")
 
 
 def _check_stream_options(shuffle, sampler, batch_sampler):
