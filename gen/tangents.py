@@ -41,15 +41,13 @@ def function(op: Op, form: str) -> str:
     return f"forward::{op.name}_{form}_{op.node_index}"
 
 
-def handed_over(op: Op, form: str) -> list[str]:
-    """The statement of a wrapper that leaves a call with tangents to forward mode."""
-    args = carriers(op, form)
+def rule(op: Op, form: str) -> str:
+    """What a form does where arguments have tangents, as the data of its function."""
+    args = carriers(op, form) if form != "out" else []
     if not args:
-        return []
-    return block(
-        f"if (forward::carried({commas([a.name for a in args])}))",
-        [f"return {function(op, form)}({call_arguments(op)});"],
-    )
+        return "{}"
+    mask = sum(1 << i for i, a in enumerate(op.args) if a in args)
+    return f"{{boxed<{function(op, form)}>, {mask}u}}"
 
 
 # ---- tangents of the results ----

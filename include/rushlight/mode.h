@@ -27,7 +27,7 @@ class RL_API ModeScope {
 
  private:
   Mode* before_;
-  Mode** slot_;
+  Level level_;
 };
 
 // What a special tensor brings (TensorImpl::special): who runs the ops that it takes part in, below

@@ -22,8 +22,6 @@ struct Tangent {
   Tangent* after = nullptr;  // of the level
 };
 
-std::atomic<int32_t> open_levels{0};
-
 namespace {
 
 struct Levels {
@@ -175,7 +173,7 @@ uint64_t enter_level() {
   Levels& all = levels();
   const std::lock_guard lock(all.mutex);
   all.open.emplace(++all.last, nullptr);
-  open_levels.fetch_add(1);
+  process_asks.fetch_or(ask::tangents);
   return all.last;
 }
 
@@ -207,7 +205,9 @@ void exit_level(uint64_t level) {
       dropped.emplace_back(t);
     }
     all.open.erase(open);
-    open_levels.fetch_sub(1);
+    if (all.open.empty()) {
+      process_asks.fetch_and(~ask::tangents);
+    }
   }
 }
 

@@ -167,7 +167,7 @@ inline bool is_special(const std::vector<std::optional<Tensor>>& list) {
 }
 template <class... T>
 bool seen_below(const T&... tensors) {
-  return tls.lower != nullptr || ((is_special(tensors) || ...) && tls.see_special);
+  return tls.lower() != nullptr || ((is_special(tensors) || ...) && tls.see_special);
 }
 
 // The slow path of a wrapper: boxes the arguments, unboxes what the level returns.

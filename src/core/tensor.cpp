@@ -62,6 +62,7 @@ TensorImpl::~TensorImpl() {
 void TensorImpl::set_special(std::unique_ptr<SpecialTensor> special) {
   delete special_;
   special_ = special.release();
+  refresh_asks();
 }
 
 void TensorImpl::want_memory() const { special_->want_memory(); }

@@ -21,6 +21,23 @@ void refuse_results(const char* op, const Tensor& result) {
   }
 }
 
+// ---- a call ----
+
+std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments) {
+  const TangentRule& rule = function.tangent;
+  bool carried = false;
+  for (size_t i = 0; i < arguments.size(); i++) {
+    if ((rule.carriers >> i & 1) != 0) {
+      arguments[i].for_each_tensor([&](const Tensor& t) { carried = carried || level_of(t) != 0; });
+    }
+  }
+  if (carried) {
+    return rule.call(arguments);
+  }
+  const Below all(1);  // tangents of arguments that the op has no derivative by
+  return function.call(arguments);
+}
+
 // ---- a pass ----
 
 Tensor Pass::of(const Tensor& argument) const {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-#include <rushlight/autocast.h>
 #include <rushlight/forward.h>
 
+#include "core/intercept.h"
 #include "core/op_support.h"
-#include "core/overrides.h"
 #include "generated/contracts.h"
 
 namespace rushlight {
