@@ -116,13 +116,19 @@ def compile(
     return compiled
 
 
+class TorchDynamoException(RuntimeError):
+    """The base of what compiling raises; see `_dynamo.exc`."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """There is no compiler of this name."""
+
+
 def _check_backend(backend):
     """Refuses the name of a compiler that neither PyTorch nor an installed package has."""
     if not isinstance(backend, str) or backend in _BACKENDS:
         return
     from importlib.metadata import entry_points
-
-    from rushlight._dynamo.exc import InvalidBackend
 
     installed = {entry.name for entry in entry_points(group="torch_dynamo_backends")}
     if backend not in installed:

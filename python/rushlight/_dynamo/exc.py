@@ -1,11 +1,5 @@
 """What `compile` raises."""
 
+from rushlight.compiler import InvalidBackend, TorchDynamoException
+
 __all__ = ["InvalidBackend", "TorchDynamoException"]
-
-
-class TorchDynamoException(RuntimeError):
-    """The base of what compiling raises."""
-
-
-class InvalidBackend(TorchDynamoException):
-    """There is no compiler of this name."""
