@@ -289,7 +289,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     return rushlight.logaddexp(first, second)
 
 
-def norm(input, ord: float | str = 2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+def norm(input, ord: float = 2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The vector norm of the elements in the mask."""
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(norm, input, mask, ord)

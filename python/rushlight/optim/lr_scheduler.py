@@ -14,7 +14,6 @@ import types
 import warnings
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rushlight._warnings import warn
@@ -381,7 +380,7 @@ class ReduceLROnPlateau(LRScheduler):
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
         cooldown: int = 0,
-        min_lr: float | Sequence[float] = 0,
+        min_lr: float | list[float] | tuple[float, ...] = 0,
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:

@@ -64,13 +64,12 @@ class ConvNormActivation(nn.Sequential):
             dims = max(
                 len(v) if isinstance(v, list | tuple) else 0 for v in (kernel_size, dilation)
             )
+            sizes, steps = n_of(kernel_size, dims or 1), n_of(dilation, dims or 1)
+            padding = tuple((k - 1) // 2 * d for k, d in zip(sizes, steps, strict=True))
             if dims:
-                kernel_size, dilation = n_of(kernel_size, dims), n_of(dilation, dims)
-                padding = tuple(
-                    (k - 1) // 2 * d for k, d in zip(kernel_size, dilation, strict=True)
-                )
+                kernel_size, dilation = sizes, steps
             else:
-                padding = (kernel_size - 1) // 2 * dilation
+                (padding,) = padding
         layers: list[nn.Module] = [
             conv_layer(
                 in_channels,
