@@ -108,6 +108,7 @@ CASES = {
     "vmap_old": lambda: torch._vmap_internals.vmap(torch.exp),
     "sample_n": lambda: torch.distributions.Normal(0.0, 1.0).sample_n(2),
     "in_own_module": lambda: Softmax()(x()),
+    "state_by_position": lambda: nn.Linear(1, 1).state_dict({}),
     "one_element": lambda: torch.ones(1).std(),
     "complex_to_real": lambda: torch.ones(2, dtype=torch.complex64).float(),
 }

@@ -101,7 +101,7 @@ def _no_interrupt(finalizer=False):
     Out of a finalizer nothing can be raised: there it comes again a moment later.
     """
     come: list[Any] = []
-    handler = signal.getsignal(signal.SIGINT)
+    handler: Any = signal.getsignal(signal.SIGINT)
     deferred = callable(handler) and threading.current_thread() is threading.main_thread()
     if deferred:  # other threads may get the signal, for this one to handle
         signal.signal(signal.SIGINT, lambda _, frame: come.append(frame))
@@ -181,7 +181,7 @@ class _Worker:
             raise
         finally:
             others.close()
-        self.arrived: deque[tuple[int, Any]] = deque()
+        self.arrived: deque[tuple[int, Any, Any]] = deque()
         self.tasks = 0
         self.batches = 0
         self.samples = 0
