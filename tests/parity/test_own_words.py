@@ -16,8 +16,9 @@ MOST_ALLOWED = {"body": 24, "message": 13}
 
 # Files and folders of the package that are held to it.
 DONE = """
-    _checks.py _functorch _higher_order_ops _library _prims _prims_common _subclasses ao backends
-    cuda fx hub.py masked nested onnx.py overrides.py package quantization sparse testing vision
+    _checks.py _functorch _higher_order_ops _library _prims _prims_common _subclasses amp ao backends
+    cuda fx hub.py masked nested nn onnx.py optim overrides.py package quantization sparse testing
+    vision
     utils/__init__.py utils/_contextlib.py utils/_device.py utils/_dtype_abbrs.py utils/_flops.py
     utils/_foreach_utils.py utils/_import_utils.py utils/_mode_utils.py utils/_ordered_set.py
     utils/_python_dispatch.py utils/_pytree.py utils/_pytree_nodes.py utils/_pytree_specs.py

@@ -74,7 +74,10 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda" and not rushlight.cuda.is_available():
-            warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available. Disabling.")
+            warn(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available: it leaves losses "
+                "and gradients as they are"
+            )
             self._enabled = False
         if self._enabled:
             assert growth_factor > 1.0, "The growth factor must be > 1.0."
@@ -98,15 +101,13 @@ class GradScaler:
         )
 
     def _check_scale_growth_tracker(self, what: str) -> tuple[Any, Any]:
-        fix = (
-            "This may indicate your script did not use scaler.scale(loss or outputs) earlier in "
-            "the iteration."
-        )
-        assert self._scale is not None, f"Attempted {what} but _scale is None.  {fix}"
-        assert self._growth_tracker is not None, (
-            f"Attempted {what} but _growth_tracker is None.  {fix}"
-        )
-        return self._scale, self._growth_tracker
+        both = self._scale, self._growth_tracker
+        for name, value in zip(("_scale", "_growth_tracker"), both, strict=True):
+            assert value is not None, (
+                f"Attempted {what} but {name} is None: nothing was scaled yet, call scale() on the "
+                "loss first"
+            )
+        return both
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or all tensors of nested lists, tuples and iterators, times the scale."""
@@ -163,19 +164,24 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        self._check_scale_growth_tracker("unscale_")
+        scale, _ = self._check_scale_growth_tracker("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
-        if state["stage"] is OptState.UNSCALED:
-            raise RuntimeError(
-                "unscale_() has already been called on this optimizer since the last update()."
-            )
-        if state["stage"] is OptState.STEPPED:
-            raise RuntimeError("unscale_() is being called after step().")
+        refused = {
+            OptState.UNSCALED: "has already been called on this optimizer; call update() first",
+            OptState.STEPPED: "is being called after step(); call it before, or not at all",
+        }.get(state["stage"])
+        if refused:
+            raise RuntimeError(f"unscale_() {refused}")
         # In double precision, for the reciprocal of a small scale may overflow.
-        inv_scale = self._scale.double().reciprocal().float()
-        found_inf = rushlight.full((), 0.0, dtype=_C.float32, device=self._scale.device)
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inv_scale, found_inf, False)
+        self._multiply_grads(optimizer, scale.double().reciprocal().float(), allow_fp16=False)
         state["stage"] = OptState.UNSCALED
+
+    def _multiply_grads(self, optimizer: Any, factor: Any, allow_fp16: bool) -> dict[Any, Any]:
+        """Multiplies an optimiser's gradients; keeps and returns whether some are not finite."""
+        none_found = rushlight.zeros((), dtype=_C.float32, device=factor.device)
+        found = self._unscale_grads_(optimizer, factor, none_found, allow_fp16)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
+        return found
 
     # ---- steps ----
 
@@ -202,25 +208,24 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if getattr(optimizer, "_step_supports_amp_scaling", False):
-            result = self._step_of_scaling(optimizer, state, *args, **kwargs)
+        divides_itself = getattr(optimizer, "_step_supports_amp_scaling", False)
+        scale = self._scale if state["stage"] is OptState.READY else None
+        if scale is not None:
+            look = self._check_inf_per_device if divides_itself else self.unscale_
+            look(optimizer)
+        assert state["found_inf_per_device"], "No inf checks were recorded for this optimizer."
+        if divides_itself:
+            result = self._step_of_scaling(optimizer, scale, state, *args, **kwargs)
         else:
-            if state["stage"] is OptState.READY:
-                self.unscale_(optimizer)
-            assert state["found_inf_per_device"], "No inf checks were recorded for this optimizer."
             result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
 
     def _step_of_scaling(
-        self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any
+        self, optimizer: Any, scale: Any, state: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
         """The step of an optimiser that divides gradients itself, as two attributes say."""
-        scale = self._scale if state["stage"] is OptState.READY else None
-        if state["stage"] is OptState.READY:
-            self._check_inf_per_device(optimizer)
-        founds = list(state["found_inf_per_device"].values())
-        assert founds, "No inf checks were recorded for this optimizer."
+        founds = state["found_inf_per_device"].values()
         optimizer.grad_scale = scale
         optimizer.found_inf = sum(found.to(self._scale.device) for found in founds)
         try:
@@ -244,8 +249,8 @@ class GradScaler:
                     and new_scale.numel() == 1
                     and not new_scale.requires_grad
                 ), (
-                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
-                    "torch.FloatTensor with requires_grad=False."
+                    "update(): new_scale should be a float or a tensor of one float32 that does "
+                    f"not require grad, not {new_scale}"
                 )
                 scale.copy_(new_scale.reshape(()))
             else:
@@ -336,8 +341,8 @@ class GradScaler:
             return
         if not state_dict:
             raise RuntimeError(
-                "The source state dict is empty, possibly because it was saved from a disabled "
-                "instance of GradScaler."
+                "The source state dict is empty, as that of a GradScaler with enabled=False is: "
+                "load that of an enabled one"
             )
         self._init_scale = state_dict["scale"]
         self._growth_factor = state_dict["growth_factor"]
@@ -353,8 +358,7 @@ class GradScaler:
         state = vars(self).copy()
         if self._enabled:
             assert not self._per_optimizer_states, (
-                "A GradScaler instance may only be pickled at the beginning of an iteration, or "
-                "at the end after scaler.update()."
+                "A GradScaler instance may only be pickled between iterations: call update() first"
             )
             # Numbers instead of tensors, which may lie on a device that is absent later.
             state["_init_scale"] = self.get_scale()
@@ -367,11 +371,7 @@ class GradScaler:
 
     def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        one = rushlight.full((), 1.0, dtype=_C.float32, device=scale.device)
-        found_inf = rushlight.full((), 0.0, dtype=_C.float32, device=scale.device)
-        state = self._per_optimizer_states[id(optimizer)]
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, one, found_inf, True)
-        return state["found_inf_per_device"]
+        return self._multiply_grads(optimizer, rushlight.ones_like(scale), allow_fp16=True)
 
     def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
         return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]

@@ -128,10 +128,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """
     if size_average is None and reduce is None and reduction == "mean":
         warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support "
-            "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
-            "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
-            "major release.",
+            "kl_div: reduction='mean' is the mean over all elements, which is no divergence: use "
+            "reduction='batchmean', the mean over the batch",
         )
     batchmean = reduction == "batchmean"
     number = _reduction("sum" if batchmean else reduction, size_average, reduce)
@@ -226,9 +224,8 @@ def triplet_margin_with_distance_loss(
     distance = ops.pairwise_distance if distance_function is None else distance_function
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {anchor.dim()}D, positive {positive.dim()}D, and "
-            f"negative {negative.dim()}D inputs"
+            "anchor, positive and negative should have the same number of dimensions, not "
+            f"{anchor.dim()}, {positive.dim()} and {negative.dim()}"
         )
     near = distance(anchor, positive)
     far = distance(anchor, negative)

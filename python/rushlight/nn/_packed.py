@@ -65,10 +65,9 @@ class PackedSequence(PackedSequence_):
 
     def cuda(self, *args, **kwargs):
         """The same on a GPU."""
-        example = rushlight.tensor((), dtype=self.data.dtype, device=self.data.device)
-        if example.to(*args, **kwargs).is_cuda:
-            return self.to(*args, **kwargs)
-        return self.to(*args, device="cuda", **kwargs)
+        # An empty tensor tells whether the arguments name a device already.
+        moved = self.data.new_empty(0).to(*args, **kwargs)
+        return self.to(*args, **kwargs if moved.is_cuda else {**kwargs, "device": "cuda"})
 
     def cpu(self, *args, **kwargs):
         """The same on the CPU."""
@@ -112,9 +111,8 @@ def _packed_init_args(data, batch_sizes=None, sorted_indices=None, unsorted_indi
     if batch_sizes is not None:
         if batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
-                "created manually. They should be instantiated by functions like "
-                "pack_sequence and pack_padded_sequences in nn.utils.rnn. "
+                f"PackedSequence: batch_sizes should always be on CPU, not {batch_sizes.device}; "
+                "pack_sequence and pack_padded_sequence make them there"
             )
         return data, batch_sizes, sorted_indices, unsorted_indices
     if not isinstance(data, (list, tuple)) or len(data) != 2:

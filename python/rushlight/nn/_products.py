@@ -61,7 +61,8 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
         )
     if (offs is None) != (mat_a.dim() == mat_b.dim() == 3):
         raise RuntimeError(
-            "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d"
+            "Have to provide offsets if there is a 2d matrix, and none for two batches: got "
+            f"{mat_a.dim()}d and {mat_b.dim()}d {'without' if offs is None else 'with'} offs"
         )
     if offs is not None and (offs.dtype != rushlight.int32 or offs.dim() != 1):
         raise RuntimeError("Offsets have to be int32, in one dimension")

@@ -180,8 +180,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 def _get_softmax_dim(name, ndim, stacklevel=None):
     """The dim that softmax took before it was an argument, with PyTorch's warning."""
     _warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. "
-        "Change the call to include dim=X as an argument.",
+        f"Implicit dimension choice for {name} has been deprecated: give dim=",
     )
     return 0 if ndim in (0, 1, 3) else 1
 

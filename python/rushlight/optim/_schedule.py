@@ -21,9 +21,16 @@ def _check_optimizer(optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
+def _check_counts(**counts):
+    """ValueError where one of these settings is no positive integer."""
+    for name, value in counts.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"Expected positive integer {name}, but got {value}")
+
+
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
-    "possible. Please use `scheduler.step()` to step the scheduler."
+    "The epoch parameter in `scheduler.step()` is deprecated: call it without, which moves on by "
+    "one epoch."
 )
 
 
@@ -87,8 +94,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
-                    "scheduler with last_epoch >= 0: load the optimizer's state first"
+                    f"param 'initial_lr' is not specified in param_groups[{i}]: a schedule with "
+                    f"last_epoch={last_epoch} needs it; load the optimizer's state first"
                 )
         self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
@@ -141,8 +148,8 @@ class LRScheduler:
     def _warn_if_outside_step(self):
         if not self._get_lr_called_within_step:
             warn(
-                "To get the last learning rate computed by the scheduler, "
-                "please use `get_last_lr()`.",
+                f"{type(self).__name__}.get_lr() computes the next rates, for step() alone: "
+                "to get the last learning rate, call get_last_lr()"
             )
 
     def _rates(self):
@@ -160,9 +167,8 @@ class LRScheduler:
     def _warn_of_order(self):
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warn(
-                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-                "initialization. Please, make sure to call `optimizer.step()` before "
-                "`lr_scheduler.step()`.",
+                "`optimizer.step()` has been overridden since the schedule was made, which can no "
+                "longer see that it is called before `lr_scheduler.step()`, as it should be"
             )
         elif not getattr(self.optimizer, "_opt_called", False):
             warn(

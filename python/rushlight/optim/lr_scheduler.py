@@ -22,6 +22,7 @@ from ._cycles import CyclicLR, OneCycleLR
 from ._schedule import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
+    _check_counts,
     _check_optimizer,
     _enable_get_lr_call,  # noqa: F401
     _per_group,
@@ -170,11 +171,10 @@ class ConstantLR(LRScheduler):
 
     def get_lr(self):
         self._warn_if_outside_step()
-        if self.last_epoch == 0:
-            return [rate * self.factor for rate in self._rates()]
-        if self.last_epoch != self.total_iters:
+        if self.last_epoch not in (0, self.total_iters):
             return self._rates()
-        return [rate * (1.0 / self.factor) for rate in self._rates()]
+        change = self.factor if self.last_epoch == 0 else 1.0 / self.factor
+        return [rate * change for rate in self._rates()]
 
     def _get_closed_form_lr(self):
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
@@ -194,8 +194,8 @@ class LinearLR(LRScheduler):
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal "
-                "to 1."
+                "Starting multiplicative factor expected to be above 0 and at most 1, but "
+                f"start_factor is {start_factor}"
             )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
@@ -305,19 +305,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if T_mult < 1 or not isinstance(T_mult, int):
+        _check_counts(T_0=T_0)
+        if not isinstance(T_mult, int) or T_mult < 1:
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(
-                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
-            )
-        self.T_0 = T_0
-        self.T_i = T_0
-        self.T_mult = T_mult
-        self.eta_min = eta_min
-        self.T_cur = last_epoch
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min!r}")
+        self.T_0 = self.T_i = T_0
+        self.T_mult, self.eta_min = T_mult, eta_min
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
@@ -327,18 +322,20 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch=None):
         """Move on by one epoch, or to `epoch`, which may be a fraction."""
-        if epoch is None and self.last_epoch < 0:
-            epoch = 0
-        if epoch is None:
-            epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
+        if epoch is None and self.last_epoch >= 0:
+            self.last_epoch += 1
+            self._advance()
         else:
-            self._place(epoch)
-        self.last_epoch = math.floor(epoch)
+            self._place(epoch or 0)
+            self.last_epoch = math.floor(epoch or 0)
         self._set_rates(self.get_lr)
+
+    def _advance(self):
+        """Go one epoch on in the period, or to the next period where it is over."""
+        self.T_cur += 1
+        if self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
 
     def _take_over(self):
         self.step(0)
@@ -384,22 +381,17 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
-        self.factor = factor
+            raise ValueError(f"Factor should be < 1.0, but it is {factor}")
         _check_optimizer(optimizer)
-        self.optimizer = optimizer
-        count = len(optimizer.param_groups)
-        if isinstance(min_lr, (list, tuple)):
-            if len(min_lr) != count:
-                raise ValueError(f"expected {count} min_lrs, got {len(min_lr)}")
-            self.default_min_lr = None
-            self.min_lrs = list(min_lr)
-        else:
-            self.default_min_lr = min_lr
-            self.min_lrs = [min_lr] * count
-        self.patience = patience
-        self.cooldown = cooldown
-        self.eps = eps
+        limits, count = min_lr, len(optimizer.param_groups)
+        for_all = not isinstance(limits, (list, tuple))
+        if for_all:
+            limits = [min_lr] * count
+        elif len(limits) != count:
+            raise ValueError(f"expected {count} min_lrs, got {len(limits)}")
+        self.factor, self.optimizer = factor, optimizer
+        self.default_min_lr, self.min_lrs = (min_lr if for_all else None), list(limits)
+        self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()
         self._init_is_better(mode, threshold, threshold_mode)
@@ -423,42 +415,37 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None):
         """Take the measure of an epoch and lower the rates where it is time to."""
-        current = float(metrics)
-        if epoch is None:
-            epoch = self.last_epoch + 1
-        else:
+        value = float(metrics)
+        if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING)
-        self.last_epoch = epoch
-        if self.is_better(current, self.best):
-            self.best = current
-            self.num_bad_epochs = 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        waits = self.in_cooldown
+        improves = self.is_better(value, self.best)
+        if improves:
+            self.best = value
+        if waits:
             self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
+        self.num_bad_epochs = 0 if waits or improves else self.num_bad_epochs + 1
         if self.num_bad_epochs > self.patience:
-            self._reduce_lr(epoch)
-            self.cooldown_counter = self.cooldown
-            self.num_bad_epochs = 0
+            self._reduce_lr(self.last_epoch)
+            self.num_bad_epochs, self.cooldown_counter = 0, self.cooldown
         self._last_lr = self._rates()
 
     def _reduce_lr(self, epoch):
-        count = len(self.optimizer.param_groups)
-        if count != len(self.min_lrs):
+        groups = self.optimizer.param_groups
+        if len(self.min_lrs) != len(groups):  # some were added
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({count}) differs from when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a "
-                    "new param group being added to the optimizer. Please modify the `min_lrs` "
-                    "field to match the length of the `optimizer` param groups."
+                    "ReduceLROnPlateau: the number of param groups in the optimizer is "
+                    f"{len(groups)} now, but there are {len(self.min_lrs)} lower limits: set "
+                    "`min_lrs` to a list of one for each group"
                 )
-            self.min_lrs = [self.default_min_lr] * count
-        for group, limit in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            old = float(group["lr"])
-            new = max(old * self.factor, limit)
-            if old - new > self.eps:
-                _set(group, "lr", new)
+            self.min_lrs = [self.default_min_lr for _ in groups]
+        rates = [float(group["lr"]) for group in groups]
+        for group, rate, limit in zip(groups, rates, self.min_lrs, strict=True):
+            lower = max(limit, rate * self.factor)
+            if rate - lower > self.eps:
+                _set(group, "lr", lower)
 
     @property
     def in_cooldown(self):
@@ -489,15 +476,14 @@ def _check_together(owner, schedulers, optimizer):
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
         if isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError(
-                f"{name} does not support `ReduceLROnPlateau` scheduler as it "
-                "requires additional kwargs to be specified when calling `step`, but got one "
-                f"at index {i} in the given schedulers sequence."
+                f"{name} does not support `ReduceLROnPlateau` (at index {i} of the schedules): its "
+                "`step` needs a measure; step it by itself"
             )
         if optimizer is not scheduler.optimizer:
             raise ValueError(
-                f"{name} expects all schedulers to belong to the same "
-                f"optimizer, but got scheduler {type(scheduler).__name__} at index {i} has "
-                f"{scheduler.optimizer}, which is different from {type(optimizer).__name__}."
+                f"{name} expects all schedulers to belong to the same optimizer, here "
+                f"{type(optimizer).__name__}, but {type(scheduler).__name__} at index {i} belongs "
+                f"to another one, {scheduler.optimizer}"
             )
 
 
@@ -516,9 +502,8 @@ class SequentialLR(LRScheduler):
         _check_together(self, schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than "
-                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
-                f"and the number of milestones to be equal to {len(milestones)}"
+                "SequentialLR expects number of schedulers to be one more than that of the "
+                f"milestones between them, but got {len(schedulers)} and {len(milestones)}"
             )
         self._schedulers = schedulers
         self._milestones = milestones
@@ -596,8 +581,7 @@ class ChainedScheduler(LRScheduler):
     def __init__(self, schedulers, optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
-                f"{type(self).__name__} expects at least one scheduler to be chained, but got no "
-                "scheduler."
+                f"{type(self).__name__} expects at least one scheduler, but the list is empty"
             )
         optimizer = optimizer or schedulers[0].optimizer
         _check_together(self, schedulers, optimizer)

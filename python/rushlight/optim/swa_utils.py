@@ -31,9 +31,7 @@ __all__ = [
 
 def _check_decay(decay):
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(
-            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
-        )
+        raise ValueError(f"Invalid decay value {decay}: a share between 0 and 1 is expected")
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999):
@@ -107,15 +105,14 @@ class AveragedModel(Module):
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
-        if avg_fn is not None and multi_avg_fn is not None:
+        if None not in (avg_fn, multi_avg_fn):
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
-        module = deepcopy(model)
-        self.module = module if device is None else module.to(device)
+        copied = deepcopy(model)
+        self.module = copied if device is None else copied.to(device)
         self.n_averaged: Any
-        self.register_buffer("n_averaged", rushlight.tensor(0, dtype=rushlight.long, device=device))
-        self.avg_fn = avg_fn
-        self.multi_avg_fn = multi_avg_fn
-        self.use_buffers = use_buffers
+        count = rushlight.zeros((), dtype=rushlight.int64, device=device)
+        self.register_buffer("n_averaged", count)
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args, **kwargs):
         return self.module(*args, **kwargs)

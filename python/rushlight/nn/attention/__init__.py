@@ -62,7 +62,9 @@ def sdpa_kernel(backends, set_priority: bool = False):
     global _chosen
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(chosen, (list, tuple)) or any(type(b) is not SDPBackend for b in chosen):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend")
+        raise AssertionError(
+            f"Backend must be an instance of SDPBackend, or a list of such, not {backends!r}"
+        )
     before, _chosen = _chosen, list(dict.fromkeys(chosen))
     try:
         yield

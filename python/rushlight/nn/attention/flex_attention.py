@@ -271,13 +271,13 @@ def flex_attention(
     heads = query.size(1)
     if not enable_gqa and heads != key.size(1):
         raise ValueError(
-            f"Expect query and key/value to have the same number of heads but got Hq={heads} and "
-            f"Hkv={key.size(1)}. Try setting enable_gqa=True for GQA."
+            f"query, key and value should have the same number of heads, not {heads} and "
+            f"{key.size(1)}; with enable_gqa=True groups of query's heads share one"
         )
     if heads % key.size(1) != 0:
         raise ValueError(
-            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={heads} "
-            f"and Hkv={key.size(1)}."
+            "Expect number of query heads to be a multiple of those of key and value, but "
+            f"{heads} is not one of {key.size(1)}"
         )
     if block_mask is not None and block_mask.shape[-2:] != (query.size(-2), key.size(-2)):
         raise ValueError(

@@ -136,8 +136,7 @@ class ModuleChanges(ModuleTree):
         if dtype is not None:
             if not (dtype.is_floating_point or dtype.is_complex):
                 raise TypeError(
-                    "nn.Module.to only accepts floating point or complex dtypes, "
-                    f"but got desired dtype={dtype}"
+                    f"Module.to only accepts floating point or complex dtypes, not {dtype}"
                 )
             if dtype.is_complex:
                 warn(

@@ -9,6 +9,18 @@ from rushlight import _C, Tensor
 
 from ..parameter import Parameter
 
+_ABSENT = object()
+
+
+def _child(module, name):
+    """The module that is an attribute of another."""
+    child = getattr(module, name, _ABSENT)
+    if child is _ABSENT:
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    if not isinstance(child, _C._ModuleBase):
+        raise AttributeError(f"`{name}` is not an nn.Module")
+    return child
+
 
 class ModuleTree(_C._ModuleBase):
     """The base of `Module` that knows what it holds: three dicts, and no further state."""
@@ -80,27 +92,22 @@ class ModuleTree(_C._ModuleBase):
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
         """(dotted name, module) of this module, whose name is `prefix`, and of all below it."""
-        if memo is None:
-            memo = set()
-        if self in memo:
+        seen = set() if memo is None else memo
+        if self in seen:
             return
         if remove_duplicate:
-            memo.add(self)
+            seen.add(self)
         yield prefix, self
+        start = prefix and prefix + "."
         for name, module in self._modules.items():
             if module is not None:
-                below = f"{prefix}.{name}" if prefix else name
-                yield from module.named_modules(memo, below, remove_duplicate)
+                yield from module.named_modules(seen, start + name, remove_duplicate)
 
     def get_submodule(self, target: str) -> Any:
         """The module with a dotted name; this module for the empty string."""
         module = self
         for name in target.split(".") if target else ():
-            if not hasattr(module, name):
-                raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-            module = getattr(module, name)
-            if not isinstance(module, _C._ModuleBase):
-                raise AttributeError(f"`{name}` is not an nn.Module")
+            module = _child(module, name)
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
@@ -143,11 +150,11 @@ class ModuleTree(_C._ModuleBase):
     def get_extra_state(self) -> Any:
         """State beside tensors that `state_dict` should hold; override it with its setter."""
         raise RuntimeError(
-            "Reached a code path in Module.get_extra_state() that should never be called."
+            f"{type(self).__name__} has no extra state: define get_extra_state, and its setter"
         )
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` gave."""
         raise RuntimeError(
-            "Reached a code path in Module.set_extra_state() that should never be called."
+            f"{type(self).__name__} has no extra state: define set_extra_state, and its getter"
         )

@@ -108,7 +108,5 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor):
         if input.dim() not in (3, 4):
-            raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, but it is {input.dim()}D")
         return F.softmax(input, -3)

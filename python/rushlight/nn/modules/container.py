@@ -284,7 +284,7 @@ def _pairs(items, who):
     if not isinstance(items, Iterable):
         plural = "ParametersDict" if who == "ParameterDict" else who  # PyTorch's spelling
         raise TypeError(
-            f"{plural}.update should be called with an iterable of key/value pairs, but got "
+            f"{plural}.update should be called with a dict or an iterable of pairs, not "
             + type(items).__name__
         )
     if isinstance(items, (Mapping, ModuleDict, ParameterDict)):
@@ -400,8 +400,8 @@ class ParameterDict(Module):
     def _attribute(self, key):
         if not isinstance(key, str):
             raise TypeError(
-                "Index given to ParameterDict cannot be used as a key as it is not a string (type "
-                f"is '{type(key).__name__}'): the keys are names of parameters"
+                f"ParameterDict: {key!r} cannot be used as a key: these are names of parameters, "
+                f"strings, not of type {type(key).__name__}"
             )
         return key
 

@@ -74,9 +74,8 @@ class _InstanceNorm(_NormBase):
                     f"({self.num_features}), but got: {channels}."
                 )
             warn(
-                f"input's size at dim={1 if batched else 0} does not match num_features. You can "
-                "silence this warning by not passing in num_features, which is not used because "
-                "affine=False",
+                f"{type(self).__name__}: the input has {channels} channels where num_features is "
+                f"{self.num_features}, which means nothing without affine=True",
             )
         if batched:
             return self._apply_norm(input)

@@ -225,9 +225,8 @@ class DistributedDataParallel(Module, Joinable):
         default = _world._get_default_group()
         if self.process_group is not default:
             raise RuntimeError(
-                "DDP Pickling/Unpickling are only supported when using DDP with the default "
-                "process group. That is, when you have called init_process_group and have not "
-                "passed process_group argument to DDP constructor"
+                "DDP Pickling/Unpickling are only supported with the default process group: make "
+                "this module without process_group= before it is pickled"
             )
         state = self.__dict__.copy()
         for name in ("process_group", "reducer", "_module_parameters", "_buffers_to_share"):

@@ -48,11 +48,10 @@ def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
 
 def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0):
     """The same for the arguments of a call: tuples of tuples and of dicts, equally long."""
-    ours = scatter(inputs, target_gpus, dim) if inputs else []
-    named = scatter(kwargs, target_gpus, dim) if kwargs else []
-    ours += [() for _ in range(len(named) - len(ours))]
-    named += [{} for _ in range(len(ours) - len(named))]
-    return tuple(ours), tuple(named)
+    shares = [scatter(given, target_gpus, dim) if given else [] for given in (inputs, kwargs)]
+    calls = max(map(len, shares))
+    without = ([kind() for _ in range(calls)] for kind in (tuple, dict))
+    return tuple((*own, *rest[len(own) :]) for own, rest in zip(shares, without, strict=True))
 
 
 def gather(outputs, target_device, dim: int = 0) -> Any:

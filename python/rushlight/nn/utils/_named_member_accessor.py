@@ -169,21 +169,16 @@ class NamedMemberAccessor:
         What was put in before an error is taken out again.
         """
         before = {}
-        missing = []
         try:
             for name, tensor in named_tensors.items():
-                before[name] = self.swap_tensor(name, tensor, allow_missing=True)
-                if before[name] is _MISSING:
-                    missing.append(name)
+                before[name] = self.swap_tensor(name, tensor, True)
+            new = [name for name, tensor in before.items() if tensor is _MISSING]
+            if new and not allow_missing:
+                raise RuntimeError(f"Missing key(s): {', '.join(map(repr, new))}.")
         except Exception:
-            for name, tensor in before.items():
-                self.swap_tensor(name, tensor, allow_missing=True)
+            self.swap_tensors(before, before.values(), allow_missing=True)
             raise
-        if missing and not allow_missing:
-            for name, tensor in before.items():
-                self.swap_tensor(name, tensor, allow_missing=True)
-            raise RuntimeError(f"Missing key(s): {', '.join(map(repr, missing))}.")
-        return before, missing
+        return before, new
 
     def check_keys(self, keys: Iterable[str]):
         """Names of tensors that are missing in `keys`, and those there that are none; sorted."""

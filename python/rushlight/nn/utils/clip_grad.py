@@ -42,9 +42,8 @@ def get_total_norm(
         total = rushlight.norm(norms, norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from `parameters` is "
-                "non-finite, so it cannot be clipped. To disable this error and scale the "
-                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+                f"The total norm of order {norm_type} of these gradients is non-finite, and they "
+                "cannot be scaled by it; error_if_nonfinite=False scales them all the same"
             )
     return total
 

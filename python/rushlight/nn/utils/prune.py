@@ -6,6 +6,7 @@ A pruned parameter `weight` becomes `weight_orig`, which is trained, and the buf
 
 from __future__ import annotations
 
+import math
 import numbers
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -109,17 +110,11 @@ class BasePruningMethod(ABC):
 
     def remove(self, module: Module):
         """Make the masked values the parameter's own."""
-        name = self._tensor_name
-        if name is None:
-            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
-        weight = self.apply_mask(module)
-        if hasattr(module, name):
-            delattr(module, name)
-        original: Any = module._parameters[name + "_orig"]
-        original.data = weight.data
-        del module._parameters[name + "_orig"]
-        del module._buffers[name + "_mask"]
-        setattr(module, name, original)
+        masked, name = self.apply_mask(module), self._tensor_name
+        parameter: Any = module._parameters.pop(f"{name}_orig")
+        del module._buffers[f"{name}_mask"]
+        parameter.data = masked.detach()
+        setattr(module, name, parameter)
 
 
 class PruningContainer(BasePruningMethod):
@@ -144,8 +139,8 @@ class PruningContainer(BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
             raise ValueError(
-                "Can only add pruning methods acting on the parameter named "
-                f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
+                f"PruningContainer of '{self._tensor_name}': can only add pruning methods acting "
+                f"on it, not on '{method._tensor_name}'"
             )
         self._pruning_methods += (method,)
 
@@ -184,12 +179,10 @@ class PruningContainer(BasePruningMethod):
 def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if (isinstance(amount, numbers.Integral) and amount < 0) or (
-        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
-    ):
+    number: Any = amount  # of which isinstance says no more than that it is one
+    if not 0 <= number <= (math.inf if isinstance(amount, numbers.Integral) else 1):
         raise ValueError(
-            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
-            "integer"
+            f"amount={amount} should either be a float in [0, 1], a part, or a count of 0 or more"
         )
 
 
@@ -264,8 +257,8 @@ class _Structured(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         if t.dim() <= 1:
             raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor "
-                f"of shape {t.shape} with {t.dim()} dims"
+                "Structured pruning can only be applied to tensors of two dimensions or more, not "
+                f"to one of shape {t.shape}"
             )
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
@@ -362,33 +355,28 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         pruning_method: an unstructured method's class; `kwargs` are its arguments.
         importance_scores: (module, name) -> scores, instead of the parameters' values.
     """
-    parameters = list(parameters)
+    parameters = [(module, name) for module, name in parameters]
     scores = {} if importance_scores is None else importance_scores
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores should be of type dict")
-    values = [scores.get((module, name), getattr(module, name)) for module, name in parameters]
-    flat = rushlight.nn.utils.parameters_to_vector(values)
+    present = [getattr(*place) for place in parameters]
+    weights = [scores.get(*pair) for pair in zip(parameters, present, strict=True)]
     masks = [
-        getattr(module, name + "_mask", rushlight.ones_like(getattr(module, name)))
-        for module, name in parameters
+        getattr(module, f"{name}_mask", rushlight.ones_like(parameter))
+        for (module, name), parameter in zip(parameters, present, strict=True)
     ]
-    default_mask = rushlight.nn.utils.parameters_to_vector(masks)
-    container = PruningContainer()
-    container._tensor_name = "temp"
     method = pruning_method(**kwargs)
-    method._tensor_name = "temp"
-    container.add_pruning_method(method)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
-            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-            f"{pruning_method} of type {method.PRUNING_TYPE}"
+            'global_unstructured(): Only "unstructured" PRUNING_TYPE supported, but '
+            f"{pruning_method} is {method.PRUNING_TYPE!r}"
         )
-    mask = container.compute_mask(flat, default_mask)
-    at = 0
-    for module, name in parameters:
-        parameter = getattr(module, name)
-        custom_from_mask(module, name, mask[at : at + parameter.numel()].view_as(parameter))
-        at += parameter.numel()
+    method._tensor_name = "all"
+    vector = rushlight.nn.utils.parameters_to_vector
+    mask = PruningContainer(method).compute_mask(vector(weights), vector(masks))
+    parts = mask.split([parameter.numel() for parameter in present])
+    for (module, name), parameter, part in zip(parameters, present, parts, strict=True):
+        custom_from_mask(module, name, part.view_as(parameter))
 
 
 def remove(module: Module, name: str):
@@ -396,7 +384,7 @@ def remove(module: Module, name: str):
     key, hook = find_hook(module, BasePruningMethod, name, "_tensor_name")
     if hook is None:
         raise ValueError(
-            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+            f"Parameter '{name}' of {module} has to be pruned first: it has no mask to remove"
         )
     hook.remove(module)
     del module._forward_pre_hooks[key]

@@ -38,7 +38,7 @@ def _checked_lengths(lengths, batch):
     )
     if whole.device.type != "cpu" or whole.dim() != 1:
         raise RuntimeError(
-            f"'lengths' argument should be a 1D CPU int64 tensor, but got {whole.dim()}D "
+            f"'lengths' should be a 1D CPU int64 tensor, not a {whole.dim()}D one on "
             f"{whole.device.type}"
         )
     if len(whole) != batch:
@@ -76,14 +76,12 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     values = lengths.tolist()
     if min(values) <= 0:
         raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
-            "that is <= 0"
+            f"Length of all samples has to be greater than 0, but the least is {min(values)}"
         )
     if any(a < b for a, b in pairwise(values)):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
-            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
-            "sidestep this requirement if you do not need ONNX exportability."
+            "`lengths` array must be sorted in decreasing order, longest first, unless "
+            "enforce_sorted=False"
         )
     if values[0] > steps:
         raise RuntimeError(
@@ -109,8 +107,8 @@ def pad_packed_sequence(
     if total_length is not None:
         if total_length < longest:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, "
-                f"but got total_length={total_length} and max sequence length being {longest}"
+                f"Expected total_length to be at least {longest}, as long as the longest sequence "
+                f"is, but got {total_length}"
             )
         longest = total_length
     data, batch_sizes = sequence.data, sequence.batch_sizes
@@ -166,8 +164,8 @@ def pad_sequence(
                 if t.shape[d : d + 1] != sequences[0].shape[d : d + 1]
             )
             raise RuntimeError(
-                f"The size of tensor a ({sequences[0].size(differs)}) must match the size of "
-                f"tensor b ({t.size(differs)}) at non-singleton dimension {differs}"
+                f"pad_sequence: size {t.size(differs)} of dimension {differs} must match the size "
+                f"of tensor 0 there, {sequences[0].size(differs)}; only lengths may differ"
             )
         if missing:
             rest = t.new_full((missing, *t.shape[1:]), padding_value)

@@ -34,8 +34,8 @@ def _untie(module, given):
         said = [name for name in tied if name in given]
         if any(given[name] is not given[said[0]] for name in said):
             raise ValueError(
-                f"functional_call got multiple values for keys {said}, which are tied. "
-                "Consider using tie_weights=False"
+                f"functional_call got multiple values for keys {said}, which name one tensor; with "
+                "tie_weights=False each keeps its own"
             )
         if said:
             result.update((name, given[said[0]]) for name in tied)
