@@ -383,14 +383,15 @@ class ReduceLROnPlateau(LRScheduler):
         if factor >= 1.0:
             raise ValueError(f"Factor should be < 1.0, but it is {factor}")
         _check_optimizer(optimizer)
-        limits, count = min_lr, len(optimizer.param_groups)
-        for_all = not isinstance(limits, (list, tuple))
+        limits: Any = min_lr
+        count, for_all = len(optimizer.param_groups), not isinstance(limits, (list, tuple))
+        self.default_min_lr = limits if for_all else None
         if for_all:
-            limits = [min_lr] * count
+            limits = [limits] * count
         elif len(limits) != count:
             raise ValueError(f"expected {count} min_lrs, got {len(limits)}")
         self.factor, self.optimizer = factor, optimizer
-        self.default_min_lr, self.min_lrs = (min_lr if for_all else None), list(limits)
+        self.min_lrs = list(limits)
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()

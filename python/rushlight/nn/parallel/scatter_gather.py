@@ -46,7 +46,7 @@ def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
     return [inputs] * count
 
 
-def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0):
+def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
     """The same for the arguments of a call: tuples of tuples and of dicts, equally long."""
     shares = [scatter(given, target_gpus, dim) if given else [] for given in (inputs, kwargs)]
     calls = max(map(len, shares))
