@@ -24,8 +24,6 @@ struct Tangent {
   Tangent* after = nullptr;  // of the level
 };
 
-std::atomic<int32_t> open_levels{0};
-
 namespace {
 
 struct Level {
@@ -191,7 +189,7 @@ uint64_t enter_level() {
            " levels are open in each other, which is the most; does a function that is "
            "differentiated (jvp, jacfwd) call itself without end?");
   all.open.emplace(++all.last, Level());
-  open_levels.fetch_add(1);
+  process_asks.fetch_or(ask::tangents);
   return all.last;
 }
 
@@ -215,15 +213,15 @@ void exit_level(uint64_t level) {
   {
     const std::lock_guard lock(all.mutex);
     const auto open = all.open.find(level);
-    RL_CHECK(open != all.open.end(),
-             "Trying to exit a forward AD level that was not the last one that was created. This "
-             "is not supported.");
+    RL_CHECK(open != all.open.end(), "Trying to exit a forward AD level that is not open: ", level);
     for (Tangent* t = open->second.first; t != nullptr; t = t->after) {
       unlink_from_tensor(*t);
       dropped.emplace_back(t);
     }
     all.open.erase(open);
-    open_levels.fetch_sub(1);
+    if (all.open.empty()) {
+      process_asks.fetch_and(~ask::tangents);
+    }
   }
 }
 
@@ -420,12 +418,11 @@ Tensor lying_as(const Tensor& value, const Tensor& primal) {
 
 Tensor make_dual(const Tensor& primal, const Tensor& value, uint64_t level) {
   RL_CHECK(!tangent(primal, level).defined(),
-           "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
-           "level is not supported.");
+           "make_dual: the primal already has a forward gradient, which it was given at the same "
+           "level. unpack_dual() takes them apart");
   RL_CHECK(primal.sizes() == value.sizes(),
-           "Trying to set a forward gradient that has a different size than that of the original "
-           "Tensor, this is not supported. Tensor is of size ",
-           primal.sizes(), " while the given forward gradient is of size ", value.sizes(), ".");
+           "make_dual: got a forward gradient that has a different size, ", value.sizes(),
+           ", than the primal, ", primal.sizes());
   RL_CHECK(primal.dtype() == value.dtype(),
            "Expected tangent to have the dtype of the primal: ", primal.dtype(), ", but got ",
            value.dtype());

@@ -1,9 +1,12 @@
 // Tensors kept for backward: versions, outputs without their grad_fn, pack and unpack hooks.
 #include "autograd/node.h"
+#include "autograd/refusals.h"
 #include "core/op_support.h"
 
 namespace rushlight {
 namespace {
+
+constexpr const char* needed = "one of the variables needed for gradient computation";
 
 std::string type_name(const Tensor& t) {
   return str("torch.", t.is_cuda() ? "cuda." : "", enum_name(t.dtype()), "Tensor");
@@ -22,6 +25,31 @@ Tensor with_history(const Tensor& t, Ref<Node> grad_fn, uint32_t output_nr, bool
     forward::copy_tangents(t, out);
   }
   return out;
+}
+
+// Within it no level of forward mode is hidden.
+class AllLevels {
+ public:
+  AllLevels() : limit_(std::exchange(tls.forward_limit, UINT64_MAX)) {}
+  ~AllLevels() { tls.forward_limit = limit_; }
+  AllLevels(const AllLevels&) = delete;
+  AllLevels& operator=(const AllLevels&) = delete;
+
+ private:
+  uint64_t limit_;
+};
+
+// What a hook makes of a tensor. It sees all tangents, which the tensor itself would keep: those of
+// the level that the op runs in are hidden from the op alone.
+std::unique_ptr<PackedTensor> content_of(const Tensor& t, SavedTensorHooks& hooks) {
+  const NoGradGuard no_grad;
+  const AllLevels shown;
+  const uint32_t before = t.impl()->version();
+  auto content = hooks.pack(t);
+  RL_CHECK(t.impl()->version() == before,
+           "saved_tensors_hooks: the pack hook is modifying its input in place; it may read it "
+           "alone. Let it return a changed copy.");
+  return content;
 }
 
 }  // namespace
@@ -57,6 +85,14 @@ SavedTensor::SavedTensor(const Tensor& t, const Node* output_of) {
 }
 
 void SavedTensor::take_tangents(const Tensor& t) {
+  if (packed_) {
+    const AutogradMeta* meta = t.impl()->autograd();
+    if (is_output_ && tls.saved_hooks != nullptr && meta != nullptr &&
+        meta->output_nr == output_nr_) {
+      packed_->content = content_of(forward::data_of(t), *tls.saved_hooks);
+    }
+    return;
+  }
   if (is_output_ && data_.defined() && data_.storage() == t.storage() &&
       data_.storage_offset() == t.storage_offset() && data_.sizes() == t.sizes() &&
       data_.strides() == t.strides()) {
@@ -75,7 +111,9 @@ void SavedTensor::pack(SavedTensorHooks& hooks) {
     }
     return;
   }
-  RL_CHECK(!packed_, "Calling register_hooks on a saved tensor whose hooks have already been set.");
+  if (packed_) {
+    refuse_second_hooks();
+  }
   RL_CHECK(data_.defined(),
            "Calling register_hooks on a saved tensor with value None is forbidden");
   auto packed = Ref<Packed>::steal(new Packed());
@@ -85,12 +123,7 @@ void SavedTensor::pack(SavedTensorHooks& hooks) {
     packed->is_leaf = data_.is_leaf();
     output_nr_ = edge.input_nr;
   }
-  const NoGradGuard no_grad;
-  const uint32_t before = data_.impl()->version();
-  packed->content = hooks.pack(data_);
-  RL_CHECK(data_.impl()->version() == before,
-           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
-           "a pack hook cannot be modified by in-place operations.");
+  packed->content = content_of(data_, hooks);
   packed_ = std::move(packed);
   data_.reset();
 }
@@ -115,10 +148,9 @@ Tensor SavedTensor::take(const Node& owner, bool detached_ok) {
   }
   if (!is_output_ && had_grad_fn_) {
     const AutogradMeta* meta = data_.impl()->autograd();
-    RL_CHECK(meta != nullptr && meta->grad_fn,
-             "Trying to use a saved tensor that has been detached "
-             "in-place, i.e. with .detach_(). This is not supported: use .detach(), which makes "
-             "another tensor.");
+    RL_CHECK(meta != nullptr && meta->grad_fn, needed,
+             " is a saved tensor that has been detached by .detach_(), and with it from what "
+             "it was computed from. .detach() makes another tensor.");
   }
   if (!is_output_ || detached_ok) {
     return std::move(data_);
@@ -146,11 +178,9 @@ void SavedTensor::check_version(const Node& owner) const {
                ? "It was last written here:\n" + *last_write
                : "Hint: it was written after the operation that failed to compute its gradient.";
   }
-  throw Error(
-      str("one of the variables needed for gradient computation has been modified by an inplace "
-          "operation: [",
-          type_name(data_), " ", data_.sizes(), "]", source, " is at version ", version,
-          "; expected version ", version_, " instead. ", hint));
+  throw Error(str(needed, " has been modified by an inplace operation: [", type_name(data_), " ",
+                  data_.sizes(), "]", source, " is at version ", version, "; expected version ",
+                  version_, " instead. ", hint));
 }
 
 }  // namespace rushlight

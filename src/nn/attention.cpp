@@ -63,8 +63,8 @@ std::pair<Tensor, Tensor> weighed_in_float32(const Tensor& q, const Tensor& k, c
 // True for a batch.
 bool check_dims(const Tensor& query, const Tensor& key, const Tensor& value, const Options& o) {
   const int64_t n = query.dim();
-  RL_CHECK(n == 2 || n == 3, "query should be unbatched 2D or batched 3D tensor but received ", n,
-           "-D query tensor");
+  RL_CHECK(n == 2 || n == 3,
+           "multi_head_attention: query should be unbatched 2D or batched 3D, but is ", n, "D");
   const auto kind = str(n == 3 ? "For batched (" : "For unbatched (", n, "-D) `query`, expected ");
   RL_CHECK(key.dim() == n && value.dim() == n, kind, "`key` and `value` to be ", n, "-D but found ",
            key.dim(), "-D and ", value.dim(), "-D tensors respectively");

@@ -211,30 +211,31 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
                                                const Tensor& value, const Tensor& attn_mask,
                                                double dropout_p, bool is_causal,
                                                std::optional<double> scale, bool enable_gqa) {
-  RL_CHECK(
-      query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-      "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
-      " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(), " instead.");
+  RL_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, "
+           "but they have ",
+           query.dtype(), ", ", key.dtype(), " and ", value.dtype());
   const int64_t least = std::min({query.dim(), key.dim(), value.dim()});
   RL_CHECK(least >= 2,
-           "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
-           query.dim(), ", key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
+           "scaled_dot_product_attention: Expected query, key, and value to be at least 2 "
+           "dimensional, but they have ",
+           query.dim(), ", ", key.dim(), " and ", value.dim(), " dimensions");
   RL_CHECK(!attn_mask.defined() || !is_causal,
            "scaled_dot_product_attention: Explicit attn_mask should not be set when "
            "is_causal=True");
-  RL_CHECK(!attn_mask.defined() || attn_mask.dtype() == kBool ||
-               attn_mask.dtype() == query.dtype() || attn_mask.dtype() == kFloat32,
-           "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-           "attn_mask.dtype: ",
-           attn_mask.defined() ? attn_mask.dtype() : kBool, " and  query.dtype: ", query.dtype(),
-           " instead.");
+  RL_CHECK(
+      !attn_mask.defined() || attn_mask.dtype() == kBool || attn_mask.dtype() == query.dtype() ||
+          attn_mask.dtype() == kFloat32,
+      "scaled_dot_product_attention: Expected attn_mask dtype to be bool or float, or query's, ",
+      query.dtype(), ", but got ", attn_mask.defined() ? attn_mask.dtype() : kBool);
   RL_CHECK(!enable_gqa || least >= 3,
            "scaled_dot_product_attention: enable_gqa expects inputs of at least 3 dimensions");
   if (enable_gqa) {
     const int64_t heads = query.size(-3);
     RL_CHECK(key.size(-3) == value.size(-3) &&
                  (key.size(-3) == 0 ? heads == 0 : heads % key.size(-3) == 0),
-             "Number of heads in key and value must divide the number of heads in query, got ",
+             "scaled_dot_product_attention: the number of heads in key, and in value, must divide "
+             "the number of heads in query, but they have ",
              key.size(-3), ", ", value.size(-3), " and ", heads);
   }
   const int64_t width = std::max<int64_t>(query.size(-1), 1);

@@ -240,19 +240,22 @@ Tensor permute_last(const Tensor& t, std::initializer_list<int64_t> order) {
   return t.permute(dims);
 }
 
+void check_picture(const char* op, const Tensor& self) {
+  RL_CHECK(self.dim() >= 3, op, " expects input to have at least 3 dimensions, but it has ",
+           self.dim());
+}
+
 }  // namespace
 
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   const int64_t r = upscale_factor;
-  RL_CHECK(self.dim() >= 3,
-           "pixel_shuffle expects input to have at least 3 dimensions, but got input with ",
-           self.dim(), " dimension(s)");
+  check_picture("pixel_shuffle", self);
   RL_CHECK(r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
   const int64_t c = self.size(-3);
-  RL_CHECK(r < (int64_t{1} << 31) && c % (r * r) == 0,
-           "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-           "upscale_factor, but input.size(-3)=",
-           c, " is not divisible by ", r < (int64_t{1} << 31) ? r * r : r);
+  RL_CHECK(
+      r < (int64_t{1} << 31) && c % (r * r) == 0,
+      "pixel_shuffle expects channels, input.size(-3), divisible by the square of upscale_factor, ",
+      r < (int64_t{1} << 31) ? r * r : r, ", but got ", c);
   const int64_t h = self.size(-2);
   const int64_t w = self.size(-1);
   const DimVector before = leading(self, 3);
@@ -262,19 +265,14 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   const int64_t r = downscale_factor;
-  RL_CHECK(self.dim() >= 3,
-           "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ",
-           self.dim(), " dimension(s)");
+  check_picture("pixel_unshuffle", self);
   RL_CHECK(r > 0, "pixel_unshuffle expects a positive downscale_factor, but got ", r);
   const int64_t h = self.size(-2);
   const int64_t w = self.size(-1);
-  RL_CHECK(h % r == 0,
-           "pixel_unshuffle expects height to be divisible by downscale_factor, but "
-           "input.size(-2)=",
-           h, " is not divisible by ", r);
-  RL_CHECK(w % r == 0,
-           "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=",
-           w, " is not divisible by ", r);
+  for (const auto& [name, n] : {std::pair("height", h), std::pair("width", w)}) {
+    RL_CHECK(n % r == 0, "pixel_unshuffle expects ", name, " to be divisible by downscale_factor, ",
+             r, ", but got ", n);
+  }
   const int64_t c = self.size(-3);
   const DimVector before = leading(self, 3);
   const Tensor parts = self.reshape(joined(before, {c, h / r, r, w / r, r}));
@@ -285,8 +283,7 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
   RL_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ",
            self.sizes());
   const int64_t c = self.size(1);
-  RL_CHECK(groups > 0,
-           "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  RL_CHECK(groups > 0, "channel_shuffle: the number of groups must be positive, but is ", groups);
   RL_CHECK(c % groups == 0, "Number of channels must be divisible by groups. Got ", c,
            " channels and ", groups, " groups.");
   DimVector sizes = {self.size(0), groups, c / groups};

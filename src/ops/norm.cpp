@@ -1,5 +1,5 @@
 // Contracts of the normalisations, their gradients, and the public forms.
-// Gradients: the fused kernel as a rule; formulas over ordinary ops where the backward itself is
+// Gradients: usually the fused kernel; expressions over ordinary ops where the backward itself is
 // recorded.
 #include <limits>
 
@@ -166,10 +166,10 @@ OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& nu
            input.dim());
   RL_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
   const int64_t channels = input.size(1);
-  RL_CHECK(
-      channels % num_groups == 0,
-      "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-      input.sizes(), " and num_groups=", num_groups);
+  RL_CHECK(channels % num_groups == 0,
+           "group_norm: Expected channels of input to be divisible by num_groups, but got input of "
+           "shape ",
+           input.sizes(), " and num_groups=", num_groups);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
     RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "Expected ", name,
              " to be a vector of size equal to the number of channels in input, but got ", name,

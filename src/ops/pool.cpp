@@ -67,7 +67,7 @@ void check_window(const Window& w) {
              "pooling: the window is too large");
     RL_CHECK(w.padding[d] >= 0, "pad must be non-negative, but got pad: ", w.padding[d]);
     RL_CHECK(w.padding[d] <= ((w.kernel[d] - 1) * w.dilation[d] + 1) / 2,
-             "pad should be at most half of effective kernel size, but got pad=", w.padding[d],
+             "pad should be at most half of effective kernel size: got pad=", w.padding[d],
              ", kernel_size=", w.kernel[d], " and dilation=", w.dilation[d]);
   }
 }
@@ -132,8 +132,8 @@ DimVector adaptive_sizes(const Tensor& self, IntArrayRef output_size) {
              "elements of output_size must be greater than or equal to 0 but received ",
              output_size);
     RL_CHECK(self.size(d - dims) > 0,
-             "adaptive pooling: Expected input to have non-zero size for non-batch dimensions, but "
-             "input has sizes ",
+             "adaptive pooling: Expected input to have non-zero size in all dimensions but the "
+             "batch, but it has sizes ",
              self.sizes(), " with dimension ", self.dim() - dims + d, " being empty");
     sizes[static_cast<size_t>(self.dim() - dims + d)] = output_size[d];
   }
@@ -232,7 +232,8 @@ void check_input(const char* name, const Tensor& self, int64_t dims) {
   for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++) {
     RL_CHECK(
         self.size(d) > 0, "Expected ", dims + 1, "D or ", dims + 2,
-        "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
+        "D input without empty dimensions (optional 0 dim batch size for input alone), but got ",
+        self.sizes());
   }
 }
 
@@ -349,9 +350,9 @@ Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor
                 IntArrayRef output_size) {
   RL_CHECK(indices.dtype() == kInt64,
            "elements in indices should be type int64 but got: ", indices.dtype());
-  RL_CHECK(self.sizes() == indices.sizes(),
-           "Expected shape of indices to be same as that of the input tensor (", self.sizes(),
-           ") but got indices tensor with shape: ", indices.sizes());
+  RL_CHECK(self.sizes() == indices.sizes(), name,
+           ": Expected shape of indices to be same as input's, ", self.sizes(), ", but got ",
+           indices.sizes());
   RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "Input to max_unpooling", dims,
            "d should be a ", dims + 1, "d or ", dims + 2, "d Tensor, but got a tensor with ",
            self.dim(), " dims.");

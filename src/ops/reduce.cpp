@@ -50,8 +50,8 @@ void check_ordered(const char* name, const Tensor& self) {
 
 OutSpec full_extreme(const char* name, const Tensor& self) {
   RL_CHECK(self.numel() != 0, name,
-           "(): Expected reduction dim to be specified for input.numel() == 0. "
-           "Specify the reduction dim with the 'dim' argument.");
+           "(): Expected reduction dim to be specified for input.numel() == 0: there is no "
+           "element to choose.");
   return {{}, self.dtype()};
 }
 
@@ -90,14 +90,24 @@ OutSpec truth(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
   return {reduced_sizes(self.sizes(), *dim, keepdim), self.dtype() == kUInt8 ? kUInt8 : kBool};
 }
 
-OutSpec spread(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
+OutSpec spread(const char* name, const Tensor& self, std::optional<DimVector>& dim,
+               const std::optional<Scalar>& correction, bool keepdim) {
   RL_CHECK(is_differentiable(self.dtype()),
            "std and var only support floating point and complex dtypes");
-  return reduced_spec(self, dim, keepdim, to_real(self.dtype()));
+  const OutSpec result = reduced_spec(self, dim, keepdim, to_real(self.dtype()));
+  const int64_t results = product(result.sizes);
+  const int64_t count = results == 0 ? 0 : self.numel() / results;
+  const double subtracted = correction.has_value() ? correction->as<double>() : 1.0;
+  if (static_cast<double>(count) <= subtracted && !self.is_meta()) {
+    warn(str(name, "(): degrees of freedom is <= 0: of ", count,
+             " elements each, less the correction of ", subtracted, ", none is left to divide by"));
+  }
+  return result;
 }
 
-OutSpecs<2> spread_and_mean(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
-  const OutSpec first = spread(self, dim, keepdim);
+OutSpecs<2> spread_and_mean(const char* name, const Tensor& self, std::optional<DimVector>& dim,
+                            const std::optional<Scalar>& correction, bool keepdim) {
+  const OutSpec first = spread(name, self, dim, correction, keepdim);
   return {first, OutSpec{first.sizes, self.dtype()}};
 }
 
@@ -156,8 +166,7 @@ OutSpecs<2> aminmax(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
     check_not_empty("aminmax", self, dims);
   } else {
     RL_CHECK(self.numel() != 0,
-             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
-             "identity.");
+             "aminmax(): cannot compute aminmax over an empty dimension: it has no least element.");
     dims = wrap_dims({}, self.dim());
   }
   const OutSpec spec{reduced_sizes(self.sizes(), dims, keepdim), self.dtype()};
@@ -182,19 +191,21 @@ OutSpec count_nonzero(Tensor& self, std::optional<DimVector>& dim) {
   return reduced_spec(self, dim, false, kInt64);
 }
 
-OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
-  return spread(self, dim, keepdim);
+OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
+            bool& keepdim) {
+  return spread("var", self, dim, correction, keepdim);
 }
-OutSpec std(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
-  return spread(self, dim, keepdim);
+OutSpec std(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
+            bool& keepdim) {
+  return spread("std", self, dim, correction, keepdim);
 }
-OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&,
+OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
                      bool& keepdim) {
-  return spread_and_mean(self, dim, keepdim);
+  return spread_and_mean("var_mean", self, dim, correction, keepdim);
 }
-OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&,
+OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
                      bool& keepdim) {
-  return spread_and_mean(self, dim, keepdim);
+  return spread_and_mean("std_mean", self, dim, correction, keepdim);
 }
 
 OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& dim, bool& keepdim,
@@ -202,8 +213,8 @@ OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& 
   RL_CHECK(is_differentiable(self.dtype()),
            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
            enum_name(self.dtype()));
-  RL_CHECK(!ord.is_complex(),
-           "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
+  RL_CHECK(!ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar for ord, but got ",
+           ord);
   if (dtype.has_value()) {
     RL_CHECK(is_differentiable(*dtype),
              "linalg.vector_norm: dtype should be floating point or complex. Got ",
@@ -220,7 +231,7 @@ OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& 
     for (int64_t d : *dim) {
       RL_CHECK(self.dim() == 0 || self.size(d) != 0, "linalg.vector_norm cannot compute the ", p,
                " norm on the dimension ", d,
-               " because this dimension is empty and the operation does not have an identity");
+               ", which is empty: such a norm of no elements has no value");
     }
   }
   return spec;
@@ -251,7 +262,7 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
 Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
                std::optional<ScalarType> dtype) {
   RL_CHECK(is_differentiable(self.dtype()),
-           "nanmean(): expected input to have floating point or complex dtype but got ",
+           "nanmean(): expected a floating point or complex input, but got ",
            enum_name(self.dtype()));
   const Tensor count = self.isnan().logical_not().sum(dim, keepdim);
   return self.nansum(dim, keepdim, dtype).div(count);

@@ -145,10 +145,7 @@ std::string dtype_name(PyObject* array) {
           ? std::string("numpy.") + reinterpret_cast<PyTypeObject*>(kind.get())->tp_name
           : dtype_name(array);
   const size_t dot = name.rfind("numpy.numpy.");
-  raise(PyExc_TypeError,
-        str("can't convert np.ndarray of type ", dot == std::string::npos ? name : name.substr(6),
-            ". The only supported types are: float64, float32, float16, complex64, complex128, "
-            "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."));
+  refuse_numpy_type(dot == std::string::npos ? name : name.substr(6));
 }
 
 // `buffer` is filled and becomes the tensor's.
@@ -167,8 +164,8 @@ Tensor from_view(Buffer* buffer, PyObject* object) {
   }
   if (swapped && view->itemsize > 1) {
     fail(PyExc_ValueError,
-         "given numpy array has byte order different from the native byte order. array.astype("
-         "array.dtype.newbyteorder('=')) converts it.");
+         "the given numpy array has a byte order that is not this machine's: "
+         "array.astype(array.dtype.newbyteorder('=')) has this one.");
   }
   DimVector sizes;
   DimVector strides;
@@ -179,13 +176,13 @@ Tensor from_view(Buffer* buffer, PyObject* object) {
     sizes.push_back(size);
     if (step < 0) {
       fail(PyExc_ValueError,
-           "At least one stride in the given numpy array is negative, and tensors with negative "
-           "strides are not supported: array.copy() has positive ones.");
+           "the given numpy array has negative strides, and a tensor has none: array.copy() has "
+           "positive ones.");
     }
     if (step % view->itemsize != 0) {
       fail(PyExc_ValueError,
-           "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-           "array to reallocate the memory.");
+           "the given numpy array has strides not a multiple of the size of its elements: "
+           "array.copy() has such strides.");
     }
     strides.push_back(step / view->itemsize);
     last += size > 0 ? (size - 1) * step : 0;
@@ -247,6 +244,13 @@ bool view_array(PyObject* o, ArrayView& view) {
           plain ? dtype_of_number(d->number) : ScalarType::Undefined,
           (a->flags & flag_contiguous) != 0};
   return true;
+}
+
+void refuse_numpy_type(std::string_view type) {
+  raise(PyExc_TypeError,
+        str("can't convert np.ndarray of type ", type,
+            ": a tensor holds bools, integers of 1 to 8 bytes, floats of 2, 4 or 8, and complex "
+            "numbers of 8 or 16. array.astype() makes some of its elements."));
 }
 
 PyObject* to_numpy(const Tensor& t) {

@@ -21,6 +21,8 @@ struct ArrayView {
   ScalarType dtype;     // Undefined where torch has none, or the bytes are swapped or unaligned
   bool is_contiguous;   // in C's order
 };
+// TypeError: no tensor has elements of this numpy type.
+[[noreturn]] void refuse_numpy_type(std::string_view type);
 // False where `o` is no numpy array.
 bool view_array(PyObject* o, ArrayView& view);
 

@@ -1,5 +1,6 @@
 """Distributions at the ends of what their parameters may be: certain, impossible, tiny, huge."""
 
+import decimal
 import itertools
 import math
 
@@ -143,6 +144,17 @@ def test_von_mises_numbers_of_any_concentration(k):
     if k > 1 and k < 1e30:  # beyond, angles have no digits
         assert abs(x.square().mean() * k - 1) < 0.12 and x.abs().max() < 6 / k**0.5
     assert (x.abs() <= math.pi).all()
+
+
+@pytest.mark.parametrize("k", [1e-12, 1e-6, 2e-5, 1e-3, 1.0, 1e4])
+def test_what_von_mises_numbers_are_chosen_from_has_all_digits(k):
+    with decimal.localcontext() as context:  # Best and Fisher's formulas as they stand
+        context.prec = 60
+        exact = decimal.Decimal(k)
+        tau = 1 + (1 + 4 * exact**2).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * exact)
+        r = float((1 + rho**2) / (2 * rho))
+    assert d.VonMises(t(0.0), t(k))._proposal_r.item() == pytest.approx(r, rel=5e-16)
 
 
 # ---- tiny and huge parameters -------------------------------------------------------------------

@@ -69,14 +69,12 @@ class Uniform(Distribution):
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         inside = self.low.le(value) & self.high.gt(value)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value):
@@ -142,14 +140,12 @@ class Kumaraswamy(TransformedDistribution):
         return _log1mexp(self.concentration1 * log_value)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         a, b, log = self.concentration1, self.concentration0, value.log()
         return a.log() + b.log() + times(a - 1, log) + times(b - 1, self._log_of_rest(log))
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return -(self.concentration0 * self._log_of_rest(value.log())).expm1()
 
     def icdf(self, value):
@@ -270,15 +266,13 @@ class GeneralizedPareto(Distribution):
         return self.icdf(rushlight.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         log_density = (1 + self.concentration) * self.log_survival_function(value)
         return log_density - self.scale.log()
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of more than `value`."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         z = (value - self.loc) / self.scale
         return -self._or_limit(z, lambda z, k: rushlight.log1p(k * z) / k)
 
@@ -336,9 +330,9 @@ class Weibull(TransformedDistribution):
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
-        self.concentration_reciprocal = self.concentration.reciprocal()
-        base = Exponential(rushlight.ones_like(self.scale), validate_args=validate_args)
-        super().__init__(base, self._from_exponential(), validate_args=validate_args)
+        self.concentration_reciprocal = 1 / self.concentration
+        unit = Exponential(rushlight.ones_like(self.scale), validate_args)
+        super().__init__(unit, self._from_exponential(), validate_args)
 
     def _from_exponential(self) -> list[Any]:
         return [

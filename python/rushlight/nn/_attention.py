@@ -30,8 +30,8 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
         warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
-            "both instead.",
+            f"Support for mismatched {mask_name} and {other_name} is deprecated: they are "
+            f"{mask.dtype} and {other_type}, make both the same",
         )
     if mask.is_floating_point():
         return mask
@@ -39,11 +39,10 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 
 
 def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """True for a batch; AssertionError where the dimensions do not fit each other."""
+    """True for a batch; AssertionError if the dimensions do not fit each other."""
     if query.dim() not in (2, 3):
         raise AssertionError(
-            "query should be unbatched 2D or batched 3D tensor but received "
-            f"{query.dim()}-D query tensor"
+            f"query should be unbatched 2D or batched 3D, not of shape {query.shape}"
         )
     n = query.dim()
     kind = "batched" if n == 3 else "unbatched"
@@ -60,8 +59,8 @@ def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
             raise AssertionError(
-                f"For {kind} ({n}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but "
-                f"found {attn_mask.dim()}-D tensor instead"
+                f"For {kind} ({n}-D) `query`, expected `attn_mask` to be 2-D or 3-D, not "
+                f"{attn_mask.dim()}-D"
             )
         if n == 2 and attn_mask.dim() == 3:
             expected = (num_heads, query.shape[0], key.shape[0])
@@ -284,8 +283,8 @@ def attend(
     )
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
-            "method `generate_square_subsequent_mask` to create this mask."
+            "Need attn_mask if specifying the is_causal hint: is_causal=True only tells that it is "
+            "the causal one, as Transformer.generate_square_subsequent_mask makes it"
         )
     if is_causal and padding is None and not need_weights:
         mask = None  # the kernel knows it
@@ -366,7 +365,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, with all its parameters given.
+    """The function of `nn.MultiheadAttention`, with all its parameters as arguments.
 
     Inputs are (length, batch, width) or (length, width). Returns the output, of the query's shape,
     and the weights (batch, length, keys), one for each head unless averaged, or None.
