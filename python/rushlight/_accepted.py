@@ -265,8 +265,8 @@ ROWS = (
         EFFECT,
         _SUBCLASSES,
     ),
-    Row("fx.graph.Graph.find_nodes", "sort", NO_EFFECT, "they are sorted anyway"),
-    Row("fx.graph.Graph.python_code", "options", NO_EFFECT, "code has one form"),
+    Row("fx.graph.Graph.find_nodes", "sort", NO_EFFECT, "the result is always sorted"),
+    Row("fx.graph.Graph.python_code", "options", NO_EFFECT, "code is printed in one way"),
     Row(
         "fx.graph_module.GraphModule.print_readable",
         "include_stride include_device colored options",
@@ -402,7 +402,12 @@ ROWS = (
         NO_EFFECT,
         "memory is always shared by file descriptors; the setting can be read again",
     ),
-    Row("distributed.is_available", "", FIXED, "it is there; `is_gloo_available` may be False"),
+    Row(
+        "distributed.is_available",
+        "",
+        FIXED,
+        "the module is always available; `is_gloo_available` may be False",
+    ),
     Row(
         "distributed._world.is_ucc_available distributed._world.is_xccl_available",
         "",
@@ -700,7 +705,12 @@ ROWS = (
     Row("autograd.function.InplaceFunction.*", "inplace", EFFECT, _SUBCLASSES),
     Row("utils.checkpoint.SelectiveCheckpointContext.*", "is_recompute", EFFECT, "policies ask it"),
     Row("autograd.gradcheck._Undefined.*", "", EFFECT, "it tries gradients that are not there"),
-    Row("autograd.gradcheck.*", "masked", NO_EFFECT, "sparse inputs: sparse.as_sparse_gradcheck"),
+    Row(
+        "autograd.gradcheck.*",
+        "masked",
+        NO_EFFECT,
+        "use sparse.as_sparse_gradcheck for sparse inputs",
+    ),
     Row("autograd.graph.save_on_cpu.*", "device_type", NO_EFFECT, "a tensor knows its device"),
     Row(
         "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch",
@@ -764,7 +774,7 @@ ROWS = (
     Row(
         "nn.attention.flex_attention.noop_mask nn.utils.prune.*.compute_mask", "", EFFECT, _PROTOCOL
     ),
-    Row("nn.modules.linear.Identity.*", "args kwargs", NO_EFFECT, "any arguments will do"),
+    Row("nn.modules.linear.Identity.*", "args kwargs", NO_EFFECT, "all arguments are ignored"),
     Row("nn.modules.lazy.*.initialize_parameters", "", EFFECT, _SUBCLASSES),
     # optim
     Row("optim.*", "foreach fused", NO_EFFECT, "one pass steps all parameters"),
@@ -859,10 +869,20 @@ ROWS = (
         "ops on the CPU are recorded",
     ),
     Row("utils._flops.*_flop", "", EFFECT, _PROTOCOL),
-    Row("utils.flop_counter.FlopCounterMode.*", "mods", NO_EFFECT, "modules are found by calls"),
+    Row(
+        "utils.flop_counter.FlopCounterMode.*",
+        "mods",
+        NO_EFFECT,
+        "modules are found from their calls",
+    ),
     Row("utils.benchmark.utils.compare.Compare.colorize", "", NO_EFFECT, "tables have no colours"),
-    Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all buckets are written"),
-    Row("utils.tensorboard.*", "hparam_domain_discrete", NO_EFFECT, "domains are not written"),
+    Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all bins are written"),
+    Row(
+        "utils.tensorboard.*",
+        "hparam_domain_discrete",
+        NO_EFFECT,
+        "discrete domains are not written",
+    ),
     Row("utils.tensorboard.*", "max_queue", NO_EFFECT, "events are written at once"),
     Row(
         "utils.tensorboard.*",
@@ -1017,17 +1037,7 @@ This page lists names of PyTorch that rushlight accepts but that do less here, o
 
 def page() -> str:
     """The list as Markdown."""
-    lines = [
-        "# What is accepted",
-        "",
-        "Names of PyTorch's that are taken here but do not do, or do not all, what they do there. "
-        "Written by `python -m rushlight._accepted`",
-        "from the list in `python/rushlight/_accepted.py`. With `RUSHLIGHT_VERBOSE=1` a program "
-        "says on stderr which functions in Python it uses without effect.",
-        "",
-        "| where | what | | why, or what counts instead |",
-        "|---|---|---|---|",
-    ]
+    lines = [_HEAD]
     for row in ROWS:
         # Where things are public: modules that begin with _ are not, but for two of PyTorch's.
         places = row.where.replace("_absent", "{mps,mtia,xpu}")
