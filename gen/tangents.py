@@ -11,7 +11,7 @@ import re
 from gen import derivatives, rules, types
 from gen.declarations import call_arguments, name_of, signature
 from gen.table import Arg, Op, TableError
-from gen.text import block, commas, header, pieces, source
+from gen.text import block, commas, flag, header, pieces, source
 
 OPS_PER_FILE = 40
 
@@ -262,16 +262,17 @@ def _functional(op: Op) -> list[str]:
 
 
 def _inplace(op: Op) -> list[str]:
-    """A rule that reads the result runs behind the op, on copies of what is written; others run before it."""
+    """A rule that reads the result runs behind the op, others before it: on what was there, which is overwritten."""
     run = f"rushlight::{op.inplace_name}({call_arguments(op)});"
-    lines, finish = [_pass(op, "inplace")], ["return const_cast<Tensor&>(self);"]
     results = ["self"] * len(derivatives.result_names(op))
-    if not _uses_result(op):
-        tangent = f"const Tensor tangent = tangent_{op.symbol}({_given(op, results, written='self')});"
-        return [*lines, tangent, run, "pass.write(self, tangent);", *finish]
     before = {a.name: f"forward::unwritten({a.name}, self, before)" for a in op.tensors if a.type.is_tensor}
     tangent = f"tangent_{op.symbol}({_given(op, results, written='self', **before)})"
-    return [*lines, "const Tensor before = self.clone();", run, f"pass.write(self, {tangent});", *finish]
+    lines = [_pass(op, "inplace"), f"const Tensor before = pass.values(self, {flag(_uses_result(op))});"]
+    if _uses_result(op):
+        lines += [run, f"pass.write(self, {tangent});"]
+    else:
+        lines += [f"const Tensor tangent = {tangent};", run, "pass.write(self, tangent);"]
+    return [*lines, "return const_cast<Tensor&>(self);"]
 
 
 def forward_function(op: Op, form: str) -> list[str]:

@@ -15,15 +15,12 @@ std::string type_name(const Tensor& t) {
 // `t` apart from the graph, then made an output of `grad_fn` (or, with `as_leaf`, a leaf whose
 // accumulator it is).
 Tensor with_history(const Tensor& t, Ref<Node> grad_fn, uint32_t output_nr, bool as_leaf) {
-  Tensor out = t.tensor_data();
+  Tensor out = forward::data_of(t);
   AutogradMeta& meta = out.impl()->autograd_or_make();
   meta.grad_fn = std::move(grad_fn);
   meta.output_nr = output_nr;
   meta.requires_grad = as_leaf;
   out.impl()->set_requires_grad_flag(true);
-  if (RL_UNLIKELY(forward::active())) {
-    forward::copy_tangents(t, out);
-  }
   return out;
 }
 

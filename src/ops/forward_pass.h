@@ -34,7 +34,11 @@ class Pass {
 
   Tensor of(const Tensor& argument) const;
   std::vector<Tensor> of(TensorList arguments) const;
-  // Of what is about to be written, with its tangent: a copy, where a formula may keep it.
+  // Of what is written in place: its values (`always` copied, where a formula is computed behind
+  // the op), and its tangent. Both are copied where they may be kept for backward.
+  Tensor values(const Tensor& self, bool always) const {
+    return always || tls.grad_mode ? self.clone() : self;
+  }
   Tensor before(const Tensor& self) const;
 
   // A kernel's new result gets memory of its own for its tangent, a view's is a view.

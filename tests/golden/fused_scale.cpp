@@ -474,7 +474,8 @@ Tensor forward::fused_scale_functional_0(const Tensor& self, const Tensor& other
 
 Tensor& forward::fused_scale_inplace_0(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const forward::Pass pass(self, other);
-  const Tensor tangent = tangent_fused_scale(self, other, alpha, self, pass.of(self), pass.of(other));
+  const Tensor before = pass.values(self, false);
+  const Tensor tangent = tangent_fused_scale(forward::unwritten(self, self, before), forward::unwritten(other, self, before), alpha, self, pass.before(self), pass.of(other));
   rushlight::fused_scale_(self, other, alpha);
   pass.write(self, tangent);
   return const_cast<Tensor&>(self);

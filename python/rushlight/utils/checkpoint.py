@@ -314,7 +314,8 @@ def _recomputing(
 
         def pack_again(tensor):
             nonlocal count
-            recomputed[count] = tensor.detach()
+            dual = _C._forward_level_of(tensor) != 0
+            recomputed[count] = _C._without_graph(tensor) if dual else tensor.detach()
             count += 1
             if early_stop and count == len(shapes):
                 raise _Stop
