@@ -38,8 +38,8 @@ struct ViewSpec {
   bool contiguous = false;                   // the strides follow from the sizes
 };
 
-// -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError: "Dimension out of range
-// (expected to be in range of [-2, 1], but got 3)".
+// -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError for any other dimension, with
+// the range.
 RL_API int64_t wrap_dim(int64_t dim, int64_t ndim);
 // The same of a dimension whose size or stride is wanted: a 0-d tensor has none. IndexError.
 RL_API int64_t existing_dim(int64_t dim, int64_t ndim);
@@ -51,7 +51,7 @@ RL_API int64_t next_stride(int64_t stride, int64_t size);
 RL_API DimVector channels_last_strides(IntArrayRef sizes, MemoryFormat format);
 // ChannelsLast or ChannelsLast3d where the elements lie so and not contiguously as well.
 RL_API MemoryFormat format_of(const Tensor& t);
-// "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1".
+// RuntimeError where two sizes differ and neither is 1; it tells the sizes and the dimension.
 RL_API DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b);
 RL_API bool is_expandable_to(IntArrayRef from, IntArrayRef to);
 RL_API int64_t product(IntArrayRef sizes);  // overflow raises
@@ -103,8 +103,8 @@ RL_API bool has_internal_overlap(const Tensor& t);  // expanded
 RL_API void check_no_internal_overlap(const char* op, const Tensor& t);
 RL_API void check_no_partial_overlap(const char* op, Overlap overlap);
 
-// All defined tensors on one device (0-d CPU tensors may meet others): RuntimeError "Expected all
-// tensors to be on the same device, but found at least two devices, cuda:0 and cpu!".
+// The one device on which all defined tensors lie (0-d CPU tensors may meet others). RuntimeError
+// where there are several.
 RL_API Device common_device(const char* op, InputList tensors);
 // Brings the 0-d CPU tensors among operands to the device where a kernel runs; `written` (or null)
 // must lie there. Nothing to do on meta.
