@@ -2,7 +2,8 @@
 
 Each statement is run N and 2 N times under callgrind; the difference, by N, is what one costs with
 nothing around it but Python's loop, whose own part (the statement `pass`) is taken off. Counts do
-not scatter as times do. Needs valgrind, which knows AVX2 at most.
+not scatter as times do. Needs valgrind, which knows AVX2 at most: where the processor has AVX-512,
+kernels for AVX2 must be there too (RUSHLIGHT_ISA=all ./dev build).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g0")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g0 -DNDEBUG")
 if(RUSHLIGHT_SANITIZE)
   set(CMAKE_CXX_FLAGS_DEBUG ${CMAKE_CXX_FLAGS_RELEASE})  # what is not instrumented comes from ccache
 else()
@@ -26,7 +26,6 @@ add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-ffp-contract=off;-
 # rl_instrument(TARGET…): the sanitizers watch these targets, if there are any.
 #   RL_ALLOC_PASSTHROUGH: the caching allocator hands every request to malloc, so that ASan watches each block;
 #   TSan watches the allocator itself.
-#   RL_ONE_ISA: one build of the vector kernels is enough, they take long to compile.
 #   vptr checks need the type information of classes that are hidden in another library.
 # rl_instrument_generated(TARGET…): the same for generated code, which is straight and takes long to compile: only
 # TSan needs it, for it must see whatever threads use to wait for each other.
@@ -35,7 +34,7 @@ function(rl_instrument)
     return()
   endif()
   set(options -O1 -g1 -fsanitize=${RUSHLIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  set(definitions RL_ONE_ISA=v3)
+  set(definitions "")
   if(RUSHLIGHT_SANITIZE MATCHES "address")
     list(APPEND definitions RL_ALLOC_PASSTHROUGH=1)
   endif()
@@ -54,14 +53,34 @@ function(rl_instrument_generated)
   endif()
 endfunction()
 
-set(RUSHLIGHT_ISA "" CACHE STRING "The one level to build kernels for (v2, v3, v4); empty: all. Saves a third of a build")
-if(RUSHLIGHT_ISA)
-  set(RL_ISA_LEVELS ${RUSHLIGHT_ISA})
-elseif(RUSHLIGHT_SANITIZE)
-  set(RL_ISA_LEVELS v3)
-else()
+# The instruction sets to build kernels for: a build with one compiles a third to a half less than one with all.
+set(RUSHLIGHT_ISA all CACHE STRING "all (what a wheel needs), native (this processor's best alone), v2, v3 or v4")
+if(RUSHLIGHT_ISA STREQUAL "all")
   set(RL_ISA_LEVELS v2 v3 v4)
+elseif(RUSHLIGHT_ISA STREQUAL "native")
+  try_run(RL_NATIVE_ISA native_isa_compiled ${CMAKE_BINARY_DIR} ${PROJECT_SOURCE_DIR}/cmake/native_isa.cpp)
+  set(RL_ISA_LEVELS v${RL_NATIVE_ISA})
+else()
+  set(RL_ISA_LEVELS ${RUSHLIGHT_ISA})
 endif()
+list(LENGTH RL_ISA_LEVELS isa_count)
+if(isa_count EQUAL 1)
+  set(RL_ONE_ISA RL_ONE_ISA=${RL_ISA_LEVELS})
+endif()
+
+# rl_precompile(TARGET): the parts of the standard library that most sources include are read once.
+#
+# The project's own headers are not among them: a change of one compiles what includes it, and no more.
+set(RUSHLIGHT_PRECOMPILE ON CACHE BOOL "Read the standard library's headers once for each target")
+function(rl_precompile target)
+  if(RUSHLIGHT_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <atomic> <cmath> <complex> <cstdint> <cstring> <functional> <limits> <map> <memory> <mutex>
+      <optional> <set> <string> <string_view> <tuple> <unordered_map> <unordered_set> <utility> <vector> ${ARGN})
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache
+  endif()
+endfunction()
+
 if(RUSHLIGHT_SANITIZE)
   add_link_options(-fsanitize=${RUSHLIGHT_SANITIZE})
 else()

@@ -173,18 +173,40 @@ def places(op: Op, overload: Overload, names: list[str]) -> list[int]:
     return [written.index(a) if a in written else positions.get(a.name, -1) for a in overload.args]
 
 
+class Arrays:
+    """Constant arrays of one source: those with the same items are one."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, ...], str] = {}
+        self._new: list[str] = []
+
+    def name(self, element: str, items: list[str]) -> str:
+        """What an array of these items is called; `{}` where there are none."""
+        if not items:
+            return "{}"
+        key = (element, *items)
+        if key not in self._names:
+            self._names[key] = f"list_{len(self._names)}"
+            self._new += block(f"constexpr {element} {self._names[key]}[] =", items, end=";")
+        return self._names[key]
+
+    def definitions(self) -> list[str]:
+        """Of the arrays that were named since this was last asked."""
+        new, self._new = self._new, []
+        return new
+
+
 TABLES = """
 $tables
 extern const OpFunction function_$key;
+extern const OpInfo overloads_$key[];
 constexpr OpInfo overloads_$key[] = {
     $rows
 };
 $rules
 const OpFunction function_$key = {
-    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $composed
+    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $tangent, $composed
 };
-extern const OpInfo* const registered_$key;
-const OpInfo* const registered_$key = overloads_$key;
 """
 
 
@@ -234,46 +256,41 @@ def batch_rules(op: Op, form: str, key: str) -> list[str]:
     return lines + (block(f"constexpr batching::Rule rules_{key}[] =", rows, end=";") if rows else [])
 
 
-def tables(op: Op, form: str, key: str, function: str, args: list[Arg], functional: str, sparse: str) -> list[str]:
+def tables(
+    op: Op, form: str, key: str, function: str, args: list[Arg], more: dict[str, str], arrays: Arrays
+) -> list[str]:
     """The C++ data of a form: its arguments, its overloads, the function that they call, its rules.
 
-    `functional` is the key of the form that makes what this one writes, if there is one; `sparse` its rule for
-    sparse tensors.
+    `more` is what the function holds for sparse tensors and tangents, and `functional`, the form that makes what this
+    one writes, if there is one.
     """
     if form == "inplace":
         args = [written(args[0]), *args[1:]]
-    infos = [arg_info(a) for a in args]
-    lines = block(f"constexpr ArgInfo args_{key}[] =", infos, end=";") if infos else []
+    shown = arrays.name("ArgInfo", [arg_info(a) for a in args])
     rows = []
-    for i, overload in enumerate(registered(op, form)):
+    for overload in registered(op, form):
         own = places(op, overload, [a.name for a in args])
-        alike = list(overload.args) == args
-        if not alike:
-            infos = [arg_info(a) for a in overload.args]
-            lines += block(f"constexpr ArgInfo args_{key}_{i}[] =", infos, end=";") if infos else []
-            lines += [f"constexpr int8_t places_{key}_{i}[] = {{{commas(list(map(str, own)))}}};"] if own else []
-        arrays = [f"args_{key}", "nullptr"] if alike else [f"args_{key}_{i}", f"places_{key}_{i}"]
-        results = [f'{{"{r.name}", {type_info(r.type)}}},' for r in overload.results]
-        lines += block(f"constexpr ResultInfo results_{key}_{i}[] =", results, end=";") if results else []
-        space = "rushlight" if op.own else "aten"
-        given = arrays[0] if overload.args else "{}"
-        rows.append(
-            f'{{"{space}", "{overload.name}", "{overload.overload}", {given}, '
-            f"{f'results_{key}_{i}' if results else '{}'}, &function_{key}, {arrays[1]}, {tags.bits(op, overload)}}},"
+        info = commas(
+            f'"{"rushlight" if op.own else "aten"}", "{overload.name}", "{overload.overload}"',
+            arrays.name("ArgInfo", [arg_info(a) for a in overload.args]),
+            arrays.name("ResultInfo", [f'{{"{r.name}", {type_info(r.type)}}},' for r in overload.results]),
+            f"&function_{key}",
+            "nullptr" if list(overload.args) == args or not own else arrays.name("int8_t", [f"{i}," for i in own]),
+            tags.bits(op, overload),
         )
+        rows.append(f"{{{info}}},")
     batched = batch_rules(op, form, key)
     return fill(
         TABLES,
         key=key,
-        tables=lines,
+        tables=arrays.definitions(),
         rows=rows,
         rules=batched,
         function=function,
-        shown=f"args_{key}" if args else "{}",
+        shown=shown,
         autocast=autocast_rules(op, form),
         batch=f"rules_{key}" if batched else "{}",
-        functional=f"&function_{functional}" if functional else "nullptr",
-        sparse=sparse,
+        **more,
         composed=flag(op.kind == "composite" and not op.whole and form != "out"),
     )
 

@@ -1,4 +1,4 @@
-"""What the C++ functions do. A wrapper is straight-line code: upper mode → (record) → kernel → history.
+"""What the C++ functions do. A wrapper is straight-line code: interceptors → (record) → kernel → history.
 
 The forms of a kernel op share one `run_<symbol>` (checks, output shapes, allocation, kernel), which takes the given
 output or null. What statements call stands in src/ops/wrappers.h; what depends on the kind of a value is left to its
@@ -184,19 +184,21 @@ def function_name(op: Op, form: str) -> str:
     return f"{op.name}_{form}_{op.node_index}"
 
 
-def boxed(op: Op, form: str) -> list[str]:
+def boxed(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
     """The overloads of a form and the function behind them."""
     outs = [Arg(o, Type("Tensor")) for o in out_parameters(op)] if form == "out" else []
     function = f"static_cast<{signature(op, form, name='(*)')}>({name_of(op, form)})"
-    functional = function_name(op, "functional") if form != "functional" and not op.inplace_only else ""
-    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, functional, sparse_rule(op))
+    writes = form != "functional" and not op.inplace_only
+    functional = f"&function_{function_name(op, 'functional')}" if writes else "nullptr"
+    more = {"functional": functional, "sparse": sparse_rule(op, form), "tangent": tangents.rule(op, form)}
+    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, more, arrays)
 
 
 REGISTRY = """
 $declarations
 
 ArrayRef<const OpInfo*> all_ops() {
-  static const OpInfo* const rows[] = {
+  static constexpr const OpInfo* rows[] = {
       $rows
   };
   return rows;
@@ -207,9 +209,9 @@ ArrayRef<const OpInfo*> all_ops() {
 def registry(ops: list[Op]) -> str:
     """All overloads by name."""
     forms = [(op, form) for op in ops for form in op.forms]
-    declarations = [f"extern const OpInfo* const registered_{function_name(op, form)};" for op, form in forms]
+    declarations = [f"extern const OpInfo overloads_{function_name(op, form)}[];" for op, form in forms]
     rows = [
-        (overload.name, f"registered_{function_name(op, form)} + {i},")
+        (overload.name, f"overloads_{function_name(op, form)} + {i},")
         for op, form in forms
         for i, overload in enumerate(schemas.registered(op, form))
     ]
@@ -224,23 +226,17 @@ WRAPPER = """
 $info
 $signature {
   $format
-  if (RL_UNLIKELY(tls.upper != nullptr)) {
-    $upper
-  }
-  $cast
+  $intercept
   $body
 }
 """
 
-CAST = """
-if (RL_UNLIKELY(tls.autocast != 0) && autocast::applies($function)) {
-  return $call;
-}
-"""
-
-SEEN_WHOLE = """
-if (RL_UNLIKELY($seen)) {
-  $lower
+INTERCEPT = """
+const Asks asked = asks_of_call($tensors);
+if (RL_UNLIKELY(asked > ask::grad)) {
+  if (const Dispatch by = interceptor($arguments)) {
+    $handed
+  }
 }
 """
 
@@ -252,45 +248,52 @@ return recorded_view(self, $call, ViewKind::$kind, $node);
 """
 
 
-def defined_checks(op: Op, form: str) -> list[str]:
-    """Undefined tensors exist in C++ only; nothing behind these lines meets one where a tensor is needed."""
-    name = op.inplace_name if form == "inplace" else op.name
-    needed = [a.name for a in op.args if a.type.base == "Tensor" and not (a.type.optional or a.type.element_optional)]
+def asking(op: Op, form: str) -> list[str]:
+    """The tensors of a call whose asks count; undefined ones exist in C++ only, and are refused where one is needed."""
     outs = out_parameters(op) if form == "out" else []
-    return [f'check_defined("{name}", "{tensor}", {tensor});' for tensor in needed + outs]
+    optional = [a.name for a in op.args if a.type.is_tensor and a.type.optional]
+    return outs + [f"MaybeUndefined{{{a.name}}}" if a.name in optional else a.name for a in op.tensors]
+
+
+def intercepted(op: Op, form: str) -> list[str]:
+    """Statements before everything else: whoever wants to see the call gets it."""
+    call = handed_over(op, form, "by")
+    handed = [f"return {call};"]
+    if form == "inplace":
+        handed = [f"{call};", "return const_cast<Tensor&>(self);"]
+    elif form == "out":
+        given = commas([f"const_cast<Tensor&>({o})" for o in out_parameters(op)])
+        handed = [f"{call};", f"return {given};" if len(op.results) == 1 else f"return {{{given}}};"]
+    arguments = commas(f"function_{function_name(op, form)}", "asked", asking(op, form))
+    return fill(INTERCEPT, tensors=commas(asking(op, form)), arguments=arguments, handed=handed)
 
 
 def recording(op: Op, form: str) -> list[str]:
     """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
     plan = derivatives.plan(op)
-    wanted = f"tls.grad_mode && ({derivatives.any_wanted(plan)})" if plan is not None else "false"
+    wanted = f"grad_asked(asked) && ({derivatives.any_wanted(plan)})" if plan is not None else "false"
     lines = []
     if form == "inplace":
         lines = [f"const bool record = {wanted};", f'check_inplace("{op.inplace_name}", self, record);']
         wanted = "record"
     if plan is not None:
-        record = sparse_first(op, form) + derivatives.record(op, plan, inplace=form == "inplace")
+        record = derivatives.record(op, plan, inplace=form == "inplace")
         lines += ["Ref<Node> node;", *block(f"if ({wanted})", record)]
     return lines
 
 
 SPARSE = """
-if (RL_UNLIKELY(any_sparse($tensors))) {
-  $handed
+if (RL_UNLIKELY(is_sparse(options))) {
+  return as_leaf($call, options.requires_grad());
 }
 """
 
 
-def sparse_first(op: Op, form: str) -> list[str]:
-    """Sparse tensors go to what the entry says of them, which is written over other ops and records itself."""
-    asked = ["options"] if op.has_options and form == "functional" else []
-    if not (op.sparse or asked):
+def sparse_asked(op: Op, form: str) -> list[str]:
+    """Statements for factories that are asked for a sparse tensor."""
+    if not (op.has_options and form == "functional"):
         return []
-    call = handed_over(op, form, "dispatch_sparse")
-    handed = [f"return as_leaf({call}, options.requires_grad());" if asked else f"return {call};"]
-    if form == "inplace":
-        handed = [f"{call};", "count_write(self);", "return const_cast<Tensor&>(self);"]
-    return fill(SPARSE, tensors=commas([a.name for a in op.tensors], asked), handed=handed)
+    return fill(SPARSE, call=handed_over(op, form, "dispatch_sparse"))
 
 
 def remembering(op: Op, form: str) -> list[str]:
@@ -319,8 +322,8 @@ def composite_call(op: Op, form: str) -> str:
 
 
 def seen_below(op: Op, outs: list[str] | None = None) -> str:
-    """Whether a level below autograd or a special tensor handles the call."""
-    return f"seen_below({commas(outs or [], [a.name for a in op.tensors])})"
+    """Whether a mode below autograd or a special tensor handles the call."""
+    return f"asked_below({commas('asked', outs or [], [a.name for a in op.tensors])})"
 
 
 def handed_over(op: Op, form: str, to: str) -> str:
@@ -346,21 +349,6 @@ def in_format(op: Op, form: str) -> list[str]:
     return fill(FORMAT, call=f"{name_of(op, form)}({call_arguments(op, **said)})")
 
 
-def seldom(op: Op, form: str) -> list[str]:
-    """Statements for calls that a program has overridden, and for arguments with tangents: one test covers both."""
-    call = handed_over(op, form, "overrides::dispatch")
-    handed = [f"return {call};"]
-    if form == "inplace":
-        handed = [f"{call};", "return const_cast<Tensor&>(self);"]
-    elif form == "out":
-        given = commas([f"const_cast<Tensor&>({o})" for o in out_parameters(op)])
-        handed = [f"{call};", f"return {given};" if len(op.results) == 1 else f"return {{{given}}};"]
-    lines = block(f"if (overrides::takes(function_{function_name(op, form)}))", handed)
-    return block(
-        "if (RL_UNLIKELY(forward::active()))", lines + (tangents.handed_over(op, form) if form != "out" else [])
-    )
-
-
 def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
     """The kernel of a form that records, and what follows it."""
     run = run_call(op, form)
@@ -372,19 +360,18 @@ def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
     return [*recording(op, form), call, *(f"count_write({name});" for name in written), *remembering(op, form)]
 
 
-def wrapper(op: Op, form: str) -> list[str]:
-    """Mode, history, kernel."""
+def wrapper(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
+    """Interceptors, history, kernel."""
     result = types.result_type(op.results) if form == "functional" else "void"
-    upper, lower = (handed_over(op, form, f"dispatch_{level}") for level in ("upper", "lower"))
-    handed, finish = [f"return {upper};"], ["return made_;"] if result != "void" else []
+    lower = handed_over(op, form, "dispatch_lower")
+    finish = ["return made_;"] if result != "void" else []
     if form == "inplace":
         finish = ["return const_cast<Tensor&>(self);"]
-        handed = [f"{upper};", *finish]
     if op.kind == "composite":
-        body = [*sparse_first(op, form), f"return {composite_call(op, form)};"]
+        body = [*sparse_asked(op, form), f"return {composite_call(op, form)};"]
         if op.whole:
             whole = [f"{lower};", *finish] if form == "inplace" else [f"return {lower};"]
-            body = [*fill(SEEN_WHOLE, seen=seen_below(op), lower=whole), *body]
+            body = block(f"if (RL_UNLIKELY({seen_below(op)}))", whole) + body
     elif op.kind == "view":
         body = recording(op, form) + fill(
             VIEW,
@@ -396,18 +383,12 @@ def wrapper(op: Op, form: str) -> list[str]:
         )
     else:
         body = kernel_body(op, form, result, lower) + finish
-    body = defined_checks(op, form) + seldom(op, form) + body
-    cast = []
-    if schemas.casts(op, form):
-        function = f"function_{function_name(op, form)}"
-        cast = fill(CAST, function=function, call=handed_over(op, form, "autocast::dispatch"))
     return fill(
         WRAPPER,
-        info=boxed(op, form),
+        info=boxed(op, form, arrays),
         signature=signature(op, form),
         format=in_format(op, form),
-        upper=handed,
-        cast=cast,
+        intercept=intercepted(op, form),
         body=body,
     )
 
@@ -418,9 +399,7 @@ def wrapper(op: Op, form: str) -> list[str]:
 OUT_WRAPPER = """
 $info
 $signature {
-  if (RL_UNLIKELY(tls.upper != nullptr)) {
-    $upper
-  }
+  $intercept
   $checks
   if (RL_UNLIKELY($seen)) {
     $lower
@@ -430,12 +409,11 @@ $signature {
 """
 
 
-def out_wrapper(op: Op) -> list[str]:
+def out_wrapper(op: Op, arrays: schemas.Arrays) -> list[str]:
     outs = out_parameters(op)
     plan = derivatives.plan(op)
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
-    checks = defined_checks(op, "out") + seldom(op, "out")
-    checks += [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
+    checks = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
     given = [a.name for a in op.tensors if not a.type.element_optional]
     checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')
     lines = []
@@ -465,10 +443,10 @@ def out_wrapper(op: Op) -> list[str]:
     finish = f"return {given};" if len(outs) == 1 else f"return {{{given}}};"
     return fill(
         OUT_WRAPPER,
-        info=boxed(op, "out"),
+        info=boxed(op, "out", arrays),
         signature=signature(op, "out"),
         checks=checks,
-        upper=[f"{handed_over(op, 'out', 'dispatch_upper')};", finish],
+        intercept=intercepted(op, "out"),
         seen=seen_below(op, outs),
         lower=[f"{handed_over(op, 'out', 'dispatch_lower')};", *(f"count_write({o});" for o in outs), finish],
         body=[*lines, finish],
@@ -496,12 +474,18 @@ def sparse_function(op: Op) -> str:
     return f"{types.result_type(op.results)} {op.sparse}({types.parameters(op.args)})"
 
 
-def sparse_rule(op: Op) -> str:
+def sparse_rule(op: Op, form: str) -> str:
     """What the entry says of sparse tensors, as the data of a form."""
+    if not op.sparse:  # factories refuse sparse tensors in the place of what would read their memory
+        return "{nullptr, SparseRule::Where::Above}" if op.has_options and form == "functional" else "{}"
+    where = "Below"
+    if form != "out":
+        where = "Above" if op.kind == "composite" else "Recorded" if derivatives.plan(op) is not None else "Below"
+    where = f"SparseRule::Where::{where}"
     if op.sparse == "values":
         pointer = f"{types.result_type(op.results)} (*)({types.parameters(op.args)})"
-        return f"{{boxed<static_cast<{pointer}>({op.name})>, true}}"
-    return f"{{boxed<sparse::{op.sparse}>}}" if op.sparse else "{}"
+        return f"{{boxed<static_cast<{pointer}>({op.name})>, {where}, true}}"
+    return f"{{boxed<sparse::{op.sparse}>, {where}}}"
 
 
 def sparse_header(ops: list[Op]) -> str:
@@ -585,7 +569,7 @@ def parts_source(ops: list[Op]) -> str:
 
 
 def wrappers_source(ops: list[Op]) -> str:
-    lines = ["namespace {", ""]
+    lines, arrays = ["namespace {", ""], schemas.Arrays()
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
             lines += [*derivatives.backward_function(op, plan), *derivatives.descriptors(op, plan), ""]
@@ -597,7 +581,7 @@ def wrappers_source(ops: list[Op]) -> str:
             head = kernels.composite_function(op).replace(op.symbol, f"composite::{op.symbol}", 1)
             lines += block(head, [op.body])
         for form in op.forms:
-            lines += [*(out_wrapper(op) if form == "out" else wrapper(op, form)), ""]
+            lines += [*(out_wrapper(op, arrays) if form == "out" else wrapper(op, form, arrays)), ""]
     wanted = {
         "generated/sparse.h": any(op.sparse or op.has_options for op in ops),
         "ops/recorded_views.h": any(op.kind == "view" for op in ops),

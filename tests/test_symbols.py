@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from rushlight import _C
+
 BUILD = Path(__file__).resolve().parent.parent / "build" / "release"
-LEVELS = ["rl_core", "rl_generated"] + [
-    f"rl_isa_{part}{level}" for level in ("v2", "v3", "v4") for part in ("", "generated_")
+LEVELS = ["rl_core", "rl_generated", "rl_calling"] + [
+    f"rl_isa_{part}{level}"
+    for level in _C._built_levels().split(", ")
+    for part in ("", "generated_")
 ]
 
 

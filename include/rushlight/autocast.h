@@ -10,7 +10,7 @@ namespace rushlight::autocast {
 
 RL_API bool is_available(DeviceType device);
 inline bool is_enabled(DeviceType device) {
-  return (tls.autocast >> static_cast<int>(device) & 1) != 0;
+  return (tls.autocast() >> static_cast<int>(device) & 1) != 0;
 }
 RL_API void set_enabled(DeviceType device, bool enabled);
 
@@ -19,7 +19,7 @@ RL_API void set_enabled(DeviceType device, bool enabled);
 RL_API ScalarType get_dtype(DeviceType device);
 RL_API void set_dtype(DeviceType device, ScalarType dtype);
 
-// Leaves that want a gradient, weights as a rule, are cast once until the outermost autocast ends.
+// Leaves that want a gradient, usually weights, are cast once until the outermost autocast ends.
 RL_API bool is_cache_enabled();
 RL_API void set_cache_enabled(bool enabled);
 RL_API void clear_cache();
@@ -27,12 +27,11 @@ RL_API void clear_cache();
 RL_API int increment_nesting();
 RL_API int decrement_nesting();
 
-// Generated code asks this where autocast is on for some device: whether the function has a rule
-// for such a device.
+// Whether the function has a rule for a device that autocast is on for.
 inline bool applies(const OpFunction& function) {
   constexpr int cpu = 1 << static_cast<int>(kCPU);
-  return (function.autocast.cpu != Rule::None && (tls.autocast & cpu) != 0) ||
-         (function.autocast.accelerator != Rule::None && (tls.autocast & ~cpu) != 0);
+  return (function.autocast.cpu != Rule::None && (tls.autocast() & cpu) != 0) ||
+         (function.autocast.accelerator != Rule::None && (tls.autocast() & ~cpu) != 0);
 }
 // Calls the function on arguments as its rule wants them, without autocast inside.
 RL_API std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include <rushlight/device.h>
 #include <rushlight/export.h>
 
 namespace rushlight {
@@ -95,6 +96,9 @@ inline constexpr DispatchKeySet after_ADInplaceOrView_keyset = after_autograd_ke
 
 namespace library {
 RL_API const char* name_of(DispatchKey key);
+// What is registered for a device, and for autograd on it.
+RL_API DispatchKey backend_key(DeviceType device);
+RL_API DispatchKey autograd_key(DeviceType device);
 RL_API std::optional<DispatchKey> key_named(std::string_view name);
 // What the function that runs now was called with.
 RL_API DispatchKeySet current_keys();

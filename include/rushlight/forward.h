@@ -5,18 +5,13 @@
 // tangents of earlier levels themselves. When a level ends its tangents are gone.
 #pragma once
 
-#include <atomic>
-
 #include <rushlight/autograd.h>
+#include <rushlight/schema.h>
 
 namespace rushlight::forward {
 
-// The levels of all threads that are open; and a bit that says that an op of the table is
-// overridden (core/overrides.h). Both are seldom, so wrappers test them together.
-extern RL_API std::atomic<int32_t> open_levels;
-inline constexpr int32_t overridden_bit = 1 << 30;
-// Whether any tensor may have a tangent, or any op be overridden: the one test that an op pays.
-inline bool active() { return open_levels.load(std::memory_order_relaxed) != 0; }
+// Whether any tensor may have a tangent: a level is open on some thread.
+inline bool active() { return (process_asks.load(std::memory_order_relaxed) & ask::tangents) != 0; }
 
 // Levels are numbered by their entry, from 1. RuntimeError for one that is not open.
 RL_API uint64_t enter_level();
@@ -36,6 +31,8 @@ bool differentiated(const T&... arguments) {
   return (tls.grad_mode && ((arguments.defined() && arguments.requires_grad()) || ...)) ||
          (active() && carried(arguments...));
 }
+// Runs a function that has a TangentRule on arguments of which some have tangents.
+RL_API std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);
 // The tangent of a level; undefined where there is none.
 RL_API Tensor tangent(const Tensor& t, uint64_t level);
 // Gives a new tensor its tangent: in the dtype, size and strides of `t`.

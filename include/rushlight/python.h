@@ -3,7 +3,9 @@
 // that the extension _C publishes.
 #pragma once
 
+#ifndef PY_SSIZE_T_CLEAN
 #define PY_SSIZE_T_CLEAN
+#endif
 #include <Python.h>
 
 #include <optional>

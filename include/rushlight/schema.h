@@ -99,10 +99,21 @@ struct Rule {
 }  // namespace batching
 
 // What a function does with sparse tensors: `call` takes the arguments of its functional form, with
-// levels and recording, and returns its results.
+// modes and recording, and returns its results.
 struct SparseRule {
+  // Where sparse tensors are looked for: below autograd; above it where a gradient is recorded, for
+  // the rule is written over other ops and records itself; or above it always (composites).
+  enum class Where : uint8_t { Below, Recorded, Above };
   std::vector<Value> (*call)(const std::vector<Value>& arguments) = nullptr;
+  Where where = Where::Below;
   bool on_values = false;  // called with the values in the place of the sparse tensor
+};
+
+// What a function does where arguments have tangents (forward.h): `call` is the function itself,
+// with tangents, for those that may matter, a bit each.
+struct TangentRule {
+  std::vector<Value> (*call)(const std::vector<Value>& arguments) = nullptr;
+  uint64_t carriers = 0;
 };
 
 // A generated C++ function. It may stand for several overloads, which name some of its arguments
@@ -115,6 +126,7 @@ struct OpFunction {
   ArrayRef<batching::Rule> batch = {};     // the first that covers what has a batch holds
   const OpFunction* functional = nullptr;  // of a form that writes to given tensors
   SparseRule sparse = {};                  // no call: sparse tensors are refused
+  TangentRule tangent = {};                // no call: what it is made of has rules, or it refuses
   bool composed = false;  // of other ops, which levels below autograd see in its place
 };
 

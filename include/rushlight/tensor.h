@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rushlight/array_ref.h>
+#include <rushlight/asks.h>
 #include <rushlight/device.h>
 #include <rushlight/generator.h>
 #include <rushlight/optional_int_array_ref.h>
@@ -57,7 +58,7 @@ struct ViewInfo {
 class RL_API TensorImpl : public RefCounted {
  public:
   static constexpr int inline_dims = 5;
-  // A tensor without storage data access set up yet: sizes must be given by set_geometry.
+  // A tensor on this storage whose geometry is still to be set (set_sizes_and_strides).
   static Ref<TensorImpl> make(Storage storage, ScalarType dtype, Device device);
   void release() const;
 
@@ -117,6 +118,9 @@ class RL_API TensorImpl : public RefCounted {
   ViewInfo& view() { return view_; }
   const ViewInfo& view() const { return view_; }
 
+  // Who may want to see calls that this tensor takes part in (asks.h).
+  Asks asks() const { return asks_; }
+
   // True for a leaf that wants a gradient and for every recorded result. Kept here so that ops test
   // one bit.
   bool requires_grad() const {
@@ -126,16 +130,21 @@ class RL_API TensorImpl : public RefCounted {
   AutogradMeta* autograd() const { return autograd_.load(std::memory_order_acquire); }
   AutogradMeta& autograd_or_make();
   // Maintained by src/autograd alone.
-  void set_requires_grad_flag(bool v) { requires_grad_ = v; }
+  void set_requires_grad_flag(bool v) {
+    requires_grad_ = v;
+    refresh_asks();
+  }
+  // A view without a grad_fn of its own: follows its root.
   void set_late_view(bool v) {
     late_view_ = v;
-  }  // a view without a grad_fn of its own: follows its root
+    refresh_asks();
+  }
 
-  // A special tensor brings its own handling of ops (mode.h); null as a rule, and owned.
+  // A special tensor brings its own handling of ops (mode.h); usually null, and owned.
   SpecialTensor* special() const { return special_; }
   void set_special(std::unique_ptr<SpecialTensor> special);
 
-  // The one Python object of this tensor. Python owns the impl as a rule; when its object would die
+  // The one Python object of this tensor. Python usually owns the impl; when its object would die
   // while C++ still holds the impl, the object is resurrected and owned by the impl
   // (owns_python()).
   _object* python() const { return python_; }
@@ -158,6 +167,10 @@ class RL_API TensorImpl : public RefCounted {
   ~TensorImpl();
   void set_dims(IntArrayRef sizes);
   void refresh_flags();
+  void refresh_asks() {
+    asks_ = static_cast<uint8_t>((requires_grad_ || late_view_ ? ask::grad : 0) |
+                                 (special_ != nullptr ? ask::special : 0));
+  }
   void want_memory() const;
 
   Storage storage_;
@@ -176,6 +189,7 @@ class RL_API TensorImpl : public RefCounted {
   bool inference_ : 1;
   bool requires_grad_ : 1;
   bool late_view_ : 1;
+  uint8_t asks_ = 0;
   // A byte of its own: who holds the GIL writes it while others read those above.
   bool owns_python_ = false;
   std::atomic<VersionCell*> version_cell_{nullptr};  // owned
@@ -317,6 +331,7 @@ class RL_API Tensor {
   void reset() { impl_.reset(); }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
   TensorImpl* impl() const { return impl_.get(); }
+  Asks asks() const { return impl_ ? impl_->asks() : ask::undefined; }
   const Ref<TensorImpl>& ref() const { return impl_; }
   int32_t use_count() const { return impl_ ? impl_->use_count() : 0; }
 

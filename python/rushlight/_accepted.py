@@ -1,4 +1,4 @@
-"""What is accepted because PyTorch's programs say it: one list of names, with what each does here.
+"""Names that are accepted for PyTorch's programs: one list, with the effect of each name here.
 
 A parameter, flag or function of PyTorch's that is taken but does not do what it does there has a
 row in `ROWS`; a test finds those without one. From the list come the values of flags
@@ -30,10 +30,10 @@ class Row(NamedTuple):
     """One thing or several that are accepted alike.
 
     Args:
-        where: functions, classes or modules by where they are defined, below `rushlight`; patterns
-            with `*`, separated by spaces.
-        names: their parameters, separated by spaces; "" for the functions themselves; the values of
-            a module's flags as a dict.
+        where: functions, classes or modules by where they are defined, below `rushlight`, or ops by
+            their names; patterns with `*`, separated by spaces.
+        names: their parameters, or the options of a command, separated by spaces; "" for the
+            functions themselves; the values of a module's flags as a dict.
         effect: one of the four above.
         reason: why, or what counts instead.
     """
@@ -48,28 +48,56 @@ _AS_WRITTEN = "programs run as they are written"
 _ONE_KERNEL = "attention has one kernel"
 _NO_DEVICE = "there is no support for these devices"
 _PROTOCOL = "all functions of the kind are called with the same arguments"
+_SUBCLASSES = "subclasses use them"
+_KEPT = "kept for programs to read"
+_ONE_CPU = "there is one CPU, and what it is to do is done when a function returns"
+_NO_CUDNN = "cuDNN is not used"
 
 ROWS = (
+    # ops
+    Row("_convolution", "benchmark deterministic cudnn_enabled allow_tf32", NO_EFFECT, _NO_CUDNN),
+    Row(
+        "batch_norm group_norm instance_norm layer_norm",
+        "cudnn_enabled cudnn_enable",
+        NO_EFFECT,
+        _NO_CUDNN,
+    ),
+    Row("topk", "sorted", NO_EFFECT, "results are sorted, whether or not they have to be"),
+    Row("isin", "assume_unique", NO_EFFECT, "one way is the fastest with and without repetitions"),
+    Row("histogramdd", "range", NO_EFFECT, "where edges are given; for numbers of bins it counts"),
+    Row("expand", "implicit", NO_EFFECT, "it says where the call comes from"),
+    Row("_lu_with_info", "check_errors", NO_EFFECT, "`info` tells of them, as in PyTorch"),
+    Row(
+        "to_dense",
+        "masked_grad",
+        NO_EFFECT,
+        "the gradient of a sparse tensor has the places that it has",
+    ),
     # products, stacks
     Row(
         "nn._products.scaled_mm nn._products._scaled_mm",
         "use_fast_accum",
         NO_EFFECT,
-        "sums are float32",
+        "products are summed in float32",
     ),
     Row(
         "utils._traceback.CapturedTraceback.extract",
         "script cpp",
         NO_EFFECT,
-        "frames are Python's",
+        "only Python frames are recorded",
     ),
     # quantisation
+    Row(
+        "ao.quantization.observer.PlaceholderObserver.* ao.quantization.observer.NoopObserver.*",
+        "custom_op_name",
+        NO_EFFECT,
+        "there are no graphs that a custom op would be looked for in",
+    ),
     Row(
         "ao.nn.quantized.modules.*.from_float ao.nn.quantized.dynamic.modules.*.from_float",
         "use_precomputed_fake_quant",
         NO_EFFECT,
-        "of layers without a weight that was rounded in training; linear ones and convolutions "
-        "read it",
+        "layers without a weight ignore it; linear layers and convolutions read it",
     ),
     Row("ao.nn.quantized.modules.DeQuantize.from_float", "mod", NO_EFFECT, _PROTOCOL),
     Row("_fake_quantize._FakeQuantize.*", "inputs _", NO_EFFECT, _PROTOCOL),
@@ -97,7 +125,7 @@ ROWS = (
         "utils.tensorboard._plugins.pr_curve_raw",
         "weights",
         NO_EFFECT,
-        "they are in the counts already",
+        "the counts contain the weights already",
     ),
     Row(
         "utils.tensorboard.writer.SummaryWriter.add_graph",
@@ -123,8 +151,20 @@ ROWS = (
         NO_EFFECT,
         "the places of storages are read from the file",
     ),
+    Row(
+        "serialization.set_crc32_options",
+        "",
+        NO_EFFECT,
+        "checksums are always written; the setting can be read again",
+    ),
     # compiling
-    Row("compiler.compile", "fullgraph dynamic backend mode options name", NO_EFFECT, _AS_WRITTEN),
+    Row(
+        "compiler.compile",
+        "fullgraph dynamic backend mode options name",
+        NO_EFFECT,
+        "programs run as they are written; modes and backends that PyTorch does not have are "
+        "refused",
+    ),
     Row("compiler.disable", "recursive reason", NO_EFFECT, _AS_WRITTEN),
     Row(
         "compiler.allow_in_graph compiler.assume_constant_result compiler.substitute_in_graph "
@@ -139,11 +179,12 @@ ROWS = (
         "backends.__allow_nonbracketed_mutation",
         "",
         NO_EFFECT,
-        "it is always so",
+        "flags can always be set",
     ),
-    Row("_dynamo.mark_* _dynamo.maybe_mark_*", "", NO_EFFECT, "sizes are never assumed"),
+    Row("_dynamo.mark_* _dynamo.maybe_mark_*", "", NO_EFFECT, "no code depends on assumed sizes"),
     Row(
-        "compiler.is_* compiler.list_backends _dynamo.eval_frame.is_dynamo_supported",
+        "compiler.is_* compiler.list_backends _dynamo.eval_frame.is_dynamo_supported "
+        "_guards.TracingContext.try_get _utils.is_compiling utils._triton.has_triton",
         "",
         FIXED,
         "nothing is compiled",
@@ -191,7 +232,7 @@ ROWS = (
         NO_EFFECT,
         "graphs are not compiled yet; a warning says so",
     ),
-    Row("jit.ignore", "kwargs", NO_EFFECT, "the same"),
+    Row("jit.ignore", "kwargs", NO_EFFECT, "profilers of NVIDIA and Intel are not called"),
     Row(
         "jit.script_method jit.script_if_tracing jit._overload jit.optimized_execution "
         "jit.set_fusion_strategy jit.enable_onednn_fusion",
@@ -199,8 +240,8 @@ ROWS = (
         NO_EFFECT,
         "nothing is compiled",
     ),
-    Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are taken apart"),
-    Row("jit._graph.Graph.find*", "recurse", NO_EFFECT, "nodes have no blocks"),
+    Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
+    Row("jit._graph.Graph.find*", "recurse", NO_EFFECT, "nodes have no nested blocks"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
     Row(
@@ -210,13 +251,27 @@ ROWS = (
         "nothing is compiled or exported",
     ),
     # graphs
+    Row(
+        "fx._symbolic_trace.PHWithMeta.* fx.graph.Graph.* fx.passes.infra.partitioner.Partition.* "
+        "fx.experimental.graph_gradual_typechecker.GraphTypeChecker.*",
+        "ph_key tracer_extras id env",
+        EFFECT,
+        _KEPT,
+    ),
+    Row(
+        "fx._codegen.CodeGen.additional_globals fx.interpreter._Retracer.is_leaf_module "
+        "fx.passes.infra.pass_base.PassBase.* fx.passes.infra.pass_manager.PassManager.check",
+        "",
+        EFFECT,
+        _SUBCLASSES,
+    ),
     Row("fx.graph.Graph.find_nodes", "sort", NO_EFFECT, "they are sorted anyway"),
     Row("fx.graph.Graph.python_code", "options", NO_EFFECT, "code has one form"),
     Row(
         "fx.graph_module.GraphModule.print_readable",
         "include_stride include_device colored options",
         NO_EFFECT,
-        "code has one form",
+        "code is printed in one way",
     ),
     Row(
         "fx.node.Node.is_impure",
@@ -228,9 +283,14 @@ ROWS = (
         "fx.operator_schemas.normalize_function",
         "arg_types kwarg_types",
         NO_EFFECT,
-        "overloads are told apart by the numbers and names of arguments",
+        "the number and names of arguments choose the overload",
     ),
-    Row("fx.graph_module.GraphModule.__new__", "args kwargs", EFFECT, "__init__ takes them"),
+    Row(
+        "fx.graph_module.GraphModule.__new__",
+        "args kwargs",
+        EFFECT,
+        "`__init__` takes the arguments",
+    ),
     Row("fx.interpreter._Retracer.is_leaf_module", "m module_qualified_name", EFFECT, _PROTOCOL),
     Row(
         "fx._symbolic_trace.Tracer.is_leaf_module fx._symbolic_trace.Tracer.getattr "
@@ -239,21 +299,121 @@ ROWS = (
         "fx.passes.operator_support.OperatorSupportBase.is_node_supported",
         "module_qualified_name attr target kwargs graph_module module submodules node",
         EFFECT,
-        "subclasses use them",
+        _SUBCLASSES,
     ),
     # processes
+    Row(
+        "distributed.run",
+        "local-addr start-method event-log-handler logs-specs",
+        NO_EFFECT,
+        "machines find each other by `--rdzv-endpoint`, programs are processes of their own, no "
+        "log of events is kept, and `--redirects` and `--tee` say where output goes",
+    ),
+    Row("distributed.launch", "use-env", NO_EFFECT, "ranks are always in the environment"),
+    Row(
+        "distributed.elastic.multiprocessing.api.DefaultLogsSpecs.*",
+        "local_ranks_filter",
+        EFFECT,
+        "the launcher reads it",
+    ),
+    Row(
+        "distributed.autograd.is_available distributed.rpc.is_available",
+        "",
+        FIXED,
+        "other processes cannot be called",
+    ),
+    Row(
+        "distributed._process_group.ProcessGroup._set_default_backend",
+        "backend",
+        NO_EFFECT,
+        "the first engine is that of a group",
+    ),
+    Row(
+        "distributed._process_group.Work.* distributed._process_group.ProcessGroup.Options.*",
+        "keep backend",
+        EFFECT,
+        "kept, alive or for programs to read",
+    ),
+    Row(
+        "distributed._objects._tensor_to_object",
+        "group",
+        NO_EFFECT,
+        "bytes are read on the CPU",
+    ),
+    Row(
+        "distributed._world._store_based_barrier",
+        "logging_interval",
+        NO_EFFECT,
+        "nothing is written while it waits",
+    ),
+    Row(
+        "distributed.checkpoint.default_planner._validate_global_plan",
+        "global_plan",
+        NO_EFFECT,
+        "the metadata holds all that is checked",
+    ),
+    Row(
+        "distributed.algorithms.join.JoinHook.* "
+        "distributed.checkpoint.staging.AsyncStager.* "
+        "distributed.elastic.multiprocessing.errors.ErrorHandler.initialize",
+        "",
+        EFFECT,
+        _SUBCLASSES,
+    ),
+    Row(
+        "distributed.checkpoint.staging.*Stager.synchronize_staging "
+        "distributed.checkpoint.staging.*Stager.close "
+        "distributed.checkpoint.default_planner.DefaultLoadPlanner.commit_tensor "
+        "distributed.checkpoint.filesystem._FileSystemWriter.set_up_storage_writer",
+        "",
+        NO_EFFECT,
+        "copies are made at once, numbers are read in place, and files need no preparation",
+    ),
+    Row(
+        "distributed.checkpoint.staging.DefaultStager.__init__ "
+        "distributed.checkpoint.staging.StagingOptions.__init__",
+        "config use_pinned_memory use_shared_memory use_async_staging use_non_blocking_copy",
+        NO_EFFECT,
+        "copies are made at once",
+    ),
+    Row("distributed.fsdp.wrap.always_wrap_policy", "", FIXED, "that is what it says"),
+    Row(
+        "distributed.fsdp._fully_shard.FSDPModule.set_is_last_backward "
+        "distributed.fsdp._fully_shard.FSDPModule.set_post_optim_event",
+        "",
+        NO_EFFECT,
+        "every backward ends with all gradients there, and there are no streams",
+    ),
+    Row(
+        "distributed.fsdp.api.CPUOffload.__init__",
+        "offload_params",
+        NO_EFFECT,
+        "parameters stay on the device where they are",
+    ),
+    Row(
+        "distributed.fsdp.api.Sharded*Config.__init__",
+        "_use_dtensor",
+        NO_EFFECT,
+        "the kind of a state follows from how its module is sharded",
+    ),
+    Row(
+        "multiprocessing.set_sharing_strategy",
+        "",
+        NO_EFFECT,
+        "memory is always shared by file descriptors; the setting can be read again",
+    ),
     Row("distributed.is_available", "", FIXED, "it is there; `is_gloo_available` may be False"),
     Row(
         "distributed._world.is_ucc_available distributed._world.is_xccl_available",
         "",
         FIXED,
-        "Gloo, MPI and NCCL are the engines",
+        "the backends are Gloo, MPI and NCCL",
     ),
     Row(
         "distributed._engines.ProcessGroupGloo.create_device distributed._world.split_group",
         "_",
         NO_EFFECT,
-        "settings of engines that these have no use for",
+        "the backends do not use these settings",
     ),
     Row(
         "distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook "
@@ -263,32 +423,32 @@ ROWS = (
         "distributed.optim.zero_redundancy_optimizer.ZeroRedundancyOptimizer.join_hook",
         "is_last_joiner kwargs params _state",
         EFFECT,
-        "subclasses use them, and hooks are called with them",
+        "subclasses use the arguments, and hooks are called with them",
     ),
     Row(
         "distributed._functional_collectives.*",
         "tag",
         NO_EFFECT,
-        "a group is given as itself",
+        "groups are passed as objects",
     ),
     Row(
         "nn.parallel.distributed.DistributedDataParallel.*",
-        "check_reduction skip_all_reduce_unused_params batched_grad_copy",
+        "dim output_device check_reduction skip_all_reduce_unused_params batched_grad_copy",
         NO_EFFECT,
-        "what is reduced is always checked; unused parameters travel with their bucket, and "
-        "gradients are copied into it one by one",
+        "a process computes on one device, where results stay; what is reduced is always checked; "
+        "unused parameters travel with their bucket, and gradients are copied into it one by one",
     ),
     Row(
         "distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.__init__",
         "cpu_offload limit_all_gathers",
         NO_EFFECT,
-        "parameters stay on the device where they are; at most one unit is gathered in advance",
+        "parameters stay on their device; at most one unit is gathered in advance",
     ),
     Row(
         "distributed.fsdp._fully_shard.fully_shard",
         "offload_policy",
         NO_EFFECT,
-        "parameters stay on the device where they are",
+        "parameters stay on their device",
     ),
     Row(
         "distributed.fsdp._fully_shard.FSDPModule.*",
@@ -300,28 +460,28 @@ ROWS = (
         "distributed.tensor._dtensor.DTensor.__init__",
         "args kwargs",
         EFFECT,
-        "`__new__` takes them",
+        "`__new__` takes the arguments",
     ),
     Row(
         "distributed.fsdp._optim_states.full_optim_state_dict "
         "distributed.fsdp._optim_states.sharded_optim_state_dict",
         "optim_input group",
         NO_EFFECT,
-        "the optimiser knows its parameters, and a unit its group",
+        "an optimiser knows its parameters, and a unit knows its group",
     ),
     Row(
         "distributed.fsdp._unit._Unshard.forward distributed.fsdp._unit._Collect.*",
         "token leaves _grads",
         EFFECT,
-        "autograd records what leads to them",
+        "autograd needs the arguments to record the graph",
     ),
     Row(
         "distributed.checkpoint.planner.*Planner.* distributed.checkpoint.storage.Storage*.* "
         "distributed.checkpoint.filesystem.FileSystemBase.* "
-        "distributed.checkpoint.stateful.Stateful.load_state_dict",
+        "distributed.checkpoint.stateful.Stateful.*",
         "",
         EFFECT,
-        "subclasses use them",
+        _SUBCLASSES,
     ),
     Row(
         "distributed.checkpoint.default_planner.DefaultLoadPlanner.commit_tensor "
@@ -337,25 +497,25 @@ ROWS = (
         "thread_count per_thread_copy_ahead cache_staged_state_dict thread_count_consolidation "
         "num_threads args kwargs",
         NO_EFFECT,
-        "a process writes one file after the other, from copies made anew",
+        "a process writes one file after the other, from new copies",
     ),
     Row(
         "distributed.checkpoint.default_planner.Default*Planner.__init__",
         "flatten_sharded_tensors dedup_replicated_tensors enable_plan_caching",
         NO_EFFECT,
-        "what several processes have is written once; plans are made for each save",
+        "data that several processes have is written once; each save makes its plans",
     ),
     Row(
         "distributed.checkpoint.staging.BlockingAsyncStager.__init__",
         "cache_staged_state_dict type_check",
         NO_EFFECT,
-        "copies are made anew",
+        "each save makes new copies",
     ),
     Row(
         "distributed.checkpoint.state_dict_saver.async_save",
         "async_checkpointer_type",
         NO_EFFECT,
-        "a thread saves",
+        "saving always runs in a thread",
     ),
     Row(
         "distributed.fsdp.wrap.always_wrap_policy distributed.fsdp.wrap.lambda_auto_wrap_policy "
@@ -377,9 +537,23 @@ ROWS = (
             "fp32_precision": "none",
         },
         NO_EFFECT,
-        "cuDNN is not used",
+        _NO_CUDNN,
     ),
-    Row("backends.cudnn.is_acceptable", "", FIXED, "cuDNN is not used"),
+    Row(
+        "backends.cudnn.is_acceptable backends.cudnn.is_available backends.cudnn.version",
+        "",
+        FIXED,
+        _NO_CUDNN,
+    ),
+    Row(
+        "backends.mkl.is_available backends.mkldnn.is_acl_available backends.nnpack.is_available "
+        "backends.opt_einsum.is_available backends.opt_einsum.get_opt_einsum",
+        "",
+        FIXED,
+        "the library is not used",
+    ),
+    Row("backends.openmp.is_available", "", FIXED, "threads are the library's own"),
+    Row("backends.cuda._PlanCache.*", "", NO_EFFECT, "plans of transforms are not kept"),
     Row(
         "backends.mkldnn",
         {"enabled": True, "deterministic": False, "allow_tf32": True, "fp32_precision": "none"},
@@ -397,7 +571,7 @@ ROWS = (
         "backends.mkl.verbose.* backends.mkldnn.verbose.*",
         "",
         NO_EFFECT,
-        "RUSHLIGHT_VERBOSE=1 tells which kernels run",
+        "RUSHLIGHT_VERBOSE=1 prints which kernels run",
     ),
     Row(
         "backends.cuda.matmul",
@@ -409,6 +583,12 @@ ROWS = (
         NO_EFFECT,
         "16-bit floats are summed in float32",
     ),
+    Row(
+        "backends.cuda.matmul",
+        {"allow_tf32": False, "fp32_precision": "ieee"},
+        NO_EFFECT,
+        "float32 is multiplied in float32; it is `set_float32_matmul_precision` by other names",
+    ),
     Row("backends.mha.set_fastpath_enabled", "", NO_EFFECT, _ONE_KERNEL),
     Row(
         "backends.cuda.enable_* backends.cuda.sdp_kernel nn.attention.sdpa_kernel",
@@ -419,7 +599,7 @@ ROWS = (
     Row("backends.cuda.can_use_* backends.cuda.is_flash_*", "", FIXED, _ONE_KERNEL),
     Row(
         "backends.cuda.preferred_*",
-        "backend",
+        "",
         NO_EFFECT,
         "each device has one library for a job",
     ),
@@ -431,7 +611,7 @@ ROWS = (
         "_settings.set_float32_matmul_precision",
         "",
         NO_EFFECT,
-        "float32 is multiplied in float32; the setting can be read again",
+        "float32 is multiplied in float32; the setting can be read back",
     ),
     Row(
         "nn.parallel.comm.*",
@@ -443,21 +623,21 @@ ROWS = (
         "optim._functional.*",
         "has_complex",
         NO_EFFECT,
-        "tensors say themselves whether they are complex",
+        "each tensor knows whether it is complex",
     ),
     Row(
         "_extension._setting",
         "",
         NO_EFFECT,
-        "what `_C._jit_set_*` and `_C._jit_override_*` are made by: nothing is compiled",
+        "`_C._jit_set_*` and `_C._jit_override_*` are made with it, and nothing is compiled",
     ),
     Row("_extension._jit_can_fuse_on_cpu", "", FIXED, "nothing is compiled"),
-    Row("_extension._log_api_usage_once", "event", NO_EFFECT, "nothing is counted"),
+    Row("_extension._log_api_usage_once", "event", NO_EFFECT, "API usage is not counted"),
     Row(
         "_settings.set_num_interop_threads",
         "",
         NO_EFFECT,
-        "ops run one after the other; the setting can be read again, and made once",
+        "ops run one after the other; the setting can be made once and read back",
     ),
     Row(
         "_settings.use_deterministic_algorithms _settings.set_deterministic_debug_mode",
@@ -470,14 +650,56 @@ ROWS = (
     Row("_absent.is_available _absent.device_count", "", FIXED, _NO_DEVICE),
     Row("_absent.manual_seed _absent.empty_cache", "", NO_EFFECT, _NO_DEVICE),
     Row("cpu.*", "device", NO_EFFECT, "there is one CPU"),
+    Row(
+        "cpu.is_available cpu.device_count cpu.current_device cpu.is_initialized",
+        "",
+        FIXED,
+        _ONE_CPU,
+    ),
+    Row("cpu.set_device cpu.synchronize cpu.StreamContext.*", "", NO_EFFECT, _ONE_CPU),
+    Row("xpu.get_rng_state_all", "", FIXED, _NO_DEVICE),
+    Row("_extension._get_accelerator", "check", NO_EFFECT, "a build is for one accelerator"),
     Row("_tensor.Tensor.pin_memory", "device", NO_EFFECT, "there is one kind of accelerator"),
-    Row("_tensor.Tensor.type", "kwargs", NO_EFFECT, "only `async` is meant, an old non_blocking"),
-    Row("cuda.devices.call_when_initialized", "kwargs", NO_EFFECT, "calls have no order to say"),
-    Row("cuda.graphs.is_current_stream_capturing", "", FIXED, "nothing is recorded"),
+    Row(
+        "_tensor.Tensor.type",
+        "kwargs",
+        NO_EFFECT,
+        "only `async` is read, the old name of `non_blocking`",
+    ),
+    Row(
+        "cuda.devices.call_when_initialized",
+        "kwargs",
+        NO_EFFECT,
+        "calls always run in the order in which they were made",
+    ),
+    Row("cuda.graphs.is_current_stream_capturing", "", FIXED, "there are no CUDA graphs"),
     Row("futures.Future.*", "devices", NO_EFFECT, "values are not moved between devices"),
-    Row("utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "devices tell their type"),
+    Row(
+        "utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "each device knows its type"
+    ),
     # gradients
-    Row("autograd.gradcheck._Undefined.*", "ctx grads", NO_EFFECT, _PROTOCOL),
+    Row(
+        "autograd.grad_mode.set_multithreading_enabled.*",
+        "",
+        NO_EFFECT,
+        "backward runs on the thread that calls it",
+    ),
+    Row(
+        "autograd.is_multithreading_enabled",
+        "",
+        FIXED,
+        "backward runs on the thread that calls it",
+    ),
+    Row(
+        "overrides.enable_reentrant_dispatch _subclasses.functional_tensor.disable_functional_mode "
+        "_functorch.utils.enable_single_level_autograd_function",
+        "",
+        NO_EFFECT,
+        "modes and levels nest without being told",
+    ),
+    Row("autograd.function.InplaceFunction.*", "inplace", EFFECT, _SUBCLASSES),
+    Row("utils.checkpoint.SelectiveCheckpointContext.*", "is_recompute", EFFECT, "policies ask it"),
+    Row("autograd.gradcheck._Undefined.*", "", EFFECT, "it tries gradients that are not there"),
     Row("autograd.gradcheck.*", "masked", NO_EFFECT, "sparse inputs: sparse.as_sparse_gradcheck"),
     Row("autograd.graph.save_on_cpu.*", "device_type", NO_EFFECT, "a tensor knows its device"),
     Row(
@@ -486,30 +708,51 @@ ROWS = (
         NO_EFFECT,
         "there is no such warning",
     ),
-    Row("autograd.variable.Variable.*", "volatile", NO_EFFECT, "`no_grad` took its place"),
-    Row("autograd.function.Function.__init__", "args kwargs", NO_EFFECT, "classes are called"),
-    Row("autograd.function.FunctionCtx.mark_shared_storage", "", NO_EFFECT, "views are found"),
+    Row("autograd.variable.Variable.*", "volatile", NO_EFFECT, "use `no_grad`"),
+    Row(
+        "autograd.function.Function.__init__",
+        "args kwargs",
+        NO_EFFECT,
+        "Function classes are not instantiated",
+    ),
+    Row("autograd.function.FunctionCtx.mark_shared_storage", "", NO_EFFECT, "views are detected"),
     Row("autograd.functional.jacobian", "vectorize", NO_EFFECT, "rows are computed one by one"),
     Row(
         "_transforms.jacrev",
         "_preallocate_and_copy",
         NO_EFFECT,
-        "chunks of rows are joined once",
+        "chunks of rows are concatenated once",
     ),
     # nn
+    Row("nn.modules.module.Module.extra_repr", "", EFFECT, _SUBCLASSES),
+    Row("nn.modules.rnn.RNNBase.flatten_parameters", "", NO_EFFECT, "weights lie where they lie"),
+    Row(
+        "nn.attention.SDPAParams.*",
+        "query key value attn_mask dropout is_causal enable_gqa",
+        EFFECT,
+        _KEPT,
+    ),
+    Row("nn.attention._cur_sdpa_kernel_backends", "with_priority", NO_EFFECT, _ONE_KERNEL),
+    Row(
+        "nested._functions._nested_tensor_from_mask_left_aligned",
+        "t",
+        NO_EFFECT,
+        "the mask alone says it",
+    ),
+    Row("masked._ops._input_mask", "args", NO_EFFECT, _PROTOCOL),
     Row(
         "nn.modules.transformer.TransformerEncoder.*",
         "enable_nested_tensor mask_check",
         NO_EFFECT,
-        "padded places are computed like all others",
+        "padded positions are computed like all others",
     ),
     Row(
         "nn.parallel.data_parallel.DataParallel.*",
-        "output_device",
+        "output_device dim",
         NO_EFFECT,
-        "it runs on one device",
+        "the module runs on one device",
     ),
-    Row("nn.utils.clip_grad.*", "foreach", NO_EFFECT, "there is one way to compute it"),
+    Row("nn.utils.clip_grad.*", "foreach", NO_EFFECT, "there is one implementation"),
     Row("nn.attention.flex_attention.flex_attention", "kernel_options", NO_EFFECT, _ONE_KERNEL),
     Row(
         "nn.attention.flex_attention.create_block_mask "
@@ -522,11 +765,34 @@ ROWS = (
         "nn.attention.flex_attention.noop_mask nn.utils.prune.*.compute_mask", "", EFFECT, _PROTOCOL
     ),
     Row("nn.modules.linear.Identity.*", "args kwargs", NO_EFFECT, "any arguments will do"),
-    Row("nn.modules.lazy.*.initialize_parameters", "", EFFECT, "subclasses use them"),
+    Row("nn.modules.lazy.*.initialize_parameters", "", EFFECT, _SUBCLASSES),
     # optim
-    Row("optim.*", "foreach fused", NO_EFFECT, "all parameters are stepped in one pass"),
+    Row("optim.*", "foreach fused", NO_EFFECT, "one pass steps all parameters"),
     Row("optim.*", "capturable", NO_EFFECT, "there are no graphs that a step could be part of"),
+    Row(
+        "optim._imported._disable_dynamo_if_unsupported", "single_tensor_fn", NO_EFFECT, _AS_WRITTEN
+    ),
+    Row("optim.lr_scheduler.ReduceLROnPlateau._reduce_lr", "epoch", EFFECT, _SUBCLASSES),
     # data
+    Row(
+        "utils.data.dataloader.DataLoader.*",
+        "worker_init_fn multiprocessing_context in_order",
+        EFFECT,
+        "its iterators read them",
+    ),
+    Row(
+        "utils.data.datapipes._decorator.functional_datapipe.*",
+        "enable_df_api_tracing",
+        NO_EFFECT,
+        "datapipes are not traced",
+    ),
+    Row("utils.data.datapipes.datapipe.IterDataPipe.reset", "", EFFECT, _SUBCLASSES),
+    Row(
+        "utils.data.datapipes.iter.sharding.ShardingFilterIterDataPipe.is_shardable",
+        "",
+        FIXED,
+        "that is what it says",
+    ),
     Row(
         "utils.data.dataloader.DataLoader.*",
         "pin_memory_device",
@@ -537,10 +803,23 @@ ROWS = (
         "utils.data.graph.traverse",
         "only_datapipe",
         NO_EFFECT,
-        "other objects than datapipes are never called",
+        "only datapipes are visited",
     ),
     Row("utils.data._utils.collate.collate_*_fn", "collate_fn_map", EFFECT, _PROTOCOL),
     # profiling
+    Row("profiler.profiler.kineto_available", "", FIXED, "the library is not used"),
+    Row(
+        "profiler._events.FunctionEvent.*",
+        "use_device device_memory_usage",
+        EFFECT,
+        _KEPT,
+    ),
+    Row(
+        "utils.benchmark.utils.common.TaskSpec.*",
+        "global_setup",
+        NO_EFFECT,
+        "it is of programs in C++, which are refused",
+    ),
     Row(
         "autograd.profiler.profile.*",
         "use_cuda use_device use_kineto use_cpu experimental_config acc_events "
@@ -559,15 +838,20 @@ ROWS = (
         "profiler.profiler.profile.toggle_collection_dynamic",
         "",
         NO_EFFECT,
-        "what is recorded does not change in between",
+        "what is recorded does not change during a run",
     ),
     Row(
         "autograd.profiler.emit_*",
         "enabled",
         REFUSED,
-        "the profilers of NVIDIA and Intel are not told",
+        "profilers of NVIDIA and Intel are not called",
     ),
-    Row("autograd.profiler.emit_*", "record_shapes", NO_EFFECT, "the same"),
+    Row(
+        "autograd.profiler.emit_*",
+        "record_shapes",
+        NO_EFFECT,
+        "profilers of NVIDIA and Intel are not called",
+    ),
     Row(
         "profiler._events.EventList.*",
         "use_device",
@@ -576,17 +860,43 @@ ROWS = (
     ),
     Row("utils._flops.*_flop", "", EFFECT, _PROTOCOL),
     Row("utils.flop_counter.FlopCounterMode.*", "mods", NO_EFFECT, "modules are found by calls"),
-    Row("utils.benchmark.utils.compare.Compare.colorize", "rowwise", NO_EFFECT, "columns alone"),
+    Row("utils.benchmark.utils.compare.Compare.colorize", "", NO_EFFECT, "tables have no colours"),
     Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all buckets are written"),
     Row("utils.tensorboard.*", "hparam_domain_discrete", NO_EFFECT, "domains are not written"),
     Row("utils.tensorboard.*", "max_queue", NO_EFFECT, "events are written at once"),
-    Row("utils.tensorboard.*", "new_style double_precision", NO_EFFECT, "scalars have one form"),
+    Row(
+        "utils.tensorboard.*",
+        "new_style double_precision",
+        NO_EFFECT,
+        "scalars are written in one format",
+    ),
     # the rest
+    Row(
+        "distributions._multivariate._batch_lowrank_logdet",
+        "W",
+        NO_EFFECT,
+        "the other two arguments say it",
+    ),
+    Row("utils._pytree_nodes._register_pytree_node", "unused", NO_EFFECT, "older names of options"),
+    Row(
+        "vision.disable_beta_transforms_warning",
+        "",
+        NO_EFFECT,
+        "transforms.v2 warn of nothing that it could silence",
+    ),
+    Row(
+        "vision.datasets.vision.VisionDataset.extra_repr "
+        "vision.transforms.v2._transform.Transform.check_inputs "
+        "vision.transforms.v2._transform.Transform.make_params",
+        "",
+        EFFECT,
+        _SUBCLASSES,
+    ),
     Row(
         "distributions.*.*Transform.log_abs_det_jacobian",
         "x y",
         EFFECT,
-        "each is told both numbers and takes what is cheaper",
+        "each transform gets both values and uses the cheaper one",
     ),
     Row(
         "distributions.transforms.CorrCholeskyTransform.log_abs_det_jacobian",
@@ -594,9 +904,9 @@ ROWS = (
         NO_EFFECT,
         "nothing is kept between calls",
     ),
-    Row("hub.*", "skip_validation", NO_EFFECT, "nothing is asked of a server before"),
+    Row("hub.*", "skip_validation", NO_EFFECT, "no server is asked before the download"),
     Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
-    Row("library.*", "alias_analysis _stacklevel", NO_EFFECT, "nobody reads them"),
+    Row("library.*", "alias_analysis _stacklevel", NO_EFFECT, "the values are not used"),
     Row(
         "nn.functional.softmax nn.functional.softmin nn.functional.log_softmax "
         "nn.functional._get_softmax_dim",
@@ -614,35 +924,45 @@ ROWS = (
         "library.register_fake library.Library._register_fake",
         "allow_override",
         NO_EFFECT,
-        "the latest registration counts",
+        "the latest registration is used",
     ),
-    Row("library._Kernel.call_boxed", "keyset", NO_EFFECT, "the function is that of one device"),
+    Row("library._Kernel.call_boxed", "keyset", NO_EFFECT, "the function belongs to one device"),
     Row("_library.opcheck.opcheck", "atol rtol", NO_EFFECT, "values are not compared"),
     Row(
         "_subclasses.fake_tensor.FakeTensorMode.*",
-        "static_shapes source symbolic_context",
+        "static_shapes source symbolic_context allow_fallback_kernels export",
         NO_EFFECT,
-        "sizes are numbers",
+        "sizes are numbers, ops without a rule for them are refused, and nothing is exported",
     ),
     Row("_prims_common.*", "allow_rhs_unbacked", NO_EFFECT, "sizes are numbers"),
-    Row("multiprocessing.spawn.start_processes", "numa_options", NO_EFFECT, "the system decides"),
+    Row(
+        "multiprocessing.spawn.start_processes",
+        "numa_options",
+        NO_EFFECT,
+        "the operating system decides",
+    ),
     Row(
         "utils.checkpoint.create_selective_checkpoint_contexts",
         "allow_cache_entry_mutation",
         NO_EFFECT,
-        "what is kept is not checked for changes",
+        "cached values are not checked for changes",
     ),
     # sparse tensors and images
     Row("sparse._make.*", "check_invariants", NO_EFFECT, "indices are always checked"),
     Row("sparse._make.*", "pin_memory check_pinning", NO_EFFECT, "memory is not pinned"),
-    Row("sparse._make.*", "layout", NO_EFFECT, "the function's name says it"),
-    Row("vision.datasets.utils.download_url", "max_redirect_hops", NO_EFFECT, "urllib counts them"),
+    Row("sparse._make.*", "layout", NO_EFFECT, "the function's name gives the layout"),
+    Row(
+        "vision.datasets.utils.download_url",
+        "max_redirect_hops",
+        NO_EFFECT,
+        "urllib limits redirects",
+    ),
     Row(
         "vision.datasets.video_utils.VideoClips.* vision.datasets.videos.*",
         "_video_width _video_height _video_min_dimension _video_max_dimension _audio_samples "
         "_audio_channels",
         NO_EFFECT,
-        "PyAV decodes at the size that a film has, as in torchvision",
+        "PyAV decodes at the size of the video, as in torchvision",
     ),
     Row(
         "vision.datasets.videos.Kinetics.*",
@@ -650,7 +970,9 @@ ROWS = (
         NO_EFFECT,
         "parts are downloaded one after the other",
     ),
-    Row("vision.models.*", "kwargs", NO_EFFECT, "torchvision's take any, too"),
+    Row(
+        "vision.models.*", "kwargs", NO_EFFECT, "torchvision's functions accept any arguments, too"
+    ),
     Row("vision.models.video.resnet.*", "midplanes", NO_EFFECT, _PROTOCOL),
     Row("vision.ops.feature_pyramid_network.LastLevelMaxPool.forward", "y", NO_EFFECT, _PROTOCOL),
     Row("vision.transforms.v2.*.transform", "params", NO_EFFECT, _PROTOCOL),
@@ -674,6 +996,25 @@ def flags_of(path: str) -> dict[str, Any]:
 # ---- the page ----
 
 
+_HEAD = """\
+# What is accepted
+
+This page lists names of PyTorch that rushlight accepts but that do less here, or nothing.
+
+`python -m rushlight._accepted` writes it from the list in `python/rushlight/_accepted.py`. With
+`RUSHLIGHT_VERBOSE=1` a program prints on stderr which of the names without effect it uses.
+
+| effect | meaning |
+|---|---|
+| no effect | the name is accepted and ignored |
+| fixed value | the result is always the same |
+| refused | any value but the default raises |
+| takes effect | the name works; it is listed because similar names do not |
+
+| function or class | names | effect | reason |
+|---|---|---|---|"""
+
+
 def page() -> str:
     """The list as Markdown."""
     lines = [
@@ -682,7 +1023,7 @@ def page() -> str:
         "Names of PyTorch's that are taken here but do not do, or do not all, what they do there. "
         "Written by `python -m rushlight._accepted`",
         "from the list in `python/rushlight/_accepted.py`. With `RUSHLIGHT_VERBOSE=1` a program "
-        "says on stderr which of those without effect it uses.",
+        "says on stderr which functions in Python it uses without effect.",
         "",
         "| where | what | | why, or what counts instead |",
         "|---|---|---|---|",

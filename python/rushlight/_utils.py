@@ -149,6 +149,25 @@ def sparse_parts(tensor):
     return (*(getattr(tensor, name)() for name in names), tensor.detach().values())
 
 
+def is_wrapper(tensor):
+    """Whether its class answers for elements that lie elsewhere."""
+    return (
+        type(tensor) is not Tensor
+        and bool(tensor.numel())
+        and not tensor.untyped_storage().nbytes()
+    )
+
+
+def own_storage(tensor):
+    """The memory of its elements and of no others: a slice of a batch has none."""
+    if _C._functorch.is_batchedtensor(tensor):
+        raise NotImplementedError(
+            "Cannot access storage of a tensor that vmap goes through, for it stands for many: "
+            "clone() copies it, and copies, pickles and files are made outside of vmap"
+        )
+    return tensor.untyped_storage()
+
+
 def reduce_tensor(tensor):
     """A function and arguments that make a plain tensor with this one's memory again."""
     if tensor.layout is not _C.strided:
@@ -159,8 +178,8 @@ def reduce_tensor(tensor):
     if tensor.device.type == "meta":
         parts = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
         return _rebuild_meta_tensor_no_storage, parts
-    storage = tensor.untyped_storage()
-    if not storage.nbytes() and tensor.numel() and type(tensor) is not Tensor:
+    storage = own_storage(tensor)
+    if is_wrapper(tensor):
         place = (tuple(tensor.size()), tensor.stride(), tensor.storage_offset())
         rest = (tensor.layout, tensor.device, tensor.requires_grad)
         return _rebuild_wrapper_subclass, (type(tensor), tensor.dtype, *place, *rest)
@@ -219,11 +238,11 @@ def _unflatten_dense_tensors(flat, tensors):
 
 def _reorder_tensors_as(tensors, ordered_tensors):
     """Tensors that came sorted by dtype, in the order of the dtypes of others."""
-    by_type = {}
-    for tensor in tensors:
-        by_type.setdefault(tensor.type(), []).append(tensor)
-    rows = {kind: iter(row) for kind, row in by_type.items()}
-    return tuple(next(rows[tensor.type()]) for tensor in ordered_tensors)
+    # Sorting is stable: places by type and the tensors, sorted too, lie in the same order.
+    kinds = [tensor.type() for tensor in ordered_tensors]
+    places = sorted(range(len(kinds)), key=kinds.__getitem__)
+    found = dict(zip(places, sorted(tensors, key=lambda tensor: tensor.type()), strict=True))
+    return tuple(found[place] for place in range(len(kinds)))
 
 
 def _take_tensors(tensors, size_limit):

@@ -1,8 +1,9 @@
-"""`compile` and what belongs to it.
+"""`compile` and related names, which are no-ops: programs run as they are.
 
 Programs are run as they are written: `compile` gives the function or module back in a wrapper that
-calls it. There is nothing to compile, so the arguments that say how change nothing; what programs
-rely on (names, `_orig_mod`, `disable`, `is_compiling`) is as in PyTorch.
+calls it. There is nothing to compile, so the arguments that say how change nothing, but those that
+PyTorch does not know are refused; what programs rely on (names, `_orig_mod`, `disable`,
+`is_compiling`) is as in PyTorch.
 """
 
 from __future__ import annotations
@@ -34,6 +35,30 @@ __all__ = [
 
 _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager")
 _MORE_STANCES = ("eager_on_recompile", "fail_on_recompile")
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+_BACKENDS = frozenset(
+    [
+        "aot_eager",
+        "aot_eager_decomp_partition",
+        "aot_eager_decomp_partition_crossref",
+        "aot_eager_decomp_partition_with_mode",
+        "aot_eager_default_partitioner",
+        "aot_ts",
+        "cudagraphs",
+        "dynamo_accuracy_minifier_backend",
+        "dynamo_minifier_backend",
+        "eager",
+        "eager_debug",
+        "eager_noexcept",
+        "inductor",
+        "invoke_subgraph",
+        "openxla",
+        "openxla_eval",
+        "pre_dispatch_eager",
+        "ts",
+        "tvm",
+    ]
+)
 
 
 def compile(
@@ -47,16 +72,21 @@ def compile(
     disable: bool = False,
     name=None,
 ):
-    """Return `model` in a wrapper that calls it as it is; without `model` a decorator.
+    """Return `model` in a wrapper that calls it unchanged; without `model`, a decorator.
 
     A module comes back as an `OptimizedModule`, whose state has the prefix `_orig_mod.`.
 
     Raises:
-        RuntimeError: both `mode` and `options` are given.
+        RuntimeError: both `mode` and `options` are given, or a mode or backend that there is not.
     """
     if mode is not None and options is not None:
         raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time."
+            "Either mode or options can be given to compile: a mode stands for some options"
+        )
+    _check_backend(backend)
+    if backend == "inductor" and mode is not None and mode not in _MODES:
+        raise RuntimeError(
+            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
         )
     if model is None:
         return functools.partial(
@@ -86,8 +116,30 @@ def compile(
     return compiled
 
 
+class TorchDynamoException(RuntimeError):
+    """The base of what compiling raises; see `_dynamo.exc`."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """There is no compiler of this name."""
+
+
+def _check_backend(backend):
+    """Refuses the name of a compiler that neither PyTorch nor an installed package has."""
+    if not isinstance(backend, str) or backend in _BACKENDS:
+        return
+    from importlib.metadata import entry_points
+
+    installed = {entry.name for entry in entry_points(group="torch_dynamo_backends")}
+    if backend not in installed:
+        raise InvalidBackend(
+            f"Invalid backend: compile() knows no {backend!r}, but a function and these names: "
+            f"{', '.join(sorted(_BACKENDS | installed))}"
+        )
+
+
 class OptimizedModule(nn.Module):
-    """A module around another, `_orig_mod`, whose attributes it has too; calls go there."""
+    """A wrapper of a module, `_orig_mod`: it has the module's attributes and forwards calls."""
 
     __module__ = "rushlight._dynamo.eval_frame"
 
@@ -137,46 +189,46 @@ class OptimizedModule(nn.Module):
 
 
 def is_compiling():
-    """Whether a compiler looks at the program: never."""
+    """Whether a compiler is running: always False."""
     return False
 
 
 def is_dynamo_compiling():
-    """Whether a compiler looks at the program: never."""
+    """Whether a compiler is running: always False."""
     return False
 
 
 def is_exporting():
-    """Whether the program is being exported: never."""
+    """Whether the program is being exported: always False."""
     return False
 
 
 def disable(fn=None, recursive: bool = True, *, reason=None):
-    """Return the function, which is not compiled anyway; a decorator."""
+    """Return the function unchanged; also a decorator."""
     if fn is None:
         return lambda function: disable(function, recursive)
     return fn
 
 
 def allow_in_graph(fn: Callable[..., Any]):
-    """Return the function, or list of functions."""
+    """Return the function, or list of functions, unchanged."""
     return fn
 
 
 def assume_constant_result(fn: Callable[..., Any]):
-    """Return the function."""
+    """Return the function unchanged."""
     return fn
 
 
 def substitute_in_graph(
     original_fn, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
 ):
-    """A decorator that returns the function: the original is never replaced."""
+    """A decorator that returns its function unchanged: the original is never replaced."""
     return lambda function: function
 
 
 def wrap_numpy(fn: Callable[..., Any]):
-    """A function of arrays as one of tensors."""
+    """Turn a function of arrays into one of tensors."""
 
     @functools.wraps(fn)
     def wrapped(*args, **kwargs):
@@ -192,26 +244,34 @@ def wrap_numpy(fn: Callable[..., Any]):
 
 
 def cudagraph_mark_step_begin():
-    """Accepted: there are no graphs to tell apart."""
+    """A no-op: there are no graphs."""
 
 
 def reset():
-    """Accepted: nothing is cached."""
+    """A no-op: nothing is cached."""
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The compilers there are: none. `compile` takes every name and runs programs as they are."""
+    """The names of compilers: none. `compile` accepts every name."""
     return []
 
 
 class set_stance:
-    """Accepted, as a function, context manager or decorator."""
+    """A no-op as a function, context manager or decorator."""
 
     def __init__(
         self, stance="default", *, skip_guard_eval_unsafe: bool = False, force_backend=None
     ) -> None:
         if stance not in _STANCES + _MORE_STANCES:
-            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+            raise RuntimeError(
+                f"invalid torch.compile stance {stance!r}: set_stance() takes one of "
+                f"{', '.join(_STANCES + _MORE_STANCES)}"
+            )
+        if force_backend is not None and stance != "default":
+            raise RuntimeError(
+                f"set_stance(): the stance {stance!r} cannot have force_backend set; only the "
+                "default one takes it"
+            )
         self.stance = stance
 
     def __enter__(self):

@@ -100,11 +100,10 @@ void check_view_kind(const Tensor& view, bool itself);
 // Turns the modes off for a scope.
 class WithoutModes {
  public:
-  WithoutModes()
-      : upper_(std::exchange(tls.upper, nullptr)), lower_(std::exchange(tls.lower, nullptr)) {}
+  WithoutModes() : upper_(tls.exchange_upper(nullptr)), lower_(tls.exchange_lower(nullptr)) {}
   ~WithoutModes() {
-    tls.upper = upper_;
-    tls.lower = lower_;
+    tls.exchange_upper(upper_);
+    tls.exchange_lower(lower_);
   }
   WithoutModes(const WithoutModes&) = delete;
   WithoutModes& operator=(const WithoutModes&) = delete;

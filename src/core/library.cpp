@@ -97,14 +97,14 @@ struct GenericMode final : Mode {
 
 // A generic mode that stands on top sees ops of libraries, too.
 bool taken_by_mode(const std::string& name, Stack& stack) {
-  auto* const mode = dynamic_cast<GenericMode*>(tls.upper);
+  auto* const mode = dynamic_cast<GenericMode*>(tls.upper());
   if (mode == nullptr) {
     return false;
   }
-  tls.upper = mode->below;
+  tls.exchange_upper(mode->below);
   struct Back {
     Mode* mode;
-    ~Back() { tls.upper = mode; }
+    ~Back() { tls.exchange_upper(mode); }
   } const back{mode};
   const size_t dot = name.find('.');
   const OperatorHandle handle(name.substr(0, dot),
@@ -121,25 +121,20 @@ void run_kernel(const Record& record, const std::string& name, Stack& stack) {
 }
 
 void call(const std::string& name, Stack& stack) {
-  if (tls.upper != nullptr && taken_by_mode(name, stack)) {
+  if (tls.upper() != nullptr && taken_by_mode(name, stack)) {
     return;
   }
   DeviceType device = kCPU;
   for (const IValue& value : stack) {
     visit_devices(value, device);
   }
-  const bool meta = device == DeviceType::Meta;
-  const bool cpu = device == kCPU;
   if (below_autograd == 0) {
-    const DispatchKey own = cpu    ? DispatchKey::AutogradCPU
-                            : meta ? DispatchKey::AutogradMeta
-                                   : DispatchKey::AutogradCUDA;
-    if (const Record* r = function_for(name, {own, DispatchKey::Autograd})) {
+    if (const Record* r = function_for(name, {autograd_key(device), DispatchKey::Autograd})) {
       run_kernel(*r, name, stack);
       return;
     }
   }
-  const DispatchKey own = meta ? DispatchKey::Meta : cpu ? DispatchKey::CPU : DispatchKey::CUDA;
+  const DispatchKey own = backend_key(device);
   if (const Record* r = find(name, {own, DispatchKey::CompositeExplicitAutograd})) {
     const NoGradGuard no_grad;
     run_kernel(*r, name, stack);
@@ -161,11 +156,34 @@ void call(const std::string& name, Stack& stack) {
   run_kernel(*fallback, name, stack);
 }
 
+// A row a device; those that have none here are somebody's own.
+struct DeviceKeys {
+  DeviceType device;
+  DispatchKey backend;
+  DispatchKey autograd;
+};
+constexpr DeviceKeys device_keys[] = {
+    {DeviceType::CPU, DispatchKey::CPU, DispatchKey::AutogradCPU},
+    {DeviceType::CUDA, DispatchKey::CUDA, DispatchKey::AutogradCUDA},
+    {DeviceType::Meta, DispatchKey::Meta, DispatchKey::AutogradMeta},
+};
+DeviceKeys keys_of(DeviceType device) {
+  for (const DeviceKeys& row : device_keys) {
+    if (row.device == device) {
+      return row;
+    }
+  }
+  return {device, DispatchKey::PrivateUse1, DispatchKey::AutogradPrivateUse1};
+}
+
 std::string full_name(const Record& r) { return r.space + "::" + r.name; }
 
 }  // namespace
 
 Boxed::~Boxed() = default;
+
+DispatchKey backend_key(DeviceType device) { return keys_of(device).backend; }
+DispatchKey autograd_key(DeviceType device) { return keys_of(device).autograd; }
 
 namespace {
 constexpr const char* key_names[] = {
@@ -222,7 +240,7 @@ std::string schema_of(const Kernel& kernel) {
 }
 
 void run(const Record& record, const std::string& name, Stack& stack) {
-  if (tls.upper == nullptr || !taken_by_mode(name, stack)) {
+  if (tls.upper() == nullptr || !taken_by_mode(name, stack)) {
     run_kernel(record, name, stack);
   }
 }
@@ -467,19 +485,20 @@ Dispatcher& Dispatcher::singleton() {
 }
 
 namespace impl {
-ExcludeDispatchKeyGuard::ExcludeDispatchKeyGuard(DispatchKeySet keys) : autocast_(tls.autocast) {
+ExcludeDispatchKeyGuard::ExcludeDispatchKeyGuard(DispatchKeySet keys) : autocast_(tls.autocast()) {
   if (keys.has_any(autograd_dispatch_keyset)) {
     below_.emplace();
   }
   const auto turn_off = [&](DispatchKeySet of, DeviceType device) {
     if (keys.has_any(of)) {
-      tls.autocast &= static_cast<uint8_t>(~(1u << static_cast<int>(device)));
+      const auto bit = static_cast<uint8_t>(1u << static_cast<int>(device));
+      tls.exchange_autocast(tls.autocast() & static_cast<uint8_t>(~bit));
     }
   };
   turn_off(DispatchKeySet(DispatchKey::AutocastCPU), kCPU);
   turn_off({DispatchKey::Autocast, DispatchKey::AutocastCUDA}, kCUDA);
 }
-ExcludeDispatchKeyGuard::~ExcludeDispatchKeyGuard() { tls.autocast = autocast_; }
+ExcludeDispatchKeyGuard::~ExcludeDispatchKeyGuard() { tls.exchange_autocast(autocast_); }
 
 struct IncludeDispatchKeyGuard::State {
   explicit State(const library::Record& fallback)

@@ -10,27 +10,33 @@ namespace rushlight {
 Mode::~Mode() = default;
 SpecialTensor::~SpecialTensor() = default;
 
+namespace {
+using Exchange = Mode* (ThreadState::*)(Mode*);
+Exchange exchange_of(ModeScope::Level level) {
+  return level == ModeScope::Level::Upper ? &ThreadState::exchange_upper
+                                          : &ThreadState::exchange_lower;
+}
+}  // namespace
+
 ModeScope::ModeScope(Mode& mode, Level level)
-    : slot_(level == Level::Upper ? &tls.upper : &tls.lower) {
-  before_ = *slot_;
+    : before_((tls.*exchange_of(level))(&mode)), level_(level) {
   mode.below = before_;
-  *slot_ = &mode;
 }
 
-ModeScope::~ModeScope() { *slot_ = before_; }
+ModeScope::~ModeScope() { (tls.*exchange_of(level_))(before_); }
 
 namespace {
-// Pops a mode while its handler runs.
+// Pops the topmost mode while its handler runs.
+template <Exchange exchange>
 class Popped {
  public:
-  explicit Popped(Mode*& slot) : slot_(slot), mode_(slot) { slot_ = mode_->below; }
-  ~Popped() { slot_ = mode_; }
+  explicit Popped(Mode* mode) : mode_(mode) { (tls.*exchange)(mode->below); }
+  ~Popped() { (tls.*exchange)(mode_); }
   Popped(const Popped&) = delete;
   Popped& operator=(const Popped&) = delete;
   Mode& mode() const { return *mode_; }
 
  private:
-  Mode*& slot_;
   Mode* mode_;
 };
 
@@ -83,14 +89,14 @@ std::vector<Value> SpecialTensor::take(const OpFunction& function, std::vector<V
 }
 
 std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments) {
-  const Popped popped(tls.upper);
+  const Popped<&ThreadState::exchange_upper> popped(tls.upper());
   return popped.mode().take(function, std::move(arguments));
 }
 
 std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value> arguments) {
   const NoGradGuard no_grad;  // below autograd: the caller records
-  if (tls.lower != nullptr) {
-    const Popped popped(tls.lower);
+  if (tls.lower() != nullptr) {
+    const Popped<&ThreadState::exchange_lower> popped(tls.lower());
     return popped.mode().take(function, std::move(arguments));
   }
   SpecialTensor* const special = asked_of(arguments);

@@ -10,7 +10,6 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include <rushlight/forward.h>
 #include <rushlight/library.h>
 #include <rushlight/mode.h>
 
@@ -93,28 +92,6 @@ struct Place {
       }
     }
   }
-  DispatchKey backend() const {
-    switch (device) {
-      case DeviceType::CPU:
-        return DispatchKey::CPU;
-      case DeviceType::CUDA:
-        return DispatchKey::CUDA;
-      case DeviceType::Meta:
-        return DispatchKey::Meta;
-    }
-    return DispatchKey::PrivateUse1;
-  }
-  DispatchKey autograd() const {
-    switch (device) {
-      case DeviceType::CPU:
-        return DispatchKey::AutogradCPU;
-      case DeviceType::CUDA:
-        return DispatchKey::AutogradCUDA;
-      case DeviceType::Meta:
-        return DispatchKey::AutogradMeta;
-    }
-    return DispatchKey::AutogradPrivateUse1;
-  }
   bool recorded() const {
     return has_tensor && !batched && !tls.inference_mode && !library::is_below_autograd();
   }
@@ -182,9 +159,6 @@ std::vector<Value> call_passed(const OpFunction& function, const std::vector<Val
 }  // namespace
 
 bool takes(const OpFunction& function) {
-  if ((forward::open_levels.load(std::memory_order_relaxed) & forward::overridden_bit) == 0) {
-    return false;
-  }
   if (passed == &function) {
     passed = nullptr;
     return false;
@@ -197,15 +171,15 @@ bool takes(const OpFunction& function) {
 std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments) {
   const auto [op, values] = said(function, arguments);
   const Place place(values);
-  const DispatchKeySet behind(place.backend());
+  const DispatchKeySet behind(library::backend_key(place.device));
   if (place.recorded()) {
-    if (const auto by = find(*op, {place.autograd(), DispatchKey::Autograd})) {
-      return run(*by, *op, values, behind.add(place.autograd()));
+    if (const auto by = find(*op, {library::autograd_key(place.device), DispatchKey::Autograd})) {
+      return run(*by, *op, values, behind.add(library::autograd_key(place.device)));
     }
   }
   // What handles the call first calls the op again.
-  if (!place.special && (tls.lower == nullptr || function.composed)) {
-    auto by = find(*op, {place.backend()});
+  if (!place.special && (tls.lower() == nullptr || function.composed)) {
+    auto by = find(*op, {library::backend_key(place.device)});
     if (by == nullptr && function.composed) {
       by = find(*op,
                 {DispatchKey::CompositeExplicitAutograd, DispatchKey::CompositeImplicitAutograd});
@@ -245,7 +219,7 @@ uint64_t override_op(const OpInfo& op, DispatchKey key, std::shared_ptr<const Ov
   overrides::Registry& all = overrides::registry();
   const std::unique_lock<std::shared_mutex> lock(all.mutex);
   all.rows[op.function].push_back({all.next, &op, key, std::move(by)});
-  forward::open_levels.fetch_or(forward::overridden_bit);
+  process_asks.fetch_or(ask::overrides);
   return all.next++;
 }
 
@@ -267,13 +241,13 @@ void take_back(uint64_t number) {
     break;
   }
   if (all.rows.empty()) {
-    forward::open_levels.fetch_and(~forward::overridden_bit);
+    process_asks.fetch_and(~ask::overrides);
   }
 }
 
 std::vector<Value> call_original(const OpInfo& op, const std::vector<Value>& arguments) {
   using overrides::passed;
-  const bool overridden = (forward::open_levels.load() & forward::overridden_bit) != 0;
+  const bool overridden = (process_asks.load() & ask::overrides) != 0;
   const overrides::Set<const OpFunction*> set(passed, overridden ? op.function : passed);
   return call(op, arguments);
 }

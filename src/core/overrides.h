@@ -5,8 +5,8 @@
 
 namespace rushlight::overrides {
 
-// Whether a call of this function is handed to `dispatch`: asked where forward::active() holds.
-RL_API bool takes(const OpFunction& function);
-RL_API std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);
+// Whether a call of this function is handed to `dispatch`: asked where some op is overridden.
+bool takes(const OpFunction& function);
+std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments);
 
 }  // namespace rushlight::overrides

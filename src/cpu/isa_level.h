@@ -11,8 +11,13 @@ enum class IsaLevel : int { v2 = 2, v3 = 3, v4 = 4 };
 
 RL_API IsaLevel isa_level();
 
+// The levels that this library has kernels for, as "v2, v3, v4", and whether this processor can run
+// one of them: what a developer built for one processor may have come to another.
+RL_API const char* built_levels();
+RL_API bool runs_here();
+
 // Code of src/cpu/isa that is reached from outside stands in a table of each build; this picks one
-// of the three. Sanitizer builds, and those with RUSHLIGHT_ISA, have one alone.
+// of the three, or the one that there is (RUSHLIGHT_ISA in cmake/Flags.cmake).
 #ifdef RL_ONE_ISA
 #define RL_ISA_TABLE(table) (RL_ONE_ISA::table)
 #else

@@ -72,8 +72,8 @@ ScalarType widest(const std::vector<Value>& arguments, DeviceType device) {
 // The autocasts that are on, for a scope.
 class Only {
  public:
-  explicit Only(uint8_t devices) : before_(tls.autocast) { tls.autocast = devices; }
-  ~Only() { tls.autocast = before_; }
+  explicit Only(uint8_t devices) : before_(tls.exchange_autocast(devices)) {}
+  ~Only() { tls.exchange_autocast(before_); }
   Only(const Only&) = delete;
   Only& operator=(const Only&) = delete;
 
@@ -94,7 +94,8 @@ bool is_available(DeviceType device) {
 void set_enabled(DeviceType device, bool enabled) {
   check_available(device);
   const auto bit = static_cast<uint8_t>(1 << static_cast<int>(device));
-  tls.autocast = static_cast<uint8_t>(enabled ? tls.autocast | bit : tls.autocast & ~bit);
+  const uint8_t before = tls.autocast();
+  tls.exchange_autocast(static_cast<uint8_t>(enabled ? before | bit : before & ~bit));
 }
 
 ScalarType get_dtype(DeviceType device) {

@@ -107,8 +107,7 @@ bool has_batch(const Tensor& t, int64_t level) {
 int64_t enter(int64_t batch, Randomness randomness) {
   const auto level = static_cast<int64_t>(++tls.next_sequence);
   auto mode = std::make_unique<VmapMode>(level, batch, randomness);
-  mode->below = tls.lower;
-  tls.lower = mode.get();
+  mode->below = tls.exchange_lower(mode.get());
   entered().push_back(std::move(mode));
   return level;
 }
@@ -117,10 +116,15 @@ void leave(int64_t level) {
   auto& levels = entered();
   RL_CHECK(!levels.empty() && levels.back()->level() == level,
            "vmap: levels are left out of order");
-  for (Mode** m = &tls.lower; *m != nullptr; m = &(*m)->below) {
-    if (*m == levels.back().get()) {
-      *m = (*m)->below;
-      break;
+  Mode* const left = levels.back().get();
+  if (tls.lower() == left) {
+    tls.exchange_lower(left->below);
+  } else {
+    for (Mode* m = tls.lower(); m != nullptr; m = m->below) {
+      if (m->below == left) {
+        m->below = left->below;
+        break;
+      }
     }
   }
   levels.pop_back();
@@ -167,8 +171,8 @@ Tensor remove_below(const Tensor& t, int64_t level, int64_t batch, int64_t dim) 
 // values.
 class Below {
  public:
-  Below() : lower_(std::exchange(tls.lower, nullptr)) {}
-  ~Below() { tls.lower = lower_; }
+  Below() : lower_(tls.exchange_lower(nullptr)) {}
+  ~Below() { tls.exchange_lower(lower_); }
   Below(const Below&) = delete;
   Below& operator=(const Below&) = delete;
 

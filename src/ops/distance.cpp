@@ -6,6 +6,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -71,10 +72,11 @@ Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, do
   } else if (std::isinf(p)) {
     slope = apart.sign().mul(size.eq(distance.unsqueeze(-1)).to(apart.dtype()));
   } else {
-    // A base of one where the distance is zero: its powers have slopes there.
-    const Tensor base = distance.masked_fill(zero, 1).unsqueeze(-1);
-    const Tensor length = size.masked_fill(size.eq(0), 1).pow(p - 1).masked_fill(size.eq(0), 0);
-    slope = apart.sign().mul(length).div(base.pow(p - 1));
+    // A base of one where the distance is zero, and a share where the difference is: powers have
+    // slopes there.
+    const Tensor share = size.div(distance.masked_fill(zero, 1).unsqueeze(-1));
+    const Tensor power = share.masked_fill(size.eq(0), 1).pow(p - 1).masked_fill(size.eq(0), 0);
+    slope = apart.sign().mul(power);
   }
   return slope.mul(grad.masked_fill(zero, 0).unsqueeze(-1)).sum(DimVector{2});
 }
@@ -106,8 +108,23 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const auto length = [&](const Tensor& t) {
     return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, false, summed).clamp_min(eps);
   };
-  const Tensor products = a.mul(b).sum(DimVector{dim}, false, summed);
-  return products.div(length(a)).div(length(b)).to(common);
+  const Tensor length_a = length(a);
+  const Tensor length_b = length(b);
+  const Sizes squared = moderate_sizes(wide, 2);
+  const bool plain = (are_moderate(length_a, squared) && are_moderate(length_b, squared)) ||
+                     a.dim() == 0 || a.size(dim) == 0;
+  if (plain) {
+    const Tensor products = a.mul(b).sum(DimVector{dim}, false, summed);
+    return products.div(length_a).div(length_b).to(common);
+  }
+  // Vectors whose products would overflow or vanish are taken in units of their largest element.
+  const auto in_units = [&](const Tensor& t) {
+    const Tensor unit = unit_of(t, DimVector{dim}, squared);
+    const Tensor scaled = t.to(wide).div(unit);
+    const Tensor size = rushlight::linalg_vector_norm(scaled, 2, DimVector{dim}, true);
+    return scaled.div(size.clamp_min(unit.reciprocal().mul(Scalar(eps))));
+  };
+  return in_units(a).mul(in_units(b)).sum(DimVector{dim}).to(common);
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
@@ -160,6 +177,14 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   // |a|² + |b|² - 2 a·b in one product.
   const Tensor a2 = a.mul(a).sum(DimVector{-1}, true);
   const Tensor b2 = b.mul(b).sum(DimVector{-1}, true);
+  const auto has_squares = [](const Tensor& t, const Tensor& squares) {
+    const ScalarType dtype = t.dtype();
+    return are_moderate(squares, moderate_sizes(dtype, 1), false) ||
+           are_moderate(t, moderate_sizes(dtype, 2));
+  };
+  if (a.device() == kCPU && !(has_squares(a, a2) && has_squares(b, b2))) {
+    return rushlight::_cdist(a, b, p).reshape(sizes);
+  }
   const Tensor left = rushlight::cat({a.mul(-2), a2, rushlight::ones_like(a2)}, -1);
   const Tensor right = rushlight::cat({b, rushlight::ones_like(b2), b2}, -1);
   const Tensor squares = left.matmul(right.transpose(-2, -1));

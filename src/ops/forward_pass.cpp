@@ -19,6 +19,23 @@ void refuse_results(const char* op, const Tensor& result) {
   }
 }
 
+// ---- a call ----
+
+std::vector<Value> dispatch(const OpFunction& function, std::vector<Value> arguments) {
+  const TangentRule& rule = function.tangent;
+  bool carried = false;
+  for (size_t i = 0; i < arguments.size(); i++) {
+    if ((rule.carriers >> i & 1) != 0) {
+      arguments[i].for_each_tensor([&](const Tensor& t) { carried = carried || level_of(t) != 0; });
+    }
+  }
+  if (carried) {
+    return rule.call(arguments);
+  }
+  const Below all(1);  // tangents of arguments that the op has no derivative by
+  return function.call(arguments);
+}
+
 // ---- a pass ----
 
 Tensor Pass::of(const Tensor& argument) const {
@@ -27,6 +44,11 @@ Tensor Pass::of(const Tensor& argument) const {
     given_.push_back(t);
   }
   return t;
+}
+
+Tensor Pass::before(const Tensor& self) const {
+  const Tensor t = of(self);
+  return t.defined() && tls.grad_mode ? t.clone() : t;
 }
 
 std::vector<Tensor> Pass::of(TensorList arguments) const {
@@ -101,7 +123,8 @@ Tensor reduced(const Tensor& slope, const Tensor& tangent, const Tensor& result,
 
 Results twice(const std::vector<Tensor>& arguments, const std::vector<Tensor>& tangents,
               const Rerun& op) {
-  const bool recorded = tls.grad_mode;
+  const bool recorded =
+      tls.grad_mode && (any_requires_grad(arguments) || any_requires_grad(tangents));
   const GradMode recording(true);
   // Under new names: one argument may be made of another.
   std::vector<Tensor> given = arguments;

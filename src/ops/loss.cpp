@@ -7,6 +7,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -137,6 +138,16 @@ void embedding_renorm_(Tensor& self, Tensor& indices, double&, double&) {
 
 }  // namespace shape
 
+namespace {
+
+// weight * t, 0 where the weight is 0 and t infinite.
+Tensor weighed(const Tensor& weight, const Tensor& t) {
+  const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
+  return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
+}
+
+}  // namespace
+
 namespace composite {
 
 Tensor nll_loss_nd(const Tensor& self, const Tensor& target, const Tensor& weight,
@@ -174,7 +185,7 @@ Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
     wanted = target.mul(Scalar(1 - label_smoothing))
                  .add(Scalar(label_smoothing / static_cast<double>(classes)));
   }
-  Tensor losses = self.log_softmax(dim).mul(wanted).neg();
+  Tensor losses = weighed(wanted, self.log_softmax(dim)).neg();
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
              "weight tensor should be defined either for all ", classes,
@@ -231,8 +242,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
                  ")) must be the same as input size (torch.Size(", self.sizes(), "))");
   Tensor losses;
   if (pos_weight.defined()) {
-    const Tensor scale = pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1));
-    losses = target.neg().add(Scalar(1)).mul(self).sub(scale.mul(rushlight::log_sigmoid(self)));
+    // The logarithms of both chances: with one and the logit, infinities and digits would cancel.
+    const Tensor yes = weighed(pos_weight.mul(target), rushlight::log_sigmoid(self));
+    const Tensor no = weighed(target.neg().add(Scalar(1)), rushlight::log_sigmoid(self.neg()));
+    losses = yes.add(no).neg();
   } else {
     losses = rushlight::_bce_with_logits(self, target);
   }
@@ -246,16 +259,6 @@ Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, con
       composite::binary_cross_entropy_with_logits(self, target, weight, Tensor(), Reduction::None);
   return reduced(losses.sum(-1) / static_cast<double>(self.size(-1)), reduction);
 }
-
-namespace {
-
-// weight * t, 0 where the weight is 0 and t infinite.
-Tensor weighed(const Tensor& weight, const Tensor& t) {
-  const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
-  return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
-}
-
-}  // namespace
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
   // Where the target is 0 the logarithms of both may be infinite.
@@ -341,10 +344,22 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
            ".");
   const double eps = 1e-12;
   const int64_t dim = target.dim();
-  const Tensor along = input1.mul(input2).sum(dim);
-  const Tensor size1 = input1.square().sum(dim).add(Scalar(eps));
-  const Tensor size2 = input2.square().sum(dim).add(Scalar(eps));
-  const Tensor cosine = along.div(size1.mul(size2).sqrt());
+  const auto square = [&](const Tensor& t) { return t.square().sum(dim).add(Scalar(eps)); };
+  const Tensor size1 = square(input1);
+  const Tensor size2 = square(input2);
+  const ScalarType common = promote_types(input1.dtype(), input2.dtype());
+  const Sizes limits = moderate_sizes(common, 2);
+  Tensor cosine;
+  if (are_moderate(size1, limits) && are_moderate(size2, limits)) {
+    cosine = input1.mul(input2).sum(dim).div(size1.mul(size2).sqrt());
+  } else {  // squares, or products of them, overflow
+    const auto direction = [&](const Tensor& given) {
+      const Tensor t = given.to(compute_dtype(given.dtype()));
+      const Tensor size = t.norm(2, DimVector{dim}, true);
+      return t.div(rushlight::hypot(size, rushlight::full_like(size, std::sqrt(eps))));
+    };
+    cosine = direction(input1).mul(direction(input2)).sum(dim).to(common);
+  }
   const Tensor near = cosine.neg().add(Scalar(1)).masked_fill(target.ne(Scalar(1)), Scalar(0));
   const Tensor far =
       cosine.sub(Scalar(margin)).clamp_min(Scalar(0)).masked_fill(target.ne(Scalar(-1)), Scalar(0));

@@ -1,11 +1,12 @@
 // Contracts of the normalisations, their gradients, and the public forms.
-// Gradients: the fused kernel as a rule; formulas over ordinary ops where the backward itself is
+// Gradients: usually the fused kernel; expressions over ordinary ops where the backward itself is
 // recorded.
 #include <limits>
 
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 #include "ops/tangents.h"
 
 namespace rushlight {
@@ -539,10 +540,21 @@ Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, doub
   if (input.numel() == 0) {
     return input;
   }
-  const Tensor squares = input.square().flatten(2).unsqueeze(1);
-  const Tensor padded = rushlight::constant_pad_nd(squares, {0, 0, size / 2, (size - 1) / 2});
-  const Tensor means = rushlight::avg_pool2d(padded, {size, 1}, 1).squeeze(1);
-  return input / (means.reshape(input.sizes()) * alpha + k).pow(Scalar(beta));
+  const auto padded = [&](const Tensor& t) {
+    return rushlight::constant_pad_nd(t.flatten(2).unsqueeze(1), {0, 0, size / 2, (size - 1) / 2});
+  };
+  const Tensor means = rushlight::avg_pool2d(padded(input.square()), {size, 1}, 1).squeeze(1);
+  const Sizes limits = moderate_sizes(input.dtype(), 1);
+  const bool by_lengths = alpha >= 0 && k >= 0 && is_floating(input.dtype());
+  if (!by_lengths || are_moderate(means, {k > 0 ? 0 : limits.least, limits.most})) {
+    return input / (means.reshape(input.sizes()) * alpha + k).pow(Scalar(beta));
+  }
+  // Squares overflow, or vanish where they alone count: the root of the sum by lengths of windows.
+  const Tensor lengths = rushlight::lp_pool2d(padded(input), 2, {size, 1}, DimVector{1}).squeeze(1);
+  const Tensor roots =
+      lengths.reshape(input.sizes()) * std::sqrt(alpha / static_cast<double>(size));
+  const Tensor root = rushlight::hypot(roots, rushlight::full_like(roots, std::sqrt(k)));
+  return input / root * root.pow(Scalar(1 - 2 * beta));
 }
 
 Tensor normalize(const Tensor& input, double p, IntArrayRef dim, double eps) {

@@ -6,6 +6,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 #include "ops/pointwise_choice.h"
 
 namespace rushlight {
@@ -50,7 +51,7 @@ Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tenso
   // 0 to a positive power is 0 nearby; the logarithm would make it NaN.
   const Tensor flat = is_complex(exponent.dtype()) ? self.eq(0).logical_and(real(exponent).ge(0))
                                                    : self.eq(0).logical_and(exponent.ge(0));
-  return grad * where(flat, 0, result * self.log()).conj();
+  return grad * (result * where(flat, 1, self).log()).conj();
 }
 
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
@@ -97,8 +98,27 @@ Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& r
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   const Tensor t = self * M_PI;
-  const Tensor square = t * self;  // 0 for the smallest numbers, too
-  return grad * where(square.eq(0), 0, (t * t.cos() - t.sin()) / square).conj();
+  if (is_complex(self.dtype())) {
+    const Tensor square = t * self;  // 0 for the smallest numbers, too
+    return grad * where(square.eq(0), 0, (t * t.cos() - t.sin()) / square).conj();
+  }
+  // Near 0 the series: the difference loses digits there.
+  const Tensor near = t.abs() < (self.dtype() == kFloat64 ? 0.1 : 0.5);
+  const Tensor far = where(near, 1, t);
+  const Tensor z = where(near, t, 0).square();
+  const Tensor series = 1 - z * (1 - z * (1 - z * (1 - z * (1 - z / 130) / 88) / 54) / 28) / 10;
+  const Tensor difference = (far * far.cos() - far.sin()) / (far * far);
+  return grad * (where(near, t * series / -3, difference) * M_PI);
+}
+
+Tensor asinh_slope(const Tensor& self) {
+  const double large = self.dtype() == kFloat64 ? 1e150 : 1e15;
+  if (is_complex(self.dtype()) || are_moderate(self, {0, large})) {
+    return (self * self + 1).rsqrt();
+  }
+  const Tensor far = self.abs() > large;
+  const Tensor near = where(far, 0, self);
+  return where(far, where(far, self, 1).abs().reciprocal(), (near * near + 1).rsqrt());
 }
 
 namespace {

@@ -6,6 +6,7 @@
 
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -387,6 +388,60 @@ Tensor root_of_sum(const Tensor& mean, int64_t count, double p) {
   return (mean.sign() * mean.abs().relu() * count).pow(Scalar(1.0 / p));
 }
 
+// The same pooling window by window, each in units of its largest element where powers would
+// overflow or vanish. `sizes`: of the result; the last windows may reach beyond the input.
+Tensor lp_pool_in_units(const Tensor& x, double p, IntArrayRef kernel, IntArrayRef stride,
+                        IntArrayRef sizes, const Sizes& limits) {
+  const auto n = static_cast<int64_t>(kernel.size());
+  const int64_t first = x.dim() - n;
+  DimVector beyond;
+  DimVector inside;
+  DimVector within_window;
+  for (int64_t d = n - 1; d >= 0; d--) {
+    const int64_t end = (sizes[first + d] - 1) * stride[d] + kernel[d];
+    beyond.push_back(0);
+    beyond.push_back(std::max<int64_t>(0, end - x.size(first + d)));
+  }
+  for (int64_t d = 0; d < n; d++) {
+    inside.push_back(x.size(first + d));
+    within_window.push_back(d - n);
+  }
+  const auto windows_of = [&](const Tensor& t) {
+    Tensor windows = rushlight::constant_pad_nd(t, beyond);
+    for (int64_t d = 0; d < n; d++) {
+      windows = windows.unfold(t.dim() - n + d, kernel[d], stride[d]);
+    }
+    return windows;
+  };
+  const Tensor windows = windows_of(x);
+  const Tensor unit = unit_of(windows, within_window, limits);
+  const Tensor counts = windows_of(rushlight::ones(inside, x.options())).sum(within_window);
+  const Tensor sums = windows.div(unit).pow(Scalar(p)).sum(within_window);
+  const Tensor root = root_of_sum(sums.div(counts), product(kernel), p);
+  return root.mul(unit.reshape(root.sizes()));
+}
+
+Tensor lp_pool(const char* name, int64_t n, const Tensor& self, double p, IntArrayRef kernel_size,
+               OptionalIntArrayRef stride, bool ceil_mode) {
+  const DimVector kernel = repeated(name, "kernel_size", kernel_size, n);
+  const DimVector steps = stride.value_or({});
+  const Tensor x = self.to(compute_dtype(self.dtype()));
+  const Tensor powers = x.pow(Scalar(p));
+  const Tensor mean = n == 1   ? rushlight::avg_pool1d(powers, kernel, steps, 0, ceil_mode)
+                      : n == 2 ? rushlight::avg_pool2d(powers, kernel, steps, 0, ceil_mode)
+                               : rushlight::avg_pool3d(powers, kernel, steps, 0, ceil_mode);
+  const ScalarType dtype = mean.dtype();
+  const Sizes limits = moderate_sizes(dtype, p);
+  const bool plain = !is_floating(dtype) || mean.numel() == 0 ||
+                     are_moderate(mean, moderate_sizes(dtype, 1), false) || are_moderate(x, limits);
+  const Tensor root =
+      plain ? root_of_sum(mean, product(kernel), p)
+            : lp_pool_in_units(x, p, kernel,
+                               steps.empty() ? kernel : repeated(name, "stride", steps, n),
+                               mean.sizes(), limits);
+  return is_differentiable(self.dtype()) ? root.to(self.dtype()) : root;
+}
+
 }  // namespace
 
 namespace composite {
@@ -529,12 +584,7 @@ RL_POOL_BACKWARD(3)
   }                                                                                               \
   Tensor lp_pool##n##d(const Tensor& self, double norm_type, IntArrayRef kernel_size,             \
                        OptionalIntArrayRef stride, bool ceil_mode) {                              \
-    const DimVector kernel = repeated("lp_pool" #n "d", "kernel_size", kernel_size, n);           \
-    const Tensor powers = self.to(compute_dtype(self.dtype())).pow(Scalar(norm_type));            \
-    const Tensor mean =                                                                           \
-        rushlight::avg_pool##n##d(powers, kernel, stride.value_or({}), 0, ceil_mode);             \
-    const Tensor root = root_of_sum(mean, product(kernel), norm_type);                            \
-    return is_differentiable(self.dtype()) ? root.to(self.dtype()) : root;                        \
+    return lp_pool("lp_pool" #n "d", n, self, norm_type, kernel_size, stride, ceil_mode);         \
   }
 RL_POOL(1)
 RL_POOL(2)

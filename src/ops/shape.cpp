@@ -413,8 +413,8 @@ Tensor& become(const char* op, const char* overload, const Tensor& self, const V
     Tensor recorded;
     if (grad_enabled() && grad_wanted(self)) {
       struct Lower {
-        Mode* before = std::exchange(tls.lower, nullptr);
-        ~Lower() { tls.lower = before; }
+        Mode* before = tls.exchange_lower(nullptr);
+        ~Lower() { tls.exchange_lower(before); }
       } const hidden;
       recorded = view(stand_in(self));
     }

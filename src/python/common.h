@@ -6,7 +6,9 @@
 // that Python's error is already set.
 #pragma once
 
+#ifndef PY_SSIZE_T_CLEAN
 #define PY_SSIZE_T_CLEAN
+#endif
 #include <Python.h>
 
 #include <exception>

@@ -351,14 +351,14 @@ PyObject* watch_ops(PyObject*, PyObject* args) {
 // Hides all modes of this thread, profilers too, until the matching call of show_modes.
 PyObject* hide_modes(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
-    hidden.push_back(std::exchange(tls.lower, nullptr));
+    hidden.push_back(tls.exchange_lower(nullptr));
     Py_RETURN_NONE;
   });
 }
 PyObject* show_modes(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     RL_CHECK(!hidden.empty(), "no modes are hidden on this thread");
-    tls.lower = hidden.back();
+    tls.exchange_lower(hidden.back());
     hidden.pop_back();
     Py_RETURN_NONE;
   });
@@ -387,8 +387,7 @@ LowerMode::~LowerMode() {
 }
 
 void LowerMode::enter() {
-  below = tls.lower;
-  tls.lower = this;
+  below = tls.exchange_lower(this);
   entered.push_back(this);
   entered_ = true;
 }
@@ -401,7 +400,9 @@ void LowerMode::leave() {
       m = below;
     }
   };
-  forget(tls.lower);
+  if (tls.lower() == this) {
+    tls.exchange_lower(below);
+  }
   std::for_each(hidden.begin(), hidden.end(), forget);
   std::erase(entered, this);
   for (LowerMode* m : entered) {

@@ -49,7 +49,7 @@ DimVector shape_of(PyObject* data) {
   return sizes;
 }
 
-// The type of the numpy number that was asked for last: a list of numbers is of one as a rule.
+// The type of the numpy number that was asked for last: a list of numbers is usually of one.
 struct {
   const PyTypeObject* type;
   ScalarType dtype;
@@ -348,17 +348,17 @@ Tensor real_from_data(PyObject* data, std::optional<ScalarType> dtype, std::opti
 }
 
 // What the program wrote down is a real tensor, of which modes are told when it is made.
-Tensor lifted(const Tensor& made) { return tls.lower == nullptr ? made : lift_fresh(made); }
+Tensor lifted(const Tensor& made) { return tls.lower() == nullptr ? made : lift_fresh(made); }
 
 // Makes one while the modes below autograd are hidden.
 template <class F>
 Tensor unseen(const F& make) {
-  if (tls.lower == nullptr) {
+  if (tls.lower() == nullptr) {
     return make();
   }
   struct Hidden {
-    Mode* modes = std::exchange(tls.lower, nullptr);
-    ~Hidden() { tls.lower = modes; }
+    Mode* modes = tls.exchange_lower(nullptr);
+    ~Hidden() { tls.exchange_lower(modes); }
   };
   Tensor made;
   {
@@ -465,7 +465,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 // ---- Tensor(…): sizes, data or another tensor ----
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
-  return tls.lower == nullptr ? unwritten(make_empty(sizes, t, device))
+  return tls.lower() == nullptr ? unwritten(make_empty(sizes, t, device))
                               : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
 }
 

@@ -304,7 +304,7 @@ Tensor apply_steps(const Tensor& self, const Index& index, bool record) {
   if (index.count == 1) {
     return apply_step(self, index.steps[0]);
   }
-  if (!record && tls.upper == nullptr && !is_sparse(self)) {
+  if (!record && tls.upper() == nullptr && !is_sparse(self)) {
     return apply_geometry(self, index);
   }
   Tensor t = apply_step(self, index.steps[0]);

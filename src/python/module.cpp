@@ -2,6 +2,7 @@
 // other.
 #include <nanobind/nanobind.h>
 
+#include "cpu/isa_level.h"
 #include "python/bindings.h"
 #include "python/parser.h"
 #include "python/tensor_type.h"
@@ -48,6 +49,12 @@ void init(PyObject* module) {
   // Tensors' objects, types and free lists are the process's, not an interpreter's.
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     raise(PyExc_ImportError, "rushlight does not support sub-interpreters");
+  }
+  if (!cpu::runs_here()) {
+    raise(PyExc_ImportError,
+          str("rushlight was built here for x86-64-", cpu::built_levels(),
+              " alone, which this processor does not run: build with RUSHLIGHT_ISA=native for this "
+              "one, with RUSHLIGHT_ISA=all for every one"));
   }
   ops_owner = make_namespace(module, "ops", "rushlight");
   nn_owner = make_namespace(module, "_nn", "rushlight.nn.functional");

@@ -33,4 +33,8 @@ Tensor of_buffer(PyObject* buffer, ScalarType t, int64_t count, int64_t offset);
 // A tensor on the memory of any object with the buffer protocol; undefined if it has none.
 Tensor from_buffer(PyObject* object, bool& read_only);
 
+// What the memory of a tensor belongs to, if that is the tensor's alone to keep and a Python object
+// that may refer back to it; else null.
+PyObject* buffer_owner(const TensorImpl& impl);
+
 }  // namespace rushlight::python

@@ -15,6 +15,8 @@
 #include "python/boxed.h"
 #include "python/types.h"
 
+#include <frameobject.h>  // PyFrame_GetBack, up to Python 3.10
+
 namespace rushlight::python {
 
 namespace {

@@ -196,6 +196,8 @@ PyMethodDef functions[] = {
 PyObject* cpu_level(PyObject*, PyObject*) {
   return PyUnicode_FromFormat("v%d", static_cast<int>(cpu::isa_level()));
 }
+// Those that this build has kernels for, with commas between them.
+PyObject* built_levels(PyObject*, PyObject*) { return PyUnicode_FromString(cpu::built_levels()); }
 // What the build has of libraries: name → what it says of itself, None where it is absent.
 PyObject* libraries(PyObject*, PyObject*) {
   return guarded([&] {
@@ -218,6 +220,7 @@ PyObject* libraries(PyObject*, PyObject*) {
 PyMethodDef module_functions[] = {
     {"_mark_unwritten", change_marks, METH_O, nullptr},
     {"_cpu_level", cpu_level, METH_NOARGS, nullptr},
+    {"_built_levels", built_levels, METH_NOARGS, nullptr},
     {"_libraries", libraries, METH_NOARGS, nullptr},
     {"_warn_once", warn_once_for, METH_O, nullptr},
     {},

@@ -133,18 +133,18 @@ RL_CUDA_POINTWISE(fused_scale, 2, 1, set_floating | set_complexes, Promote::Same
 
 namespace rushlight {
 
-extern const OpInfo* const registered_fused_scale_functional_0;
-extern const OpInfo* const registered_fused_scale_inplace_0;
-extern const OpInfo* const registered_fused_scale_out_0;
+extern const OpInfo overloads_fused_scale_functional_0[];
+extern const OpInfo overloads_fused_scale_inplace_0[];
+extern const OpInfo overloads_fused_scale_out_0[];
 
 ArrayRef<const OpInfo*> all_ops() {
-  static const OpInfo* const rows[] = {
-      registered_fused_scale_functional_0 + 0,
-      registered_fused_scale_functional_0 + 1,
-      registered_fused_scale_out_0 + 0,
-      registered_fused_scale_out_0 + 1,
-      registered_fused_scale_inplace_0 + 0,
-      registered_fused_scale_inplace_0 + 1,
+  static constexpr const OpInfo* rows[] = {
+      overloads_fused_scale_functional_0 + 0,
+      overloads_fused_scale_functional_0 + 1,
+      overloads_fused_scale_out_0 + 0,
+      overloads_fused_scale_out_0 + 1,
+      overloads_fused_scale_inplace_0 + 0,
+      overloads_fused_scale_inplace_0 + 1,
   };
   return rows;
 }
@@ -251,58 +251,50 @@ Tensor run_fused_scale(const Tensor& self, const Tensor& other, const Scalar& al
 
 }  // namespace
 
-constexpr ArgInfo args_fused_scale_functional_0[] = {
+constexpr ArgInfo list_0[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr ArgInfo args_fused_scale_functional_0_0[] = {
+constexpr ArgInfo list_1[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_functional_0_0[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_functional_0_0[] = {
+constexpr ResultInfo list_2[] = {
   {"", {.base = BaseType::Tensor}},
 };
-constexpr ArgInfo args_fused_scale_functional_0_1[] = {
+constexpr int8_t list_3[] = {
+  0,
+  1,
+  2,
+};
+constexpr ArgInfo list_4[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Scalar}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_functional_0_1[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_functional_0_1[] = {
-  {"", {.base = BaseType::Tensor}},
-};
 extern const OpFunction function_fused_scale_functional_0;
+extern const OpInfo overloads_fused_scale_functional_0[];
 constexpr OpInfo overloads_fused_scale_functional_0[] = {
-    {"aten", "fused_scale", "Tensor", args_fused_scale_functional_0_0, results_fused_scale_functional_0_0, &function_fused_scale_functional_0, places_fused_scale_functional_0_0, 0x30000u},
-    {"aten", "fused_scale", "Scalar", args_fused_scale_functional_0_1, results_fused_scale_functional_0_1, &function_fused_scale_functional_0, places_fused_scale_functional_0_1, 0x30000u},
+    {"aten", "fused_scale", "Tensor", list_1, list_2, &function_fused_scale_functional_0, list_3, 0x30000u},
+    {"aten", "fused_scale", "Scalar", list_4, list_2, &function_fused_scale_functional_0, list_3, 0x30000u},
 };
 constexpr batching::Rule rules_fused_scale_functional_0[] = {
   {batching::Kind::Aligned, 3u},
 };
 const OpFunction function_fused_scale_functional_0 = {
-    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, args_fused_scale_functional_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, false
+    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, list_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, false
 };
-extern const OpInfo* const registered_fused_scale_functional_0;
-const OpInfo* const registered_fused_scale_functional_0 = overloads_fused_scale_functional_0;
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  if (RL_UNLIKELY(tls.upper != nullptr)) {
-    return dispatch_boxed<Tensor>(dispatch_upper, function_fused_scale_functional_0, self, other, alpha);
-  }
-  check_defined("fused_scale", "self", self);
-  check_defined("fused_scale", "other", other);
-  if (RL_UNLIKELY(forward::active())) {
-    if (overrides::takes(function_fused_scale_functional_0)) {
-      return dispatch_boxed<Tensor>(overrides::dispatch, function_fused_scale_functional_0, self, other, alpha);
-    }
-    if (forward::carried(self, other)) {
-      return forward::fused_scale_functional_0(self, other, alpha);
+  const Asks asked = asks_of_call(self, other);
+  if (RL_UNLIKELY(asked > ask::grad)) {
+    if (const Dispatch by = interceptor(function_fused_scale_functional_0, asked, self, other)) {
+      return dispatch_boxed<Tensor>(by, function_fused_scale_functional_0, self, other, alpha);
     }
   }
   Ref<Node> node;
-  if (tls.grad_mode && (grad_wanted(self) || grad_wanted(other))) {
+  if (grad_asked(asked) && (grad_wanted(self) || grad_wanted(other))) {
     node = Ref<Node>::steal(new Node(&descriptor_fused_scale));
     [[maybe_unused]] const bool want_self = grad_wanted(self);
     [[maybe_unused]] const bool want_other = grad_wanted(other);
@@ -312,7 +304,7 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
-  Tensor made_ = RL_LIKELY(!seen_below(self, other)) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, function_fused_scale_functional_0, self, other, alpha);
+  Tensor made_ = RL_LIKELY(!asked_below(asked, self, other)) ? run_fused_scale(self, other, alpha, nullptr, false) : dispatch_boxed<Tensor>(dispatch_lower, function_fused_scale_functional_0, self, other, alpha);
   if (node) {
     const auto& result = made_;
     set_history(result, node);
@@ -320,56 +312,42 @@ Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha)
   return made_;
 }
 
-constexpr ArgInfo args_fused_scale_inplace_0[] = {
+constexpr ArgInfo list_5[] = {
   {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
   {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr ArgInfo args_fused_scale_inplace_0_0[] = {
+constexpr ArgInfo list_6[] = {
   {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
   {"other", {.base = BaseType::Tensor}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_inplace_0_0[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_inplace_0_0[] = {
+constexpr ResultInfo list_7[] = {
   {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
 };
-constexpr ArgInfo args_fused_scale_inplace_0_1[] = {
+constexpr ArgInfo list_8[] = {
   {"self", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, false},
   {"other", {.base = BaseType::Scalar}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr int8_t places_fused_scale_inplace_0_1[] = {0, 1, 2};
-constexpr ResultInfo results_fused_scale_inplace_0_1[] = {
-  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
-};
 extern const OpFunction function_fused_scale_inplace_0;
+extern const OpInfo overloads_fused_scale_inplace_0[];
 constexpr OpInfo overloads_fused_scale_inplace_0[] = {
-    {"aten", "fused_scale_", "Tensor", args_fused_scale_inplace_0_0, results_fused_scale_inplace_0_0, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_0, 0x30040u},
-    {"aten", "fused_scale_", "Scalar", args_fused_scale_inplace_0_1, results_fused_scale_inplace_0_1, &function_fused_scale_inplace_0, places_fused_scale_inplace_0_1, 0x30040u},
+    {"aten", "fused_scale_", "Tensor", list_6, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
+    {"aten", "fused_scale_", "Scalar", list_8, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
 };
 const OpFunction function_fused_scale_inplace_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, args_fused_scale_inplace_0, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, false
+    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, list_5, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, false
 };
-extern const OpInfo* const registered_fused_scale_inplace_0;
-const OpInfo* const registered_fused_scale_inplace_0 = overloads_fused_scale_inplace_0;
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  if (RL_UNLIKELY(tls.upper != nullptr)) {
-    dispatch_boxed<void>(dispatch_upper, function_fused_scale_inplace_0, self, other, alpha);
-    return const_cast<Tensor&>(self);
-  }
-  check_defined("fused_scale_", "self", self);
-  check_defined("fused_scale_", "other", other);
-  if (RL_UNLIKELY(forward::active())) {
-    if (overrides::takes(function_fused_scale_inplace_0)) {
-      dispatch_boxed<void>(overrides::dispatch, function_fused_scale_inplace_0, self, other, alpha);
+  const Asks asked = asks_of_call(self, other);
+  if (RL_UNLIKELY(asked > ask::grad)) {
+    if (const Dispatch by = interceptor(function_fused_scale_inplace_0, asked, self, other)) {
+      dispatch_boxed<void>(by, function_fused_scale_inplace_0, self, other, alpha);
       return const_cast<Tensor&>(self);
     }
-    if (forward::carried(self, other)) {
-      return forward::fused_scale_inplace_0(self, other, alpha);
-    }
   }
-  const bool record = tls.grad_mode && (grad_wanted(self) || grad_wanted(other));
+  const bool record = grad_asked(asked) && (grad_wanted(self) || grad_wanted(other));
   check_inplace("fused_scale_", self, record);
   Ref<Node> node;
   if (record) {
@@ -382,7 +360,7 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
     node->save(want_self ? other : Tensor());
     node->keep(alpha);
   }
-  RL_LIKELY(!seen_below(self, other)) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : dispatch_boxed<void>(dispatch_lower, function_fused_scale_inplace_0, self, other, alpha);
+  RL_LIKELY(!asked_below(asked, self, other)) ? static_cast<void>(run_fused_scale(self, other, alpha, &self, false)) : dispatch_boxed<void>(dispatch_lower, function_fused_scale_inplace_0, self, other, alpha);
   count_write(self);
   if (node) {
     rebase_history(self, node);
@@ -390,59 +368,50 @@ Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alph
   return const_cast<Tensor&>(self);
 }
 
-constexpr ArgInfo args_fused_scale_out_0[] = {
+constexpr ArgInfo list_9[] = {
   {"out", {.base = BaseType::Tensor}, {}, false},
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor, .number = true}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
 };
-constexpr ArgInfo args_fused_scale_out_0_0[] = {
+constexpr ArgInfo list_10[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Tensor}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
   {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
 };
-constexpr int8_t places_fused_scale_out_0_0[] = {1, 2, 3, 0};
-constexpr ResultInfo results_fused_scale_out_0_0[] = {
-  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
+constexpr int8_t list_11[] = {
+  1,
+  2,
+  3,
+  0,
 };
-constexpr ArgInfo args_fused_scale_out_0_1[] = {
+constexpr ArgInfo list_12[] = {
   {"self", {.base = BaseType::Tensor}, {}, false},
   {"other", {.base = BaseType::Scalar}, {}, false},
   {"alpha", {.base = BaseType::Scalar}, {.kind = DefaultInfo::Int, .ints = {1}}, true},
   {"out", {.base = BaseType::Tensor, .written = true, .alias = 'a'}, {}, true},
 };
-constexpr int8_t places_fused_scale_out_0_1[] = {1, 2, 3, 0};
-constexpr ResultInfo results_fused_scale_out_0_1[] = {
-  {"", {.base = BaseType::Tensor, .written = true, .alias = 'a'}},
-};
 extern const OpFunction function_fused_scale_out_0;
+extern const OpInfo overloads_fused_scale_out_0[];
 constexpr OpInfo overloads_fused_scale_out_0[] = {
-    {"aten", "fused_scale", "Tensor_out", args_fused_scale_out_0_0, results_fused_scale_out_0_0, &function_fused_scale_out_0, places_fused_scale_out_0_0, 0x34000u},
-    {"aten", "fused_scale", "Scalar_out", args_fused_scale_out_0_1, results_fused_scale_out_0_1, &function_fused_scale_out_0, places_fused_scale_out_0_1, 0x34000u},
+    {"aten", "fused_scale", "Tensor_out", list_10, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
+    {"aten", "fused_scale", "Scalar_out", list_12, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
 };
 const OpFunction function_fused_scale_out_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, args_fused_scale_out_0, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, false
+    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, list_9, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, false
 };
-extern const OpInfo* const registered_fused_scale_out_0;
-const OpInfo* const registered_fused_scale_out_0 = overloads_fused_scale_out_0;
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  if (RL_UNLIKELY(tls.upper != nullptr)) {
-    dispatch_boxed<void>(dispatch_upper, function_fused_scale_out_0, out, self, other, alpha);
-    return const_cast<Tensor&>(out);
-  }
-  check_defined("fused_scale", "self", self);
-  check_defined("fused_scale", "other", other);
-  check_defined("fused_scale", "out", out);
-  if (RL_UNLIKELY(forward::active())) {
-    if (overrides::takes(function_fused_scale_out_0)) {
-      dispatch_boxed<void>(overrides::dispatch, function_fused_scale_out_0, out, self, other, alpha);
+  const Asks asked = asks_of_call(out, self, other);
+  if (RL_UNLIKELY(asked > ask::grad)) {
+    if (const Dispatch by = interceptor(function_fused_scale_out_0, asked, out, self, other)) {
+      dispatch_boxed<void>(by, function_fused_scale_out_0, out, self, other, alpha);
       return const_cast<Tensor&>(out);
     }
   }
   check_out_grad("fused_scale", tls.grad_mode && (grad_wanted(self) || grad_wanted(other) || grad_wanted(out)));
   check_out_tangents("fused_scale", self, other, out);
-  if (RL_UNLIKELY(seen_below(out, self, other))) {
+  if (RL_UNLIKELY(asked_below(asked, out, self, other))) {
     dispatch_boxed<void>(dispatch_lower, function_fused_scale_out_0, out, self, other, alpha);
     count_write(out);
     return const_cast<Tensor&>(out);
@@ -557,8 +526,8 @@ constexpr Parser fused_scale_parser = {"fused_scale", fused_scale_signatures, 1,
 
 Binding rows[] = {
     RL_BINDING(fused_scale_parser, FunctionForm, "fused_scale", nullptr, "fused_scale(input, other, *, alpha=1, out=None)\n--\n\nfused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", nullptr, "fused_scale($self, other, *, alpha=1)\n--\n\nfused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", nullptr, "fused_scale_($self, other, *, alpha=1)\n--\n\nfused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", nullptr, "fused_scale($self, other, *, alpha=1)\n--\n\nfused_scale(self, other: Tensor | Number, *, alpha: Number | Tensor = 1) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", nullptr, "fused_scale_($self, other, *, alpha=1)\n--\n\nfused_scale_(self, other: Tensor | Number, *, alpha: Number | Tensor = 1) -> Tensor\n\n\n\nDtypes: floating point, complex; self keeps its own.\nShape: self keeps its own; the others are broadcast to it.\nGradient: by self, other.\nIn place: self is changed and returned."),
 };
 const Bindings bindings(rows);
 

@@ -7,7 +7,7 @@ from collections import OrderedDict
 import pytest
 
 import rushlight
-from tests.parity.compare import assert_alike, outcome, plain
+from tests.parity.compare import assert_outcomes_alike, outcome, plain
 
 torch = pytest.importorskip("torch")
 
@@ -456,7 +456,7 @@ CASES |= {
 
 @pytest.mark.parametrize("name", CASES)
 def test_behaviour(name):
-    assert_alike(outcome(CASES[name], rushlight), outcome(CASES[name], torch))
+    assert_outcomes_alike(outcome(CASES[name], rushlight), outcome(CASES[name], torch))
 
 
 @pytest.mark.parametrize("kind", ["whole", "parameter"])

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 import rushlight
-from tests.parity.compare import assert_alike, outcome, plain
+from tests.parity.compare import assert_alike, assert_outcomes_alike, outcome, plain
 
 torch = pytest.importorskip("torch")
 
@@ -190,4 +190,4 @@ INIT = [
 @pytest.mark.parametrize("line", INIT)
 def test_initialisation(line):
     function = eval(f"lambda m: m.nn.init.{line}")
-    assert_alike(outcome(function, rushlight), outcome(function, torch))
+    assert_outcomes_alike(outcome(function, rushlight), outcome(function, torch))

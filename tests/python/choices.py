@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from rushlight import _C
+
 
 def run(code, **environment):
     """Standard output and the lines that start with `rushlight:` on standard error."""
@@ -19,3 +21,8 @@ def run(code, **environment):
     return done.stdout, [
         line for line in done.stderr.splitlines() if line.startswith("rushlight: ")
     ]
+
+
+def instruction_sets():
+    """Those that this build has kernels for and this processor runs."""
+    return [level for level in _C._built_levels().split(", ") if level <= _C._cpu_level()]

@@ -345,7 +345,7 @@ def test_integers(dtype):
     np.testing.assert_array_equal(y.numpy(), correlate(x, w, padding=1))
 
 
-@pytest.mark.parametrize("isa", ["v2", "v3"])
+@pytest.mark.parametrize("isa", choices.instruction_sets())
 def test_instruction_sets_agree(isa):
     code = """
 torch.manual_seed(0)

@@ -257,7 +257,7 @@ def test_linear_with_its_bias():
         np.testing.assert_allclose(result.numpy(), x @ w.T + b, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("isa", ["v2", "v3"])
+@pytest.mark.parametrize("isa", choices.instruction_sets())
 def test_instruction_sets_agree(isa):
     code = """
 torch.manual_seed(0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight._dynamo import config
+from rushlight._dynamo import exc as exc
 from rushlight._dynamo.eval_frame import OptimizedModule, is_dynamo_supported
 from rushlight.compiler import (
     allow_in_graph,
@@ -41,7 +42,7 @@ __all__ = [
 
 
 def optimize(backend="inductor", *, nopython: bool = False, **options):
-    """A decorator: `compile` by its old name."""
+    """A decorator: `compile` under its old name."""
     return lambda model: _compile(model, backend=backend)
 
 

@@ -20,12 +20,17 @@ _LOW = (_C.bfloat16, _C.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is autocast for a kind of device, say "cpu"."""
+    """Whether autocast exists for a device type, such as "cpu"."""
     return _C._is_autocast_available(device_type)
 
 
+def _check_device_type(device_type: Any) -> None:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+
+
 class autocast(ContextDecorator):
-    """A context in which ops run in the precision that suits them; also a decorator.
+    """A context manager and decorator in which each op runs in the dtype that suits it.
 
     Products, convolutions, attention and recurrent cells take their arguments in 16 bits; what
     loses too much there, such as losses and norms, takes them in float32; all other ops take them
@@ -51,8 +56,7 @@ class autocast(ContextDecorator):
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:
-        if not isinstance(device_type, str):
-            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        _check_device_type(device_type)
         if not is_autocast_available(device_type):
             raise RuntimeError(
                 f"unsupported autocast device_type {device_type!r}: expected 'cpu' or 'cuda'"
@@ -143,8 +147,7 @@ def custom_fwd(
         cast_inputs: where autocast is on, floating-point tensors among the arguments are cast to
             it, and `forward` runs without autocast; None lets it run under the autocast there is.
     """
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    _check_device_type(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 
@@ -168,8 +171,7 @@ def custom_fwd(
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
     """Decorates `backward` of a function whose `forward` has `custom_fwd`: same autocast."""
-    if not isinstance(device_type, str):
-        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
 

@@ -1,4 +1,4 @@
-"""Scaling of losses, so that gradients of 16-bit numbers neither vanish nor overflow."""
+"""Loss scaling, so that 16-bit gradients neither underflow nor overflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(enum.Enum):
-    """How far an optimiser has come in an iteration."""
+    """The state of an optimiser in an iteration: ready, unscaled or stepped."""
 
     READY = 0
     UNSCALED = 1
@@ -40,7 +40,7 @@ class _PerDevice:
 
 
 class GradScaler:
-    """Multiplies losses by a scale and divides gradients by it again before the optimiser's step.
+    """Multiplies losses by a scale, and divides gradients by it before the optimiser's step.
 
     A step whose gradients hold an infinite number or NaN is left out, and the scale shrinks; after
     `growth_interval` steps without one it grows. An iteration is
@@ -74,7 +74,10 @@ class GradScaler:
         self._device = device
         self._enabled = enabled
         if enabled and device == "cuda" and not rushlight.cuda.is_available():
-            warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available. Disabling.")
+            warn(
+                "torch.cuda.amp.GradScaler is enabled, but CUDA is not available: it leaves losses "
+                "and gradients as they are"
+            )
             self._enabled = False
         if self._enabled:
             assert growth_factor > 1.0, "The growth factor must be > 1.0."
@@ -98,15 +101,13 @@ class GradScaler:
         )
 
     def _check_scale_growth_tracker(self, what: str) -> tuple[Any, Any]:
-        fix = (
-            "This may indicate your script did not use scaler.scale(loss or outputs) earlier in "
-            "the iteration."
-        )
-        assert self._scale is not None, f"Attempted {what} but _scale is None.  {fix}"
-        assert self._growth_tracker is not None, (
-            f"Attempted {what} but _growth_tracker is None.  {fix}"
-        )
-        return self._scale, self._growth_tracker
+        both = self._scale, self._growth_tracker
+        for name, value in zip(("_scale", "_growth_tracker"), both, strict=True):
+            assert value is not None, (
+                f"Attempted {what} but {name} is None: nothing was scaled yet, call scale() on the "
+                "loss first"
+            )
+        return both
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or all tensors of nested lists, tuples and iterators, times the scale."""
@@ -163,19 +164,24 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        self._check_scale_growth_tracker("unscale_")
+        scale, _ = self._check_scale_growth_tracker("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
-        if state["stage"] is OptState.UNSCALED:
-            raise RuntimeError(
-                "unscale_() has already been called on this optimizer since the last update()."
-            )
-        if state["stage"] is OptState.STEPPED:
-            raise RuntimeError("unscale_() is being called after step().")
+        refused = {
+            OptState.UNSCALED: "has already been called on this optimizer; call update() first",
+            OptState.STEPPED: "is being called after step(); call it before, or not at all",
+        }.get(state["stage"])
+        if refused:
+            raise RuntimeError(f"unscale_() {refused}")
         # In double precision, for the reciprocal of a small scale may overflow.
-        inv_scale = self._scale.double().reciprocal().float()
-        found_inf = rushlight.full((), 0.0, dtype=_C.float32, device=self._scale.device)
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inv_scale, found_inf, False)
+        self._multiply_grads(optimizer, scale.double().reciprocal().float(), allow_fp16=False)
         state["stage"] = OptState.UNSCALED
+
+    def _multiply_grads(self, optimizer: Any, factor: Any, allow_fp16: bool) -> dict[Any, Any]:
+        """Multiplies an optimiser's gradients; keeps and returns whether some are not finite."""
+        none_found = rushlight.zeros((), dtype=_C.float32, device=factor.device)
+        found = self._unscale_grads_(optimizer, factor, none_found, allow_fp16)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
+        return found
 
     # ---- steps ----
 
@@ -187,7 +193,8 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)`, left out if a gradient is not finite; what it returns.
+        """Call `optimizer.step(*args, **kwargs)`, unless a gradient is not finite, and return its
+        result.
 
         Gradients are divided by the scale first unless `unscale_` has done so.
 
@@ -202,25 +209,24 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if getattr(optimizer, "_step_supports_amp_scaling", False):
-            result = self._step_of_scaling(optimizer, state, *args, **kwargs)
+        divides_itself = getattr(optimizer, "_step_supports_amp_scaling", False)
+        scale = self._scale if state["stage"] is OptState.READY else None
+        if scale is not None:
+            look = self._check_inf_per_device if divides_itself else self.unscale_
+            look(optimizer)
+        assert state["found_inf_per_device"], "No inf checks were recorded for this optimizer."
+        if divides_itself:
+            result = self._step_of_scaling(optimizer, scale, state, *args, **kwargs)
         else:
-            if state["stage"] is OptState.READY:
-                self.unscale_(optimizer)
-            assert state["found_inf_per_device"], "No inf checks were recorded for this optimizer."
             result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
 
     def _step_of_scaling(
-        self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any
+        self, optimizer: Any, scale: Any, state: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
         """The step of an optimiser that divides gradients itself, as two attributes say."""
-        scale = self._scale if state["stage"] is OptState.READY else None
-        if state["stage"] is OptState.READY:
-            self._check_inf_per_device(optimizer)
-        founds = list(state["found_inf_per_device"].values())
-        assert founds, "No inf checks were recorded for this optimizer."
+        founds = state["found_inf_per_device"].values()
         optimizer.grad_scale = scale
         optimizer.found_inf = sum(found.to(self._scale.device) for found in founds)
         try:
@@ -229,7 +235,8 @@ class GradScaler:
             del optimizer.grad_scale, optimizer.found_inf
 
     def update(self, new_scale: Any = None) -> None:
-        """The scale of the next iteration: `new_scale`, or what follows from the gradients found.
+        """Set the scale of the next iteration: `new_scale`, or a value that depends on the
+        gradients.
 
         Raises:
             AssertionError: if nothing was scaled and no gradient looked at since the last update.
@@ -244,8 +251,8 @@ class GradScaler:
                     and new_scale.numel() == 1
                     and not new_scale.requires_grad
                 ), (
-                    "new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
-                    "torch.FloatTensor with requires_grad=False."
+                    "update(): new_scale should be a float or a tensor of one float32 that does "
+                    f"not require grad, not {new_scale}"
                 )
                 scale.copy_(new_scale.reshape(()))
             else:
@@ -273,33 +280,33 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """The scale; 1 where scaling is disabled. It waits for the device."""
+        """The scale; 1 if scaling is disabled. This waits for the device."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by when it grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by when it grows."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after infinite gradients."""
+        """The factor for the scale after gradients that are not finite."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after infinite gradients."""
+        """Set the factor for the scale after gradients that are not finite."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """How many steps it takes to grow."""
+        """The number of steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set how many steps it takes to grow."""
+        """Set the number of steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -315,7 +322,7 @@ class GradScaler:
     # ---- state ----
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale, its factors and the steps since it changed; {} where disabled."""
+        """The scale, its factors and the steps since it changed; {} if scaling is disabled."""
         if not self._enabled:
             return {}
         return {
@@ -327,7 +334,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` of another gave.
+        """Load a state from `state_dict`.
 
         Raises:
             RuntimeError: if it is empty, as that of a disabled one is.
@@ -336,8 +343,8 @@ class GradScaler:
             return
         if not state_dict:
             raise RuntimeError(
-                "The source state dict is empty, possibly because it was saved from a disabled "
-                "instance of GradScaler."
+                "The source state dict is empty, as that of a GradScaler with enabled=False is: "
+                "load that of an enabled one"
             )
         self._init_scale = state_dict["scale"]
         self._growth_factor = state_dict["growth_factor"]
@@ -353,8 +360,7 @@ class GradScaler:
         state = vars(self).copy()
         if self._enabled:
             assert not self._per_optimizer_states, (
-                "A GradScaler instance may only be pickled at the beginning of an iteration, or "
-                "at the end after scaler.update()."
+                "A GradScaler instance may only be pickled between iterations: call update() first"
             )
             # Numbers instead of tensors, which may lie on a device that is absent later.
             state["_init_scale"] = self.get_scale()
@@ -367,11 +373,7 @@ class GradScaler:
 
     def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
         scale, _ = self._check_scale_growth_tracker("_check_inf_per_device")
-        one = rushlight.full((), 1.0, dtype=_C.float32, device=scale.device)
-        found_inf = rushlight.full((), 0.0, dtype=_C.float32, device=scale.device)
-        state = self._per_optimizer_states[id(optimizer)]
-        state["found_inf_per_device"] = self._unscale_grads_(optimizer, one, found_inf, True)
-        return state["found_inf_per_device"]
+        return self._multiply_grads(optimizer, rushlight.ones_like(scale), allow_fp16=True)
 
     def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Any]:
         return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]

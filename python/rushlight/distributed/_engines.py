@@ -147,7 +147,7 @@ class _EngineGroup(ProcessGroup):
         self._engine.begin_group()
 
     def _end_coalescing(self):
-        """The work of all; None where one of the calls failed."""
+        """The work of all; None if one of the calls failed."""
         handle = self._engine.end_group(self._timeout)
         return None if handle is None else self._work(handle, [])
 
@@ -459,7 +459,7 @@ class _EngineGroup(ProcessGroup):
         if input.numel() != output.numel() * self._size:
             self._wrong(
                 "_reduce_scatter_base",
-                "input tensor must be the same size as output size times world size",
+                "the input must have the elements of the outputs of all ranks",
             )
         if input.dtype != output.dtype:
             self._wrong("_reduce_scatter_base", "input tensor must be the same type as the output")
@@ -520,30 +520,38 @@ class _EngineGroup(ProcessGroup):
             self._engine.barrier(_timeout_of(opts, self._timeout), _at_once(opts)), []
         )
 
-    def _check_peer(self, tensors, tag):
+    def _check_message(self, tensors, tag, peer=None):
+        if self._size == 1 or (
+            peer is not None and (peer == self._rank or not 0 <= peer < self._size)
+        ):
+            self._wrong(
+                "send or recv",
+                f"rank {self._rank} of {self._size} sends to other ranks and receives from them, "
+                + ("there are none" if peer is None else f"not rank {peer}"),
+            )
         if len(tensors) != 1:
             self._wrong("send or recv", "takes a single tensor")
         if not 0 <= tag < 2**31:
             self._wrong("send or recv", f"Tag must be nonnegative, not {tag}")
 
     @_collective("send")
-    def send(self, tensors, dst, tag=0):
+    def send(self, tensors, dst, tag: int = 0):
         """A message to a rank."""
-        self._check_peer(tensors, tag)
+        self._check_message(tensors, tag, dst)
         return self._work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
 
     @_collective("recv")
-    def recv(self, tensors, src, tag=0):
+    def recv(self, tensors, src, tag: int = 0):
         """A message from a rank."""
-        self._check_peer(tensors, tag)
+        self._check_message(tensors, tag, src)
         return self._work(
             self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors
         )
 
     @_collective("recvAnySource")
-    def recv_anysource(self, tensors, tag=0):
+    def recv_anysource(self, tensors, tag: int = 0):
         """A message from any rank."""
-        self._check_peer(tensors, tag)
+        self._check_message(tensors, tag)
         return self._work(
             self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors
         )
@@ -587,7 +595,7 @@ class ProcessGroupGloo(_EngineGroup):
 
     @property
     def options(self):
-        """The settings it was made with."""
+        """The settings of the group."""
         options = _GlooOptions()
         options._timeout = self._timeout
         return options
@@ -677,24 +685,24 @@ class ProcessGroupNCCL(_EngineGroup):
 
     @property
     def options(self):
-        """The settings it was made with."""
+        """The settings of the group."""
         options = _NCCLOptions()
         options._timeout = self._timeout
         return options
 
     def eager_connect_single_device(self, device=None):
-        """Connect the processes for a device now."""
+        """Connect the processes for a device at once."""
         index = rushlight.device(device or self._device).index
         here = rushlight.cuda.current_device() if index is None else index
         self._engine.connect(here, self._timeout)
 
     def barrier(self, opts=None):
-        """Ends once all ranks have called it; the host waits, too."""
+        """Wait until all ranks have called this; the host waits, too."""
         numbers = getattr(opts, "device_ids", None) or []
         device = rushlight.device("cuda", numbers[0]) if numbers else self.bound_device_id
         with rushlight.cuda.device(device):
             return super().barrier(opts)
 
-    def recv_anysource(self, tensors, tag=0):
+    def recv_anysource(self, tensors, tag: int = 0):
         """Refused: NCCL receives from a rank that is named."""
         raise RuntimeError("ProcessGroupNCCL does not support recvAnysource")

@@ -18,7 +18,7 @@ FIRST_BUCKET_BYTES = 1024 * 1024
 
 
 class GradBucket:
-    """Gradients that go together, as a communication hook sees them."""
+    """A bucket of gradients, as a communication hook sees it."""
 
     def __init__(self, index, buffer, parameters, last):
         self._index = index
@@ -27,19 +27,19 @@ class GradBucket:
         self._last = last
 
     def index(self) -> int:
-        """The bucket's number."""
+        """The index of the bucket."""
         return self._index
 
     def buffer(self):
-        """All gradients, flat."""
+        """All gradients as one flat tensor."""
         return self._buffer
 
     def set_buffer(self, buffer) -> None:
-        """Put another flat tensor in their place."""
+        """Replace the flat tensor."""
         self._buffer = buffer
 
     def parameters(self) -> list:
-        """Whose gradients they are."""
+        """The parameters of the gradients."""
         return list(self._parameters)
 
     def gradients(self) -> list:
@@ -54,7 +54,7 @@ class GradBucket:
         ]
 
     def is_last(self) -> bool:
-        """Whether it is the last of this backward."""
+        """Whether this is the last bucket of this backward."""
         return self._last
 
 
@@ -169,6 +169,7 @@ class Reducer:
         self.reduce_dtype: Any = None  # None: that of the gradients
         self.divisor: int | None = None  # None: how many processes there are
         self.expecting = False  # backward is to come, or under way
+        self.left_out: set[int] = set()  # whom the loss of the last reduction did not use
         self.used: set[int] = set()  # who got gradients since the last reduction, of no_sync too
         self.rebuilt = False
         self.iterations = 0
@@ -198,6 +199,12 @@ class Reducer:
             self.used.add(index)
             if self.expecting:
                 self._arrived(index)
+            elif index in self.left_out:
+                raise RuntimeError(
+                    f"The gradient of {self.names[index]} came by a second backward, after the "
+                    "first had reduced the gradients of all parameters. With "
+                    "`find_unused_parameters=True`, add the losses up and call backward once."
+                )
 
         return hook
 
@@ -235,7 +242,27 @@ class Reducer:
             self.unused = set(self.never)
         elif self.find_unused:
             self.unused = self._without_path(outputs)
+            for t in outputs:
+                if t.requires_grad:
+                    t.register_hook(self._begun)
         self.marked = False
+
+    def _begun(self, _grad):
+        """A backward has begun: at its end no other gradients come.
+
+        It may run others within it, whose ends say nothing.
+        """
+        if self.expecting and not self.static:
+            rushlight.autograd.Variable._execution_engine.queue_callback(self._settle)
+
+    def _settle(self):
+        """Take parameters of outputs that the loss did not use as unused."""
+        if not self.expecting or not self.order:
+            return
+        self.left_out = set(range(len(self.parameters))) - self.arrived
+        for index in sorted(self.left_out):
+            self._ready(index)
+        self._finish()
 
     def finished(self):
         """Whether the backward that was prepared for has ended, or never began."""
@@ -243,6 +270,7 @@ class Reducer:
 
     def check_finished(self):
         """Raise where the backward before has left parameters out."""
+        self.left_out.clear()
         if self.expecting and not self.finished():
             self._complain()
 
@@ -250,13 +278,11 @@ class Reducer:
         missing = [self.names[i] for i in range(len(self.parameters)) if i not in self.arrived]
         self.expecting = False
         raise RuntimeError(
-            "Expected to have finished reduction in the prior iteration before starting a new one. "
-            "This error indicates that your module has parameters that were not used in producing "
-            "loss. You can enable unused parameter detection by passing the keyword argument "
-            "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
-            "making sure all `forward` function outputs participate in calculating loss. "
-            f"Parameters which did not receive grad for rank {self.pg.rank()}: "
-            f"{', '.join(missing)}{again}"
+            "Expected to have finished reduction in the prior iteration: a parameter that the loss "
+            "does not depend on gets no gradient, for which the others wait. "
+            "DistributedDataParallel(find_unused_parameters=True) finds those, where all that "
+            "`forward` returns goes into the loss. Without a gradient for rank "
+            f"{self.pg.rank()}: {', '.join(missing)}{again}"
         )
 
     def _without_path(self, outputs):

@@ -7,7 +7,7 @@ from rushlight._warnings import warn
 
 
 def _dims(function, input):
-    """How many dimensions the first argument of a function has; TypeError where it is no tensor."""
+    """How many dimensions the first argument of a function has; TypeError if it is no tensor."""
     if not isinstance(input, _C.TensorBase):
         kind = type(input).__name__
         raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {kind}")
@@ -87,8 +87,7 @@ def _list_with_default(out_size, defaults):
     """The sizes of `out_size`, those that are None from the end of `defaults`."""
     if isinstance(out_size, int):
         return out_size
-    if len(defaults) <= len(out_size):
+    more = len(defaults) - len(out_size)
+    if more <= 0:
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
-    return [
-        d if v is None else v for v, d in zip(out_size, defaults[-len(out_size) :], strict=False)
-    ]
+    return list(map(_or_else, out_size, defaults[more:]))

@@ -30,8 +30,8 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
         warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for "
-            "both instead.",
+            f"Support for mismatched {mask_name} and {other_name} is deprecated: they are "
+            f"{mask.dtype} and {other_type}, make both the same",
         )
     if mask.is_floating_point():
         return mask
@@ -39,11 +39,10 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 
 
 def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """True for a batch; AssertionError where the dimensions do not fit each other."""
+    """True for a batch; AssertionError if the dimensions do not fit each other."""
     if query.dim() not in (2, 3):
         raise AssertionError(
-            "query should be unbatched 2D or batched 3D tensor but received "
-            f"{query.dim()}-D query tensor"
+            f"query should be unbatched 2D or batched 3D, not of shape {query.shape}"
         )
     n = query.dim()
     kind = "batched" if n == 3 else "unbatched"
@@ -60,8 +59,8 @@ def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
             raise AssertionError(
-                f"For {kind} ({n}-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but "
-                f"found {attn_mask.dim()}-D tensor instead"
+                f"For {kind} ({n}-D) `query`, expected `attn_mask` to be 2-D or 3-D, not "
+                f"{attn_mask.dim()}-D"
             )
         if n == 2 and attn_mask.dim() == 3:
             expected = (num_heads, query.shape[0], key.shape[0])
@@ -191,6 +190,32 @@ def _masked_softmax(scores, mask):
     return ops.softmax(scores + mask.masked_fill(nothing, 0.0), -1).masked_fill(nothing, 0.0)
 
 
+def _weighed(q, k, v, mask, dropout):
+    """What the values of seen keys add up to, and the weights of all keys."""
+    scores = (q * math.sqrt(1.0 / q.shape[-1])) @ k.transpose(-2, -1)
+    weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
+    if dropout > 0.0:
+        weights = ops.dropout(weights, _probability(dropout), True)
+    return weights @ v, weights
+
+
+def _weighed_in_float32(q, k, v, mask, dropout):
+    """`_weighed` of 16 bits, whose scores are not rounded before their softmax is taken."""
+    autocast = rushlight.is_autocast_enabled(q.device.type)
+    if autocast:
+        with rushlight.autocast(q.device.type, enabled=False):
+            joined, weights = _weighed(q.float(), k.float(), v.float(), mask, dropout)
+    else:
+        joined, weights = _weighed(q.float(), k.float(), v.float(), mask, dropout)
+    return joined.to(q.dtype), weights if autocast else weights.to(q.dtype)
+
+
+def _without_unseen(padding, *tensors):
+    """Keys and values with zeros where padding hides them: what is there may be no number."""
+    unseen = padding.detach().eq(-_INFINITY)[:, None, :, None]
+    return [t.masked_fill(unseen, 0.0) for t in tensors]
+
+
 def _joined_mask(mask, padding, batch, heads, keys):
     """Both masks as one that is added to scores (batch, heads, queries, keys), or None."""
     if mask is not None and mask.dim() == 3:
@@ -258,8 +283,8 @@ def attend(
     )
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
-            "method `generate_square_subsequent_mask` to create this mask."
+            "Need attn_mask if specifying the is_causal hint: is_causal=True only tells that it is "
+            "the causal one, as Transformer.generate_square_subsequent_mask makes it"
         )
     if is_causal and padding is None and not need_weights:
         mask = None  # the kernel knows it
@@ -294,11 +319,11 @@ def attend(
     mask = _joined_mask(mask, padding, batch, num_heads, k.shape[2])
     weights = None
     if need_weights:
-        scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
-        weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
-        if layer.dropout > 0.0:
-            weights = ops.dropout(weights, _probability(layer.dropout), True)
-        joined = (weights @ v).transpose(1, 2)
+        if padding is not None:
+            k, v = _without_unseen(padding, k, v)
+        compute = _weighed_in_float32 if q.dtype.itemsize == 2 else _weighed
+        joined, weights = compute(q, k, v, mask, layer.dropout)
+        joined = joined.transpose(1, 2)
         if average_attn_weights:
             weights = weights.mean(1)
     else:
@@ -340,7 +365,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, with all its parameters given.
+    """The function of `nn.MultiheadAttention`, with all its parameters as arguments.
 
     Inputs are (length, batch, width) or (length, width). Returns the output, of the query's shape,
     and the weights (batch, length, keys), one for each head unless averaged, or None.

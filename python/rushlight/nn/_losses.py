@@ -59,7 +59,7 @@ def nll_loss(
     target,
     weight=None,
     size_average=None,
-    ignore_index=-100,
+    ignore_index: int = -100,
     reduce=None,
     reduction="mean",
 ):
@@ -69,7 +69,7 @@ def nll_loss(
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """The squared difference."""
+    """The squared error."""
     number = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return ops._weighted_loss(ops.mse_loss(input, target, _NONE), weight, number)
@@ -77,20 +77,22 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """The absolute difference."""
+    """The absolute error."""
     number = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return ops._weighted_loss(ops.l1_loss(input, target, _NONE), weight, number)
     return ops.l1_loss(input, target, number)
 
 
-def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
-    """The squared difference over 2 beta where it is below beta, the absolute one beyond."""
+def smooth_l1_loss(
+    input, target, size_average=None, reduce=None, reduction="mean", beta: float = 1.0
+):
+    """The squared error over 2 beta where it is below beta, the absolute error beyond."""
     return ops.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
-    """Half the squared difference where it is below delta, linear beyond."""
+def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None):
+    """Half the squared error where it is below delta, linear beyond."""
     number = _reduction(reduction)
     if weight is not None:
         return _reduced(ops.huber_loss(input, target, _NONE, delta) * weight, number)
@@ -126,10 +128,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """
     if size_average is None and reduce is None and reduction == "mean":
         warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support "
-            "size.'batchmean' divides only by the batch size, and aligns with the KL div math "
-            "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
-            "major release.",
+            "kl_div: reduction='mean' is the mean over all elements, which is no divergence: use "
+            "reduction='batchmean', the mean over the batch",
         )
     batchmean = reduction == "batchmean"
     number = _reduction("sum" if batchmean else reduction, size_average, reduce)
@@ -143,7 +143,7 @@ def poisson_nll_loss(
     log_input=True,
     full=False,
     size_average=None,
-    eps=1e-8,
+    eps: float = 1e-8,
     reduce=None,
     reduction="mean",
 ):
@@ -152,13 +152,13 @@ def poisson_nll_loss(
     return ops.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
-def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reduction="mean"):
     """The negative log likelihood under N(input, var)."""
     return ops.gaussian_nll_loss(input, target, var, full, eps, _reduction(reduction))
 
 
 def hinge_embedding_loss(
-    input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
+    input, target, margin: float = 1.0, size_average=None, reduce=None, reduction="mean"
 ):
     """x where the target is 1, max(0, margin - x) where it is -1."""
     number = _reduction(reduction, size_average, reduce)
@@ -190,15 +190,15 @@ def triplet_margin_loss(
     anchor,
     positive,
     negative,
-    margin=1.0,
+    margin: float = 1.0,
     p: float = 2,
-    eps=1e-6,
+    eps: float = 1e-6,
     swap=False,
     size_average=None,
     reduce=None,
     reduction="mean",
 ):
-    """How much nearer the anchor should be to `positive` than to `negative`."""
+    """max(0, distance to `positive` - distance to `negative` + margin)."""
     number = _reduction(reduction, size_average, reduce)
     return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
@@ -209,7 +209,7 @@ def triplet_margin_with_distance_loss(
     negative,
     *,
     distance_function=None,
-    margin=1.0,
+    margin: float = 1.0,
     swap=False,
     reduction="mean",
 ):
@@ -224,9 +224,8 @@ def triplet_margin_with_distance_loss(
     distance = ops.pairwise_distance if distance_function is None else distance_function
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {anchor.dim()}D, positive {positive.dim()}D, and "
-            f"negative {negative.dim()}D inputs"
+            "anchor, positive and negative should have the same number of dimensions, not "
+            f"{anchor.dim()}, {positive.dim()} and {negative.dim()}"
         )
     near = distance(anchor, positive)
     far = distance(anchor, negative)
@@ -240,11 +239,12 @@ def ctc_loss(
     targets,
     input_lengths,
     target_lengths,
-    blank=0,
+    blank: int = 0,
     reduction="mean",
     zero_infinity=False,
 ):
-    """-log of the probability of targets under all their alignments with sequences.
+    """Connectionist temporal classification: -log of the probability of targets under all
+    alignments.
 
     Args:
         log_probs: (length, batch, classes), logarithms of probabilities.
@@ -263,20 +263,20 @@ def ctc_loss(
 def multi_margin_loss(
     input,
     target,
-    p=1,
-    margin=1.0,
+    p: int = 1,
+    margin: float = 1.0,
     weight=None,
     size_average=None,
     reduce=None,
     reduction="mean",
 ):
-    """The hinge loss of many classes."""
+    """The hinge loss for many classes."""
     number = _reduction(reduction, size_average, reduce)
     return ops.multi_margin_loss(input, target, p, margin, weight, number)
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The hinge loss of samples with several classes each."""
+    """The hinge loss for samples with several classes each."""
     return ops.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 

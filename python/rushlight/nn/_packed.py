@@ -52,11 +52,11 @@ class PackedSequence(PackedSequence_):
         )
 
     def pin_memory(self):
-        """The same in page-locked memory."""
+        """A copy in pinned memory."""
         return self._with(self.data.pin_memory(), lambda t: t.pin_memory())
 
     def to(self, *args, **kwargs):
-        """`Tensor.to` of the data; the indices follow to its device."""
+        """Apply `Tensor.to` to the data; the indices follow to its device."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -64,14 +64,13 @@ class PackedSequence(PackedSequence_):
         return self._with(data, lambda t: t.to(data.device, **moved))
 
     def cuda(self, *args, **kwargs):
-        """The same on a GPU."""
-        example = rushlight.tensor((), dtype=self.data.dtype, device=self.data.device)
-        if example.to(*args, **kwargs).is_cuda:
-            return self.to(*args, **kwargs)
-        return self.to(*args, device="cuda", **kwargs)
+        """A copy on a GPU."""
+        # An empty tensor tells whether the arguments name a device already.
+        moved = self.data.new_empty(0).to(*args, **kwargs)
+        return self.to(*args, **kwargs if moved.is_cuda else {**kwargs, "device": "cuda"})
 
     def cpu(self, *args, **kwargs):
-        """The same on the CPU."""
+        """A copy on the CPU."""
         return self.to(*args, device="cpu", **kwargs)
 
     def double(self):
@@ -112,9 +111,8 @@ def _packed_init_args(data, batch_sizes=None, sorted_indices=None, unsorted_indi
     if batch_sizes is not None:
         if batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
-                "created manually. They should be instantiated by functions like "
-                "pack_sequence and pack_padded_sequences in nn.utils.rnn. "
+                f"PackedSequence: batch_sizes should always be on CPU, not {batch_sizes.device}; "
+                "pack_sequence and pack_padded_sequence make them there"
             )
         return data, batch_sizes, sorted_indices, unsorted_indices
     if not isinstance(data, (list, tuple)) or len(data) != 2:

@@ -14,7 +14,7 @@ ops = _C.ops
 
 
 class ScalingType(enum.IntEnum):
-    """How many numbers of a matrix share a scale."""
+    """How many numbers of a matrix share one scale."""
 
     TensorWise = 0
     RowWise = 1
@@ -25,7 +25,7 @@ class ScalingType(enum.IntEnum):
 
 
 class SwizzleType(enum.IntEnum):
-    """How scales lie in memory."""
+    """The memory layout of scales."""
 
     NO_SWIZZLE = 0
     SWIZZLE_32_4_4 = 1
@@ -61,7 +61,8 @@ def grouped_mm(mat_a, mat_b, *, offs=None, bias=None, out_dtype=None):
         )
     if (offs is None) != (mat_a.dim() == mat_b.dim() == 3):
         raise RuntimeError(
-            "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d"
+            "Have to provide offsets if there is a 2d matrix, and none for two batches: got "
+            f"{mat_a.dim()}d and {mat_b.dim()}d {'without' if offs is None else 'with'} offs"
         )
     if offs is not None and (offs.dtype != rushlight.int32 or offs.dim() != 1):
         raise RuntimeError("Offsets have to be int32, in one dimension")
@@ -221,10 +222,10 @@ def linear_cross_entropy(
     weight=None,
     reduction="mean",
     ignore_index=None,
-    label_smoothing=0.0,
+    label_smoothing: float = 0.0,
     options=None,
 ):
-    """`cross_entropy` of what a linear layer makes of the input.
+    """`cross_entropy` after a linear layer.
 
     Args:
         input: (batch, in) or (in).

@@ -1,4 +1,4 @@
-"""`nn.init`: fill tensors with the starting values of parameters.
+"""`nn.init`: fills parameters with initial values.
 
 Every function works in place without recording gradients and returns its tensor. The random
 numbers are drawn as PyTorch draws them, so that one seed gives the same weights.
@@ -68,7 +68,7 @@ def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
     std: float = 1.0,
-    a=-2.0,
+    a: float = -2.0,
     b: float = 2.0,
     generator: _C.Generator | None = None,
 ):
@@ -79,8 +79,8 @@ def trunc_normal_(
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
-            "The distribution of values may be incorrect.",
+            f"trunc_normal_: mean is more than 2 std from [{a}, {b}], where N({mean}, {std}²) has "
+            "almost nothing"
         )
 
     def below(x):
@@ -145,8 +145,8 @@ def eye_(tensor: Tensor):
     return tensor
 
 
-def dirac_(tensor: Tensor, groups=1):
-    """Fill a convolution's weight so that it hands its input channels on unchanged."""
+def dirac_(tensor: Tensor, groups: int = 1):
+    """Fill the weight of a convolution so that it passes its input channels through unchanged."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -165,13 +165,15 @@ def dirac_(tensor: Tensor, groups=1):
 
 
 def _calculate_fan_in_and_fan_out(tensor):
-    dimensions = tensor.dim()
-    if dimensions < 2:
-        raise ValueError(
-            "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions"
-        )
-    field = math.prod(tensor.shape[2:])
-    return tensor.size(1) * field, tensor.size(0) * field
+    _check_matrix(tensor, "Fan in and fan out can not be computed for tensor")
+    outputs, inputs, *field = tensor.shape
+    return inputs * math.prod(field), outputs * math.prod(field)
+
+
+def _check_matrix(tensor, complaint):
+    """ValueError for less than a matrix."""
+    if tensor.dim() < 2:
+        raise ValueError(f"{complaint} with fewer than 2 dimensions: the shape is {tensor.shape}")
 
 
 def _calculate_correct_fan(tensor, mode):
@@ -201,6 +203,15 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: _C.Generator | 
 def _kaiming_std(tensor, a, mode, nonlinearity):
     fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def _draw_affine_(weight, bias):
+    """New values of a layer's weight and bias, from U(-k, k) with k = 1 / √fan_in."""
+    kaiming_uniform_(weight, a=math.sqrt(5))
+    if bias is not None:
+        fan_in, _ = _calculate_fan_in_and_fan_out(weight)
+        k = 1 / math.sqrt(fan_in) if fan_in else 0.0
+        uniform_(bias, -k, k)
 
 
 def _is_empty(tensor):
@@ -248,38 +259,31 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def orthogonal_(tensor: Tensor, gain=1, generator: _C.Generator | None = None):
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None = None):
     """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one."""
-    if tensor.ndimension() < 2:
+    if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if 0 in tensor.shape:
         return tensor
-    rows = tensor.size(0)
-    columns = tensor.numel() // rows
-    flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-    if rows < columns:
-        flat.t_()
-    q, r = rushlight.linalg.qr(flat)
+    rows, columns = tensor.size(0), math.prod(tensor.shape[1:])
+    drawn = tensor.new_empty(rows, columns).normal_(generator=generator)
+    q, r = rushlight.linalg.qr(drawn.T if rows < columns else drawn)
     # The signs of r's diagonal make the distribution uniform over orthogonal matrices.
-    q *= rushlight.diag(r, 0).sign()
-    if rows < columns:
-        q.t_()
+    signed = q * r.diagonal().sign()
     with rushlight.no_grad():
-        tensor.view_as(q).copy_(q)
-        tensor.mul_(gain)
-    return tensor
+        tensor.view(rows, columns).copy_(signed.T if rows < columns else signed)
+        return tensor.mul_(gain)
 
 
 def sparse_(tensor: Tensor, sparsity, std: float = 0.01, generator: _C.Generator | None = None):
     """Fill a matrix from N(0, std²), then set this fraction of each column to zero."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    rows, columns = tensor.shape
-    zeros = math.ceil(sparsity * rows)
+    zeros = math.ceil(sparsity * len(tensor))
     with rushlight.no_grad():
-        tensor.normal_(0, std, generator=generator)
-        for column in range(columns):
-            tensor[rushlight.randperm(rows)[:zeros], column] = 0
+        tensor.normal_(std=std, generator=generator)
+        for column in tensor.T:
+            column[rushlight.randperm(len(column))[:zeros]] = 0
     return tensor
 
 

@@ -9,7 +9,14 @@ import math
 import types
 from typing import TYPE_CHECKING, Any
 
-from ._schedule import LRScheduler, _check_optimizer, _copied, _per_group, _set
+from ._schedule import (
+    LRScheduler,
+    _check_counts,
+    _check_optimizer,
+    _copied,
+    _per_group,
+    _set,
+)
 
 if TYPE_CHECKING:
     from rushlight.optim.optimizer import Optimizer
@@ -89,22 +96,15 @@ class OneCycleLR(LRScheduler):
     ) -> None:
         _check_optimizer(optimizer)
         self.optimizer = optimizer
-        if total_steps is not None:
-            if total_steps <= 0 or not isinstance(total_steps, int):
-                raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
-            self.total_steps = total_steps
-        elif epochs is not None and steps_per_epoch is not None:
-            if not isinstance(epochs, int) or epochs <= 0:
-                raise ValueError(f"Expected positive integer epochs, but got {epochs}")
-            if not isinstance(steps_per_epoch, int) or steps_per_epoch <= 0:
-                raise ValueError(
-                    f"Expected positive integer steps_per_epoch, but got {steps_per_epoch}"
-                )
-            self.total_steps = epochs * steps_per_epoch
-        else:
+        if total_steps is None and None in (epochs, steps_per_epoch):
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        counts: dict[str, Any] = {"total_steps": total_steps}
+        if total_steps is None:
+            counts = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+        _check_counts(**counts)
+        self.total_steps = math.prod(counts.values())
         self._schedule_phases = self._phases(pct_start, three_phase)
-        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+        if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
@@ -126,7 +126,7 @@ class OneCycleLR(LRScheduler):
     _annealing_linear = staticmethod(_line_between)
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave; states of old name a function to go by."""
+        """Load a state from `state_dict`; states of old name a function to go by."""
         state = dict(state_dict)
         function = state.pop("anneal_func", None)
         if function is not None:
@@ -160,24 +160,25 @@ class OneCycleLR(LRScheduler):
                 f"{self.total_steps}"
             )
         between = _cos_between if self._anneal_func_type == "cos" else _line_between
-        rates = []
-        for group in self.optimizer.param_groups:
-            start = 0.0
-            for i, phase in enumerate(self._schedule_phases):
-                end = phase["end_step"]
-                if step <= end or i == len(self._schedule_phases) - 1:
-                    part = (step - start) / (end - start)
-                    rate = between(group[phase["start_lr"]], group[phase["end_lr"]], part)
-                    if self.cycle_momentum:
-                        momentum = between(
-                            group[phase["start_momentum"]], group[phase["end_momentum"]], part
-                        )
-                    break
-                start = end
-            rates.append(rate)
-            if self.cycle_momentum:
+        phase, part = self._place_of(step)
+        groups = self.optimizer.param_groups
+        if self.cycle_momentum:
+            first, last = phase["start_momentum"], phase["end_momentum"]
+            for group in groups:
+                momentum = between(group[first], group[last], part)
                 _set_momentum(group, momentum, self.use_beta1)
-        return rates
+        first, last = phase["start_lr"], phase["end_lr"]
+        return [between(group[first], group[last], part) for group in groups]
+
+    def _place_of(self, step):
+        """The phase that a step falls into, and the part of it that is over."""
+        start, last = 0.0, self._schedule_phases[-1]
+        for phase in self._schedule_phases:
+            end = phase["end_step"]
+            if step <= end or phase is last:
+                break
+            start = end
+        return phase, (step - start) / (end - start)
 
 
 # ---- many -------------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ class CyclicLR(LRScheduler):
         optimizer: Optimizer,
         base_lr,
         max_lr,
-        step_size_up=2000,
+        step_size_up: int = 2000,
         step_size_down=None,
         mode: str = "triangular",
         gamma: float = 1.0,
@@ -277,7 +278,7 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave; a function to scale by stays the schedule's own."""
+        """Load a state from `state_dict`; a function to scale by stays the schedule's own."""
         state = dict(state_dict)
         saved = state.pop("_scale_fn_custom", None)
         super().load_state_dict(state)

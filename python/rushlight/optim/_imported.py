@@ -62,14 +62,14 @@ def _default_to_fused_or_foreach(
 
 
 def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
-    """RuntimeError where a fused step cannot take a parameter."""
+    """RuntimeError if a fused step cannot take a parameter."""
     devices = _get_fused_kernels_supported_devices()
     if cuda_unsupported:
         devices.remove("cuda")
     if p.device.type not in devices or not p.is_floating_point():
         raise RuntimeError(
-            "`fused=True` requires all the params to be floating point Tensors of supported "
-            f"devices: {devices} but {p.dtype} and {p.device.type}"
+            "`fused=True` requires all the params to be floating point and on a device of "
+            f"{devices}, but one is {p.dtype} on {p.device.type}: leave `fused` out"
         )
 
 

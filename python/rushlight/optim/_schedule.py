@@ -21,9 +21,16 @@ def _check_optimizer(optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
+def _check_counts(**counts):
+    """ValueError where one of these settings is no positive integer."""
+    for name, value in counts.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"Expected positive integer {name}, but got {value}")
+
+
 EPOCH_DEPRECATION_WARNING = (
-    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
-    "possible. Please use `scheduler.step()` to step the scheduler."
+    "The epoch parameter in `scheduler.step()` is deprecated: call it without, which moves on by "
+    "one epoch."
 )
 
 
@@ -68,7 +75,7 @@ def _enable_get_lr_call(scheduler):
 
 
 class LRScheduler:
-    """Base class of schedules.
+    """The base class of learning-rate schedules.
 
     Args:
         optimizer: the optimiser whose groups get new rates.
@@ -87,8 +94,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", _copied(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
-                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
-                    "scheduler with last_epoch >= 0: load the optimizer's state first"
+                    f"param 'initial_lr' is not specified in param_groups[{i}]: a schedule with "
+                    f"last_epoch={last_epoch} needs it; load the optimizer's state first"
                 )
         self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
@@ -123,33 +130,33 @@ class LRScheduler:
         self._update_lr(0)
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule but the optimiser."""
+        """The state of the schedule without the optimiser."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Load a state from `state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rates set by the last step."""
+        """The learning rates that the last step set."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The rates of the present epoch; called by `step`."""
+        """The learning rates of the current epoch; `step` calls it."""
         raise NotImplementedError
 
     def _warn_if_outside_step(self):
         if not self._get_lr_called_within_step:
             warn(
-                "To get the last learning rate computed by the scheduler, "
-                "please use `get_last_lr()`.",
+                f"{type(self).__name__}.get_lr() computes the next rates, for step() alone: "
+                "to get the last learning rate, call get_last_lr()"
             )
 
     def _rates(self):
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def step(self, epoch: Any = None) -> None:
-        """Move on by one epoch (or to `epoch`, which is deprecated) and set the rates."""
+        """Advance by one epoch (or to `epoch`, which is deprecated) and set the learning rates."""
         if self._step_count == 1:
             self._warn_of_order()
         self._step_count += 1
@@ -160,9 +167,8 @@ class LRScheduler:
     def _warn_of_order(self):
         if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
             warn(
-                "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-                "initialization. Please, make sure to call `optimizer.step()` before "
-                "`lr_scheduler.step()`.",
+                "`optimizer.step()` has been overridden since the schedule was made, which can no "
+                "longer see that it is called before `lr_scheduler.step()`, as it should be"
             )
         elif not getattr(self.optimizer, "_opt_called", False):
             warn(

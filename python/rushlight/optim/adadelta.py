@@ -14,6 +14,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
     _zeros_like,
 )
@@ -51,17 +52,8 @@ class Adadelta(StatewiseOptimizer):
             raise ValueError(f"Invalid rho value: {rho}")
         _check_settings(lr, eps=eps, weight_decay=weight_decay)
         _check_ways(foreach, None, differentiable)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        names = "lr rho eps weight_decay maximize capturable foreach differentiable"
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         return {"step": _counter(), "square_avg": _zeros_like(p), "acc_delta": _zeros_like(p)}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _counter
+from .optimizer import ParameterwiseOptimizer, _counter, _settings
 
 __all__ = ["Adafactor"]
 
@@ -32,7 +32,7 @@ class Adafactor(ParameterwiseOptimizer):
         self,
         params: Iterable[Any],
         lr: float | Tensor = 1e-2,
-        beta2_decay=-0.8,
+        beta2_decay: float = -0.8,
         eps=(None, 1e-3),
         d: float = 1.0,
         weight_decay: float = 0.0,
@@ -40,30 +40,21 @@ class Adafactor(ParameterwiseOptimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
-        if isinstance(lr, rushlight.Tensor) and lr.numel() != 1:
+        if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
-        if not lr >= 0.0:
-            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
-        if not beta2_decay <= 0.0:
+        for name, value, least in (
+            ("Learning rate", lr, 0),
+            ("epsilon1", 0 if eps[0] is None else eps[0], 0),
+            ("epsilon2", eps[1], 0),
+            ("Clipping threshold d", d, 1),
+            ("weight_decay", weight_decay, 0),
+        ):
+            if not value >= least:
+                raise ValueError(f"{name} should be >= {least} but is: {value}")
+        if not beta2_decay <= 0:
             raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
-        if eps[0] is not None and not eps[0] >= 0.0:
-            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
-        if not eps[1] >= 0.0:
-            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
-        if not d >= 1.0:
-            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
-        if not weight_decay >= 0.0:
-            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        names = "lr beta2_decay eps d weight_decay foreach maximize"
+        super().__init__(params, _settings(names, locals()))
 
     def _state_of(self, p):
         state = self.state[p]

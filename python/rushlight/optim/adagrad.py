@@ -16,6 +16,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
 )
 
@@ -46,9 +47,9 @@ class Adagrad(StatewiseOptimizer):
         self,
         params: Iterable[Any],
         lr: float | Tensor = 1e-2,
-        lr_decay=0,
+        lr_decay: float = 0,
         weight_decay: float = 0,
-        initial_accumulator_value=0,
+        initial_accumulator_value: float = 0,
         eps: float = 1e-10,
         foreach: bool | None = None,
         *,
@@ -64,18 +65,11 @@ class Adagrad(StatewiseOptimizer):
             eps=eps,
         )
         _check_ways(foreach, fused, differentiable)
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        names = (
+            "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize "
+            "differentiable fused"
+        )
+        super().__init__(params, _settings(names, locals()))
         # Unlike others', this state exists before the first step.
         for group in self.param_groups:
             for p in group["params"]:

@@ -14,6 +14,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
     _zeros_like,
 )
@@ -60,24 +61,16 @@ class Adam(StatewiseOptimizer):
     ) -> None:
         if isinstance(lr, Tensor) and foreach and not capturable:
             raise ValueError(
-                "lr as a Tensor is not supported for capturable=False and foreach=True"
+                "Adam: lr as a Tensor is not supported with foreach=True unless capturable=True; "
+                "give a number"
             )
         _check_settings(lr, eps=eps, betas=betas, weight_decay=weight_decay)
         _check_ways(foreach, fused, differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
+        names = (
+            "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable "
+            "fused decoupled_weight_decay"
+        )
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         state = {"step": _counter(), "exp_avg": _zeros_like(p), "exp_avg_sq": _zeros_like(p)}

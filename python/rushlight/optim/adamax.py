@@ -14,6 +14,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
     _zeros_like,
 )
@@ -48,17 +49,8 @@ class Adamax(StatewiseOptimizer):
     ) -> None:
         _check_settings(lr, eps=eps, betas=betas, weight_decay=weight_decay)
         _check_ways(foreach, None, differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        names = "lr betas eps weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         return {

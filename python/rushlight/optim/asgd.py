@@ -15,6 +15,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _zeros_like,
 )
 
@@ -49,18 +50,8 @@ class ASGD(StatewiseOptimizer):
     ) -> None:
         _check_settings(lr, weight_decay=weight_decay)
         _check_ways(foreach, None, differentiable)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        names = "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable"
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         return {

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import Optimizer, _check_settings
+from .optimizer import Optimizer, _check_settings, _settings
 
 __all__ = ["LBFGS"]
 
@@ -143,21 +143,15 @@ class LBFGS(Optimizer):
         line_search_fn=None,
     ) -> None:
         _check_settings(lr)
+        names = "lr max_iter max_eval tolerance_grad tolerance_change history_size line_search_fn"
+        settings = _settings(names, locals())
         if max_eval is None:
-            max_eval = max_iter * 5 // 4
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
-        if len(self.param_groups) != 1:
+            settings["max_eval"] = max_iter * 5 // 4
+        super().__init__(params, settings)
+        group, *others = self.param_groups
+        if others:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
-        self._params = self.param_groups[0]["params"]
+        self._params = group["params"]
 
     def _gather_grads(self):
         flat = [
@@ -211,7 +205,7 @@ class LBFGS(Optimizer):
         return d
 
     def step(self, closure):  # it needs one
-        """One step of at most `max_iter` iterations.
+        """Run one step of at most `max_iter` iterations.
 
         Returns:
             the loss before it.

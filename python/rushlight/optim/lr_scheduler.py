@@ -1,4 +1,4 @@
-"""Learning rate schedules.
+"""Learning-rate schedules.
 
 A schedule sets the "lr" of each group of an optimiser; `step()` moves it on, after the optimiser's
 own step. Most are recursive: `get_lr` gives the next rates from the present ones, so that rates
@@ -22,6 +22,7 @@ from ._cycles import CyclicLR, OneCycleLR
 from ._schedule import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
+    _check_counts,
     _check_optimizer,
     _enable_get_lr_call,  # noqa: F401
     _per_group,
@@ -54,7 +55,7 @@ _LRScheduler = LRScheduler
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times a function of the epoch.
+    """Sets the learning rate to its initial value times a function of the epoch.
 
     Args:
         lr_lambda: the function, or one for each group.
@@ -68,7 +69,9 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """All but the optimiser; functions are left out, callable objects give their dicts."""
+        """The state without the optimiser; functions are left out, callable objects give their
+        dicts.
+        """
         state = super().state_dict()
         del state["lr_lambdas"]
         state["lr_lambdas"] = [
@@ -78,11 +81,16 @@ class LambdaLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave; functions stay the schedule's own."""
+        """Load a state from `state_dict`; functions stay the schedule's own."""
         state = dict(state_dict)
         functions = state.pop("lr_lambdas")
+        if len(functions) != len(self.lr_lambdas):
+            raise ValueError(
+                f"{type(self).__name__} has {len(self.lr_lambdas)} functions, one for each group, "
+                f"but the state is of {len(functions)}: load it where there are as many groups"
+            )
         self.__dict__.update(state)
-        for own, saved in zip(self.lr_lambdas, functions, strict=False):
+        for own, saved in zip(self.lr_lambdas, functions, strict=True):
             if saved is not None:
                 own.__dict__.update(saved)
 
@@ -95,7 +103,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times a function of the epoch."""
+    """Multiplies the learning rate by a function of the epoch."""
 
     def get_lr(self):
         self._warn_if_outside_step()
@@ -108,7 +116,7 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """The rate times `gamma` every `step_size` epochs."""
+    """Multiplies the learning rate by `gamma` every `step_size` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -129,7 +137,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times `gamma` at each of the epochs `milestones`."""
+    """Multiplies the learning rate by `gamma` at each of the epochs `milestones`."""
 
     def __init__(
         self, optimizer: Optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1
@@ -152,7 +160,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times `factor` until epoch `total_iters`."""
+    """Multiplies the learning rate by `factor` until epoch `total_iters`."""
 
     def __init__(
         self, optimizer: Optimizer, factor=1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -165,11 +173,10 @@ class ConstantLR(LRScheduler):
 
     def get_lr(self):
         self._warn_if_outside_step()
-        if self.last_epoch == 0:
-            return [rate * self.factor for rate in self._rates()]
-        if self.last_epoch != self.total_iters:
+        if self.last_epoch not in (0, self.total_iters):
             return self._rates()
-        return [rate * (1.0 / self.factor) for rate in self._rates()]
+        change = self.factor if self.last_epoch == 0 else 1.0 / self.factor
+        return [rate * change for rate in self._rates()]
 
     def _get_closed_form_lr(self):
         factor = self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)
@@ -177,7 +184,9 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor on the rate, from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Multiplies the learning rate by a factor from `start_factor` to `end_factor` in `total_iters`
+    epochs.
+    """
 
     def __init__(
         self,
@@ -189,8 +198,8 @@ class LinearLR(LRScheduler):
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal "
-                "to 1."
+                "Starting multiplicative factor expected to be above 0 and at most 1, but "
+                f"start_factor is {start_factor}"
             )
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
@@ -217,7 +226,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times `gamma` every epoch."""
+    """Multiplies the learning rate by `gamma` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -234,7 +243,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial rate times (1 - epoch / total_iters) ** power, zero after that."""
+    """The initial learning rate times (1 - epoch / total_iters) ** power, zero after that."""
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
@@ -257,7 +266,9 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial rate to `eta_min` in `T_max` epochs, then back, and so on."""
+    """Half a cosine from the initial learning rate to `eta_min` in `T_max` epochs, then back, and
+    so on.
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
@@ -300,19 +311,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         eta_min: float = 0.0,
         last_epoch: int = -1,
     ) -> None:
-        if T_0 <= 0 or not isinstance(T_0, int):
-            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
-        if T_mult < 1 or not isinstance(T_mult, int):
+        _check_counts(T_0=T_0)
+        if not isinstance(T_mult, int) or T_mult < 1:
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(
-                f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}"
-            )
-        self.T_0 = T_0
-        self.T_i = T_0
-        self.T_mult = T_mult
-        self.eta_min = eta_min
-        self.T_cur = last_epoch
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min!r}")
+        self.T_0 = self.T_i = T_0
+        self.T_mult, self.eta_min = T_mult, eta_min
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
@@ -321,19 +327,21 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
     def step(self, epoch=None):
-        """Move on by one epoch, or to `epoch`, which may be a fraction."""
-        if epoch is None and self.last_epoch < 0:
-            epoch = 0
-        if epoch is None:
-            epoch = self.last_epoch + 1
-            self.T_cur += 1
-            if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
-                self.T_i *= self.T_mult
+        """Advance by one epoch, or to `epoch`, which may be a fraction."""
+        if epoch is None and self.last_epoch >= 0:
+            self.last_epoch += 1
+            self._advance()
         else:
-            self._place(epoch)
-        self.last_epoch = math.floor(epoch)
+            self._place(epoch or 0)
+            self.last_epoch = math.floor(epoch or 0)
         self._set_rates(self.get_lr)
+
+    def _advance(self):
+        """Go one epoch on in the period, or to the next period where it is over."""
+        self.T_cur += 1
+        if self.T_cur >= self.T_i:
+            self.T_cur -= self.T_i
+            self.T_i *= self.T_mult
 
     def _take_over(self):
         self.step(0)
@@ -354,7 +362,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Lowers the rate when a measure has stopped getting better.
+    """Lowers the learning rate when a metric stops improving.
 
     Args:
         mode: "min" or "max", what is better.
@@ -371,30 +379,26 @@ class ReduceLROnPlateau(LRScheduler):
         optimizer: Optimizer,
         mode: str = "min",
         factor: float = 0.1,
-        patience=10,
+        patience: int = 10,
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
-        cooldown=0,
-        min_lr=0,
+        cooldown: int = 0,
+        min_lr: float | list[float] | tuple[float, ...] = 0,
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
-        self.factor = factor
+            raise ValueError(f"Factor should be < 1.0, but it is {factor}")
         _check_optimizer(optimizer)
-        self.optimizer = optimizer
-        count = len(optimizer.param_groups)
-        if isinstance(min_lr, (list, tuple)):
-            if len(min_lr) != count:
-                raise ValueError(f"expected {count} min_lrs, got {len(min_lr)}")
-            self.default_min_lr = None
-            self.min_lrs = list(min_lr)
-        else:
-            self.default_min_lr = min_lr
-            self.min_lrs = [min_lr] * count
-        self.patience = patience
-        self.cooldown = cooldown
-        self.eps = eps
+        limits: Any = min_lr
+        count, for_all = len(optimizer.param_groups), not isinstance(limits, (list, tuple))
+        self.default_min_lr = limits if for_all else None
+        if for_all:
+            limits = [limits] * count
+        elif len(limits) != count:
+            raise ValueError(f"expected {count} min_lrs, got {len(limits)}")
+        self.factor, self.optimizer = factor, optimizer
+        self.min_lrs = list(limits)
+        self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()
         self._init_is_better(mode, threshold, threshold_mode)
@@ -417,51 +421,46 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics, epoch=None):
-        """Take the measure of an epoch and lower the rates where it is time to."""
-        current = float(metrics)
-        if epoch is None:
-            epoch = self.last_epoch + 1
-        else:
+        """Take the metric of an epoch, and lower the learning rates if it stopped improving."""
+        value = float(metrics)
+        if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING)
-        self.last_epoch = epoch
-        if self.is_better(current, self.best):
-            self.best = current
-            self.num_bad_epochs = 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        waits = self.in_cooldown
+        improves = self.is_better(value, self.best)
+        if improves:
+            self.best = value
+        if waits:
             self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
+        self.num_bad_epochs = 0 if waits or improves else self.num_bad_epochs + 1
         if self.num_bad_epochs > self.patience:
-            self._reduce_lr(epoch)
-            self.cooldown_counter = self.cooldown
-            self.num_bad_epochs = 0
+            self._reduce_lr(self.last_epoch)
+            self.num_bad_epochs, self.cooldown_counter = 0, self.cooldown
         self._last_lr = self._rates()
 
     def _reduce_lr(self, epoch):
-        count = len(self.optimizer.param_groups)
-        if count != len(self.min_lrs):
+        groups = self.optimizer.param_groups
+        if len(self.min_lrs) != len(groups):  # some were added
             if self.default_min_lr is None:
                 raise RuntimeError(
-                    f"The number of param groups in the `optimizer` ({count}) differs from when "
-                    f"`ReduceLROnPlateau` was initialized ({len(self.min_lrs)}), usually due to a "
-                    "new param group being added to the optimizer. Please modify the `min_lrs` "
-                    "field to match the length of the `optimizer` param groups."
+                    "ReduceLROnPlateau: the number of param groups in the optimizer is "
+                    f"{len(groups)} now, but there are {len(self.min_lrs)} lower limits: set "
+                    "`min_lrs` to a list of one for each group"
                 )
-            self.min_lrs = [self.default_min_lr] * count
-        for group, limit in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            old = float(group["lr"])
-            new = max(old * self.factor, limit)
-            if old - new > self.eps:
-                _set(group, "lr", new)
+            self.min_lrs = [self.default_min_lr for _ in groups]
+        rates = [float(group["lr"]) for group in groups]
+        for group, rate, limit in zip(groups, rates, self.min_lrs, strict=True):
+            lower = max(limit, rate * self.factor)
+            if rate - lower > self.eps:
+                _set(group, "lr", lower)
 
     @property
     def in_cooldown(self):
-        """Whether a reduction is so recent that nothing is counted."""
+        """Whether the last reduction is so recent that bad epochs are not counted."""
         return self.cooldown_counter > 0
 
     def is_better(self, a, best):
-        """Whether a measure is better than the best so far, by more than the threshold."""
+        """Whether a metric is better than the best so far, by more than the threshold."""
         if self.mode == "min":
             if self.threshold_mode == "rel":
                 return a < best * (1.0 - self.threshold)
@@ -471,7 +470,7 @@ class ReduceLROnPlateau(LRScheduler):
         return a > best + self.threshold
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave."""
+        """Load a state from `state_dict`."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
 
@@ -484,20 +483,19 @@ def _check_together(owner, schedulers, optimizer):
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
         if isinstance(scheduler, ReduceLROnPlateau):
             raise ValueError(
-                f"{name} does not support `ReduceLROnPlateau` scheduler as it "
-                "requires additional kwargs to be specified when calling `step`, but got one "
-                f"at index {i} in the given schedulers sequence."
+                f"{name} does not support `ReduceLROnPlateau` (at index {i} of the schedules): its "
+                "`step` needs a measure; step it by itself"
             )
         if optimizer is not scheduler.optimizer:
             raise ValueError(
-                f"{name} expects all schedulers to belong to the same "
-                f"optimizer, but got scheduler {type(scheduler).__name__} at index {i} has "
-                f"{scheduler.optimizer}, which is different from {type(optimizer).__name__}."
+                f"{name} expects all schedulers to belong to the same optimizer, here "
+                f"{type(optimizer).__name__}, but {type(scheduler).__name__} at index {i} belongs "
+                f"to another one, {scheduler.optimizer}"
             )
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after another; `milestones` are the epochs at which the next one takes over.
+    """Schedules one after the other; the next one starts at each of the epochs `milestones`.
 
     Each schedule begins at its own epoch 0. With `last_epoch` the rates are those that this many
     steps and one more lead to.
@@ -511,9 +509,8 @@ class SequentialLR(LRScheduler):
         _check_together(self, schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than "
-                f"the number of milestone points, but got number of schedulers {len(schedulers)} "
-                f"and the number of milestones to be equal to {len(milestones)}"
+                "SequentialLR expects number of schedulers to be one more than that of the "
+                f"milestones between them, but got {len(schedulers)} and {len(milestones)}"
             )
         self._schedulers = schedulers
         self._milestones = milestones
@@ -553,7 +550,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = self._rates()
 
     def step(self) -> None:
-        """Move on by one epoch."""
+        """Advance by one epoch."""
         self.last_epoch += 1
         index = self._index()
         takes_over = index > 0 and self._milestones[index - 1] == self.last_epoch
@@ -563,7 +560,7 @@ class SequentialLR(LRScheduler):
         )
 
     def state_dict(self):
-        """All but the optimiser, with the schedules' own states."""
+        """The state without the optimiser, with the states of the schedules."""
         state = {
             key: value
             for key, value in self.__dict__.items()
@@ -573,7 +570,7 @@ class SequentialLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave."""
+        """Load a state from `state_dict`."""
         state = dict(state_dict)
         schedulers = state.pop("_schedulers")
         self.__dict__.update(state)
@@ -582,7 +579,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules at once: each step steps all of them.
+    """Several schedules at once: each step advances all of them.
 
     A `SequentialLR` among them is a factor on what the others make of the rates: it is stepped
     with rates of its own, its `get_last_lr()`.
@@ -591,8 +588,7 @@ class ChainedScheduler(LRScheduler):
     def __init__(self, schedulers, optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
             raise ValueError(
-                f"{type(self).__name__} expects at least one scheduler to be chained, but got no "
-                "scheduler."
+                f"{type(self).__name__} expects at least one scheduler, but the list is empty"
             )
         optimizer = optimizer or schedulers[0].optimizer
         _check_together(self, schedulers, optimizer)
@@ -637,7 +633,7 @@ class ChainedScheduler(LRScheduler):
         )
 
     def step(self) -> None:
-        """Step all schedules."""
+        """Advance all schedules by one epoch."""
         for scheduler in self._schedulers:
             if isinstance(scheduler, SequentialLR):
                 self._as_factor(scheduler.get_last_lr(), scheduler.step)

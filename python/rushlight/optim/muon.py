@@ -9,7 +9,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _check_settings, _zeros_like
+from .optimizer import ParameterwiseOptimizer, _check_settings, _settings, _zeros_like
 
 __all__ = ["Muon"]
 
@@ -58,34 +58,24 @@ class Muon(ParameterwiseOptimizer):
         params: Iterable[Any],
         lr: float | Tensor = 1e-3,
         weight_decay: float = 0.1,
-        momentum=0.95,
+        momentum: float = 0.95,
         nesterov: bool = True,
         ns_coefficients=(3.4445, -4.775, 2.0315),
         eps: float = 1e-7,
-        ns_steps=5,
+        ns_steps: int = 5,
         adjust_lr_fn=None,
     ) -> None:
-        _check_settings(lr)
         _check_settings(lr, momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, defaults)
+        names = "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"
+        super().__init__(params, _settings(names, locals()))
         for group in self.param_groups:
             for p in group["params"]:
                 if p.dim() != 2:
                     raise ValueError(
-                        "Muon only supports 2D parameters whereas we found a parameter with size: "
-                        f"{p.size()}"
+                        f"Muon only supports 2D parameters, but one has the shape {p.size()}: "
+                        "give others to another optimiser"
                     )
 
     def _step_parameter(self, p, group):

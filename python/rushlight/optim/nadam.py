@@ -15,6 +15,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
     _zeros_like,
 )
@@ -60,19 +61,11 @@ class NAdam(StatewiseOptimizer):
             lr, eps=eps, betas=betas, weight_decay=weight_decay, momentum_decay=momentum_decay
         )
         _check_ways(foreach, None, differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        names = (
+            "lr betas eps weight_decay momentum_decay decoupled_weight_decay maximize "
+            "foreach capturable differentiable"
+        )
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         return {

@@ -135,7 +135,7 @@ def _hooked(step):
 
 
 class Optimizer:
-    """Base class of optimisers.
+    """The base class of optimisers.
 
     Args:
         params: tensors, (name, tensor) pairs, or dicts with "params" and settings of that group.
@@ -148,21 +148,18 @@ class Optimizer:
     _later_settings: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
-        self.defaults = defaults
-        self._make_hooks()
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                f"but got {params.type()}"
+                f"{type(self).__name__}: params should be an iterable of Tensors, of names with "
+                f"tensors, or of groups, not one {params.type()}: put it into a list"
             )
+        given = [*params]
+        self._make_hooks()
+        self.defaults, self.param_groups = defaults, []
         self.state: defaultdict = defaultdict(dict)
-        self.param_groups = []
-        groups = list(params)
-        if not groups:
+        if not given:
             raise ValueError("optimizer got an empty parameter list")
-        if not isinstance(groups[0], dict):
-            groups = [{"params": groups}]
-        for group in groups:
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
             self.add_param_group(group)
 
     def _make_hooks(self):
@@ -237,53 +234,34 @@ class Optimizer:
     # ---- state ---------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Settings and state: {"state": {index: dict}, "param_groups": [dict]}.
+        """The settings and the state: {"state": {index: dict}, "param_groups": [dict]}.
 
         Parameters are numbered in the order of the groups; the state's tensors are not copied.
         """
         for hook in self._optimizer_state_dict_pre_hooks.values():
             hook(self)
-        numbers: dict[int, int] = {}
+        numbers: dict[Any, int] = {}
         groups = []
         for group in self.param_groups:
-            for p in group["params"]:
-                numbers.setdefault(id(p), len(numbers))
-            packed = {key: value for key, value in group.items() if key != "params"}
-            packed["params"] = [numbers[id(p)] for p in group["params"]]
-            groups.append(packed)
-        state = {
-            (numbers[id(key)] if isinstance(key, Tensor) else key): value
-            for key, value in self.state.items()
-        }
-        result = {"state": state, "param_groups": groups}
-        for hook in self._optimizer_state_dict_post_hooks.values():
-            replacement = hook(self, result)
-            if replacement is not None:
-                result = replacement
-        return result
+            settings = dict(group)
+            own = settings.pop("params")
+            settings["params"] = [numbers.setdefault(p, len(numbers)) for p in own]
+            groups.append(settings)
+        # Keys that are no tensors are kept: programs store what is of no parameter under a name.
+        keys = [numbers[key] if isinstance(key, Tensor) else key for key in self.state]
+        state = dict(zip(keys, self.state.values(), strict=True))
+        made = {"state": state, "param_groups": groups}
+        return _replaced(self, made, self._optimizer_state_dict_post_hooks)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over settings and state that `state_dict` gave.
+        """Load settings and state from `state_dict`.
 
         Tensors are copied, in the dtype and on the device of their parameter: steps change nothing
         of what is given.
         """
-        state_dict = state_dict.copy()
-        for hook in self._optimizer_load_state_dict_pre_hooks.values():
-            replacement = hook(self, state_dict)
-            if replacement is not None:
-                state_dict = replacement
+        state_dict = _replaced(self, state_dict.copy(), self._optimizer_load_state_dict_pre_hooks)
         saved = deepcopy(state_dict["param_groups"])
-        if len(self.param_groups) != len(saved):
-            raise ValueError("loaded state dict has a different number of parameter groups")
-        if any(
-            len(own["params"]) != len(other["params"])
-            for own, other in zip(self.param_groups, saved, strict=True)
-        ):
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of "
-                "optimizer's group"
-            )
+        _check_sizes("loaded state dict", saved, "optimizer", self.param_groups)
         parameters: dict[object, Tensor] = {}
         for own, other in zip(self.param_groups, saved, strict=True):
             parameters.update(zip(other["params"], own["params"], strict=True))
@@ -330,16 +308,16 @@ class Optimizer:
             params = [params]
         elif isinstance(params, set):
             raise TypeError(
-                "optimizer parameters need to be organized in ordered collections, but the "
-                "ordering of tensors in sets will change between runs. Please use a list instead."
+                "add_param_group: params need to be organized in ordered collections, say a list; "
+                "a set gives its tensors in another order in every run"
             )
         params = list(params)
         named = [isinstance(p, tuple) for p in params]
         if any(named):
             if not all(named):
                 raise ValueError(
-                    "all optimizer params should be with/without names. Some param names are "
-                    "missing"
+                    "add_param_group: all params should be with/without names, but "
+                    f"{named.count(False)} of {len(named)} are without"
                 )
             param_group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
@@ -361,19 +339,41 @@ class Optimizer:
             param_group.setdefault(name, default)
         if len(params) != len(set(params)):
             warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this "
-                "will cause an error",
+                "add_param_group: got a parameter group with duplicate parameters, which a step "
+                "updates more than once; list each of them once",
             )
         names = "param_names" in param_group
         if any(("param_names" in group) != names for group in self.param_groups):
             raise ValueError(
-                "all optimizer param groups should be with/without names. cannot add param group "
-                f"{'with' if names else 'without'} names to the optimizer"
+                "add_param_group: all param groups should be with/without names, but this one is "
+                f"{'with' if names else 'without'} and others are not"
             )
         taken = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in taken for p in params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
+
+
+def _replaced(optimizer, state, hooks):
+    """A state after hooks, each of which may give another one."""
+    for hook in hooks.values():
+        other = hook(optimizer, state)
+        state = state if other is None else other
+    return state
+
+
+def _check_sizes(source, saved, owner, groups):
+    """ValueError where saved groups cannot be those of their new owner."""
+    if len(saved) != len(groups):
+        raise ValueError(
+            f"{source} has a different number of parameter groups: {len(saved)}, not {len(groups)}"
+        )
+    for i, (other, own) in enumerate(zip(saved, groups, strict=True)):
+        if len(other["params"]) != len(own["params"]):
+            raise ValueError(
+                f"{source} contains a parameter group that doesn't match the size of {owner}'s "
+                f"group: {len(other['params'])} parameters, not {len(own['params'])}, in group {i}"
+            )
 
 
 def _moved(parameter, value, key=None):
@@ -392,8 +392,13 @@ def _moved(parameter, value, key=None):
     return value
 
 
+def _settings(names, arguments):
+    """The defaults of an optimiser with these names, from its constructor's arguments."""
+    return {name: arguments[name] for name in names.split()}
+
+
 def _check_settings(lr, **at_least_zero):
-    """Raise ValueError where a setting is out of its range, in PyTorch's words and order."""
+    """Raise ValueError if a setting is out of its range, in PyTorch's words and order."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     if not lr >= 0.0:
@@ -435,7 +440,7 @@ def _counter():
 
 
 class ParameterwiseOptimizer(Optimizer):
-    """One whose step is composed of ops, for one parameter after the other."""
+    """An optimiser whose step is composed of ops, for one parameter after the other."""
 
     def _step_parameter(self, p, group):
         """Updates a parameter that has a gradient."""
@@ -452,7 +457,7 @@ class ParameterwiseOptimizer(Optimizer):
 
 
 class StatewiseOptimizer(Optimizer):
-    """One whose step is an op over all parameters of a group that have gradients.
+    """An optimiser whose step is one op for all parameters of a group that have gradients.
 
     Each parameter's state is a dict of tensors, among them the count of its steps.
     """

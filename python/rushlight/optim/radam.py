@@ -14,6 +14,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
     _zeros_like,
 )
@@ -22,7 +23,7 @@ __all__ = ["RAdam"]
 
 
 class RAdam(StatewiseOptimizer):
-    """Adam that starts as momentum alone, until its mean squares can be relied on.
+    """Adam that begins with momentum alone, until its mean squares are reliable.
 
     Args:
         params: see `Optimizer`.
@@ -55,18 +56,11 @@ class RAdam(StatewiseOptimizer):
     ) -> None:
         _check_settings(lr, eps=eps, betas=betas, weight_decay=weight_decay)
         _check_ways(foreach, None, differentiable)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        names = (
+            "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay "
+            "differentiable"
+        )
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         return {

@@ -14,6 +14,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
     _zeros_like,
 )
@@ -48,7 +49,7 @@ class RMSprop(StatewiseOptimizer):
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,
-        momentum=0,
+        momentum: float = 0,
         centered: bool = False,
         capturable: bool = False,
         foreach: bool | None = None,
@@ -57,19 +58,10 @@ class RMSprop(StatewiseOptimizer):
     ) -> None:
         _check_settings(lr, eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
         _check_ways(foreach, None, differentiable)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        names = (
+            "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+        )
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         state = {"step": _counter(), "square_avg": _zeros_like(p)}

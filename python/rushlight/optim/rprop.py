@@ -15,6 +15,7 @@ from .optimizer import (
     _check_ways,
     _counter,
     _each,
+    _settings,
     _steps,
     _zeros_like,
 )
@@ -23,7 +24,8 @@ __all__ = ["Rprop"]
 
 
 class Rprop(StatewiseOptimizer):
-    """Steps of a length of each element's own, which grows while its gradient keeps its sign.
+    """Adapts the step length of each element: it grows while the sign of the gradient stays the
+    same.
 
     Args:
         params: see `Optimizer`.
@@ -49,16 +51,8 @@ class Rprop(StatewiseOptimizer):
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
         _check_ways(foreach, None, differentiable)
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        names = "lr etas step_sizes foreach maximize differentiable capturable"
+        super().__init__(params, _settings(names, locals()))
 
     def _new_state(self, p, group):
         lr = float(group["lr"])

@@ -9,7 +9,7 @@ import rushlight
 from rushlight import Tensor
 
 from ._functional import sgd  # noqa: F401  # PyTorch has it here, too
-from .optimizer import Optimizer, _check_settings, _check_ways, _steps
+from .optimizer import Optimizer, _check_settings, _check_ways, _settings, _steps
 
 __all__ = ["SGD"]
 
@@ -39,8 +39,8 @@ class SGD(Optimizer):
         self,
         params: Iterable[Any],
         lr: float | Tensor = 1e-3,
-        momentum=0,
-        dampening=0,
+        momentum: float = 0,
+        dampening: float = 0,
         weight_decay: float = 0,
         nesterov: bool = False,
         *,
@@ -53,18 +53,8 @@ class SGD(Optimizer):
         _check_ways(foreach, fused, differentiable)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        names = "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"
+        super().__init__(params, _settings(names, locals()))
 
     def step(self, closure: Callable[[], Any] | None = None):
         loss = self._loss_of(closure)

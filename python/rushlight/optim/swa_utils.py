@@ -1,4 +1,4 @@
-"""Averages of a model's weights over training, and the rates that go with them."""
+"""Averages of a model's weights during training, and learning-rate schedules for them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ __all__ = [
 
 def _check_decay(decay):
     if not 0.0 <= decay <= 1.0:
-        raise ValueError(
-            f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
-        )
+        raise ValueError(f"Invalid decay value {decay}: a share between 0 and 1 is expected")
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999):
@@ -88,7 +86,7 @@ def get_swa_avg_fn():
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages.
+    """A copy of a model whose parameters are averages over training.
 
     Args:
         model: what is copied; it stays as it is.
@@ -107,21 +105,20 @@ class AveragedModel(Module):
         use_buffers: bool = False,
     ) -> None:
         super().__init__()
-        if avg_fn is not None and multi_avg_fn is not None:
+        if None not in (avg_fn, multi_avg_fn):
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
-        module = deepcopy(model)
-        self.module = module if device is None else module.to(device)
+        copied = deepcopy(model)
+        self.module = copied if device is None else copied.to(device)
         self.n_averaged: Any
-        self.register_buffer("n_averaged", rushlight.tensor(0, dtype=rushlight.long, device=device))
-        self.avg_fn = avg_fn
-        self.multi_avg_fn = multi_avg_fn
-        self.use_buffers = use_buffers
+        count = rushlight.zeros((), dtype=rushlight.int64, device=device)
+        self.register_buffer("n_averaged", count)
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args, **kwargs):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model):
-        """Take the present parameters of `model` into the averages."""
+        """Add the current parameters of `model` to the averages."""
         own = self.module.parameters()
         other = model.parameters()
         if self.use_buffers:
@@ -145,7 +142,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader, model, device: Device = None):
-    """Compute the running statistics of batch normalisation again over a loader's batches."""
+    """Recompute the running statistics of batch norms over the batches of a loader."""
     with rushlight.no_grad():
         layers: list[Any] = [m for m in model.modules() if isinstance(m, _BatchNorm)]
         if not layers:
@@ -168,7 +165,7 @@ def update_bn(loader, model, device: Device = None):
 
 
 class SWALR(LRScheduler):
-    """Anneals the rates to constant ones.
+    """Anneals the learning rates to constant ones.
 
     Args:
         optimizer: whose rates these are.
@@ -181,7 +178,7 @@ class SWALR(LRScheduler):
         self,
         optimizer: Optimizer,
         swa_lr,
-        anneal_epochs=10,
+        anneal_epochs: int = 10,
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:
@@ -210,7 +207,7 @@ class SWALR(LRScheduler):
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def get_lr(self):
-        """The rates of this epoch."""
+        """The learning rates of this epoch."""
         self._warn_if_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

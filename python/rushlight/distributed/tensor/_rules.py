@@ -131,7 +131,7 @@ def rule(names):
 
 
 def rule_of(call):
-    """The rule of an op: its own, else that of its kind; None where it has none."""
+    """The rule of an op: its own, else that of its kind; None if it has none."""
     name = call.name
     if REGISTERED and call.func in REGISTERED:
         return REGISTERED[call.func]
@@ -148,7 +148,7 @@ def rule_of(call):
     return None
 
 
-def everywhere(call, results=1):
+def everywhere(call, results: int = 1):
     """The option of replicated arguments and results."""
     return (_R,) * len(call.tensors), (_R,) * results
 

@@ -29,6 +29,14 @@ global_parameter_registration_hooks: OrderedDict = OrderedDict()
 global_backward_hooks_are_full: bool | None = None
 
 
+def mixed_backward_hooks(owner: str) -> str:
+    """What is wrong where backward hooks of both kinds meet."""
+    return (
+        f"{owner}: regular backward hooks and full backward hooks cannot be used together; "
+        "remove those of one kind first"
+    )
+
+
 def add_hook(hooks, hook: Callable[..., Any], *, prepend: bool = False, marks=()):
     """Put a hook into a dict, and its id into each marking dict; returns its handle."""
     handle = RemovableHandle(hooks, extra_dict=marks or None)
@@ -81,22 +89,18 @@ def register_module_full_backward_hook(hook: Callable[..., Any]):
     """Call `hook(module, grad_input, grad_output)` after the backward pass of every module."""
     global global_backward_hooks_are_full
     if global_backward_hooks_are_full is False:
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module "
-            "hook. Please use only one of them."
-        )
+        raise RuntimeError(mixed_backward_hooks("all modules"))
     global_backward_hooks_are_full = True
     return add_hook(global_backward_hooks, hook)
 
 
 def register_module_backward_hook(hook: Callable[..., Any]):
-    """The old form of `register_module_full_backward_hook`, with the last function's gradients."""
+    """Deprecated form of `register_module_full_backward_hook`: it sees the last function's
+    gradients.
+    """
     global global_backward_hooks_are_full
     if global_backward_hooks_are_full is True:
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module "
-            "hook. Please use only one of them."
-        )
+        raise RuntimeError(mixed_backward_hooks("all modules"))
     global_backward_hooks_are_full = False
     return add_hook(global_backward_hooks, hook)
 
@@ -147,8 +151,8 @@ def _call(module, args, kwargs, called):
     if boundary is not None:
         if not isinstance(result, (Tensor, tuple)):
             warn(
-                "For backward hooks to be called, module output should be a Tensor or a tuple of "
-                f"Tensors but received {type(result)}",
+                f"{type(module).__name__}: for backward hooks to be called, forward has to return "
+                f"a tensor or a tuple of tensors, not {type(result)}",
             )
         else:
             result = boundary.setup_output_hook(result)
@@ -172,8 +176,8 @@ def _run_forward_pre_hooks(module, args, kwargs):
             continue
         if not isinstance(replacement, tuple) or len(replacement) != 2:
             raise RuntimeError(
-                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
-                f"but got {replacement}."
+                "forward pre-hook must return None or a tuple of two, the new arguments and the "
+                f"new keyword arguments, not {replacement}"
             )
         args, kwargs = replacement
     return args, kwargs
@@ -197,8 +201,8 @@ def _always_call(module, args, kwargs, called):
             hook(module, args, kwargs, None) if with_kwargs else hook(module, args, None)
         except Exception as error:
             warn(
-                "module forward hook with ``always_call=True`` raised an exception that was "
-                f"silenced as another error was raised in forward: {error}",
+                "module forward hook with ``always_call=True`` raised an exception, which does not "
+                f"replace the one before it: {error!r}",
             )
 
 

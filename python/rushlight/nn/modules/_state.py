@@ -125,8 +125,8 @@ def _load_one(module, name, target, key, value, assign, errors):
     """
     if not isinstance(value, Tensor):
         errors.append(
-            f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
-            f"object from checkpoint but received {type(value)}"
+            f'While copying the parameter named "{key}", expected a tensor in the state, not '
+            f"{type(value)}"
         )
         return
     if is_lazy(target) and is_lazy(value):
@@ -135,14 +135,14 @@ def _load_one(module, name, target, key, value, assign, errors):
         value = value[0]  # scalars were saved as vectors of one element once
     if value.shape != target.shape:
         errors.append(
-            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-            f"the shape in current model is {target.shape}."
+            f"size mismatch for {key}: copying a param with shape {value.shape} into one with "
+            f"shape {target.shape}."
         )
         return
     if target.is_meta and not value.is_meta and assign is None:
         warn(
-            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter "
-            "in the current model, which is a no-op. (Did you mean to pass `assign=True`?)",
+            f"for {key}: copying from a non-meta parameter to one on meta changes nothing; with "
+            "`assign=True` the module takes the loaded one itself",
         )
     try:
         with rushlight.no_grad():
@@ -169,9 +169,8 @@ def _load_one(module, name, target, key, value, assign, errors):
                 setattr(owner, attribute, value)
     except Exception as error:
         errors.append(
-            f'While copying the parameter named "{key}", whose dimensions in the model are '
-            f"{target.size()} and whose dimensions in the checkpoint are {value.size()}, "
-            f"an exception occurred : {error.args}."
+            f'While copying the parameter named "{key}" of shape {target.shape}, an exception '
+            f"occurred: {error.args}."
         )
 
 
@@ -212,9 +211,8 @@ def load_state_dict(module, states, strict, assign):
         for hook in part._load_state_dict_post_hooks.values():
             if hook(part, _IncompatibleKeys(missing, unexpected)) is not None:
                 raise AssertionError(
-                    "Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                    "expected to return new values, if incompatible_keys need to be modified, "
-                    "it should be done inplace."
+                    "a hook of register_load_state_dict_post_hook must return None: it changes the "
+                    "lists of keys in place"
                 )
 
     load(module, states, "")

@@ -1,5 +1,4 @@
-"""Activations. Most are generated from ops/modules.py; the ones with state or rules of their own
-stand here."""
+"""Activations: most are generated from ops/modules.py; those with parameters are written here."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ class Hardtanh(Module):
 
     def __init__(
         self,
-        min_val=-1.0,
+        min_val: float = -1.0,
         max_val: float = 1.0,
         inplace: bool = False,
         min_value=None,
@@ -80,7 +79,7 @@ class PReLU(Module):
 
     def __init__(
         self,
-        num_parameters=1,
+        num_parameters: int = 1,
         init: float = 0.25,
         device: Device = None,
         dtype: _C.dtype | None = None,
@@ -92,7 +91,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Fill the factors with their starting value."""
+        """Set the factors to their initial value."""
         with rushlight.no_grad():
             self.weight.fill_(self.init)
 
@@ -108,7 +107,5 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor):
         if input.dim() not in (3, 4):
-            raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
-            )
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, but it is {input.dim()}D")
         return F.softmax(input, -3)

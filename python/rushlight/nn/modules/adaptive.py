@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import rushlight
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
 _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
+
+
+def _bounds(cutoffs, n_classes):
+    """Where clusters begin, and the end of the last; ValueError unless they are rising integers."""
+    bounds = [0, *cutoffs, n_classes]
+    if len(bounds) < 3:
+        raise ValueError("cutoffs should be a sequence of length larger than 0")
+    if any(low >= high or int(low) != low for low, high in pairwise(bounds)):
+        raise ValueError(
+            "cutoffs should be a sequence of unique, positive integers that rise and are below "
+            f"n_classes={n_classes}, not {bounds[1:-1]}"
+        )
+    return bounds[1:]
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
@@ -43,73 +57,56 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         dtype: _C.dtype | None = None,
     ) -> None:
         super().__init__()
-        made = {"device": device, "dtype": dtype}
-        cutoffs = list(cutoffs)
-        if not cutoffs:
-            raise ValueError("cutoffs should be a sequence of length larger than 0")
-        if (
-            cutoffs != sorted(cutoffs)
-            or min(cutoffs) <= 0
-            or max(cutoffs) > n_classes - 1
-            or len(set(cutoffs)) != len(cutoffs)
-            or any(int(c) != c for c in cutoffs)
-        ):
-            raise ValueError(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
-                "order, where each value is between 1 and n_classes-1"
-            )
-        self.in_features = in_features
-        self.n_classes = n_classes
-        self.cutoffs = [*cutoffs, n_classes]
-        self.div_value = div_value
-        self.head_bias = head_bias
-        self.shortlist_size = self.cutoffs[0]
-        self.n_clusters = len(self.cutoffs) - 1
+        self.cutoffs = _bounds(cutoffs, n_classes)
+        self.in_features, self.n_classes = in_features, n_classes
+        self.div_value, self.head_bias = div_value, head_bias
+        self.shortlist_size, self.n_clusters = self.cutoffs[0], len(self.cutoffs) - 1
         self.head_size = self.shortlist_size + self.n_clusters
-        self.head = Linear(in_features, self.head_size, bias=head_bias, **made)
-        self.tail = ModuleList()
-        for i in range(self.n_clusters):
-            width = int(in_features // div_value ** (i + 1))
-            classes = self.cutoffs[i + 1] - self.cutoffs[i]
-            self.tail.append(
-                Sequential(
-                    Linear(in_features, width, bias=False, **made),
-                    Linear(width, classes, bias=False, **made),
-                )
-            )
+        made = {"device": device, "dtype": dtype}
+        self.head = Linear(in_features, self.head_size, head_bias, **made)
+        clusters = []
+        for i, (low, high) in enumerate(pairwise(self.cutoffs), 1):
+            width = int(in_features // div_value**i)
+            narrow = Linear(in_features, width, False, **made)
+            clusters.append(Sequential(narrow, Linear(width, high - low, False, **made)))
+        self.tail = ModuleList(clusters)
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         self.head.reset_parameters()
         for narrow, wide in self.tail:
             narrow.reset_parameters()
             wide.reset_parameters()
 
     def forward(self, input_, target_):
-        """The log probability of each target, and minus their mean.
+        """The log-probability of each target, and minus their mean.
 
         Args:
             input_: (N, in_features) or (in_features).
             target_: (N) or a single class.
         """
-        if target_.dim() not in (0, 1):
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if input_.dim() != target_.dim() + 1:
+        dim = target_.dim()
+        if dim not in (0, 1):
             raise RuntimeError(
-                "1D target tensor expects 2D input tensors, but found inputs with size"
-                if target_.dim() == 1
-                else "0D target tensor expects 1D input tensors, but found inputs with size",
-                input_.size(),
+                f"a 0D or 1D target is expected, not {dim}D: multi-target not supported"
             )
-        if target_.dim() == 1 and input_.size(0) != target_.size(0):
-            raise RuntimeError("Input and target should have the same size in the batch dimension.")
+        if input_.dim() != dim + 1:
+            raise RuntimeError(
+                f"{dim}D target tensor expects {dim + 1}D input tensors, not one of shape "
+                f"{input_.shape}"
+            )
+        if dim == 1 and input_.size(0) != target_.size(0):
+            raise RuntimeError(
+                "Input and target should have the same size in dimension 0, that of the batch, but "
+                f"have {input_.size(0)} and {target_.size(0)}"
+            )
         batched = target_.dim() == 1
         input = input_ if batched else input_.unsqueeze(0)
         target = target_ if batched else target_.unsqueeze(0)
         if target.numel() and not 0 <= int(target.min()) <= int(target.max()) < self.n_classes:
             raise RuntimeError(
-                f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                f"[{int(target.min())}, {int(target.max())}] were found. "
+                f"Target values should be in [0, {self.n_classes - 1}], but they go from "
+                f"{int(target.min())} to {int(target.max())}"
             )
         gathered = target.masked_fill(target >= self.shortlist_size, 0)
         output = input.new_zeros(target.size(0))
@@ -136,9 +133,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return rushlight.cat(parts, 1)
 
     def log_prob(self, input):
-        """(N, n_classes): the log probabilities of all classes."""
+        """The log-probabilities of all classes: (N, n_classes)."""
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input):
-        """(N): the most likely classes."""
+        """The most probable classes: (N)."""
         return self.log_prob(input).argmax(1)

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["MultiheadAttention"]
 
 
+_SEPARATE = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
+
+
 class MultiheadAttention(Module):
-    """Attention of `num_heads` heads, each over its part of the projected inputs.
+    """Attention of `num_heads` heads, each over its slice of the projected inputs.
 
     Args:
         embed_dim: width of the query and of the output; num_heads must divide it.
@@ -48,8 +51,8 @@ class MultiheadAttention(Module):
     ) -> None:
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
-                "embed_dim and num_heads must be greater than 0, got "
-                f"embed_dim={embed_dim} and num_heads={num_heads} instead"
+                "embed_dim and num_heads must be greater than 0, but are "
+                f"{embed_dim} and {num_heads}"
             )
         super().__init__()
         self.embed_dim = embed_dim
@@ -64,13 +67,12 @@ class MultiheadAttention(Module):
             raise AssertionError("embed_dim must be divisible by num_heads")
 
         made = {"device": device, "dtype": dtype}
-        separate = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
         if self._qkv_same_embed_dim:
             self.in_proj_weight = new_parameter((3 * embed_dim, embed_dim), **made)
-            for name in separate:
+            for name in _SEPARATE:
                 self.register_parameter(name, None)
         else:
-            for name, width in zip(separate, (embed_dim, self.kdim, self.vdim), strict=True):
+            for name, width in zip(_SEPARATE, (embed_dim, self.kdim, self.vdim), strict=True):
                 setattr(self, name, new_parameter((embed_dim, width), **made))
             self.register_parameter("in_proj_weight", None)
         self.register_parameter("in_proj_bias", new_parameter(3 * embed_dim, bias, **made))
@@ -81,19 +83,16 @@ class MultiheadAttention(Module):
         self._reset_parameters()
 
     def _reset_parameters(self):
-        if self._qkv_same_embed_dim:
-            init.xavier_uniform_(self.in_proj_weight)
-        else:
-            init.xavier_uniform_(self.q_proj_weight)
-            init.xavier_uniform_(self.k_proj_weight)
-            init.xavier_uniform_(self.v_proj_weight)
-        if self.in_proj_bias is not None:
-            init.constant_(self.in_proj_bias, 0.0)
-            init.constant_(self.out_proj.bias, 0.0)
-        if self.bias_k is not None:
-            init.xavier_normal_(self.bias_k)
-        if self.bias_v is not None:
-            init.xavier_normal_(self.bias_v)
+        biases = () if self.in_proj_bias is None else (self.in_proj_bias, self.out_proj.bias)
+        projections = (self.in_proj_weight, *(getattr(self, name) for name in _SEPARATE))
+        for fill, parameters in (
+            (init.xavier_uniform_, projections),
+            (init.zeros_, biases),
+            (init.xavier_normal_, (self.bias_k, self.bias_v)),
+        ):
+            for parameter in parameters:
+                if parameter is not None:
+                    fill(parameter)
 
     def __setstate__(self, state):
         state.setdefault("_qkv_same_embed_dim", True)

@@ -1,4 +1,4 @@
-"""BatchNorm of 1, 2 and 3 dimensions, SyncBatchNorm, and what InstanceNorm shares with them."""
+"""BatchNorm of 1, 2 and 3 dimensions, SyncBatchNorm, and their common base with InstanceNorm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _NormBase(Module):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum=0.1,
+        momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         device: Device = None,
@@ -154,7 +154,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm whose statistics in training are those of all processes of a group.
+    """BatchNorm whose training statistics are computed over all processes of a group.
 
     Alone, and in evaluation, it computes what `BatchNorm` computes, for any number of dimensions.
     """
@@ -163,7 +163,7 @@ class SyncBatchNorm(_BatchNorm):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum=0.1,
+        momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         process_group=None,
@@ -214,24 +214,14 @@ class SyncBatchNorm(_BatchNorm):
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
         """`module` with every BatchNorm in it replaced by this class, parameters shared."""
-        converted = module
+        own = module
         if isinstance(module, _BatchNorm) and not isinstance(module, cls):
-            converted = cls(
-                module.num_features,
-                module.eps,
-                module.momentum,
-                module.affine,
-                module.track_running_stats,
-                process_group,
-            )
-            if module.affine:
-                with rushlight.no_grad():
-                    converted.weight = module.weight
-                    converted.bias = module.bias
-            converted.running_mean = module.running_mean
-            converted.running_var = module.running_var
-            converted.num_batches_tracked = module.num_batches_tracked
-            converted.training = module.training
+            names = ("num_features", "eps", "momentum", "affine", "track_running_stats")
+            settings = {name: getattr(module, name) for name in names}
+            own = cls(**settings, process_group=process_group)
+            shared = ("running_mean", "running_var", "num_batches_tracked", "training")
+            for name in ("weight", "bias", *shared) if module.affine else shared:
+                setattr(own, name, getattr(module, name))
         for name, child in module.named_children():
-            converted.add_module(name, cls.convert_sync_batchnorm(child, process_group))
-        return converted
+            own.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return own

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor
@@ -35,6 +34,21 @@ __all__ = [
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
+def _check_padding(padding, mode, stride):
+    """ValueError for a padding, or a mode of it, that there is not."""
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(
+                f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
+            )
+        if padding == "same" and any(s != 1 for s in stride):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+    if mode not in _PADDING_MODES:
+        raise ValueError(
+            f"padding_mode must be one of {set(_PADDING_MODES)}, but got padding_mode='{mode}'"
+        )
+
+
 class _ConvNd(Module):
     """Settings and parameters of all convolutions.
 
@@ -62,39 +76,19 @@ class _ConvNd(Module):
         super().__init__()
         if groups <= 0:
             raise ValueError("groups must be a positive integer")
-        if in_channels % groups != 0:
-            raise ValueError("in_channels must be divisible by groups")
-        if out_channels % groups != 0:
-            raise ValueError("out_channels must be divisible by groups")
-        if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(
-                    f"Invalid padding string {padding!r}, should be one of {{'same', 'valid'}}"
-                )
-            if padding == "same" and any(s != 1 for s in stride):
-                raise ValueError("padding='same' is not supported for strided convolutions")
-        if padding_mode not in _PADDING_MODES:
-            raise ValueError(
-                f"padding_mode must be one of {set(_PADDING_MODES)}, "
-                f"but got padding_mode='{padding_mode}'"
-            )
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-        self.dilation = dilation
-        self.transposed = transposed
-        self.output_padding = output_padding
-        self.groups = groups
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups != 0:
+                raise ValueError(f"{name} must be divisible by groups")
+        _check_padding(padding, padding_mode, stride)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size, self.stride = kernel_size, stride
+        self.padding, self.dilation, self.transposed = padding, dilation, transposed
+        self.output_padding, self.groups = output_padding, groups
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._padding_for_pad()
-        if transposed:
-            shape = (in_channels, out_channels // groups, *kernel_size)
-        else:
-            shape = (out_channels, in_channels // groups, *kernel_size)
+        sides = (in_channels, out_channels) if transposed else (out_channels, in_channels)
         made = {"device": device, "dtype": dtype}
-        self.weight = new_parameter(shape, **made)
+        self.weight = new_parameter((sides[0], sides[1] // groups, *kernel_size), **made)
         self.register_parameter("bias", new_parameter(out_channels, bias, **made))
         self.reset_parameters()
 
@@ -114,12 +108,8 @@ class _ConvNd(Module):
 
     def reset_parameters(self) -> None:
         """Draw new starting values."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            if fan_in != 0:
-                bound = 1 / math.sqrt(fan_in)
-                init.uniform_(self.bias, -bound, bound)
+        # Without inputs nothing is drawn.
+        init._draw_affine_(self.weight, self.bias if self.weight.numel() else None)
 
     def extra_repr(self) -> str:
         ones, zeros = (1,) * len(self.stride), (0,) * len(self.stride)
@@ -165,7 +155,7 @@ class _Conv(_ConvNd):
         stride: int | tuple[int, ...] = 1,
         padding: str | int | tuple[int, ...] = 0,
         dilation: int | tuple[int, ...] = 1,
-        groups=1,
+        groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
         device: Device = None,
@@ -246,7 +236,7 @@ class _ConvTransposeNd(_ConvNd):
         stride: int | tuple[int, ...] = 1,
         padding: str | int | tuple[int, ...] = 0,
         output_padding: int | tuple[int, ...] = 0,
-        groups=1,
+        groups: int = 1,
         bias: bool = True,
         dilation: int | tuple[int, ...] = 1,
         padding_mode: str = "zeros",
@@ -297,8 +287,8 @@ class _ConvTransposeNd(_ConvNd):
         for size, low, high in zip(output_size, smallest, largest, strict=False):
             if not low <= size <= high:
                 raise ValueError(
-                    f"requested an output size of {output_size}, but valid sizes range "
-                    f"from {smallest} to {largest} (for an input of {input.size()[2:]})"
+                    f"ConvTranspose{n}D: requested an output size of {output_size}, but an input "
+                    f"of {input.size()[2:]} can become {smallest} at least and {largest} at most"
                 )
         return [size - low for size, low in zip(output_size, smallest, strict=False)]
 

@@ -33,7 +33,7 @@ class _InstanceNorm(_NormBase):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum=0.1,
+        momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
         device: Device = None,
@@ -74,9 +74,8 @@ class _InstanceNorm(_NormBase):
                     f"({self.num_features}), but got: {channels}."
                 )
             warn(
-                f"input's size at dim={1 if batched else 0} does not match num_features. You can "
-                "silence this warning by not passing in num_features, which is not used because "
-                "affine=False",
+                f"{type(self).__name__}: the input has {channels} channels where num_features is "
+                f"{self.num_features}, which means nothing without affine=True",
             )
         if batched:
             return self._apply_norm(input)

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class LazyModuleMixin(Module):
-    """What lazy modules share: the first call, or a state that is loaded, gives sizes.
+    """The base of lazy modules: the first call, or loading a state, determines the sizes.
 
     A class sets `cls_to_become` and writes `initialize_parameters(*args, **kwargs)`, which is
     called with the arguments of the first call and materialises the parameters.
@@ -70,13 +70,13 @@ class LazyModuleMixin(Module):
                 own.materialize(value.shape)
 
     def initialize_parameters(self, *args, **kwargs):
-        """Give the parameters their sizes, from the arguments of the first call."""
+        """Set the sizes of the parameters from the arguments of the first call."""
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
         )
 
     def has_uninitialized_params(self):
-        """Whether some parameter or buffer has no size yet."""
+        """Whether any parameter or buffer has no size yet."""
         return any(is_lazy(value) for _, value in self._own_tensors())
 
     def _infer_parameters(self, module, args, kwargs=None):
@@ -92,9 +92,17 @@ class LazyModuleMixin(Module):
 
     def _replicate_for_data_parallel(self):
         raise RuntimeError(
-            "Modules with uninitialized parameters can't be used with `DataParallel`. "
-            "Run a dummy forward pass to correctly initialize the modules"
+            f"DataParallel: the parameters of {type(self).__name__} have no sizes yet; run a dummy "
+            "forward pass first"
         )
+
+
+def _materialize(module, weight_shape, width):
+    """Gives a weight and a bias, if there is one, their sizes and starting values."""
+    module.weight.materialize(weight_shape)
+    if module.bias is not None:
+        module.bias.materialize((width,))
+    module.reset_parameters()
 
 
 class LazyLinear(LazyModuleMixin, linear.Linear):
@@ -121,13 +129,9 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
             super().reset_parameters()
 
     def initialize_parameters(self, input):
-        if not self.has_uninitialized_params():
-            return
-        self.in_features = input.shape[-1]
-        self.weight.materialize((self.out_features, self.in_features))
-        if self.bias is not None:
-            self.bias.materialize((self.out_features,))
-        self.reset_parameters()
+        if self.has_uninitialized_params():
+            self.in_features = input.shape[-1]
+            _materialize(self, (self.out_features, self.in_features), self.out_features)
 
 
 class _LazyConv(LazyModuleMixin):
@@ -165,7 +169,7 @@ class _LazyConv(LazyModuleMixin):
         if input.dim() not in (dims + 1, dims + 2):
             raise RuntimeError(
                 f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to "
-                f"{type(self).__name__}, but got input of size: {input.shape}"
+                f"{type(self).__name__}, not one of shape {input.shape}"
             )
         self.in_channels = input.shape[-dims - 1]
         if self.in_channels % self.groups != 0:
@@ -173,10 +177,7 @@ class _LazyConv(LazyModuleMixin):
         first, second = self.out_channels, self.in_channels // self.groups
         if self.transposed:
             first, second = self.in_channels, self.out_channels // self.groups
-        self.weight.materialize((first, second, *self.kernel_size))
-        if self.bias is not None:
-            self.bias.materialize((self.out_channels,))
-        self.reset_parameters()
+        _materialize(self, (first, second, *self.kernel_size), self.out_channels)
 
 
 class _LazyNorm(LazyModuleMixin):
@@ -185,7 +186,7 @@ class _LazyNorm(LazyModuleMixin):
     def __init__(
         self,
         eps: float = 1e-5,
-        momentum=0.1,
+        momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         device: Device = None,

@@ -1,4 +1,4 @@
-"""Losses. Most are generated from ops/modules.py; the ones with rules of their own stand here."""
+"""Losses: most are generated from ops/modules.py; the others are written here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class CTCLoss(_Loss):
         zero_infinity: impossible targets count as zero.
     """
 
-    def __init__(self, blank=0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
         super().__init__(reduction=reduction)
         self.blank = blank
         self.zero_infinity = zero_infinity
@@ -47,7 +49,7 @@ class CTCLoss(_Loss):
 
 
 class LinearCrossEntropyLoss(_Loss):
-    """`CrossEntropyLoss` of what a linear layer of its own makes of the input.
+    """`CrossEntropyLoss` after a linear layer of its own.
 
     Args:
         in_features: size of an input.
@@ -117,7 +119,7 @@ class LinearCrossEntropyLoss(_Loss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The old name of `NLLLoss` for images."""
+    """Deprecated name of `NLLLoss` for images."""
 
 
 class TripletMarginWithDistanceLoss(_Loss):

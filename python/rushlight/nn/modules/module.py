@@ -207,7 +207,7 @@ class Module(ModuleChanges):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' "
-                    "(torch.nn.Buffer, torch.Tensor or None expected)"
+                    "(a tensor, a torch.nn.Buffer or None expected)"
                 )
             if isinstance(value, Buffer):
                 self.register_buffer(name, value, value.persistent)
@@ -223,15 +223,12 @@ class Module(ModuleChanges):
         super().__setattr__(name, value)
 
     def __delattr__(self, name):
-        if name in self._parameters:
-            del self._parameters[name]
-        elif name in self._buffers:
-            del self._buffers[name]
-            self._non_persistent_buffers_set.discard(name)
-        elif name in self._modules:
-            del self._modules[name]
-        else:
-            super().__delattr__(name)
+        for table in (self._parameters, self._buffers, self._modules):
+            if name in table:
+                del table[name]
+                self._non_persistent_buffers_set.discard(name)
+                return
+        super().__delattr__(name)
 
     def _forget(self, name, keep):
         """Take a name out of everything but the dict `keep` before it gets a new meaning."""
@@ -258,38 +255,37 @@ class Module(ModuleChanges):
 
     # ---- registering ---------------------------------------------------------------------------
 
+    def _table_for(self, kind, name):
+        """The dict of parameters, buffers or modules, for a name that may be put there."""
+        table = self.__dict__.get(f"_{kind}s")
+        if table is None:
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        _name_check(kind, name)
+        if name not in table and hasattr(self, name):
+            raise KeyError(f"attribute '{name}' already exists")
+        return table
+
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a tensor that is state but no parameter.
+        """Register a tensor that is part of the state but is not a parameter.
 
         Args:
             name: attribute under which it is found.
             tensor: the buffer, or None for a place that is filled later.
             persistent: whether `state_dict` holds it.
         """
-        if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
-        _name_check("buffer", name)
-        if hasattr(self, name) and name not in self._buffers:
-            raise KeyError(f"attribute '{name}' already exists")
+        buffers = self._table_for("buffer", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        hooks = _hooks.global_buffer_registration_hooks
-        self._buffers[name] = self._registered(hooks, name, tensor)
-        if persistent:
-            self._non_persistent_buffers_set.discard(name)
-        else:
-            self._non_persistent_buffers_set.add(name)
+        buffers[name] = self._registered(_hooks.global_buffer_registration_hooks, name, tensor)
+        elsewhere = self._non_persistent_buffers_set
+        (elsewhere.discard if persistent else elsewhere.add)(name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Register a parameter under a name; None keeps the name for later."""
-        if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
-        _name_check("parameter", name)
-        if hasattr(self, name) and name not in self._parameters:
-            raise KeyError(f"attribute '{name}' already exists")
+        parameters = self._table_for("parameter", name)
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
@@ -298,24 +294,18 @@ class Module(ModuleChanges):
                 )
             if param.grad_fn is not None:
                 raise ValueError(
-                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must "
-                    f"be created explicitly. To express '{name}' as a function of another Tensor, "
-                    "compute the value in the forward() method."
+                    f"Cannot assign non-leaf Tensor to parameter '{name}': it was computed from "
+                    "others; compute it in forward(), or detach it first"
                 )
             param = self._registered(_hooks.global_parameter_registration_hooks, name, param)
-        self._parameters[name] = param
+        parameters[name] = param
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Register a child module under a name; None keeps the name for later."""
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
-        if not isinstance(name, str):
-            raise TypeError(f"module name should be a string. Got {typename(name)}")
-        if hasattr(self, name) and name not in self._modules:
-            raise KeyError(f"attribute '{name}' already exists")
-        _name_check("module", name)
-        hooks = _hooks.global_module_registration_hooks
-        self._modules[name] = self._registered(hooks, name, module)
+        modules = self._table_for("module", name)
+        modules[name] = self._registered(_hooks.global_module_registration_hooks, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Alias of `add_module`."""
@@ -373,16 +363,15 @@ class Module(ModuleChanges):
         return _hooks.add_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The old form of `register_full_backward_hook`: sees the last function's inputs only."""
+        """Deprecated form of `register_full_backward_hook`: it sees only the last function's
+        inputs.
+        """
         self._set_backward_hook_kind(False)
         return _hooks.add_hook(self._backward_hooks, hook)
 
     def _set_backward_hook_kind(self, full):
         if self._is_full_backward_hook is (not full):
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single "
-                "Module. Please use only one of them."
-            )
+            raise RuntimeError(_hooks.mixed_backward_hooks(type(self).__name__))
         self._is_full_backward_hook = full
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -401,14 +390,16 @@ class Module(ModuleChanges):
         """Like `register_state_dict_post_hook`, but a result replaces the state."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was "
-                "previously registered via register_state_dict_post_hook"
+                "_register_state_dict_hook: this function was given to "
+                "register_state_dict_post_hook, where it must return None; wrap it in another one"
             )
         return _hooks.add_hook(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
-        unexpected_keys, error_msgs)` before the module's own entries are loaded."""
+        """Call a hook before the module's own entries are loaded.
+
+        It gets the module and what `_load_from_state_dict` gets, whose dict it may change.
+        """
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
@@ -439,7 +430,6 @@ class Module(ModuleChanges):
             warn(
                 "Positional arguments of state_dict are deprecated: give them by name.",
                 FutureWarning,
-                2,
             )
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             destination = given["destination"]

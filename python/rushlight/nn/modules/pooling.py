@@ -1,6 +1,8 @@
-"""Pooling over windows. Most are generated from ops/modules.py; the others stand here."""
+"""Pooling: most layers are generated from ops/modules.py; the others are written here."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from rushlight import Tensor
 
@@ -29,7 +31,9 @@ class _MaxUnpoolNd(Module):
 
     _dims = 0
 
-    def __init__(self, kernel_size: int | tuple[int, ...], stride=None, padding=0) -> None:
+    def __init__(
+        self, kernel_size: int | tuple[int, ...], stride=None, padding: int | Sequence[int] = 0
+    ) -> None:
         super().__init__()
         listed = _ntuple(self._dims)
         self.kernel_size = listed(kernel_size)

@@ -26,7 +26,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def apply_permutation(tensor, permutation, dim: int = 1):
-    """`tensor` in another order along `dim`; deprecated."""
+    """Permute `tensor` along `dim`; deprecated."""
     warn(
         "`apply_permutation` is deprecated, please use "
         "`tensor.index_select(dim, permutation)` instead",
@@ -42,8 +42,18 @@ def _draw_parameters(module):
         init.uniform_(weight, -bound, bound)
 
 
+def _check_dims_of_state(batched, **states):
+    """RuntimeError for a state that is one of a batch where the input is not, or the reverse."""
+    dims, kind = (3, "batched") if batched else (2, "unbatched")
+    if any(state.dim() != dims for state in states.values()):
+        found = ", ".join(f"{state.dim()}-D" for state in states.values())
+        raise RuntimeError(
+            f"For {kind} {dims}-D input, {' and '.join(states)} should be {dims}-D, not {found}"
+        )
+
+
 class RNNBase(Module):
-    """What recurrent layers share: their parameters and the form of their states.
+    """The base of recurrent layers: parameters, and checks of hidden states.
 
     Args:
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
@@ -70,7 +80,7 @@ class RNNBase(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        proj_size=0,
+        proj_size: int = 0,
         device: Device = None,
         dtype: _C.dtype | None = None,
     ) -> None:
@@ -118,14 +128,12 @@ class RNNBase(Module):
             or not 0 <= value <= 1
         ):
             raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an "
-                "element being zeroed"
+                f"dropout should be a number in range [0, 1], a probability, but got {dropout}"
             )
         if value > 0 and self.num_layers == 1:
             warn(
-                "dropout option adds dropout after all but last recurrent layer, so non-zero "
-                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
-                f"num_layers={self.num_layers}",
+                f"dropout={dropout} changes nothing: it is done between layers, and num_layers is "
+                f"{self.num_layers}",
             )
         if not isinstance(self.hidden_size, int):
             raise TypeError(
@@ -154,35 +162,33 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self):
-        """Nothing: parameters are read where they lie."""
+        """A no-op: parameters are used where they are."""
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         _draw_parameters(self)
 
     def _states_shape(self, batch, width):
         return (self.num_layers * (2 if self.bidirectional else 1), batch, width)
 
     def check_input(self, input, batch_sizes):
-        """ValueError or RuntimeError for an input that does not fit."""
-        weight = self._flat_weights[0]
-        if input.dtype != weight.dtype:
+        """Raise ValueError or RuntimeError if the input does not fit."""
+        dtype = self._flat_weights[0].dtype
+        if dtype != input.dtype:
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
-                f"Convert input: input.to({weight.dtype}), or convert model: "
-                f"model.to({input.dtype})"
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({dtype}): convert "
+                "one of them with `.to`"
             )
-        expected = 2 if batch_sizes is not None else 3
-        if input.dim() != expected:
-            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
-        if self.input_size != input.size(-1):
+        dims, width = 3 if batch_sizes is None else 2, input.shape[-1]
+        if dims != input.dim():
+            raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
+        if width != self.input_size:
             raise RuntimeError(
-                "input.size(-1) must be equal to input_size. Expected "
-                f"{self.input_size}, got {input.size(-1)}"
+                f"input.size(-1) must be equal to input_size {self.input_size}, but is {width}"
             )
 
     def get_expected_hidden_size(self, input, batch_sizes):
-        """The shape of a hidden state for this input."""
+        """The shape of the hidden state for this input."""
         if batch_sizes is not None:
             batch = int(batch_sizes[0])
         else:
@@ -192,7 +198,7 @@ class RNNBase(Module):
     def check_hidden_size(
         self, hx, expected_hidden_size, msg: str = "Expected hidden size {}, got {}"
     ):
-        """RuntimeError for a state of another shape."""
+        """Raise RuntimeError if the state has another shape."""
         if tuple(hx.shape) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
@@ -202,7 +208,7 @@ class RNNBase(Module):
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx, permutation):
-        """A state with its sequences in another order (None: the same)."""
+        """Permute the sequences of a state (None: unchanged)."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
     def _run(self, input, hx):
@@ -214,8 +220,8 @@ class RNNBase(Module):
         else:
             if input.dim() not in (2, 3):
                 raise ValueError(
-                    f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D "
-                    "instead"
+                    f"{type(self).__name__}: Expected input to be 2D or 3D, or packed, but it is "
+                    f"{input.dim()}D"
                 )
             data, batch_sizes, sorted_indices, unsorted_indices = input, None, None, None
             batched = input.dim() == 3
@@ -248,14 +254,8 @@ class RNNBase(Module):
         if hx is None:
             shape = self.get_expected_hidden_size(data, batch_sizes)
             return rushlight.zeros(shape, dtype=data.dtype, device=data.device)
-        if batched and not packed and hx.dim() != 3:
-            raise RuntimeError(
-                f"For batched 3-D input, hx should also be 3-D but got {hx.dim()}-D tensor"
-            )
-        if not batched and hx.dim() != 2:
-            raise RuntimeError(
-                f"For unbatched 2-D input, hx should also be 2-D but got {hx.dim()}-D tensor"
-            )
+        if not packed:
+            _check_dims_of_state(batched, hx=hx)
         return hx if batched else hx.unsqueeze(1)
 
     def forward(self, input: Tensor, hx=None):
@@ -332,7 +332,7 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input, batch_sizes):
-        """The shape of a cell state for this input."""
+        """The shape of the cell state for this input."""
         batch = self.get_expected_hidden_size(input, batch_sizes)[1]
         return self._states_shape(batch, self.hidden_size)
 
@@ -361,17 +361,8 @@ class LSTM(RNNBase):
                 self.get_expected_cell_size(data, batch_sizes),
             )
             return tuple(rushlight.zeros(s, dtype=data.dtype, device=data.device) for s in shapes)
-        dims = (hx[0].dim(), hx[1].dim())
-        if batched and not packed and dims != (3, 3):
-            raise RuntimeError(
-                "For batched 3-D input, hx and cx should also be 3-D but got "
-                f"({dims[0]}-D, {dims[1]}-D) tensors"
-            )
-        if not batched and dims != (2, 2):
-            raise RuntimeError(
-                "For unbatched 2-D input, hx and cx should also be 2-D but got "
-                f"({dims[0]}-D, {dims[1]}-D) tensors"
-            )
+        if not packed:
+            _check_dims_of_state(batched, hx=hx[0], cx=hx[1])
         return hx if batched else (hx[0].unsqueeze(1), hx[1].unsqueeze(1))
 
     def forward(self, input: Tensor, hx=None):
@@ -381,7 +372,7 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What single steps share: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`."""
+    """The base of recurrent cells: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`."""
 
     def __init__(
         self,
@@ -405,7 +396,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         _draw_parameters(self)
 
     def extra_repr(self) -> str:

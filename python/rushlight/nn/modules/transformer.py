@@ -37,14 +37,14 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
 
 
 def _sequence_length(x, layer):
-    """The length of a layer's input; None where that is neither a batch nor one sequence."""
+    """The length of a layer's input; None if that is neither a batch nor one sequence."""
     if x.is_nested:
         return None
     return _get_seq_len(x, getattr(getattr(layer, "self_attn", None), "batch_first", False))
 
 
 def _get_seq_len(src, batch_first):
-    """The length of one sequence or of a batch of them; None where it is neither."""
+    """The length of one sequence or of a batch of them; None if it is neither."""
     if src.dim() == 2:
         return src.shape[0]
     return src.shape[1 if batch_first else 0] if src.dim() == 3 else None
@@ -137,9 +137,16 @@ class _Layer(Module):
     def _network(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
+    def _residual(self, x, *blocks):
+        """Each block's result added to its input, the next norm before the block or after that."""
+        for i, block in enumerate(blocks, 1):
+            norm = getattr(self, f"norm{i}")
+            x = x + block(norm(x)) if self.norm_first else norm(x + block(x))
+        return x
+
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a network of two linear layers, each with a sum and a norm around it.
+    """Self-attention and a feed-forward network, each with a residual connection and a layer norm.
 
     Args:
         d_model, nhead: width and number of heads.
@@ -152,18 +159,14 @@ class TransformerEncoderLayer(_Layer):
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal: bool = False):
         """The layer's output, of the shape of src; masks as `MultiheadAttention` takes them."""
         masks = (src_mask, src_key_padding_mask, is_causal)
-        if self.norm_first:
-            src = src + self._sa_block(self.norm1(src), *masks)
-            return src + self._ff_block(self.norm2(src))
-        src = self.norm1(src + self._sa_block(src, *masks))
-        return self.norm2(src + self._ff_block(src))
+        return self._residual(src, lambda x: self._sa_block(x, *masks), self._ff_block)
 
     def _ff_block(self, x):
         return self.dropout2(self._network(x))
 
 
 class TransformerDecoderLayer(_Layer):
-    """`TransformerEncoderLayer` with attention to an encoder's output in between."""
+    """`TransformerEncoderLayer` with attention to the encoder's output in between."""
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -181,14 +184,12 @@ class TransformerDecoderLayer(_Layer):
         """The layer's output, of the shape of tgt."""
         own = (tgt_mask, tgt_key_padding_mask, tgt_is_causal)
         other = (memory_mask, memory_key_padding_mask, memory_is_causal)
-        x = tgt
-        if self.norm_first:
-            x = x + self._sa_block(self.norm1(x), *own)
-            x = x + self._mha_block(self.norm2(x), memory, *other)
-            return x + self._ff_block(self.norm3(x))
-        x = self.norm1(x + self._sa_block(x, *own))
-        x = self.norm2(x + self._mha_block(x, memory, *other))
-        return self.norm3(x + self._ff_block(x))
+        return self._residual(
+            tgt,
+            lambda x: self._sa_block(x, *own),
+            lambda x: self._mha_block(x, memory, *other),
+            self._ff_block,
+        )
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         mask = (attn_mask, key_padding_mask, is_causal)
@@ -274,7 +275,7 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """Encoder and decoder.
+    """An encoder and a decoder.
 
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias: of
@@ -346,24 +347,26 @@ class Transformer(Module):
         if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
-            raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
-        return self.decoder(
-            tgt,
-            memory,
-            tgt_mask=tgt_mask,
-            memory_mask=memory_mask,
-            tgt_key_padding_mask=tgt_key_padding_mask,
-            memory_key_padding_mask=memory_key_padding_mask,
-            tgt_is_causal=tgt_is_causal,
-            memory_is_causal=memory_is_causal,
-        )
+            raise RuntimeError(
+                f"the feature number of src and tgt must be d_model, {self.d_model}, but is "
+                f"{src.size(-1)} and {tgt.size(-1)}"
+            )
+        of_src = {"src_key_padding_mask": src_key_padding_mask, "is_causal": src_is_causal}
+        of_tgt = {
+            "tgt_mask": tgt_mask,
+            "tgt_key_padding_mask": tgt_key_padding_mask,
+            "tgt_is_causal": tgt_is_causal,
+        }
+        of_memory = {
+            "memory_mask": memory_mask,
+            "memory_key_padding_mask": memory_key_padding_mask,
+            "memory_is_causal": memory_is_causal,
+        }
+        return self.decoder(tgt, self.encoder(src, mask=src_mask, **of_src), **of_tgt, **of_memory)
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device: Device = None, dtype: _C.dtype | None = None):
-        """(sz, sz): 0 on and below the diagonal, -inf above."""
+        """A causal mask (sz, sz): 0 on and below the diagonal, -inf above."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self):

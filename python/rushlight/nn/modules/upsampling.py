@@ -1,4 +1,4 @@
-"""Upsample and its two old special cases: `nn.functional.interpolate` as layers."""
+"""Upsample and its two deprecated special cases: `nn.functional.interpolate` as layers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,15 @@ from .module import Module
 __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
+def _as_floats(factor) -> float | tuple[float, ...] | None:
+    """A factor, or the factors of all dimensions; None for none."""
+    if isinstance(factor, tuple):
+        return tuple(map(float, factor))
+    return float(factor) if factor else None
+
+
 class Upsample(Module):
-    """Images at another size; arguments as `nn.functional.interpolate` has them."""
+    """Resizes images; the arguments are those of `nn.functional.interpolate`."""
 
     def __init__(
         self,
@@ -22,15 +29,9 @@ class Upsample(Module):
         recompute_scale_factor=None,
     ) -> None:
         super().__init__()
-        self.name = type(self).__name__
-        self.size = size
-        self.scale_factor: float | tuple[float, ...] | None
-        if isinstance(scale_factor, tuple):
-            self.scale_factor = tuple(float(factor) for factor in scale_factor)
-        else:
-            self.scale_factor = float(scale_factor) if scale_factor else None
-        self.mode = mode
-        self.align_corners = align_corners
+        self.name, self.size = type(self).__name__, size
+        self.scale_factor = _as_floats(scale_factor)
+        self.mode, self.align_corners = mode, align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor):

@@ -1,4 +1,4 @@
-"""`DistributedDataParallel`: the same module in every process, each on its part of the samples."""
+"""`DistributedDataParallel`: the same module in every process, each on its share of the samples."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rushlight.distributed.utils import (
     _verify_param_shape_across_processes,
 )
 from rushlight.nn.modules.module import Module
+from rushlight.nn.parallel.scatter_gather import _device
 from rushlight.utils import _pytree
 
 __all__ = ["DistributedDataParallel"]
@@ -68,9 +69,10 @@ class _DDPJoinHook(JoinHook):
 
 
 class DistributedDataParallel(Module, Joinable):
-    """A module whose gradients are the mean of all processes', so that they stay the same.
+    """A module whose gradients are averaged over all processes.
 
-    Gradients are reduced in buckets while backward goes on.
+    Gradients are reduced in buckets while backward goes on. Inputs are moved to the one device of
+    `device_ids`, where it is given.
     """
 
     _active_ddp_module = None
@@ -80,7 +82,7 @@ class DistributedDataParallel(Module, Joinable):
         module,
         device_ids=None,
         output_device=None,
-        dim=0,
+        dim: int = 0,
         broadcast_buffers=None,
         init_sync=True,
         process_group=None,
@@ -138,7 +140,7 @@ class DistributedDataParallel(Module, Joinable):
         self.dim = dim
         self.device = first.device
         self.device_type = self.device.type
-        self.device_ids = None
+        self.device_ids = list(device_ids) if device_ids else None
         self.output_device = output_device
         if broadcast_buffers is None:
             broadcast_buffers = True
@@ -212,7 +214,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @property
     def broadcast_buffers(self) -> bool:
-        """Whether forward begins with rank 0's buffers."""
+        """Whether forward begins with a broadcast of rank 0's buffers."""
         return self.forward_sync_buffers
 
     @broadcast_buffers.setter
@@ -223,9 +225,8 @@ class DistributedDataParallel(Module, Joinable):
         default = _world._get_default_group()
         if self.process_group is not default:
             raise RuntimeError(
-                "DDP Pickling/Unpickling are only supported when using DDP with the default "
-                "process group. That is, when you have called init_process_group and have not "
-                "passed process_group argument to DDP constructor"
+                "DDP Pickling/Unpickling are only supported with the default process group: make "
+                "this module without process_group= before it is pickled"
             )
         state = self.__dict__.copy()
         for name in ("process_group", "reducer", "_module_parameters", "_buffers_to_share"):
@@ -241,7 +242,9 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Gradients stay this process's own within; the next backward outside adds them in."""
+        """A context manager in which gradients are not reduced; the next backward outside reduces
+        them.
+        """
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -253,7 +256,7 @@ class DistributedDataParallel(Module, Joinable):
         return rushlight.is_grad_enabled() and self.require_backward_grad_sync
 
     def forward(self, *inputs, **kwargs):
-        """What the module computes, with the buffers of rank 0."""
+        """Run the module, with the buffers of rank 0."""
         inputs, kwargs = self._pre_forward(*inputs, **kwargs)
         try:
             output = self.module(*inputs, **kwargs)
@@ -277,6 +280,11 @@ class DistributedDataParallel(Module, Joinable):
             self._say_whether_backward_syncs(syncs)
         if self._shares_buffers():
             self._sync_buffers()
+        if self.device_ids:
+            device = _device(self.device_ids[0])
+            inputs, kwargs = _pytree.tree_map_only(
+                rushlight.Tensor, lambda t: t.to(device), (inputs, kwargs)
+            )
         dtype = None if self.mixed_precision is None else self.mixed_precision.param_dtype
         if dtype is None:
             return inputs, kwargs
@@ -345,7 +353,7 @@ class DistributedDataParallel(Module, Joinable):
         enable=True,
         throw_on_early_termination=False,
     ):
-        """Let processes have different numbers of inputs within."""
+        """A context manager in which processes may have different numbers of inputs."""
         return Join(
             [self],
             enable,
@@ -354,17 +362,17 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs):
-        """What stands in for this process once it has no more inputs."""
+        """The hook that replaces this process once it has no more inputs."""
         return _DDPJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
 
     @property
     def join_device(self):
-        """Where it computes."""
+        """The device of the module."""
         return self.device
 
     @property
     def join_process_group(self):
-        """Its group."""
+        """The process group."""
         return self.process_group
 
     def _note(self, number):
@@ -439,7 +447,7 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = self.reducer.static = True
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward takes rank 0's buffers."""
+        """Whether the next forward broadcasts rank 0's buffers."""
         return bool(self._shares_buffers())
 
     @staticmethod

@@ -9,7 +9,7 @@ from rushlight import _C
 _MISSING = object()
 
 
-def _check_name(module, name, what):
+def _check_name(name, what):
     if "." in name:
         raise KeyError(f'{what} name can\'t contain ".", got: {name!r}')
     if name == "":
@@ -24,7 +24,7 @@ def _check_tensor(value, name):
 def set_tensor(module, name, tensor):
     """Puts a tensor in the place of a parameter or buffer, or makes it an attribute."""
     _check_module(module)
-    _check_name(module, name, "tensor")
+    _check_name(name, "tensor")
     _check_tensor(tensor, name)
     for space in (module._parameters, module._buffers):
         if name in space:
@@ -41,7 +41,7 @@ def swap_tensor(module, name, tensor, allow_missing: bool = False):
         allow_missing: a mark is returned where nothing was, instead of AttributeError.
     """
     _check_module(module)
-    _check_name(module, name, "tensor")
+    _check_name(name, "tensor")
     if tensor is not _MISSING:
         _check_tensor(tensor, name)
     for space in (module._parameters, module._buffers):
@@ -68,7 +68,7 @@ def swap_submodule(module, name, submodule):
     """Puts a module in the place of another and returns that one."""
     _check_module(module)
     _check_module(submodule)
-    _check_name(module, name, "submodule")
+    _check_name(name, "submodule")
     if name not in module._modules:
         raise KeyError(f"submodule {name!r} does not exist")
     before = module._modules[name]
@@ -169,21 +169,16 @@ class NamedMemberAccessor:
         What was put in before an error is taken out again.
         """
         before = {}
-        missing = []
         try:
             for name, tensor in named_tensors.items():
-                before[name] = self.swap_tensor(name, tensor, allow_missing=True)
-                if before[name] is _MISSING:
-                    missing.append(name)
+                before[name] = self.swap_tensor(name, tensor, True)
+            new = [name for name, tensor in before.items() if tensor is _MISSING]
+            if new and not allow_missing:
+                raise RuntimeError(f"Missing key(s): {', '.join(map(repr, new))}.")
         except Exception:
-            for name, tensor in before.items():
-                self.swap_tensor(name, tensor, allow_missing=True)
+            self.swap_tensors(before, before.values(), allow_missing=True)
             raise
-        if missing and not allow_missing:
-            for name, tensor in before.items():
-                self.swap_tensor(name, tensor, allow_missing=True)
-            raise RuntimeError(f"Missing key(s): {', '.join(map(repr, missing))}.")
-        return before, missing
+        return before, new
 
     def check_keys(self, keys: Iterable[str]):
         """Names of tensors that are missing in `keys`, and those there that are none; sorted."""

@@ -8,7 +8,7 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls, *args, **kwargs):
-    """A module whose parameters hold anything: memory without initial values.
+    """Make a module whose parameters are not initialised.
 
     Args:
         module_cls: a class of modules that takes `device`.
@@ -16,6 +16,8 @@ def skip_init(module_cls, *args, **kwargs):
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
-        raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    device = kwargs.pop("device", "cpu")
-    return module_cls(*args, device="meta", **kwargs).to_empty(device=device)
+        raise RuntimeError(
+            f"skip_init: Module must support a 'device' arg, which {module_cls.__name__} does not"
+        )
+    unfilled = module_cls(*args, **{**kwargs, "device": "meta"})
+    return unfilled.to_empty(device=kwargs.get("device", "cpu"))

@@ -1,4 +1,4 @@
-"""Ready-made parametrizations: orthogonal matrices, weight and spectral normalisation."""
+"""Parametrisations: orthogonal matrices, weight normalisation and spectral normalisation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ from .weight_norm import norm_except, normalized
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 _TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+
+
+def _tensor_of(module, name):
+    value = getattr(module, name, None)
+    if not isinstance(value, rushlight.Tensor):
+        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    return value
 
 
 # ---- orthogonal --------------------------------------------------------------------------------
@@ -134,7 +141,7 @@ class _Orthogonal(Module):
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map=None, *, use_trivialization: bool = True
 ):
-    """Keep a matrix of a module orthogonal (unitary, where it is complex).
+    """Keep a matrix of a module orthogonal, or unitary if it is complex.
 
     A tall matrix has orthonormal columns, a wide one orthonormal rows; so has each of a batch.
 
@@ -143,22 +150,16 @@ def orthogonal(
             and complex matrices, the last for others.
         use_trivialization: multiply by a fixed matrix, so that any start is possible.
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, rushlight.Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    weight = _tensor_of(module, name)
     if weight.ndim < 2:
-        raise ValueError(
-            f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions."
-        )
-    if orthogonal_map is None:
-        square = weight.size(-2) == weight.size(-1)
-        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
-    if orthogonal_map not in _ORTHOGONAL_MAPS:
-        names = ", ".join(f'"{known}"' for known in _ORTHOGONAL_MAPS)
-        raise ValueError(f"orthogonal_map has to be one of {names}. Got: {orthogonal_map}")
-    made = _Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
-    parametrize.register_parametrization(module, name, made, unsafe=True)
-    return module
+        raise ValueError(f"Expected a matrix or batch of matrices, not the shape {weight.shape}")
+    tall_or_wide = weight.size(-2) != weight.size(-1)
+    default = "householder" if tall_or_wide and not weight.is_complex() else "matrix_exp"
+    way = default if orthogonal_map is None else orthogonal_map
+    if way not in _ORTHOGONAL_MAPS:
+        raise ValueError(f"orthogonal_map has to be one of {[*_ORTHOGONAL_MAPS]}, not {way!r}")
+    made = _Orthogonal(weight, way, use_trivialization=use_trivialization)
+    return parametrize.register_parametrization(module, name, made, unsafe=True)
 
 
 # ---- weight normalisation ----------------------------------------------------------------------
@@ -177,7 +178,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
-    """Train a parameter's length (`original0`) and direction (`original1`) apart.
+    """Train the norm (`original0`) and the direction (`original1`) of a parameter separately.
 
     Args:
         dim: each slice along it has a length of its own; None for one length.
@@ -200,29 +201,23 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
 class _SpectralNorm(Module):
     """A weight over its largest singular value, by power iteration in training."""
 
-    def __init__(self, weight, n_power_iterations=1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(
+        self, weight, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         super().__init__()
-        ndim = weight.ndim
-        if dim >= ndim or dim < -ndim:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}] but got "
-                f"{dim})"
-            )
+        if dim not in range(-weight.ndim, weight.ndim):
+            raise IndexError(f"Dimension out of range: {dim}, for a weight of {weight.ndim}")
         if n_power_iterations <= 0:
             raise ValueError(
-                "Expected n_power_iterations to be positive, but got "
-                f"n_power_iterations={n_power_iterations}"
+                f"Expected n_power_iterations to be positive, but it is {n_power_iterations}"
             )
-        self.dim = dim if dim >= 0 else dim + ndim
-        self.eps = eps
-        if ndim > 1:
+        self.dim, self.eps = dim % weight.ndim, eps
+        if weight.ndim > 1:
             self.n_power_iterations = n_power_iterations
             matrix = self._matrix(weight)
-            rows, columns = matrix.size()
-            u = matrix.new_empty(rows).normal_(0, 1)
-            v = matrix.new_empty(columns).normal_(0, 1)
-            self.register_buffer("_u", F.normalize(u, dim=0, eps=eps))
-            self.register_buffer("_v", F.normalize(v, dim=0, eps=eps))
+            for name, size in zip(("_u", "_v"), matrix.shape, strict=True):
+                start = matrix.new_empty(size).normal_()
+                self.register_buffer(name, F.normalize(start, dim=0, eps=eps))
             self._power_method(matrix, 15)
 
     def _matrix(self, weight):
@@ -233,9 +228,9 @@ class _SpectralNorm(Module):
 
     @rushlight.no_grad()
     def _power_method(self, matrix, n):
-        for _ in range(n):
-            self._u = F.normalize(matrix.mv(self._v), dim=0, eps=self.eps, out=self._u)
-            self._v = F.normalize(matrix.mH.mv(self._u), dim=0, eps=self.eps, out=self._v)
+        there, back = (matrix, self._v, self._u), (matrix.mH, self._u, self._v)
+        for factor, vector, result in (there, back) * n:
+            F.normalize(factor.mv(vector), dim=0, eps=self.eps, out=result)
 
     def forward(self, weight):
         if weight.ndim == 1:
@@ -253,7 +248,7 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(
-    module: Module, name: str = "weight", n_power_iterations=1, eps: float = 1e-12, dim=None
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim=None
 ):
     """Divide a parameter by its largest singular value.
 
@@ -262,9 +257,7 @@ def spectral_norm(
         eps: a lower limit on norms.
         dim: the dimension of outputs; 1 for transposed convolutions and 0 else, if None.
     """
-    weight = getattr(module, name, None)
-    if not isinstance(weight, rushlight.Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+    weight = _tensor_of(module, name)
     if dim is None:
         dim = 1 if isinstance(module, _TRANSPOSED) else 0
     made = _SpectralNorm(weight, n_power_iterations, dim, eps)

@@ -1,4 +1,4 @@
-"""Parameters computed from others: `module.weight` becomes a function of what is trained.
+"""Parametrisation: `module.weight` becomes a function of other, trained tensors.
 
 The trained tensors lie in `module.parametrizations.weight`, and the module's class becomes a
 subclass of its own, in which the name is a property.
@@ -35,7 +35,7 @@ _cache: dict[tuple[int, str], Tensor] = {}
 
 @contextmanager
 def cached():
-    """Inside, each parametrized tensor is computed once."""
+    """A context manager in which each parametrised tensor is computed once."""
     global _cache_depth
     _cache_depth += 1
     try:
@@ -58,8 +58,25 @@ def _assign(tensor, value):
     tensor.data = value.detach()
 
 
+def _kind(tensor):
+    """What a parametrization may not change."""
+    return {"dtype": tensor.dtype, "shape": tensor.shape}
+
+
+def _check_kept(kind, made):
+    """ValueError where a parametrization made no tensor, or one of another kind."""
+    if not isinstance(made, Tensor):
+        raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
+    for what, new in _kind(made).items():
+        if new != kind[what]:
+            raise ValueError(
+                f"Registering a parametrization may not change the {what} without unsafe=True: "
+                f"{kind[what]} became {new}"
+            )
+
+
 class ParametrizationList(ModuleList):
-    """The functions that a tensor is computed with, and what it is computed from.
+    """The functions of a parametrised tensor, and the tensors from which it is computed.
 
     `original` (or `original0`, `original1`, ... where the first function takes several) is what
     is trained.
@@ -71,20 +88,17 @@ class ParametrizationList(ModuleList):
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
-        first_shape, first_dtype = original.shape, original.dtype
+        before = _kind(original)
         new: Any = self._inverse(original)
         self.is_tensor = isinstance(new, Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
-            if original.dtype != new.dtype and not unsafe:
-                raise ValueError(
-                    "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
-                    f"original.dtype: {original.dtype}\nright_inverse(original).dtype: {new.dtype}"
-                )
-            if original.device != new.device and not unsafe:
-                raise ValueError(
-                    "When `right_inverse` outputs one tensor, it may not change the device."
-                )
+            for what in () if unsafe else ("dtype", "device"):
+                if getattr(new, what) != getattr(original, what):
+                    raise ValueError(
+                        f"right_inverse outputs one tensor, so it may not change the {what}: "
+                        f"{getattr(original, what)} became {getattr(new, what)}"
+                    )
             if new is not original:
                 original.data = new.detach()
             _register(self, "original", original)
@@ -92,32 +106,15 @@ class ParametrizationList(ModuleList):
             for i, part in enumerate(new):
                 if not isinstance(part, Tensor):
                     raise ValueError(
-                        "right_inverse must return a Tensor or a Sequence of tensors (list, "
-                        f"tuple...). Got element {i} of the sequence with type "
-                        f"{type(part).__name__}."
+                        f"right_inverse must return a Tensor or a list of such, but its item {i} "
+                        f"is of type {type(part).__name__}"
                     )
                 if isinstance(original, Parameter):
                     part = Parameter(part, original.requires_grad)
                 part.requires_grad_(original.requires_grad)
                 _register(self, f"original{i}", part)
         if not unsafe:
-            value = self()
-            if not isinstance(value, Tensor):
-                raise ValueError(
-                    f"A parametrization must return a tensor. Got {type(value).__name__}."
-                )
-            if value.dtype != first_dtype:
-                raise ValueError(
-                    "Registering a parametrization may not change the dtype of the tensor, unless "
-                    f"`unsafe` flag is enabled.\nunparametrized dtype: {first_dtype}\n"
-                    f"parametrized dtype: {value.dtype}"
-                )
-            if value.shape != first_shape:
-                raise ValueError(
-                    "Registering a parametrization may not change the shape of the tensor, unless "
-                    f"`unsafe` flag is enabled.\nunparametrized shape: {first_shape}\n"
-                    f"parametrized shape: {value.shape}"
-                )
+            _check_kept(before, self())
 
     def _inverse(self, value):
         """What the functions would make `value` of, or `value` where one cannot say."""
@@ -132,8 +129,8 @@ class ParametrizationList(ModuleList):
                     continue
         if not isinstance(new, Tensor) and not isinstance(new, (list, tuple)):
             raise ValueError(
-                "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                f"Got {type(new).__name__}"
+                "right_inverse must return a Tensor or a list of such, but it returned one of type "
+                f"{type(new).__name__}"
             )
         return new
 
@@ -222,7 +219,7 @@ def _inject_property(module, name):
 
 
 def _check_right_inverse(parametrization, name, value, made):
-    """ValueError where what a parametrization would set differs in kind from what is there."""
+    """ValueError if what a parametrization would set differs in kind from what is there."""
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -244,7 +241,7 @@ def _check_right_inverse(parametrization, name, value, made):
 
 
 def register_parametrization(module: Module, tensor_name, parametrization, *, unsafe: bool = False):
-    """Compute a parameter or buffer of a module by another module, from now on.
+    """Compute a parameter or buffer of a module with another module.
 
     Args:
         module: it is changed and returned.
@@ -255,38 +252,27 @@ def register_parametrization(module: Module, tensor_name, parametrization, *, un
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
+        functions = module.parametrizations[tensor_name]
         if not unsafe:
             value = getattr(module, tensor_name)
             made = parametrization(value)
-            if not isinstance(made, Tensor):
-                raise ValueError(
-                    f"A parametrization must return a tensor. Got {type(made).__name__}."
-                )
-            for what in ("dtype", "shape"):
-                if getattr(made, what) != getattr(value, what):
-                    raise ValueError(
-                        f"Registering a parametrization may not change the {what} of the tensor, "
-                        "unless the `unsafe` flag is enabled.\n"
-                        f"module.{tensor_name}.{what}: {getattr(value, what)}\n"
-                        f"parametrization(module.{tensor_name}).{what}: {getattr(made, what)}"
-                    )
+            _check_kept(_kind(value), made)
             _check_right_inverse(parametrization, tensor_name, value, made)
-        module.parametrizations[tensor_name].append(parametrization)
-        module.parametrizations[tensor_name].unsafe |= unsafe
-    elif tensor_name in module._buffers or tensor_name in module._parameters:
-        original = getattr(module, tensor_name)
-        functions = ParametrizationList([parametrization], original, unsafe=unsafe)
-        delattr(module, tensor_name)
-        if not is_parametrized(module):
-            _inject_class(module)
-            module.parametrizations = ModuleDict()
-        _inject_property(module, tensor_name)
-        module.parametrizations[tensor_name] = functions
-    else:
+        functions.append(parametrization)
+        functions.unsafe |= unsafe
+        return module
+    if tensor_name not in [*module._buffers, *module._parameters]:
         raise ValueError(
-            f"Module '{module}' does not have a parameter, a buffer, or a parametrized element "
-            f"with name '{tensor_name}'"
+            f"register_parametrization: {type(module).__name__} does not have a parameter, a "
+            f"buffer or parametrized tensor {tensor_name!r}"
         )
+    functions = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+    delattr(module, tensor_name)
+    if not is_parametrized(module):
+        _inject_class(module)
+        module.parametrizations = ModuleDict()
+    _inject_property(module, tensor_name)
+    module.parametrizations[tensor_name] = functions
     return module
 
 
@@ -301,7 +287,7 @@ def is_parametrized(module: Module, tensor_name=None):
 
 
 def remove_parametrizations(module: Module, tensor_name, leave_parametrized: bool = True):
-    """Make a parametrized tensor an ordinary one again.
+    """Make a parametrised tensor an ordinary one again.
 
     Args:
         leave_parametrized: it keeps its computed value; else it gets back `original`.
@@ -309,26 +295,25 @@ def remove_parametrizations(module: Module, tensor_name, leave_parametrized: boo
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     functions = module.parametrizations[tensor_name]
-    if functions.is_tensor:
-        original = functions.original
-        if leave_parametrized:
-            with rushlight.no_grad():
-                value = getattr(module, tensor_name)
-            _assign(original, value)
-    elif leave_parametrized:
+    plain: Any = functions.original if functions.is_tensor else None
+    if leave_parametrized:
         value = getattr(module, tensor_name)
-        original = Parameter(value.detach()) if value.requires_grad else value
-    else:
+        if plain is not None:
+            _assign(plain, value)
+        else:
+            plain = Parameter(value.detach()) if value.requires_grad else value
+    elif plain is None:
         raise ValueError(
-            "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
-            "parametrized in terms of a sequence of tensors."
+            f"Cannot leave unparametrized what is computed from {functions.ntensors} tensors; "
+            "leave_parametrized=True keeps the value"
         )
-    delattr(module.__class__, tensor_name)
+    kind = type(module)
+    delattr(kind, tensor_name)
     del module.parametrizations[tensor_name]
-    _register(module, tensor_name, original)
-    if not is_parametrized(module):
-        delattr(module, "parametrizations")
-        module.__class__ = module.__class__.__bases__[0]
+    _register(module, tensor_name, plain)
+    if len(module.parametrizations) == 0:
+        del module.parametrizations
+        module.__class__ = kind.__bases__[0]
     return module
 
 
@@ -338,7 +323,7 @@ def type_before_parametrizations(module: Module):
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Give one module the parametrizations of another, and the tensors they are computed from.
+    """Copy the parametrisations of one module, and their tensors, to another.
 
     Args:
         tensor_name: of one tensor alone.

@@ -1,4 +1,4 @@
-"""Pruning: elements of parameters set to zero by masks.
+"""Pruning: masks that set elements of parameters to zero.
 
 A pruned parameter `weight` becomes `weight_orig`, which is trained, and the buffer `weight_mask`;
 `weight` itself is their product, computed before each forward pass.
@@ -6,6 +6,7 @@ A pruned parameter `weight` becomes `weight_orig`, which is trained, and the buf
 
 from __future__ import annotations
 
+import math
 import numbers
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """How a mask is made. Subclasses define `PRUNING_TYPE` and `compute_mask`.
+    """The base of pruning methods. Subclasses define `PRUNING_TYPE` and `compute_mask`.
 
     `PRUNING_TYPE` is "unstructured" (elements), "structured" (slices along `dim`) or "global".
     """
@@ -51,7 +52,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t, default_mask):
-        """The mask for importances `t`, on top of `default_mask`."""
+        """The mask for importance scores `t`, in addition to `default_mask`."""
 
     def apply_mask(self, module: Module):
         """The masked parameter of a module."""
@@ -63,7 +64,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Module, name: str, *args, importance_scores=None, **kwargs):
-        """Prune a parameter of a module; on top of what is pruned already."""
+        """Prune a parameter of a module, in addition to earlier pruning."""
         key, old = find_hook(module, BasePruningMethod, name, "_tensor_name")
         if old is not None:
             del module._forward_pre_hooks[key]
@@ -108,22 +109,16 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module: Module):
-        """Make the masked values the parameter's own."""
-        name = self._tensor_name
-        if name is None:
-            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
-        weight = self.apply_mask(module)
-        if hasattr(module, name):
-            delattr(module, name)
-        original: Any = module._parameters[name + "_orig"]
-        original.data = weight.data
-        del module._parameters[name + "_orig"]
-        del module._buffers[name + "_mask"]
-        setattr(module, name, original)
+        """Make the masked values permanent."""
+        masked, name = self.apply_mask(module), self._tensor_name
+        parameter: Any = module._parameters.pop(f"{name}_orig")
+        del module._buffers[f"{name}_mask"]
+        parameter.data = masked.detach()
+        setattr(module, name, parameter)
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods on one parameter, one after the other."""
+    """Several pruning methods for one parameter."""
 
     PRUNING_TYPE = "container"
 
@@ -144,8 +139,8 @@ class PruningContainer(BasePruningMethod):
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
             raise ValueError(
-                "Can only add pruning methods acting on the parameter named "
-                f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'"
+                f"PruningContainer of '{self._tensor_name}': can only add pruning methods acting "
+                f"on it, not on '{method._tensor_name}'"
             )
         self._pruning_methods += (method,)
 
@@ -159,7 +154,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t, default_mask):
-        """The last method's mask over what the mask so far leaves."""
+        """The mask of the last method for the elements that earlier methods left."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -184,12 +179,10 @@ class PruningContainer(BasePruningMethod):
 def _validate_pruning_amount_init(amount):
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if (isinstance(amount, numbers.Integral) and amount < 0) or (
-        not isinstance(amount, numbers.Integral) and not 0.0 <= float(amount) <= 1.0
-    ):
+    number: Any = amount  # of which isinstance says no more than that it is one
+    if not 0 <= number <= (math.inf if isinstance(amount, numbers.Integral) else 1):
         raise ValueError(
-            f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
-            "integer"
+            f"amount={amount} should either be a float in [0, 1], a part, or a count of 0 or more"
         )
 
 
@@ -208,7 +201,7 @@ def _compute_nparams_toprune(amount, tensor_size):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but makes the mask."""
+    """Prunes nothing, but adds a mask."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -238,14 +231,14 @@ class _Unstructured(BasePruningMethod):
 
 
 class RandomUnstructured(_Unstructured):
-    """Prunes elements by lot: a number of them (int) or a part (float)."""
+    """Prunes random elements: a number of them (int) or a fraction (float)."""
 
     def _chosen(self, t, n):
         return rushlight.topk(rushlight.rand_like(t), k=n).indices
 
 
 class L1Unstructured(_Unstructured):
-    """Prunes the elements of least size: a number of them (int) or a part (float)."""
+    """Prunes the elements of smallest magnitude: a number of them (int) or a fraction (float)."""
 
     def _chosen(self, t, n):
         return rushlight.topk(t.abs(), k=n, largest=False).indices
@@ -264,8 +257,8 @@ class _Structured(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         if t.dim() <= 1:
             raise ValueError(
-                "Structured pruning can only be applied to multidimensional tensors. Found tensor "
-                f"of shape {t.shape} with {t.dim()} dims"
+                "Structured pruning can only be applied to tensors of two dimensions or more, not "
+                f"to one of shape {t.shape}"
             )
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
@@ -285,7 +278,7 @@ class _Structured(BasePruningMethod):
 
 
 class RandomStructured(_Structured):
-    """Prunes slices along `dim` by lot."""
+    """Prunes random slices along `dim`."""
 
     def _kept(self, t, dim, n):
         lots = rushlight.rand(t.shape[dim])
@@ -293,7 +286,7 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the slices along `dim` of least n-norm."""
+    """Prunes the slices along `dim` with the smallest n-norm."""
 
     def __init__(self, amount, n, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -325,25 +318,27 @@ def identity(module: Module, name: str):
 
 
 def random_unstructured(module: Module, name: str, amount):
-    """Prune elements of a parameter by lot; returns the module."""
+    """Prune random elements of a parameter; returns the module."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Module, name: str, amount, importance_scores=None):
-    """Prune the elements of least size (or score) of a parameter; returns the module."""
+    """Prune the elements of a parameter with the smallest magnitude (or score); returns the
+    module.
+    """
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Module, name: str, amount, dim: int):
-    """Prune slices of a parameter along `dim` by lot; returns the module."""
+    """Prune random slices of a parameter along `dim`; returns the module."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Module, name: str, amount, n, dim: int, importance_scores=None):
-    """Prune the slices of least n-norm of a parameter along `dim`; returns the module."""
+    """Prune the slices of a parameter along `dim` with the smallest n-norm; returns the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -362,33 +357,28 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
         pruning_method: an unstructured method's class; `kwargs` are its arguments.
         importance_scores: (module, name) -> scores, instead of the parameters' values.
     """
-    parameters = list(parameters)
+    parameters = [(module, name) for module, name in parameters]
     scores = {} if importance_scores is None else importance_scores
     if not isinstance(scores, dict):
         raise TypeError("global_unstructured(): importance_scores should be of type dict")
-    values = [scores.get((module, name), getattr(module, name)) for module, name in parameters]
-    flat = rushlight.nn.utils.parameters_to_vector(values)
+    present = [getattr(*place) for place in parameters]
+    weights = [scores.get(*pair) for pair in zip(parameters, present, strict=True)]
     masks = [
-        getattr(module, name + "_mask", rushlight.ones_like(getattr(module, name)))
-        for module, name in parameters
+        getattr(module, f"{name}_mask", rushlight.ones_like(parameter))
+        for (module, name), parameter in zip(parameters, present, strict=True)
     ]
-    default_mask = rushlight.nn.utils.parameters_to_vector(masks)
-    container = PruningContainer()
-    container._tensor_name = "temp"
     method = pruning_method(**kwargs)
-    method._tensor_name = "temp"
-    container.add_pruning_method(method)
     if method.PRUNING_TYPE != "unstructured":
         raise TypeError(
-            'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-            f"{pruning_method} of type {method.PRUNING_TYPE}"
+            'global_unstructured(): Only "unstructured" PRUNING_TYPE supported, but '
+            f"{pruning_method} is {method.PRUNING_TYPE!r}"
         )
-    mask = container.compute_mask(flat, default_mask)
-    at = 0
-    for module, name in parameters:
-        parameter = getattr(module, name)
-        custom_from_mask(module, name, mask[at : at + parameter.numel()].view_as(parameter))
-        at += parameter.numel()
+    method._tensor_name = "all"
+    vector = rushlight.nn.utils.parameters_to_vector
+    mask = PruningContainer(method).compute_mask(vector(weights), vector(masks))
+    parts = mask.split([parameter.numel() for parameter in present])
+    for (module, name), parameter, part in zip(parameters, present, parts, strict=True):
+        custom_from_mask(module, name, part.view_as(parameter))
 
 
 def remove(module: Module, name: str):
@@ -396,7 +386,7 @@ def remove(module: Module, name: str):
     key, hook = find_hook(module, BasePruningMethod, name, "_tensor_name")
     if hook is None:
         raise ValueError(
-            f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed"
+            f"Parameter '{name}' of {module} has to be pruned first: it has no mask to remove"
         )
     hook.remove(module)
     del module._forward_pre_hooks[key]
@@ -404,7 +394,7 @@ def remove(module: Module, name: str):
 
 
 def is_pruned(module: Module):
-    """Whether a parameter of the module, or of one inside, is pruned."""
+    """Whether a parameter of the module or of a submodule is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
         for submodule in module.modules()

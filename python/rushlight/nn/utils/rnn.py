@@ -38,7 +38,7 @@ def _checked_lengths(lengths, batch):
     )
     if whole.device.type != "cpu" or whole.dim() != 1:
         raise RuntimeError(
-            f"'lengths' argument should be a 1D CPU int64 tensor, but got {whole.dim()}D "
+            f"'lengths' should be a 1D CPU int64 tensor, not a {whole.dim()}D one on "
             f"{whole.device.type}"
         )
     if len(whole) != batch:
@@ -53,12 +53,12 @@ def _checked_lengths(lengths, batch):
 
 
 def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sorted: bool = True):
-    """A packed sequence of padded ones.
+    """Pack padded sequences.
 
     Args:
         input: (length, batch, *), or (batch, length, *) with `batch_first`.
         lengths: how many elements of each sequence count, a list or a tensor on the CPU.
-        enforce_sorted: raise RuntimeError where lengths grow instead of sorting.
+        enforce_sorted: raise RuntimeError if lengths grow instead of sorting.
     """
     batch = input.size(0 if batch_first else 1)
     lengths = _checked_lengths(lengths, batch)
@@ -76,14 +76,12 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
     values = lengths.tolist()
     if min(values) <= 0:
         raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
-            "that is <= 0"
+            f"Length of all samples has to be greater than 0, but the least is {min(values)}"
         )
     if any(a < b for a, b in pairwise(values)):
         raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
-            "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
-            "sidestep this requirement if you do not need ONNX exportability."
+            "`lengths` array must be sorted in decreasing order, longest first, unless "
+            "enforce_sorted=False"
         )
     if values[0] > steps:
         raise RuntimeError(
@@ -100,17 +98,17 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
 def pad_packed_sequence(
     sequence, batch_first: bool = False, padding_value: float = 0.0, total_length=None
 ):
-    """The padded tensor and the lengths of a packed sequence, in the order of before packing.
+    """Pad a packed sequence: the tensor and the lengths, in the order before packing.
 
     Args:
-        total_length: pad to this length; ValueError where it is less than the longest's.
+        total_length: pad to this length; ValueError if it is less than the longest's.
     """
     longest = sequence.batch_sizes.size(0)
     if total_length is not None:
         if total_length < longest:
             raise ValueError(
-                "Expected total_length to be at least the length of the longest sequence in input, "
-                f"but got total_length={total_length} and max sequence length being {longest}"
+                f"Expected total_length to be at least {longest}, as long as the longest sequence "
+                f"is, but got {total_length}"
             )
         longest = total_length
     data, batch_sizes = sequence.data, sequence.batch_sizes
@@ -134,7 +132,7 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ):
-    """Tensors (length, *) of different lengths in one tensor (longest, count, *).
+    """Pad tensors (length, *) of different lengths to one tensor (longest, count, *).
 
     Args:
         batch_first: give (count, longest, *).
@@ -166,8 +164,8 @@ def pad_sequence(
                 if t.shape[d : d + 1] != sequences[0].shape[d : d + 1]
             )
             raise RuntimeError(
-                f"The size of tensor a ({sequences[0].size(differs)}) must match the size of "
-                f"tensor b ({t.size(differs)}) at non-singleton dimension {differs}"
+                f"pad_sequence: size {t.size(differs)} of dimension {differs} must match the size "
+                f"of tensor 0 there, {sequences[0].size(differs)}; only lengths may differ"
             )
         if missing:
             rest = t.new_full((missing, *t.shape[1:]), padding_value)
@@ -177,7 +175,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
-    """The list of the sequences that `pad_sequence` joined."""
+    """The list of sequences that `pad_sequence` padded."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     counts = [int(n) for n in lengths]
@@ -185,7 +183,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True):
-    """A packed sequence of tensors (length, *)."""
+    """Pack tensors (length, *)."""
     lengths = rushlight.as_tensor([t.size(0) for t in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 

@@ -1,21 +1,13 @@
 // Fourier transforms. A transform over several dimensions is a pass over each. Lines of 2^k numbers
-// are transformed one by one (fft/power.h), all others by pocketfft
-// (third_party/pocketfft, BSD-3-Clause), which this file alone knows: it takes as many lines at
-// once as a vector holds, and a pass is cut along another dimension into fixed pieces that threads
-// share, so bits do not depend on their number. It gets a namespace for each instruction set.
+// are transformed one by one (fft/power.h), all others by pocketfft (fft/pocket.h), which takes as
+// many lines at once as a vector holds; a pass is cut along another dimension into fixed pieces
+// that threads share, so bits do not depend on their number.
 #include <algorithm>
 #include <cmath>
-#include <complex>
 
+#include "cpu/isa/fft/pocket.h"
 #include "cpu/isa/fft/power.h"
 #include "generated/kernels.h"
-
-// Plans are kept for the sizes that were used last.
-#define POCKETFFT_CACHE_SIZE 16
-#define RL_PASTE_NAMES(a, b) a##b
-#define RL_JOIN_NAMES(a, b) RL_PASTE_NAMES(a, b)
-#define pocketfft RL_JOIN_NAMES(pocketfft_, RL_ISA)
-#include <pocketfft/pocketfft_hdronly.h>
 
 namespace rushlight::cpu::RL_ISA {
 
@@ -24,10 +16,8 @@ namespace {
 // Elements of one parallel piece, about.
 constexpr int64_t piece = 32768;
 
-pocketfft::shape_t shape_of(const Tensor& t) { return {t.sizes().begin(), t.sizes().end()}; }
-
-pocketfft::stride_t strides_of(const Tensor& t) {
-  pocketfft::stride_t out;
+std::vector<ptrdiff_t> strides_of(const Tensor& t) {
+  std::vector<ptrdiff_t> out;
   for (const int64_t s : t.strides()) {
     out.push_back(static_cast<ptrdiff_t>(s * t.element_size()));
   }
@@ -63,8 +53,8 @@ T* narrowed(const Tensor& t, int64_t dim, int64_t begin) {
   return reinterpret_cast<T*>(t.data_ptr()) + (dim < 0 ? 0 : begin * t.stride(dim));
 }
 
-pocketfft::shape_t narrowed_shape(const Tensor& t, int64_t dim, int64_t begin, int64_t end) {
-  pocketfft::shape_t out = shape_of(t);
+std::vector<size_t> narrowed_shape(const Tensor& t, int64_t dim, int64_t begin, int64_t end) {
+  std::vector<size_t> out(t.sizes().begin(), t.sizes().end());
   if (dim >= 0) {
     out[static_cast<size_t>(dim)] = static_cast<size_t>(end - begin);
   }
@@ -77,10 +67,10 @@ void complex_pass(const Tensor& out, const Tensor& in, int64_t axis, bool forwar
     return;
   }
   cut_dimension(out, axis, [&](int64_t dim, int64_t begin, int64_t end) {
-    pocketfft::c2c(narrowed_shape(out, dim, begin, end), strides_of(in), strides_of(out),
-                   {static_cast<size_t>(axis)}, forward,
-                   narrowed<const std::complex<R>>(in, dim, begin),
-                   narrowed<std::complex<R>>(out, dim, begin), factor, 1);
+    pocket_c2c({narrowed_shape(out, dim, begin, end), strides_of(in), strides_of(out),
+                static_cast<size_t>(axis)},
+               forward, narrowed<const std::complex<R>>(in, dim, begin),
+               narrowed<std::complex<R>>(out, dim, begin), factor);
   });
 }
 
@@ -189,9 +179,10 @@ void _fft_r2c(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
     const int64_t last = dim.back();
     if (!power_r2c(out, self, last, factor)) {
       cut_dimension(self, last, [&](int64_t d, int64_t begin, int64_t end) {
-        pocketfft::r2c(narrowed_shape(self, d, begin, end), strides_of(self), strides_of(out),
-                       static_cast<size_t>(last), true, narrowed<const R>(self, d, begin),
-                       narrowed<std::complex<R>>(out, d, begin), factor, 1);
+        pocket_r2c({narrowed_shape(self, d, begin, end), strides_of(self), strides_of(out),
+                    static_cast<size_t>(last)},
+                   narrowed<const R>(self, d, begin), narrowed<std::complex<R>>(out, d, begin),
+                   factor);
       });
     }
     for (size_t i = 0; i + 1 < dim.size(); i++) {
@@ -220,10 +211,10 @@ void _fft_c2r(const Tensor& out, const Tensor& self, IntArrayRef dim, int64_t no
       return;
     }
     cut_dimension(out, last, [&](int64_t d, int64_t begin, int64_t end) {
-      pocketfft::c2r(narrowed_shape(out, d, begin, end), strides_of(source), strides_of(out),
-                     static_cast<size_t>(last), false,
-                     narrowed<const std::complex<R>>(source, d, begin), narrowed<R>(out, d, begin),
-                     factor, 1);
+      pocket_c2r({narrowed_shape(out, d, begin, end), strides_of(source), strides_of(out),
+                  static_cast<size_t>(last)},
+                 narrowed<const std::complex<R>>(source, d, begin), narrowed<R>(out, d, begin),
+                 factor);
     });
   });
 }

@@ -68,7 +68,7 @@ class _Order:
         saved: what `state` gave before, and how many to pass over; None for a new epoch.
     """
 
-    def __init__(self, loader, saved=None, passed=0) -> None:
+    def __init__(self, loader, saved=None, passed: int = 0) -> None:
         sampler = loader._index_sampler
         self._generators = generators_of(loader)
         self._draws = _drawn_by(sampler)
@@ -260,9 +260,8 @@ class _BaseDataLoaderIter:
         expected = self._expected
         if expected is not None and self._num_yielded > expected:
             warn(
-                f"Length of IterableDataset {self._dataset} was reported to be {expected} "
-                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
-                "fetched." + self._on_length,
+                f"{self._dataset} said that its length is {expected}, but has given "
+                f"{self._num_yielded} samples." + self._on_length,
             )
         self._place.given = self._reached
         self._torn = False

@@ -1,0 +1,84 @@
+// Who gets a call of an op before it runs (rushlight/asks.h, src/core/intercept.cpp).
+#pragma once
+
+#include <rushlight/mode.h>
+
+#include "core/op_support.h"
+
+namespace rushlight {
+
+// The interceptor that takes a call, or null: the asks of the call are `asked`, `tensors` those
+// among its arguments, null where there is none.
+RL_API Dispatch find_interceptor(const OpFunction& function, Asks asked,
+                                 ArrayRef<const Tensor*> tensors);
+// RuntimeError that names the first tensor that a call lacks, of those that it must have: a bit for
+// each tensor and list of tensors among the arguments.
+[[noreturn]] RL_API void refuse_undefined(const OpFunction& function, uint64_t undefined);
+
+// An argument that need not be there.
+struct MaybeUndefined {
+  const Tensor& tensor;
+};
+
+inline Asks asks_of(const Tensor& t) { return t.asks(); }
+inline Asks asks_of(MaybeUndefined t) { return t.tensor.defined() ? t.tensor.asks() : 0; }
+inline Asks asks_of(TensorList list) {
+  Asks out = 0;
+  for (const Tensor& t : list) {
+    out |= t.asks();
+  }
+  return out;
+}
+inline Asks asks_of(const std::vector<std::optional<Tensor>>& list) {
+  Asks out = 0;
+  for (const std::optional<Tensor>& t : list) {
+    out |= t.has_value() && t->defined() ? t->asks() : 0;
+  }
+  return out;
+}
+// All asks of a call.
+template <class... T>
+Asks asks_of_call(const T&... tensors) {
+  return tls.asks() | process_asks.load(std::memory_order_relaxed) |
+         (Asks{0} | ... | asks_of(tensors));
+}
+
+// Whether a gradient may be recorded: wrappers ask the tensors that it would be of then.
+inline bool grad_asked(Asks asked) { return (asked & ask::grad) != 0 && tls.grad_mode; }
+// Whether a mode below autograd or a special tensor answers in the place of the kernel.
+template <class... T>
+bool asked_below(Asks asked, const T&... tensors) {
+  return RL_UNLIKELY((asked & ask::below) != 0) && seen_below(tensors...);
+}
+
+inline void add_tensors(std::vector<const Tensor*>& to, const Tensor& t) { to.push_back(&t); }
+inline void add_tensors(std::vector<const Tensor*>& to, MaybeUndefined t) {
+  to.push_back(&t.tensor);
+}
+inline void add_tensors(std::vector<const Tensor*>& to, TensorList list) {
+  for (const Tensor& t : list) {
+    to.push_back(&t);
+  }
+}
+inline void add_tensors(std::vector<const Tensor*>& to,
+                        const std::vector<std::optional<Tensor>>& list) {
+  for (const std::optional<Tensor>& t : list) {
+    to.push_back(t.has_value() ? &*t : nullptr);
+  }
+}
+// The interceptor of a call with these tensors, in the order of the function's arguments.
+template <class... T>
+[[gnu::noinline]] Dispatch interceptor(const OpFunction& function, Asks asked,
+                                       const T&... tensors) {
+  if ((asked & ask::undefined) != 0) {
+    uint64_t undefined = 0;
+    int i = 0;
+    ((undefined |= uint64_t{(asks_of(tensors) & ask::undefined) != 0} << i++), ...);
+    refuse_undefined(function, undefined);
+  }
+  std::vector<const Tensor*> found;
+  (add_tensors(found, tensors), ...);
+  return find_interceptor(function, asked, found);
+}
+
+}  // namespace rushlight

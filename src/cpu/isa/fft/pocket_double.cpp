@@ -1,0 +1,3 @@
+// Fourier transforms of lines of any length, in double (fft/pocket.h).
+#define RL_REAL double
+#include "cpu/isa/fft/pocket.inc"
