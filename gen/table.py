@@ -134,7 +134,7 @@ class Op:
     overloads: tuple[str, ...] = ()  # where they are not what gen/schemas.py derives
     own: bool = False  # an op that aten does not have
     body: str = ""  # a composite's statement, where it is short; else C++ has composite::name
-    seen_whole: bool = False  # a composite that levels below autograd see itself, not what it is made of
+    seen_whole: bool = False  # a composite that modes below autograd see itself, not what it calls
     cpp_out: bool | None = None  # an out= form in C++ alone: default where there is a kernel of aten's
     in_out_dtype: bool = False  # out= without dtype: in the dtype of out, whatever that of the result is
     any_shape: bool = False  # a factory whose out= keeps its shape where it has as many elements
@@ -339,7 +339,7 @@ _VARIANTS = {
 
 
 def op(text: str, *, kind: str = "kernel", variants: str | None = None, manual: tuple[str, ...] = (), **keys) -> None:
-    """Declares an op, as a rule one with a kernel."""
+    """Declares an op, usually one with a kernel."""
     name, overload, args, results = parse_signature(text)
     entry = Op(text, name, overload, args, results, kind, _family, manual=frozenset(manual), **keys)
     if variants is not None:

@@ -300,8 +300,10 @@ op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * resu
    autocast={"accelerator": "float32"}, tags=("core",))
 op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, inplace_function=True,
    node={"self.impl()->is_wrapped_number()": 1, "other.impl()->is_wrapped_number()": 2},
-   grad={"self": "where(self.eq(0).logical_and(other.le(0)), 0, grad * other.log())",
-         "other": "grad * self / other"}, doc="self * log(other), 0 where self is 0.",
+   grad={"self": "grad * where(self.eq(0).logical_and(other.le(0)), 1, other).log()",
+         "other": "where(self.eq(0).logical_and(other.eq(0)), 0, grad * self / "
+                  "where(self.eq(0).logical_and(other.eq(0)), 1, other))"},
+   doc="self * log(other), 0 where self is 0.",
    overloads=["xlogy.Scalar_Other(self, Scalar other)", "xlogy.Tensor(self, Tensor other)",
               "xlogy_.Scalar_Other(self, Scalar other)", "xlogy_.Tensor(self, Tensor other)",
               "xlogy.OutScalar_Other(self, Scalar other, out!)",
@@ -368,7 +370,7 @@ op("tanh(Tensor self) -> Tensor", **_complex, functional=True,
    grad={"self": "tanh_backward(grad, result)"},
    ref="numpy.tanh", sparse="values", doc="Hyperbolic tangent.", tags=("core",))
 op("asinh(Tensor self) -> Tensor", **_complex,
-   grad={"self": "grad * (self * self + 1).rsqrt().conj()"},
+   grad={"self": "grad * asinh_slope(self).conj()"},
    ref="numpy.arcsinh", sparse="values", doc="Inverse hyperbolic sine.", tags=("core",))
 op("acosh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * ((self - 1).rsqrt() * (self + 1).rsqrt()).conj()"},
@@ -402,7 +404,8 @@ op("sigmoid(Tensor self) -> Tensor", **_complex, functional=True,
    grad={"self": "sigmoid_backward(grad, result)"},
    doc="1 / (1 + exp(-self)).", tags=("core",))
 op("_logit(Tensor self) -> Tensor", **_floats, variants="function",
-   grad={"self": "grad / (self * (1 - self))"},
+   grad={"self": "grad * where((self < 0).logical_or(self > 1), NAN, "
+                 "self.reciprocal() + (1 - self).reciprocal())"},
    doc="log(self / (1 - self)).", own=True)
 composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function method out",
           doc="log(self / (1 - self)), self clamped to [eps, 1 - eps].", tags=("pointwise",))

@@ -203,9 +203,8 @@ composite("detach_(Tensor(a!) self) -> Tensor(a!)", variants="function method in
 composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True, batch="leading",
           doc="The tensor itself: how levels see one that was made from Python's numbers.")
 composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none", seen_whole=True,
-          batch="refused: It looks like you're calling .item() on a Tensor. We don't support vmap "
-                "over calling .item() on a Tensor, please try to rewrite what you're doing with "
-                "other operations.",
+          batch="refused: calling .item() on a Tensor with a batch gives no one number. Compute "
+                "with the tensor itself, or take its numbers outside of vmap.",
           sparse="number", doc="The number that a tensor of one element holds.",
           tags=("core", "data_dependent_output"))
 composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function",

@@ -38,7 +38,7 @@ op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Scala
    batch="dims")
 composite("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
           variants="function", cpp_out=True,
-          doc="softmax, along the last dimension as a rule, where `mask` is False. A mask of two "
+          doc="softmax, by default along the last dimension, where `mask` is False. A mask of two "
               "dimensions for scores of four says it of queries and keys (`mask_type` 0) or of "
               "items and keys (1).")
 composite("softmin(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", nn=True,

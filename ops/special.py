@@ -33,11 +33,11 @@ composite("mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)", variants="method in
           doc="`mvlgamma` in place.", tags=("pointwise",))
 op("igamma(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "no_derivative(\"igamma: input\")",
-         "other": "grad * exp((self - 1) * log(other) - other - lgamma(self))"},
+         "other": "grad * gamma_density(self, other)"},
    doc="The regularised lower incomplete gamma function P(self, other).")
 op("igammac(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "no_derivative(\"igammac: input\")",
-         "other": "-grad * exp((self - 1) * log(other) - other - lgamma(self))"},
+         "other": "-grad * gamma_density(self, other)"},
    doc="The regularised upper incomplete gamma function Q(self, other).")
 op("special_zeta(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
    grad={"self": "no_derivative(\"zeta\")",
@@ -71,11 +71,10 @@ op("special_i0e(Tensor self) -> Tensor", **_function,
    grad={"self": "grad * (special_i1e(self) - self.sgn() * result)"},
    doc="exp(-|self|) i0(self).")
 op("special_i1(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * where(self.eq(0), 0.5, i0(self) - result / where(self.eq(0), 1, self))"},
+   grad={"self": "grad * (i0(self) - i1_over(self, result))"},
    doc="The modified Bessel function of the first kind, of order 1.")
 op("special_i1e(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * where(self.eq(0), 0.5, special_i0e(self) - result * (self.sgn() + "
-                 "where(self.eq(0), 1, self).reciprocal()))"},
+   grad={"self": "grad * (special_i0e(self) - result * self.sgn() - i1e_over(self, result))"},
    doc="exp(-|self|) i1(self).")
 for _name, _doc in {
     "bessel_j0": "The Bessel function of the first kind, of order 0.",
@@ -133,12 +132,12 @@ composite("special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor", vari
 # ---- error functions ----
 
 op("special_erfcx(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * (2 * self * result - 1.1283791670955126)"},
+   grad={"self": "grad * erfcx_slope(self, result)"},
    doc="exp(self^2) erfc(self).")
 composite("special_ndtr(Tensor self) -> Tensor", variants="function out",
           doc="The normal distribution function.")
 op("special_log_ndtr(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad / special_erfcx(self * -0.7071067811865476) * 0.7978845608028654"},
+   grad={"self": "grad * log_ndtr_slope(self, result)"},
    doc="The logarithm of `ndtr`.")
 op("special_ndtri(Tensor self) -> Tensor", **_function,
    grad={"self": "grad * (0.5 * result * result).exp() * 2.5066282746310002"},
@@ -147,11 +146,12 @@ op("special_ndtri(Tensor self) -> Tensor", **_function,
 # ---- entropy and logarithms ----
 
 op("special_entr(Tensor self) -> Tensor", **_function,
-   grad={"self": "grad * where(self > 0, -self.log() - 1, where(self.eq(0), INFINITY, NAN))"},
+   grad={"self": "grad * (-where(self < 0, NAN, self).log() - 1)"},
    doc="-self log(self), 0 at 0, minus infinity below.")
 op("special_xlog1py(Tensor self, Tensor|Scalar other) -> Tensor", **_function,
-   grad={"self": "where(self.eq(0).logical_and(other.le(-1)), 0, grad * other.log1p())",
-         "other": "grad * self / (other + 1)"},
+   grad={"self": "grad * where(self.eq(0).logical_and(other.le(-1)), 0, other).log1p()",
+         "other": "where(self.eq(0).logical_and(other.eq(-1)), 0, grad * self / "
+                  "where(self.eq(0).logical_and(other.eq(-1)), 1, other + 1))"},
    doc="self * log(1 + other), 0 where self is 0.",
    overloads=["special_xlog1py(self, Tensor other)",
               "special_xlog1py.other_scalar(self, Scalar other)",

@@ -1,5 +1,7 @@
-"""The documentation is true: its programs run, its links lead somewhere, every op has its section."""
+"""The documentation is true: programs run, links and names exist, every op has its section."""
 
+import ast
+import importlib.util
 import os
 import re
 import shutil
@@ -12,10 +14,16 @@ import pytest
 import rushlight
 from docs import make, pages
 from gen import declarations, table
+from tests.compat import page as packages
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUN = ["README.md", "docs/guide.md", "docs/coming-from-pytorch.md", "docs/mixed-precision.md"]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+FRAGMENTS = ROOT / "docs" / "adding-an-op.md"  # its blocks are pieces of the op table
+WIDTH = 110
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
 
 
 def blocks(path, language):
@@ -23,17 +31,26 @@ def blocks(path, language):
     return re.findall(rf"^```{language}\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", RUN)
+def without_blocks(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+PROGRAMS = [page for page in PAGES if blocks(page, "python") and page != FRAGMENTS]
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=name_of)
 def test_python_on_the_page_runs(page, tmp_path):
     """All blocks of a page are one program, which has a process of its own."""
-    program = blocks(ROOT / page, "python")
-    assert program
-    (tmp_path / "page.py").write_text("\n".join(program))
+    program = "\n".join(blocks(page, "python"))
+    if 'init_process_group("gloo")' in program and not rushlight.distributed.is_gloo_available():
+        pytest.skip("built without Gloo")
+    (tmp_path / "page.py").write_text(program)
     package = str(Path(rushlight.__file__).parent.parent)
+    store = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
     run = subprocess.run(
         [sys.executable, "page.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": package},
+        env={**os.environ, **store, "PYTHONPATH": package},
         capture_output=True,
         text=True,
     )
@@ -70,12 +87,14 @@ def test_the_guide_in_cpp_builds_and_learns(tmp_path):
 def test_the_program_for_libtorch_builds_and_learns(tmp_path):
     page = ROOT / "docs" / "from-libtorch.md"
     (program,) = blocks(page, "cpp")
-    (command,) = re.findall(r"`(g\+\+ .*?)`", page.read_text())
+    (commands,) = blocks(page, "sh")
     (tmp_path / "net.cpp").write_text(program)
-    package = Path(rushlight.__file__).parent
+    package = str(Path(rushlight.__file__).parent.parent)
+    tools = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     run = subprocess.run(
-        ["sh", "-ec", f"P={package}; {command} -o net; ./net"],
+        ["sh", "-ec", f"{commands}\n./net"],
         cwd=tmp_path,
+        env={**os.environ, "PATH": tools, "PYTHONPATH": package},
         check=True,
         capture_output=True,
         text=True,
@@ -85,10 +104,157 @@ def test_the_program_for_libtorch_builds_and_learns(tmp_path):
     assert "conv.weight" in rushlight.load(tmp_path / "net.pt")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_lead_to_files(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), target
+# ---- the form of pages ----
+
+
+def anchors(page):
+    """The names under which links reach the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", without_blocks(page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^) :]+)\)", without_blocks(page.read_text())):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path) if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_begins_with_what_it_is_for(page):
+    """A heading, and a paragraph of one sentence."""
+    heading, first, *_ = page.read_text().split("\n\n")
+    assert re.fullmatch(r"# [^\n]+", heading)
+    assert re.fullmatch(r"[A-Za-z`][^|#]*[.]", first), first
+    assert not re.search(r"[.!?]\s", first), first
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_lines_of_pages_end_in_time(page):
+    """Rows of tables and lines with an address cannot be broken."""
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        assert line == line.rstrip(), f"{page.name}:{number} ends with a space"
+        long = len(line) > WIDTH and not line.startswith("|") and "](" not in line
+        assert not long, f"{page.name}:{number} has {len(line)} columns"
+
+
+def test_the_page_of_packages_begins_as_it_is_written():
+    assert (ROOT / "docs" / "compatibility.md").read_text().startswith(packages.HEAD)
+
+
+def test_the_glossary_has_few_terms():
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    section = text.split("\n## Glossary\n")[1].split("\n## ")[0]
+    terms = re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE)[1:]
+    assert 10 <= len(terms) <= 20
+    assert len(set(terms)) == len(terms)
+
+
+# ---- what pages name ----
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_commands_on_the_page_exist(page):
+    text = page.read_text()
+    known = re.findall(r"^  (\w+)", subprocess.getoutput(f"{ROOT}/dev help"), re.MULTILINE)
+    for command in re.findall(r"\./dev (\w+)", text):
+        assert command in known, command
+    for module in re.findall(r"python3? -m ((?:rushlight|gen|tests|bench)(?:\.\w+)*)", text):
+        assert importlib.util.find_spec(module) is not None, module
+
+
+CODE = ["src", "include", "python", "gen", "ops", "bench", "tests", "cmake", "docs"]
+
+
+@pytest.fixture(scope="module")
+def words():
+    """All words of the sources, and the names of files and folders."""
+    found = set()
+    for folder in CODE:
+        for path in (ROOT / folder).rglob("*"):
+            found.update(re.findall(r"\w+", path.name))
+            if path.suffix in {".py", ".h", ".cpp", ".cu", ".cuh", ".inc", ".in", ".cmake", ".pyi"}:
+                found.update(re.findall(r"\w+", path.read_text()))
+    for name in ("dev", "CMakeLists.txt", "CMakePresets.json", "pyproject.toml"):
+        found.update(re.findall(r"\w+", (ROOT / name).read_text()))
+    return found
+
+
+HOUSE = [
+    "adding-an-op",
+    "architecture",
+    "cuda",
+    "forward-mode",
+    "mixed-precision",
+    "python",
+    "sparse",
+]
+# What the pages about the code name of others.
+OTHERS = ["LD_LIBRARY_PATH", "NameBackward0", "name_overload"]
+
+
+@pytest.mark.parametrize("page", HOUSE)
+def test_names_in_code_are_names_of_the_sources(page, words):
+    """`NAME_*` stands for all names that begin so."""
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    for span in re.findall(r"`([^`\n]+)`", without_blocks(text)):
+        for name, star in re.findall(r"([A-Za-z_]\w{3,})(\*?)", span):
+            begins = star and any(word.startswith(name) for word in words)
+            assert begins or name in words or name in OTHERS, f"{name} of `{span}`"
+
+
+@pytest.mark.parametrize(
+    ("page", "folder", "suffix"), [("architecture", "gen", ".py"), ("python", "src/python", ".cpp")]
+)
+def test_tables_of_files_are_complete(page, folder, suffix):
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    section = text.split(f"| file of `{folder}")[1].split("\n\n")[0]
+    cells = " ".join(re.findall(r"^\| ([^|]+) \|", section, re.MULTILINE))
+    files = {p.stem for p in (ROOT / folder).glob(f"*{suffix}") if not p.stem.startswith("__")}
+    assert set(re.findall(r"`(\w+)`", cells)) == files
+
+
+def table_calls():
+    """Every call in the op table: of ops, views and composites."""
+    for path in (ROOT / "ops").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                yield node
+
+
+def test_entries_on_the_page_stand_in_the_table():
+    """A block is an entry, or keys of one."""
+    entries = {ast.dump(call) for call in table_calls()}
+    keys = {ast.dump(k) for call in table_calls() for k in call.keywords}
+    for block in blocks(FRAGMENTS, "python"):
+        if block.startswith("op("):
+            assert ast.dump(ast.parse(block.strip(), mode="eval").body) in entries, block
+        else:
+            call = ast.parse(f"op({block})", mode="eval").body
+            assert call.keywords and all(ast.dump(k) in keys for k in call.keywords), block
+
+
+def test_the_keys_of_the_table_are_explained():
+    text = FRAGMENTS.read_text()
+    declare = {"op", "view", "composite", "pointwise", "formula", "custom", "update", "dynamic"}
+    for call in table_calls():
+        if ast.unparse(call.func) in declare:
+            for keyword in call.keywords:
+                assert keyword.arg is None or f"{keyword.arg}=" in text, keyword.arg
+
+
+def test_cpp_functions_on_the_page_stand_in_the_sources():
+    sources = [p for p in (ROOT / "src").rglob("*") if p.suffix in (".cpp", ".cu", ".h")]
+    everything = " ".join(" ".join(path.read_text().split()) for path in sources)
+    for page in (FRAGMENTS, ROOT / "docs" / "cuda.md"):
+        for block in blocks(page, "cpp"):
+            for head in re.findall(r"^\w[^/\n]*\)(?=;| \{)", block, re.MULTILINE):
+                assert head in everything, head
+
+
+# ---- ops ----
 
 
 def test_every_public_op_has_a_section():

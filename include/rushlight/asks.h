@@ -1,5 +1,5 @@
 // Who may want to see a call of an op before it runs: one word. A wrapper joins those of the
-// thread, the process and its tensors; none but `grad`, as a rule, and it goes straight on.
+// thread, the process and its tensors; usually none but `grad`, and it goes straight on.
 // Everything else is decided in src/core/intercept.cpp, by a table of interceptors in their order.
 #pragma once
 

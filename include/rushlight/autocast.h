@@ -19,7 +19,7 @@ RL_API void set_enabled(DeviceType device, bool enabled);
 RL_API ScalarType get_dtype(DeviceType device);
 RL_API void set_dtype(DeviceType device, ScalarType dtype);
 
-// Leaves that want a gradient, weights as a rule, are cast once until the outermost autocast ends.
+// Leaves that want a gradient, usually weights, are cast once until the outermost autocast ends.
 RL_API bool is_cache_enabled();
 RL_API void set_cache_enabled(bool enabled);
 RL_API void clear_cache();

@@ -48,7 +48,7 @@ namespace datasets {
 template <class Source, class Transform>
 class MapDataset;
 
-// Gives batches for requests, which as a rule are lists of indices.
+// Gives batches for requests, which are usually lists of indices.
 template <class Self, class Batch, class Request = ArrayRef<size_t>>
 class BatchDataset {
  public:

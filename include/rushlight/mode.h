@@ -1,5 +1,5 @@
-// Levels: objects on per-thread stacks that see op calls in boxed form before they run. While the
-// handler of one runs it is popped, so the ops that it calls itself go to the level below.
+// Modes: objects on per-thread stacks that see op calls in boxed form before they run. While the
+// handler of one runs it is popped, so the ops that it calls itself go to the mode below.
 #pragma once
 
 #include <rushlight/schema.h>
@@ -11,7 +11,7 @@ struct RL_API Mode {
   virtual ~Mode();
   // Handles one call; the default way is `return call(op, arguments);`.
   virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
-  // The same for a call of a function; as a rule the overload that can say it is looked for.
+  // The same for a call of a function; usually the overload that fits it is looked for.
   virtual std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments);
   Mode* below = nullptr;
 };
@@ -36,7 +36,7 @@ struct RL_API SpecialTensor {
   virtual ~SpecialTensor();
   // Of the special tensors among the arguments the first of those of the highest level is asked.
   virtual std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) = 0;
-  // The same for a call of a function; as a rule the overload that can say it is looked for.
+  // The same for a call of a function; usually the overload that fits it is looked for.
   virtual std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments);
   // Of a tensor that vmap goes through the innermost such vmap (batching.h); 0 for all others.
   virtual int64_t level() const { return 0; }
@@ -46,7 +46,7 @@ struct RL_API SpecialTensor {
   virtual void want_memory() const {}
 };
 
-// Generated code calls these where a level or a special tensor is there; arguments are those of the
+// Generated code calls these where a mode or a special tensor is there; arguments are those of the
 // function. The lower one runs without recording.
 RL_API std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments);
 RL_API std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value> arguments);

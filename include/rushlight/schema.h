@@ -99,7 +99,7 @@ struct Rule {
 }  // namespace batching
 
 // What a function does with sparse tensors: `call` takes the arguments of its functional form, with
-// levels and recording, and returns its results.
+// modes and recording, and returns its results.
 struct SparseRule {
   // Where sparse tensors are looked for: below autograd; above it where a gradient is recorded, for
   // the rule is written over other ops and records itself; or above it always (composites).

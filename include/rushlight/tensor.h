@@ -58,7 +58,7 @@ struct ViewInfo {
 class RL_API TensorImpl : public RefCounted {
  public:
   static constexpr int inline_dims = 5;
-  // A tensor without storage data access set up yet: sizes must be given by set_geometry.
+  // A tensor on this storage whose geometry is still to be set (set_sizes_and_strides).
   static Ref<TensorImpl> make(Storage storage, ScalarType dtype, Device device);
   void release() const;
 
@@ -140,11 +140,11 @@ class RL_API TensorImpl : public RefCounted {
     refresh_asks();
   }
 
-  // A special tensor brings its own handling of ops (mode.h); null as a rule, and owned.
+  // A special tensor brings its own handling of ops (mode.h); usually null, and owned.
   SpecialTensor* special() const { return special_; }
   void set_special(std::unique_ptr<SpecialTensor> special);
 
-  // The one Python object of this tensor. Python owns the impl as a rule; when its object would die
+  // The one Python object of this tensor. Python usually owns the impl; when its object would die
   // while C++ still holds the impl, the object is resurrected and owned by the impl
   // (owns_python()).
   _object* python() const { return python_; }

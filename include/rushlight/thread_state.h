@@ -16,7 +16,7 @@ class Node;
 class Run;
 
 struct ThreadState {
-  // The topmost mode above autocast and autograd, and below them; null as a rule.
+  // The topmost mode above autocast and autograd, and below them; usually null.
   Mode* upper() const { return upper_; }
   Mode* lower() const { return lower_; }
   Mode* exchange_upper(Mode* mode) {
@@ -43,11 +43,11 @@ struct ThreadState {
   uint32_t transform = 0;                   // the number of that transform
   bool see_special = true;                  // whether special tensors bring their handlers
   uint64_t next_sequence = 0;               // of the nodes recorded here
-  SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; null as a rule
+  SavedTensorHooks* saved_hooks = nullptr;  // innermost ones; usually null
   Node* current_node = nullptr;             // whose backward runs
   Run* run = nullptr;                       // the innermost backward run
-  Run* wanted_by = nullptr;     // the same where it wants only some gradients; null as a rule
-  uint32_t backward_depth = 0;  // backward runs nested on this thread
+  Run* wanted_by = nullptr;             // the same where it wants only some gradients; usually null
+  uint32_t backward_depth = 0;          // backward runs nested on this thread
   uint64_t forward_limit = UINT64_MAX;  // tangents of later levels are not seen (forward.h)
   // Where a gradient is being added to a leaf further up: what tells this thread's additions from
   // those of others.

@@ -382,13 +382,13 @@ def _assert(condition, message):
 
 
 def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):
-    """RuntimeError where the one element of a tensor is 0."""
+    """RuntimeError if the one element of a tensor is 0."""
     if not input:
         raise RuntimeError(assert_msg)
 
 
 def get_device_module(device=None):
-    """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError where there is none."""
+    """The module of a device type: `rushlight.cpu` for "cpu"; RuntimeError if there is none."""
     if device is not None and not isinstance(device, str | _C.device):
         raise RuntimeError(
             f"Invalid value of device {device!r}: expected a torch.device, str, or None"

@@ -1,4 +1,4 @@
-"""What is accepted because PyTorch's programs say it: one list of names, with what each does here.
+"""Names that are accepted for PyTorch's programs: one list, with the effect of each name here.
 
 A parameter, flag or function of PyTorch's that is taken but does not do what it does there has a
 row in `ROWS`; a test finds those without one. From the list come the values of flags
@@ -47,8 +47,8 @@ class Row(NamedTuple):
 _AS_WRITTEN = "programs run as they are written"
 _ONE_KERNEL = "attention has one kernel"
 _NO_DEVICE = "there is no support for these devices"
-_PROTOCOL = "all functions of the kind are called with the same arguments"
-_SUBCLASSES = "subclasses use them"
+_PROTOCOL = "such functions are all called with the same arguments"
+_SUBCLASSES = "subclasses use the arguments"
 _KEPT = "kept for programs to read"
 _ONE_CPU = "there is one CPU, and what it is to do is done when a function returns"
 _NO_CUDNN = "cuDNN is not used"
@@ -78,13 +78,13 @@ ROWS = (
         "nn._products.scaled_mm nn._products._scaled_mm",
         "use_fast_accum",
         NO_EFFECT,
-        "sums are float32",
+        "products are summed in float32",
     ),
     Row(
         "utils._traceback.CapturedTraceback.extract",
         "script cpp",
         NO_EFFECT,
-        "frames are Python's",
+        "only Python frames are recorded",
     ),
     # quantisation
     Row(
@@ -97,8 +97,7 @@ ROWS = (
         "ao.nn.quantized.modules.*.from_float ao.nn.quantized.dynamic.modules.*.from_float",
         "use_precomputed_fake_quant",
         NO_EFFECT,
-        "of layers without a weight that was rounded in training; linear ones and convolutions "
-        "read it",
+        "layers without a weight ignore it; linear layers and convolutions read it",
     ),
     Row("ao.nn.quantized.modules.DeQuantize.from_float", "mod", NO_EFFECT, _PROTOCOL),
     Row("_fake_quantize._FakeQuantize.*", "inputs _", NO_EFFECT, _PROTOCOL),
@@ -126,7 +125,7 @@ ROWS = (
         "utils.tensorboard._plugins.pr_curve_raw",
         "weights",
         NO_EFFECT,
-        "they are in the counts already",
+        "the counts contain the weights already",
     ),
     Row(
         "utils.tensorboard.writer.SummaryWriter.add_graph",
@@ -180,9 +179,9 @@ ROWS = (
         "backends.__allow_nonbracketed_mutation",
         "",
         NO_EFFECT,
-        "it is always so",
+        "flags can always be set",
     ),
-    Row("_dynamo.mark_* _dynamo.maybe_mark_*", "", NO_EFFECT, "sizes are never assumed"),
+    Row("_dynamo.mark_* _dynamo.maybe_mark_*", "", NO_EFFECT, "no code depends on assumed sizes"),
     Row(
         "compiler.is_* compiler.list_backends _dynamo.eval_frame.is_dynamo_supported "
         "_guards.TracingContext.try_get _utils.is_compiling utils._triton.has_triton",
@@ -233,7 +232,7 @@ ROWS = (
         NO_EFFECT,
         "graphs are not compiled yet; a warning says so",
     ),
-    Row("jit.ignore", "kwargs", NO_EFFECT, "the same"),
+    Row("jit.ignore", "kwargs", NO_EFFECT, "profilers of NVIDIA and Intel are not called"),
     Row(
         "jit.script_method jit.script_if_tracing jit._overload jit.optimized_execution "
         "jit.set_fusion_strategy jit.enable_onednn_fusion",
@@ -241,8 +240,8 @@ ROWS = (
         NO_EFFECT,
         "nothing is compiled",
     ),
-    Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are taken apart"),
-    Row("jit._graph.Graph.find*", "recurse", NO_EFFECT, "nodes have no blocks"),
+    Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
+    Row("jit._graph.Graph.find*", "recurse", NO_EFFECT, "nodes have no nested blocks"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
     Row(
@@ -266,13 +265,13 @@ ROWS = (
         EFFECT,
         _SUBCLASSES,
     ),
-    Row("fx.graph.Graph.find_nodes", "sort", NO_EFFECT, "they are sorted anyway"),
-    Row("fx.graph.Graph.python_code", "options", NO_EFFECT, "code has one form"),
+    Row("fx.graph.Graph.find_nodes", "sort", NO_EFFECT, "the result is always sorted"),
+    Row("fx.graph.Graph.python_code", "options", NO_EFFECT, "code is printed in one way"),
     Row(
         "fx.graph_module.GraphModule.print_readable",
         "include_stride include_device colored options",
         NO_EFFECT,
-        "code has one form",
+        "code is printed in one way",
     ),
     Row(
         "fx.node.Node.is_impure",
@@ -284,9 +283,14 @@ ROWS = (
         "fx.operator_schemas.normalize_function",
         "arg_types kwarg_types",
         NO_EFFECT,
-        "overloads are told apart by the numbers and names of arguments",
+        "the number and names of arguments choose the overload",
     ),
-    Row("fx.graph_module.GraphModule.__new__", "args kwargs", EFFECT, "__init__ takes them"),
+    Row(
+        "fx.graph_module.GraphModule.__new__",
+        "args kwargs",
+        EFFECT,
+        "`__init__` takes the arguments",
+    ),
     Row("fx.interpreter._Retracer.is_leaf_module", "m module_qualified_name", EFFECT, _PROTOCOL),
     Row(
         "fx._symbolic_trace.Tracer.is_leaf_module fx._symbolic_trace.Tracer.getattr "
@@ -398,18 +402,23 @@ ROWS = (
         NO_EFFECT,
         "memory is always shared by file descriptors; the setting can be read again",
     ),
-    Row("distributed.is_available", "", FIXED, "it is there; `is_gloo_available` may be False"),
+    Row(
+        "distributed.is_available",
+        "",
+        FIXED,
+        "the module is always available; `is_gloo_available` may be False",
+    ),
     Row(
         "distributed._world.is_ucc_available distributed._world.is_xccl_available",
         "",
         FIXED,
-        "Gloo, MPI and NCCL are the engines",
+        "the backends are Gloo, MPI and NCCL",
     ),
     Row(
         "distributed._engines.ProcessGroupGloo.create_device distributed._world.split_group",
         "_",
         NO_EFFECT,
-        "settings of engines that these have no use for",
+        "the backends do not use these settings",
     ),
     Row(
         "distributed.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook "
@@ -419,13 +428,13 @@ ROWS = (
         "distributed.optim.zero_redundancy_optimizer.ZeroRedundancyOptimizer.join_hook",
         "is_last_joiner kwargs params _state",
         EFFECT,
-        "subclasses use them, and hooks are called with them",
+        "subclasses use the arguments, and hooks are called with them",
     ),
     Row(
         "distributed._functional_collectives.*",
         "tag",
         NO_EFFECT,
-        "a group is given as itself",
+        "groups are passed as objects",
     ),
     Row(
         "nn.parallel.distributed.DistributedDataParallel.*",
@@ -438,13 +447,13 @@ ROWS = (
         "distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel.__init__",
         "cpu_offload limit_all_gathers",
         NO_EFFECT,
-        "parameters stay on the device where they are; at most one unit is gathered in advance",
+        "parameters stay on their device; at most one unit is gathered in advance",
     ),
     Row(
         "distributed.fsdp._fully_shard.fully_shard",
         "offload_policy",
         NO_EFFECT,
-        "parameters stay on the device where they are",
+        "parameters stay on their device",
     ),
     Row(
         "distributed.fsdp._fully_shard.FSDPModule.*",
@@ -456,20 +465,20 @@ ROWS = (
         "distributed.tensor._dtensor.DTensor.__init__",
         "args kwargs",
         EFFECT,
-        "`__new__` takes them",
+        "`__new__` takes the arguments",
     ),
     Row(
         "distributed.fsdp._optim_states.full_optim_state_dict "
         "distributed.fsdp._optim_states.sharded_optim_state_dict",
         "optim_input group",
         NO_EFFECT,
-        "the optimiser knows its parameters, and a unit its group",
+        "an optimiser knows its parameters, and a unit knows its group",
     ),
     Row(
         "distributed.fsdp._unit._Unshard.forward distributed.fsdp._unit._Collect.*",
         "token leaves _grads",
         EFFECT,
-        "autograd records what leads to them",
+        "autograd needs the arguments to record the graph",
     ),
     Row(
         "distributed.checkpoint.planner.*Planner.* distributed.checkpoint.storage.Storage*.* "
@@ -493,25 +502,25 @@ ROWS = (
         "thread_count per_thread_copy_ahead cache_staged_state_dict thread_count_consolidation "
         "num_threads args kwargs",
         NO_EFFECT,
-        "a process writes one file after the other, from copies made anew",
+        "a process writes one file after the other, from new copies",
     ),
     Row(
         "distributed.checkpoint.default_planner.Default*Planner.__init__",
         "flatten_sharded_tensors dedup_replicated_tensors enable_plan_caching",
         NO_EFFECT,
-        "what several processes have is written once; plans are made for each save",
+        "data that several processes have is written once; each save makes its plans",
     ),
     Row(
         "distributed.checkpoint.staging.BlockingAsyncStager.__init__",
         "cache_staged_state_dict type_check",
         NO_EFFECT,
-        "copies are made anew",
+        "each save makes new copies",
     ),
     Row(
         "distributed.checkpoint.state_dict_saver.async_save",
         "async_checkpointer_type",
         NO_EFFECT,
-        "a thread saves",
+        "saving always runs in a thread",
     ),
     Row(
         "distributed.fsdp.wrap.always_wrap_policy distributed.fsdp.wrap.lambda_auto_wrap_policy "
@@ -567,7 +576,7 @@ ROWS = (
         "backends.mkl.verbose.* backends.mkldnn.verbose.*",
         "",
         NO_EFFECT,
-        "RUSHLIGHT_VERBOSE=1 tells which kernels run",
+        "RUSHLIGHT_VERBOSE=1 prints which kernels run",
     ),
     Row(
         "backends.cuda.matmul",
@@ -607,7 +616,7 @@ ROWS = (
         "_settings.set_float32_matmul_precision",
         "",
         NO_EFFECT,
-        "float32 is multiplied in float32; the setting can be read again",
+        "float32 is multiplied in float32; the setting can be read back",
     ),
     Row(
         "nn.parallel.comm.*",
@@ -619,21 +628,21 @@ ROWS = (
         "optim._functional.*",
         "has_complex",
         NO_EFFECT,
-        "tensors say themselves whether they are complex",
+        "each tensor knows whether it is complex",
     ),
     Row(
         "_extension._setting",
         "",
         NO_EFFECT,
-        "what `_C._jit_set_*` and `_C._jit_override_*` are made by: nothing is compiled",
+        "`_C._jit_set_*` and `_C._jit_override_*` are made with it, and nothing is compiled",
     ),
     Row("_extension._jit_can_fuse_on_cpu", "", FIXED, "nothing is compiled"),
-    Row("_extension._log_api_usage_once", "event", NO_EFFECT, "nothing is counted"),
+    Row("_extension._log_api_usage_once", "event", NO_EFFECT, "API usage is not counted"),
     Row(
         "_settings.set_num_interop_threads",
         "",
         NO_EFFECT,
-        "ops run one after the other; the setting can be read again, and made once",
+        "ops run one after the other; the setting can be made once and read back",
     ),
     Row(
         "_settings.use_deterministic_algorithms _settings.set_deterministic_debug_mode",
@@ -656,11 +665,23 @@ ROWS = (
     Row("xpu.get_rng_state_all", "", FIXED, _NO_DEVICE),
     Row("_extension._get_accelerator", "check", NO_EFFECT, "a build is for one accelerator"),
     Row("_tensor.Tensor.pin_memory", "device", NO_EFFECT, "there is one kind of accelerator"),
-    Row("_tensor.Tensor.type", "kwargs", NO_EFFECT, "only `async` is meant, an old non_blocking"),
-    Row("cuda.devices.call_when_initialized", "kwargs", NO_EFFECT, "calls have no order to say"),
-    Row("cuda.graphs.is_current_stream_capturing", "", FIXED, "nothing is recorded"),
+    Row(
+        "_tensor.Tensor.type",
+        "kwargs",
+        NO_EFFECT,
+        "only `async` is read, the old name of `non_blocking`",
+    ),
+    Row(
+        "cuda.devices.call_when_initialized",
+        "kwargs",
+        NO_EFFECT,
+        "calls always run in the order in which they were made",
+    ),
+    Row("cuda.graphs.is_current_stream_capturing", "", FIXED, "there are no CUDA graphs"),
     Row("futures.Future.*", "devices", NO_EFFECT, "values are not moved between devices"),
-    Row("utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "devices tell their type"),
+    Row(
+        "utils.checkpoint.set_device_states", "device_type", NO_EFFECT, "each device knows its type"
+    ),
     # gradients
     Row(
         "autograd.grad_mode.set_multithreading_enabled.*",
@@ -684,7 +705,12 @@ ROWS = (
     Row("autograd.function.InplaceFunction.*", "inplace", EFFECT, _SUBCLASSES),
     Row("utils.checkpoint.SelectiveCheckpointContext.*", "is_recompute", EFFECT, "policies ask it"),
     Row("autograd.gradcheck._Undefined.*", "", EFFECT, "it tries gradients that are not there"),
-    Row("autograd.gradcheck.*", "masked", NO_EFFECT, "sparse inputs: sparse.as_sparse_gradcheck"),
+    Row(
+        "autograd.gradcheck.*",
+        "masked",
+        NO_EFFECT,
+        "use sparse.as_sparse_gradcheck for sparse inputs",
+    ),
     Row("autograd.graph.save_on_cpu.*", "device_type", NO_EFFECT, "a tensor knows its device"),
     Row(
         "autograd.graph.set_warn_on_accumulate_grad_stream_mismatch",
@@ -692,15 +718,20 @@ ROWS = (
         NO_EFFECT,
         "there is no such warning",
     ),
-    Row("autograd.variable.Variable.*", "volatile", NO_EFFECT, "`no_grad` took its place"),
-    Row("autograd.function.Function.__init__", "args kwargs", NO_EFFECT, "classes are called"),
-    Row("autograd.function.FunctionCtx.mark_shared_storage", "", NO_EFFECT, "views are found"),
+    Row("autograd.variable.Variable.*", "volatile", NO_EFFECT, "use `no_grad`"),
+    Row(
+        "autograd.function.Function.__init__",
+        "args kwargs",
+        NO_EFFECT,
+        "Function classes are not instantiated",
+    ),
+    Row("autograd.function.FunctionCtx.mark_shared_storage", "", NO_EFFECT, "views are detected"),
     Row("autograd.functional.jacobian", "vectorize", NO_EFFECT, "rows are computed one by one"),
     Row(
         "_transforms.jacrev",
         "_preallocate_and_copy",
         NO_EFFECT,
-        "chunks of rows are joined once",
+        "chunks of rows are concatenated once",
     ),
     # nn
     Row("nn.modules.module.Module.extra_repr", "", EFFECT, _SUBCLASSES),
@@ -723,15 +754,15 @@ ROWS = (
         "nn.modules.transformer.TransformerEncoder.*",
         "enable_nested_tensor mask_check",
         NO_EFFECT,
-        "padded places are computed like all others",
+        "padded positions are computed like all others",
     ),
     Row(
         "nn.parallel.data_parallel.DataParallel.*",
         "output_device dim",
         NO_EFFECT,
-        "it runs on one device",
+        "the module runs on one device",
     ),
-    Row("nn.utils.clip_grad.*", "foreach", NO_EFFECT, "there is one way to compute it"),
+    Row("nn.utils.clip_grad.*", "foreach", NO_EFFECT, "there is one implementation"),
     Row("nn.attention.flex_attention.flex_attention", "kernel_options", NO_EFFECT, _ONE_KERNEL),
     Row(
         "nn.attention.flex_attention.create_block_mask "
@@ -743,10 +774,10 @@ ROWS = (
     Row(
         "nn.attention.flex_attention.noop_mask nn.utils.prune.*.compute_mask", "", EFFECT, _PROTOCOL
     ),
-    Row("nn.modules.linear.Identity.*", "args kwargs", NO_EFFECT, "any arguments will do"),
+    Row("nn.modules.linear.Identity.*", "args kwargs", NO_EFFECT, "all arguments are ignored"),
     Row("nn.modules.lazy.*.initialize_parameters", "", EFFECT, _SUBCLASSES),
     # optim
-    Row("optim.*", "foreach fused", NO_EFFECT, "all parameters are stepped in one pass"),
+    Row("optim.*", "foreach fused", NO_EFFECT, "one pass steps all parameters"),
     Row("optim.*", "capturable", NO_EFFECT, "there are no graphs that a step could be part of"),
     Row(
         "optim._imported._disable_dynamo_if_unsupported", "single_tensor_fn", NO_EFFECT, _AS_WRITTEN
@@ -782,7 +813,7 @@ ROWS = (
         "utils.data.graph.traverse",
         "only_datapipe",
         NO_EFFECT,
-        "other objects than datapipes are never called",
+        "only datapipes are visited",
     ),
     Row("utils.data._utils.collate.collate_*_fn", "collate_fn_map", EFFECT, _PROTOCOL),
     # profiling
@@ -817,15 +848,20 @@ ROWS = (
         "profiler.profiler.profile.toggle_collection_dynamic",
         "",
         NO_EFFECT,
-        "what is recorded does not change in between",
+        "what is recorded does not change during a run",
     ),
     Row(
         "autograd.profiler.emit_*",
         "enabled",
         REFUSED,
-        "the profilers of NVIDIA and Intel are not told",
+        "profilers of NVIDIA and Intel are not called",
     ),
-    Row("autograd.profiler.emit_*", "record_shapes", NO_EFFECT, "the same"),
+    Row(
+        "autograd.profiler.emit_*",
+        "record_shapes",
+        NO_EFFECT,
+        "profilers of NVIDIA and Intel are not called",
+    ),
     Row(
         "profiler._events.EventList.*",
         "use_device",
@@ -833,12 +869,32 @@ ROWS = (
         "ops on the CPU are recorded",
     ),
     Row("utils._flops.*_flop", "", EFFECT, _PROTOCOL),
-    Row("utils.flop_counter.FlopCounterMode.*", "mods", NO_EFFECT, "modules are found by calls"),
-    Row("utils.benchmark.utils.compare.Compare.colorize", "", NO_EFFECT, "tables have no colours"),
-    Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all buckets are written"),
-    Row("utils.tensorboard.*", "hparam_domain_discrete", NO_EFFECT, "domains are not written"),
+    Row(
+        "utils.flop_counter.FlopCounterMode.*",
+        "mods",
+        NO_EFFECT,
+        "modules are found from their calls",
+    ),
+    Row(
+        "utils.benchmark.utils.compare.Compare.colorize",
+        "",
+        NO_EFFECT,
+        "tables have no colours",
+    ),
+    Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all bins are written"),
+    Row(
+        "utils.tensorboard.*",
+        "hparam_domain_discrete",
+        NO_EFFECT,
+        "discrete domains are not written",
+    ),
     Row("utils.tensorboard.*", "max_queue", NO_EFFECT, "events are written at once"),
-    Row("utils.tensorboard.*", "new_style double_precision", NO_EFFECT, "scalars have one form"),
+    Row(
+        "utils.tensorboard.*",
+        "new_style double_precision",
+        NO_EFFECT,
+        "scalars are written in one format",
+    ),
     # the rest
     Row(
         "distributions._multivariate._batch_lowrank_logdet",
@@ -865,7 +921,7 @@ ROWS = (
         "distributions.*.*Transform.log_abs_det_jacobian",
         "x y",
         EFFECT,
-        "each is told both numbers and takes what is cheaper",
+        "each transform gets both values and uses the cheaper one",
     ),
     Row(
         "distributions.transforms.CorrCholeskyTransform.log_abs_det_jacobian",
@@ -873,9 +929,9 @@ ROWS = (
         NO_EFFECT,
         "nothing is kept between calls",
     ),
-    Row("hub.*", "skip_validation", NO_EFFECT, "nothing is asked of a server before"),
+    Row("hub.*", "skip_validation", NO_EFFECT, "no server is asked before the download"),
     Row("hub.load_state_dict_from_url", "weights_only", FIXED, "files are read as data"),
-    Row("library.*", "alias_analysis _stacklevel", NO_EFFECT, "nobody reads them"),
+    Row("library.*", "alias_analysis _stacklevel", NO_EFFECT, "the values are not used"),
     Row(
         "nn.functional.softmax nn.functional.softmin nn.functional.log_softmax "
         "nn.functional._get_softmax_dim",
@@ -893,9 +949,9 @@ ROWS = (
         "library.register_fake library.Library._register_fake",
         "allow_override",
         NO_EFFECT,
-        "the latest registration counts",
+        "the latest registration is used",
     ),
-    Row("library._Kernel.call_boxed", "keyset", NO_EFFECT, "the function is that of one device"),
+    Row("library._Kernel.call_boxed", "keyset", NO_EFFECT, "the function belongs to one device"),
     Row("_library.opcheck.opcheck", "atol rtol", NO_EFFECT, "values are not compared"),
     Row(
         "_subclasses.fake_tensor.FakeTensorMode.*",
@@ -904,24 +960,34 @@ ROWS = (
         "sizes are numbers, ops without a rule for them are refused, and nothing is exported",
     ),
     Row("_prims_common.*", "allow_rhs_unbacked", NO_EFFECT, "sizes are numbers"),
-    Row("multiprocessing.spawn.start_processes", "numa_options", NO_EFFECT, "the system decides"),
+    Row(
+        "multiprocessing.spawn.start_processes",
+        "numa_options",
+        NO_EFFECT,
+        "the operating system decides",
+    ),
     Row(
         "utils.checkpoint.create_selective_checkpoint_contexts",
         "allow_cache_entry_mutation",
         NO_EFFECT,
-        "what is kept is not checked for changes",
+        "cached values are not checked for changes",
     ),
     # sparse tensors and images
     Row("sparse._make.*", "check_invariants", NO_EFFECT, "indices are always checked"),
     Row("sparse._make.*", "pin_memory check_pinning", NO_EFFECT, "memory is not pinned"),
-    Row("sparse._make.*", "layout", NO_EFFECT, "the function's name says it"),
-    Row("vision.datasets.utils.download_url", "max_redirect_hops", NO_EFFECT, "urllib counts them"),
+    Row("sparse._make.*", "layout", NO_EFFECT, "the function's name gives the layout"),
+    Row(
+        "vision.datasets.utils.download_url",
+        "max_redirect_hops",
+        NO_EFFECT,
+        "urllib limits redirects",
+    ),
     Row(
         "vision.datasets.video_utils.VideoClips.* vision.datasets.videos.*",
         "_video_width _video_height _video_min_dimension _video_max_dimension _audio_samples "
         "_audio_channels",
         NO_EFFECT,
-        "PyAV decodes at the size that a film has, as in torchvision",
+        "PyAV decodes at the size of the video, as in torchvision",
     ),
     Row(
         "vision.datasets.videos.Kinetics.*",
@@ -929,7 +995,9 @@ ROWS = (
         NO_EFFECT,
         "parts are downloaded one after the other",
     ),
-    Row("vision.models.*", "kwargs", NO_EFFECT, "torchvision's take any, too"),
+    Row(
+        "vision.models.*", "kwargs", NO_EFFECT, "torchvision's functions accept any arguments, too"
+    ),
     Row("vision.models.video.resnet.*", "midplanes", NO_EFFECT, _PROTOCOL),
     Row("vision.ops.feature_pyramid_network.LastLevelMaxPool.forward", "y", NO_EFFECT, _PROTOCOL),
     Row("vision.transforms.v2.*.transform", "params", NO_EFFECT, _PROTOCOL),
@@ -953,19 +1021,28 @@ def flags_of(path: str) -> dict[str, Any]:
 # ---- the page ----
 
 
+_HEAD = """\
+# What is accepted
+
+This page lists names of PyTorch that rushlight accepts but that do less here, or nothing.
+
+`python -m rushlight._accepted` writes it from the list in `python/rushlight/_accepted.py`. With
+`RUSHLIGHT_VERBOSE=1` a program prints on stderr which functions in Python it uses without effect.
+
+| effect | meaning |
+|---|---|
+| no effect | the name is accepted and ignored |
+| fixed value | the result is always the same |
+| refused | any value but the default raises |
+| takes effect | the name works; it is listed because similar names do not |
+
+| function or class | names | effect | reason |
+|---|---|---|---|"""
+
+
 def page() -> str:
     """The list as Markdown."""
-    lines = [
-        "# What is accepted",
-        "",
-        "Names of PyTorch's that are taken here but do not do, or do not all, what they do there. "
-        "Written by `python -m rushlight._accepted`",
-        "from the list in `python/rushlight/_accepted.py`. With `RUSHLIGHT_VERBOSE=1` a program "
-        "says on stderr which functions in Python it uses without effect.",
-        "",
-        "| where | what | | why, or what counts instead |",
-        "|---|---|---|---|",
-    ]
+    lines = [_HEAD]
     for row in ROWS:
         # Where things are public: modules that begin with _ are not, but for two of PyTorch's.
         places = row.where.replace("_absent", "{mps,mtia,xpu}")

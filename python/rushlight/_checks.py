@@ -80,7 +80,7 @@ def _check_tensor_all_with(error_type, cond, message=None):
 
 
 def dim_from_front(dim: int, count: int) -> int:
-    """The number from 0 of one of `count` dimensions; IndexError where it is none of them."""
+    """The number from 0 of one of `count` dimensions; IndexError if it is none of them."""
     if not -count <= dim < count:
         raise IndexError(f"Dimension out of range: {dim} is not within {-count} ... {count - 1}")
     return dim % count

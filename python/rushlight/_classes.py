@@ -80,8 +80,8 @@ def class_of(full_name: str) -> type:
     members = _C._class_members(full_name)
     if members is None:
         raise RuntimeError(
-            f"Tried to instantiate class '{full_name.removeprefix(_PREFIX)}', but it does not "
-            "exist! Ensure that it is registered via torch::class_"
+            f"The class '{full_name.removeprefix(_PREFIX)}' does not exist: a library that "
+            "registers it by torch::class_ has to be loaded first"
         )
     methods, properties = members
     space, _, name = full_name.removeprefix(_PREFIX).partition(".")

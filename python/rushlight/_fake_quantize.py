@@ -119,12 +119,12 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
         raise RuntimeError("scale and zero-point need to have the same dimensions")
     if not -input.dim() <= axis < input.dim():
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-input.dim()}, "
-            f"{input.dim() - 1}], but got {axis})"
+            f"Dimension out of range: axis={axis} of a tensor of {input.dim()} dimensions"
         )
     if scale.numel() != input.shape[axis]:
         raise RuntimeError(
-            "dimensions of scale and zero-point are not consistent with input tensor"
+            f"scale and zero-point are not consistent with input: {scale.numel()} scales for "
+            f"{input.shape[axis]} channels"
         )
     if zero_point.dtype == rushlight.int32 and quant_min <= quant_max:
         _check_zero_points(((zero_point >= quant_min) & (zero_point <= quant_max)).all())

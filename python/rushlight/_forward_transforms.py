@@ -51,25 +51,25 @@ def jvp(
     strict: bool = False,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
-    """Return `func(*primals)` and J v for the tangents v, which have the form of the primals.
+    """Return `func(*primals)` and J v for the tangents v, which have the structure of the primals.
 
     Computed in forward mode, beside the values.
 
     Args:
-        strict: RuntimeError where an output does not depend on the primals, instead of zeros.
+        strict: RuntimeError if an output does not depend on the primals, instead of zeros.
         has_aux: func returns (output, aux), and aux comes third.
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(
-            f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+            f"{_JVP}: Expected primals to be a tuple of the arguments of f, but got "
+            f"{type(primals).__name__}"
         )
     flat, spec = _pytree.tree_flatten(primals)
     directions, form = _pytree.tree_flatten(tangents)
     if form != spec:
         raise RuntimeError(
-            f"{_JVP}: Expected primals and tangents to have the same python structure. For "
-            "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with "
-            f"structure {spec} and tangents with structure {form}"
+            f"{_JVP}: primals and tangents must have the same python structure, but primals are "
+            f"{spec} and tangents {form}"
         )
     _check_tensors(flat, "primals")
     _check_tensors(directions, "tangents")
@@ -89,8 +89,8 @@ def jvp(
             product = _C._tangent_of(o, level)
             if product is None and strict:
                 raise RuntimeError(
-                    f"{_JVP}, strict=True): The output of f is independent of the inputs. This is "
-                    "not allowed with strict=True."
+                    f"{_JVP}, strict=True): an output of f is independent of the inputs, so that "
+                    "it has no derivative; strict=False gives zeros"
                 )
             products.append(rushlight.zeros_like(o) if product is None else product)
         output = form.unflatten([_C._primal_of(o, level) for o in outputs])
@@ -159,7 +159,7 @@ def jacfwd(
     *,
     randomness: str = "error",
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of `func`: columns in forward mode, all at once.
+    """A function that returns the Jacobian of `func`: all columns at once, in forward mode.
 
     Args:
         argnums: which arguments to differentiate by; for a tuple of them the Jacobian is one.
@@ -204,5 +204,7 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that returns the second derivatives of `func`, a scalar: forward over reverse."""
+    """A function that returns the second derivatives of a scalar function: forward over reverse
+    mode.
+    """
     return jacfwd(jacrev(func, argnums), argnums)

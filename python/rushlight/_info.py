@@ -19,8 +19,7 @@ class finfo:
         dtype = dtype.to_real()
         if not dtype.is_floating_point:
             raise TypeError(
-                "torch.finfo() requires a floating point input type. "
-                f"Use torch.iinfo to handle '{dtype}'"
+                f"finfo() requires a floating point input type: iinfo describes '{dtype}'"
             )
         self.bits = 8 * dtype.itemsize
         self.eps, self.max, self.smallest_normal = dtype._limits
@@ -51,9 +50,7 @@ class iinfo:
         if type.is_floating_point or type.is_complex or type is _C.bool:
             if type is _C.bool:
                 raise TypeError("torch.bool is not supported by torch.iinfo")
-            raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type}'"
-            )
+            raise TypeError(f"iinfo() requires an integer input type: finfo describes '{type}'")
         self.bits = 8 * type.itemsize
         self.max = 2 ** (self.bits - 1) - 1 if type.is_signed else 2**self.bits - 1
         self.min = -(2 ** (self.bits - 1)) if type.is_signed else 0

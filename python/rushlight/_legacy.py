@@ -107,11 +107,12 @@ def set_default_tensor_type(t):
     """
     if isinstance(t, _C.dtype):
         raise TypeError(
-            "invalid type object: only floating-point types are supported as the default type"
+            "invalid type object: only floating-point tensor types can be the default, such as "
+            f"FloatTensor, but got {t}"
         )
     warn(
-        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
-        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+        "set_default_tensor_type() is deprecated as of PyTorch 2.1: set_default_dtype() and "
+        "set_default_device() say what it said",
     )
     dtype, place = parse_type(t)
     if place is not None:

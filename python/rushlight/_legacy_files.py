@@ -99,8 +99,8 @@ def load(data, map_location, pickle_module, weights_only, pickle_load_args):
     if bytes(data[257:262]) == b"ustar":
         if weights_only:
             raise RuntimeError(
-                "Cannot use `weights_only=True` with files saved in the legacy .tar format: they "
-                "name what makes their tensors. With weights_only=False the file can run any code."
+                "Cannot use `weights_only=True` with a legacy .tar file, which names the functions "
+                "that make its tensors. With weights_only=False it can run any code."
             )
         return _load_tar(data, map_location, pickle_module, pickle_load_args), len(data)
     storages = _LegacyStorages(len(data), map_location)

@@ -100,8 +100,8 @@ def lobpcg(
     n = (k if n is None else n) if X is None else X.shape[-1]
     if not 1 <= k <= n or m < 3 * n:
         raise ValueError(
-            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than "
-            f"3 x the number of requested eigenpairs (={n})"
+            f"lobpcg() finds k={k} of n={n} pairs, where 1 <= k <= n and A has at least 3 n rows; "
+            f"it has {m}"
         )
     dtype = A.dtype if A.is_floating_point() else rushlight.get_default_dtype()
     if A.requires_grad or (B is not None and B.requires_grad):

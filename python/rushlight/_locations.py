@@ -85,7 +85,7 @@ def default_restore_location(storage: Any, location: str) -> Any:
 
 
 def validate_cuda_device(location: str) -> int:
-    """The number of the GPU that "cuda:1" means; RuntimeError where it is not here."""
+    """The number of the GPU that "cuda:1" means; RuntimeError if it is not here."""
     from rushlight import cuda
 
     remedy = "Give map_location, for example torch.device('cpu'), to load on what there is."

@@ -171,7 +171,7 @@ class Missing(NamedTuple):
 
 
 def missing_part(name: str, called: bool = False) -> Missing | None:
-    """What of a dotted name of torch rushlight lacks; None where it has all.
+    """What of a dotted name of torch rushlight lacks; None if it has all.
 
     Args:
         name: from `torch` on.

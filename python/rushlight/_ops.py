@@ -19,7 +19,7 @@ _REQUIRED: Any = object()
 
 
 class AliasInfo(NamedTuple):
-    """How an argument or a result shares memory: those of one name do."""
+    """How an argument or a result shares memory: those with the same name do."""
 
     before_set: frozenset
     is_write: bool
@@ -42,17 +42,17 @@ class Argument(NamedTuple):
         return int(size[1]) if size is not None else None
 
     def has_default_value(self):
-        """Whether it may be left out."""
+        """Whether the argument has a default."""
         return bool(self.default)
 
     @property
     def is_out(self):
-        """Whether it is an out= argument."""
+        """Whether the argument is an `out=` argument."""
         return self.kwarg_only and self.alias_info is not None and self.alias_info.is_write
 
 
 class HigherOrderOperator:
-    """The base class of operators that take functions, which say themselves what a call does.
+    """The base class of operators that take functions; subclasses define what a call does.
 
     Here these are plain functions (`utils.checkpoint`, `vmap`), and none is of this class.
     """
@@ -61,7 +61,7 @@ class HigherOrderOperator:
         self._name = self.__name__ = name
 
     def name(self) -> str:
-        """What it is called."""
+        """The name of the operator."""
         return self._name
 
     def __call__(self, *args, **kwargs):
@@ -72,7 +72,7 @@ class HigherOrderOperator:
 
 
 class FunctionSchema(NamedTuple):
-    """What an overload is called, takes and gives."""
+    """The name, the arguments and the results of an overload."""
 
     name: str  # "aten::add"
     overload_name: str
@@ -82,7 +82,7 @@ class FunctionSchema(NamedTuple):
 
     @property
     def is_mutable(self):
-        """Whether an argument is written."""
+        """Whether the overload writes into an argument."""
         return any(a.alias_info is not None and a.alias_info.is_write for a in self.arguments)
 
     def __str__(self):
@@ -112,7 +112,7 @@ def _offered(op, args, kwargs):
 
 
 class OpOverload:
-    """One signature of an op; calling it runs the op through modes, autograd and all."""
+    """One overload of an op; calling it runs the op with modes and autograd."""
 
     def __init__(self, packet, index, overload):
         self._index = index
@@ -134,7 +134,7 @@ class OpOverload:
 
     @property
     def overloadpacket(self):
-        """All signatures of the op."""
+        """The packet of all overloads of the op."""
         return self._packet
 
     _overloadpacket = overloadpacket
@@ -146,7 +146,7 @@ class OpOverload:
 
     @property
     def tags(self):
-        """What is true of the op: a list of `Tag`."""
+        """The tags of the op: a list of `Tag`."""
         if self._tags is None:
             self._tags = from_bits(_C._op_tags(self._index))
         return self._tags
@@ -270,7 +270,7 @@ def _tell(tensor, name, *more):
 
 
 class OpOverloadPacket:
-    """All signatures of an op, as attributes; calling it takes the first that fits."""
+    """All overloads of an op, as attributes; calling it runs the first that fits."""
 
     def __init__(self, space, name, rows):
         self.__name__, self._space = name, space
@@ -284,7 +284,7 @@ class OpOverloadPacket:
         self._made[overload._overloadname] = overload
 
     def overloads(self):
-        """The names of the signatures."""
+        """The names of the overloads."""
         return list(self._rows)
 
     def __getattr__(self, overload):

@@ -56,10 +56,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         tensor = data.detach().requires_grad_(requires_grad)
         if type(tensor) is not type(data):
             raise RuntimeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
-                "that detach() returns an instance of the same type, but return type "
-                f"{type(tensor).__name__} was found instead. To use the type as a Parameter, "
-                "please correct the detach() semantics defined by its __torch_function__."
+                f"{type(data).__name__} makes no Parameter: its detach() has to give the same "
+                f"type, but gave {type(tensor).__name__} (see its __torch_function__)"
             )
         tensor._is_param = True
         return tensor
@@ -151,16 +149,15 @@ class UninitializedTensorMixin:
     @property
     def shape(self):
         raise RuntimeError(
-            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
-            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
-            "initialized one. Call `forward` to initialize the parameters before accessing their "
-            "attributes."
+            "Can't access the shape of an uninitialized parameter: the first `forward` gives it "
+            "one. A state that has none for it yet cannot be loaded into a module that has been "
+            "called"
         )
 
     def share_memory_(self):
         raise RuntimeError(
-            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
-            "initialize the parameters before calling `module.share_memory()`."
+            "Can't share memory on an uninitialized parameter: call the module once, so that it "
+            "has some"
         )
 
     def __repr__(self) -> str:
@@ -182,10 +179,9 @@ class UninitializedTensorMixin:
         name = getattr(func, "__name__", "")
         if name not in cls._allowed:
             raise ValueError(
-                f"Attempted to use an uninitialized parameter in {func}. This error happens when "
-                f"you are using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
-                f"{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy "
-                "batch to initialize the parameters before calling torch functions"
+                f"Attempted to use an uninitialized parameter in {func}: a {cls.__name__} gets its "
+                "shape when its lazy module is called for the first time; call it with a batch "
+                "before"
             )
         result = _C._disabled_torch_function_impl(func, types, args, kwargs or {})
         if name in cls._conversions and isinstance(result, Tensor):
@@ -239,7 +235,7 @@ def is_lazy(param):
 
 
 def new_parameter(shape: Any, wanted: Any = True, *, device: Any = None, dtype: Any = None) -> Any:
-    """A parameter whose values are not set yet; None where there is to be none."""
+    """A parameter whose values are not set yet; None if there is to be none."""
     return Parameter(rushlight.empty(shape, device=device, dtype=dtype)) if wanted else None
 
 

@@ -56,8 +56,8 @@ class Saved:
         key, known = self._keys.setdefault(untyped._cdata, (str(len(self._keys)), dtype))
         if known is not dtype and untyped.data_ptr() != 0:  # what has no memory may have any
             raise RuntimeError(
-                "Cannot save multiple tensors or storages that view the same data as different "
-                "types"
+                f"one memory is viewed here as {known or 'bytes'} and as {dtype or 'bytes'}; it is "
+                "not saved as different types: clone() one of the two"
             )
         if len(self.items) < len(self._keys):
             self.items.append(untyped)

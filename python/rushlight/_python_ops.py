@@ -68,7 +68,7 @@ def _assert_async_msg(self, assert_msg):
 
 @_op("_assert_scalar(Scalar self, str assert_msg) -> ()")
 def _assert_scalar(self, assert_msg):
-    """RuntimeError where a number is 0."""
+    """RuntimeError if a number is 0."""
     if not self:
         raise RuntimeError(assert_msg or "Assertion is failed")
 
@@ -78,7 +78,7 @@ def _assert_scalar(self, assert_msg):
     "ScalarType? dtype=None, *, Device? device=None, Layout? layout=None) -> ()"
 )
 def _assert_tensor_metadata(a, size=None, stride=None, dtype=None, *, device=None, layout=None):
-    """RuntimeError where a tensor is not as is said; what is None is not asked."""
+    """RuntimeError if a tensor is not as is said; what is None is not asked."""
     for name, expected, got in (
         ("sizes", size, a.shape),
         ("strides", stride, None if stride is None else a.stride()),
@@ -113,7 +113,7 @@ _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
 @_op("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()")
 def sym_constrain_range(size, *, min=None, max=None):
-    """RuntimeError where a number is not from `min` to `max`."""
+    """RuntimeError if a number is not from `min` to `max`."""
     low = _LOWEST if min is None else min
     high = _HIGHEST if max is None else max
     if high < low:

@@ -38,7 +38,7 @@ _MODES = {"default": 0, "warn": 1, "error": 2}
 
 
 def use_deterministic_algorithms(mode, *, warn_only: bool = False):
-    """Note that deterministic algorithms are wanted; no op refuses.
+    """Set whether deterministic algorithms are wanted; no op raises because of it.
 
     On the CPU there are no others. On GPUs some sums keep their atomic additions. Meanwhile new
     memory is filled where `utils.deterministic.fill_uninitialized_memory` is set.
@@ -59,7 +59,7 @@ def marks_unwritten():
 
 
 def set_marks_unwritten(mode):
-    """Change that."""
+    """Set whether new memory is filled while deterministic algorithms are wanted."""
     global _marks_unwritten
     if not isinstance(mode, bool):
         raise RuntimeError(
@@ -70,24 +70,23 @@ def set_marks_unwritten(mode):
 
 
 def are_deterministic_algorithms_enabled():
-    """What was last asked for."""
+    """The setting of `use_deterministic_algorithms`."""
     return _deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled():
-    """Whether `warn_only` was asked for."""
+    """Whether `warn_only` was set."""
     return _warn_only
 
 
 def set_deterministic_debug_mode(debug_mode):
-    """The same by "default" (0), "warn" (1) or "error" (2)."""
+    """`use_deterministic_algorithms` as "default" (0), "warn" (1) or "error" (2)."""
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
         if debug_mode not in _MODES:
             raise RuntimeError(
-                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
-                f"{debug_mode}"
+                f"invalid value of debug_mode: {debug_mode} is none of {', '.join(_MODES)}"
             )
         debug_mode = _MODES[debug_mode]
     if debug_mode not in (0, 1, 2):
@@ -98,12 +97,12 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 def get_deterministic_debug_mode():
-    """0, 1 or 2, as set_deterministic_debug_mode has them."""
+    """The setting as 0, 1 or 2; see `set_deterministic_debug_mode`."""
     return 0 if not _deterministic else 1 if _warn_only else 2
 
 
 def set_float32_matmul_precision(precision):
-    """ "highest", "high" or "medium": how precise products of float32 must be at least."""
+    """Set the least precision of float32 products: "highest", "high" or "medium"."""
     global _precision
     if precision not in ("highest", "high", "medium"):
         warn(
@@ -115,12 +114,12 @@ def set_float32_matmul_precision(precision):
 
 
 def get_float32_matmul_precision():
-    """What was last set."""
+    """The setting of `set_float32_matmul_precision`."""
     return _precision
 
 
 def set_num_interop_threads(num: int):
-    """Note how many ops may run side by side; none do.
+    """Set how many ops may run in parallel; it has no effect.
 
     Raises:
         RuntimeError: it was set before, or is not positive.
@@ -133,19 +132,19 @@ def set_num_interop_threads(num: int):
         raise RuntimeError("expected positive number of threads")
     if _interop_threads is not None:
         raise RuntimeError(
-            "Error: cannot set number of interop threads after parallel work has started or "
-            "set_num_interop_threads called"
+            "cannot set the number of interop threads twice: set_num_interop_threads was called "
+            "before"
         )
     _interop_threads = num
 
 
 def get_num_interop_threads():
-    """What was set, or the number of processors."""
+    """The setting, or the number of processors."""
     return _interop_threads or os.cpu_count() or 1
 
 
 def set_vital(vital: str, attr: str, value: str) -> bool:
-    """Notes a fact about the program where the variable TORCH_VITAL is ON; says whether it did."""
+    """Record a fact about the program if the variable TORCH_VITAL is ON; returns whether it did."""
     if os.environ.get("TORCH_VITAL", "").upper() != "ON":
         return False
     _vitals[f"{vital}.{attr}"] = value
@@ -153,5 +152,5 @@ def set_vital(vital: str, attr: str, value: str) -> bool:
 
 
 def read_vitals() -> str:
-    """What was noted, a line each."""
+    """The recorded facts, one in each line."""
     return "".join(f"[TORCH_VITAL] {name}\t\t {value}\n" for name, value in _vitals.items())

@@ -32,32 +32,32 @@ class _Symbol:
 
 
 class SymInt(_Symbol):
-    """An int that is not known yet. There are none."""
+    """A symbolic int. Sizes are plain numbers, except ragged ones of nested tensors."""
 
 
 class SymFloat(_Symbol):
-    """A float that is not known yet. There are none."""
+    """A symbolic float. There are none."""
 
 
 class SymBool(_Symbol):
-    """A bool that is not known yet. There are none."""
+    """A symbolic bool. There are none."""
 
 
 @_C._Offered
 def sym_int(a: Any) -> int:
-    """The int of a number."""
+    """Convert a number to an int."""
     return int(a)
 
 
 @_C._Offered
 def sym_float(a: Any) -> float:
-    """The float of a number."""
+    """Convert a number to a float."""
     return float(a)
 
 
 @_C._Offered
 def sym_not(a: Any) -> bool:
-    """`not a`."""
+    """Return `not a`."""
     return not a
 
 
@@ -81,7 +81,7 @@ def sym_sum(args: Any) -> Any:
 
 @_C._Offered
 def sym_ite(b: Any, t: Any, f: Any) -> Any:
-    """`t` where `b` is true, else `f`."""
+    """Return `t` if `b` is true, else `f`."""
     if not isinstance(b, bool) or type(t) is not type(f):
         raise AssertionError("sym_ite takes a bool and two values of one type")
     return t if b else f

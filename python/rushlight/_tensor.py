@@ -12,7 +12,8 @@ _NO_WRAP = frozenset({"grad", "_grad", "_base"})
 
 
 class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
-    """A window on memory: sizes, strides, a dtype and a device; what programs compute with.
+    """A view of memory with sizes, strides, a dtype and a device: the values that programs compute
+    with.
 
     `Tensor(2, 3)` makes an uninitialised tensor of these sizes, `Tensor([1, 2])` one of the default
     dtype with this data. `rushlight.tensor` is the better way to make one.
@@ -65,7 +66,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self if self.dim() == 0 else self.flip(0)
 
     def to_padded_tensor(self, padding, output_size=None):
-        """A plain tensor with the components of a nested one, filled up with `padding`."""
+        """A plain tensor of the components of a nested one, padded with `padding`."""
         if _C._has_torch_function(self):
             from rushlight.overrides import handle_torch_function
 
@@ -79,9 +80,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     def __deepcopy__(self, memo):
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol, and this one was computed; detach() gives one that can be copied. In a "
-                "module it may be an attribute that a forward pass or weight_norm has left."
+                "Only Tensors created explicitly by the user are copied by deepcopy, and this one "
+                "was computed; detach() gives one that can be copied. In a module it may be an "
+                "attribute that a forward pass or weight_norm has left."
             )
         if id(self) in memo:
             return memo[id(self)]
@@ -143,7 +144,9 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     # ---- types ----
 
     def type(self, dtype=None, non_blocking=False, **kwargs):
-        """Its type's name, "torch.FloatTensor"; with a dtype, name or class: converted to it."""
+        """The name of the tensor's type, "torch.FloatTensor"; with a dtype, name or class, a
+        converted tensor.
+        """
         from rushlight import _legacy
 
         if dtype is None:
@@ -152,7 +155,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self.to(dtype=target, device=device or self.device, non_blocking=non_blocking)
 
     def new(self, *args, **kwargs):
-        """A tensor of the same dtype from sizes or data, as the constructor takes them."""
+        """A new tensor of the same dtype from sizes or data, as the constructor takes them."""
         if self.layout is not _C.strided:
             from rushlight.sparse._types import legacy_sparse
 
@@ -172,7 +175,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     solve, matrix_rank = functional.solve, functional.matrix_rank
 
     def module_load(self, other, assign=False):
-        """What `load_state_dict` puts in this parameter's place where tensors are swapped.
+        """The tensor that replaces this parameter in `load_state_dict` when tensors are swapped.
 
         Args:
             other: the tensor from the state.
@@ -185,7 +188,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return other.detach() if assign else self.copy_(other).detach()
 
     def dim_order(self, *, ambiguity_check=False):
-        """The dimensions in the order in which they lie in memory, the outermost first.
+        """The dimensions in their order in memory, the outermost first.
 
         Raises:
             RuntimeError: `ambiguity_check`, and sizes of 1 or equal strides allow several orders.
@@ -198,21 +201,22 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return tuple(order)
 
     def apply_(self, callable):
-        """Every element becomes `callable(element)`; slow, for trying things out."""
+        """Replace every element by `callable(element)`; slow, for experiments."""
         return _map_into("apply_", callable, self)
 
     def map_(self, tensor, callable):
-        """Every element becomes `callable(element, element of tensor)`; slow."""
+        """Replace every element by `callable(element, element of tensor)`; slow."""
         return _map_into("map_", callable, self, tensor)
 
     def map2_(self, x, y, callable):
-        """Every element becomes `callable(element, element of x, element of y)`; slow."""
+        """Replace every element by `callable(element, element of x, element of y)`; slow."""
         return _map_into("map2_", callable, self, x, y)
 
     # ---- memory ----
 
     def set_(self, source=None, storage_offset=None, size=None, stride=None):
-        """Makes it a window on other memory, in place; other tensors on its memory stay.
+        """Make the tensor a view of other memory, in place; other tensors on its old memory stay
+        there.
 
         Args:
             source: a tensor or storage; None: no elements.
@@ -233,21 +237,21 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self._base is not None
 
     def storage(self):
-        """The memory below it, as elements of its dtype."""
+        """The memory of the tensor, as elements of its dtype."""
         from rushlight.storage import TypedStorage, _warn_typed_storage_removal
 
         _warn_typed_storage_removal()
         return TypedStorage._over(self.untyped_storage(), self.dtype)
 
     def storage_type(self):
-        """The class of its storage: `FloatStorage` and such."""
+        """The class of the tensor's storage, such as `FloatStorage`."""
         from rushlight.storage import OF_DTYPE, TypedStorage
 
         return OF_DTYPE.get(self.dtype, TypedStorage)
 
     @_C._Offered
     def dequantize(self):
-        """The numbers that the codes of a quantised tensor stand for, in float32."""
+        """Convert the codes of a quantised tensor to float32."""
         return _quantized().dequantize(self)
 
     @_C._Offered
@@ -282,7 +286,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     @_C._Offered
     def qscheme(self):
-        """How a quantised tensor is quantised."""
+        """The scheme of a quantised tensor."""
         return _quantized().scheme_of(self)
 
     def to_sparse_coo(self):
@@ -290,23 +294,23 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         return self.to_sparse()
 
     def share_memory_(self):
-        """Move it to memory that other processes see once it is sent to them, in place."""
+        """Move the tensor to shared memory, in place, so that other processes can see it."""
         from rushlight.multiprocessing import reductions
 
         return reductions.share_memory_(self)
 
     def is_shared(self):
-        """Whether it lies in memory that other processes may see."""
+        """Whether other processes may see the tensor's memory."""
         from rushlight.multiprocessing import reductions
 
         return reductions.is_shared(self)
 
     def pin_memory(self, device=None):
-        """A copy in memory that a GPU reads by itself; RuntimeError on a machine without one."""
+        """A copy in pinned memory, which a GPU can read directly; RuntimeError without a GPU."""
         return _C._pin_memory(self)
 
     def record_stream(self, stream):
-        """Keeps the memory from being reused before the work queued on `stream` so far is done."""
+        """Keep the memory from being reused until the work that is queued on `stream` is done."""
         stream._record_use(self)
 
 

@@ -114,7 +114,8 @@ def split_aux(result, has_aux, what):
         return result, None
     if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(
-            f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True"
+            f"{what}: with has_aux=True, f should return a tuple (output, aux), but returned "
+            f"{type(result).__name__}"
         )
     return result
 
@@ -122,10 +123,7 @@ def split_aux(result, has_aux, what):
 def check_outputs(outputs, what):
     """The outputs of a function, flat, which must be tensors."""
     if not outputs or outputs == [None]:
-        raise RuntimeError(
-            f"{what}: Expected f to be a function that has non-empty output (got output = "
-            f"{outputs})"
-        )
+        raise RuntimeError(f"{what}: f must return at least one tensor, but got output = {outputs}")
     for o in outputs:
         if not is_tensor(o):
             raise RuntimeError(
@@ -137,7 +135,7 @@ def check_outputs(outputs, what):
 def grad_and_value(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of `func`, a scalar, and its value.
+    """A function that returns the gradient of a scalar function `func`, and its value.
 
     Args:
         argnums: which arguments to differentiate by; for a tuple of them the gradient is one.
@@ -158,8 +156,8 @@ def grad_and_value(
                 )
             if output.dim() != 0:
                 raise RuntimeError(
-                    "Expected f(*args) to return a scalar tensor, got tensor with "
-                    f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+                    "grad differentiates functions that return a scalar tensor, but got tensor "
+                    f"with {output.dim()} dims: vjp or jacrev take those"
                 )
             found = inputs.gradients([output], [rushlight.ones_like(output)])
             found, output, aux = inputs.settled((found, output, aux))
@@ -171,7 +169,9 @@ def grad_and_value(
 def grad(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns the gradient of `func`, a scalar (with `has_aux`: and aux)."""
+    """A function that returns the gradient of a scalar function `func` (with `has_aux`, also
+    aux).
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -183,7 +183,7 @@ def grad(
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """Return `func(*primals)` and a function from vectors of its form to products vᵀ J.
+    """Return `func(*primals)` and a function from vectors of its structure to products vᵀ J.
 
     That function returns a tuple, one product for each primal, and may be called again and again.
 
@@ -203,8 +203,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
             vectors, form = _pytree.tree_flatten(cotangents)
             if form != spec:
                 raise RuntimeError(
-                    "Expected pytree structure of cotangents to be the same as pytree structure of "
-                    f"outputs to the function. cotangents: {form}, primal output: {spec}"
+                    "the cotangents must have the pytree structure of what the function returned: "
+                    f"{spec}, but got {form}"
                 )
             for v, o in zip(vectors, outputs, strict=True):
                 if v.shape != o.shape:
@@ -289,7 +289,7 @@ def jacrev(
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """A function with the results and the effects on its arguments that `func` has.
+    """A function with the same results and effects on its arguments as `func`.
 
     Ops that write are recorded as they run, so there is nothing to take out before they do;
     `remove` is "mutations" or "mutations_and_views".
@@ -308,7 +308,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor, *, recurse: bool = True):
-    """What a tensor in `vmap` is made of, its batch in front; the tensor itself elsewhere.
+    """The value of a tensor in `vmap`, with the batch in front; other tensors unchanged.
 
     Args:
         recurse: down to a tensor that no vmap goes through, else one level.

@@ -219,11 +219,11 @@ def _unflatten_dense_tensors(flat, tensors):
 
 def _reorder_tensors_as(tensors, ordered_tensors):
     """Tensors that came sorted by dtype, in the order of the dtypes of others."""
-    by_type = {}
-    for tensor in tensors:
-        by_type.setdefault(tensor.type(), []).append(tensor)
-    rows = {kind: iter(row) for kind, row in by_type.items()}
-    return tuple(next(rows[tensor.type()]) for tensor in ordered_tensors)
+    # Sorting is stable: places by type and the tensors, sorted too, lie in the same order.
+    kinds = [tensor.type() for tensor in ordered_tensors]
+    places = sorted(range(len(kinds)), key=kinds.__getitem__)
+    found = dict(zip(places, sorted(tensors, key=lambda tensor: tensor.type()), strict=True))
+    return tuple(found[place] for place in range(len(kinds)))
 
 
 def _take_tensors(tensors, size_limit):

@@ -35,17 +35,17 @@ __all__ = [
 
 
 def is_available():
-    """Whether there is one."""
+    """Whether this machine has an accelerator."""
     return device_count() > 0
 
 
 def current_accelerator(check_available: bool = False):
-    """Its device, without a number; None where this build has none (or there is none now)."""
+    """The accelerator as a device without an index; None if this build or machine has none."""
     return None if check_available and not is_available() else _C._accelerator()
 
 
 def device_count():
-    """How many there are."""
+    """The number of accelerators."""
     kind = _C._accelerator()
     if kind is None:
         return 0
@@ -67,7 +67,7 @@ def _present(device: Device = None):
 
 
 def current_device_index():
-    """The number of the current one; RuntimeError where there is none."""
+    """The index of the current accelerator; RuntimeError if there is none."""
     return _C._current_device(_present())
 
 
@@ -75,7 +75,7 @@ current_device_idx = current_device_index
 
 
 def set_device_index(device):
-    """Make one the current; RuntimeError where there is none."""
+    """Make an accelerator the current one; RuntimeError if there is none."""
     _C._set_device(_present(device))
 
 
@@ -83,23 +83,23 @@ set_device_idx = set_device_index
 
 
 def current_stream(device: Device = None):
-    """The stream that work goes to; RuntimeError where there is none."""
+    """The stream that new work is queued on; RuntimeError if there is no accelerator."""
     return _C._current_stream(_present(device))
 
 
 def set_stream(stream):
-    """Make a stream the current one of its device, and that device the current one."""
+    """Make a stream the current one of its device, and that device the current device."""
     _C._set_device(_present(stream.device))
     _C._set_stream(stream)
 
 
 def synchronize(device: Device = None):
-    """Wait for its work; RuntimeError where there is none."""
+    """Wait until an accelerator has done its work; RuntimeError if there is none."""
     _C._synchronize(_present(device))
 
 
 def empty_cache():
-    """Give unused memory back; nothing where there is none."""
+    """Return unused memory of the allocator to the driver; a no-op without an accelerator."""
     kind = current_accelerator(check_available=True)
     if kind is not None:
         getattr(rushlight, kind.type).empty_cache()
@@ -111,47 +111,47 @@ def _memory(function: str, device: Device):
 
 
 def memory_stats(device: Device = None, /):
-    """The counters of its allocator, by name; like all that follows RuntimeError without one."""
+    """The counters of the allocator by name; RuntimeError without an accelerator."""
     return _memory("memory_stats", device)
 
 
 def memory_allocated(device: Device = None, /):
-    """Bytes of all tensors on it."""
+    """The bytes of all tensors on an accelerator."""
     return _memory("memory_allocated", device)
 
 
 def max_memory_allocated(device: Device = None, /):
-    """The most there were."""
+    """The largest number of bytes that tensors on an accelerator have had."""
     return _memory("max_memory_allocated", device)
 
 
 def memory_reserved(device: Device = None, /):
-    """Bytes that its allocator holds."""
+    """The bytes that the allocator of an accelerator holds."""
     return _memory("memory_reserved", device)
 
 
 def max_memory_reserved(device: Device = None, /):
-    """The most it held."""
+    """The largest number of bytes that the allocator of an accelerator has held."""
     return _memory("max_memory_reserved", device)
 
 
 def reset_peak_memory_stats(device: Device = None, /):
-    """The most there were is what there is, from now on."""
+    """Set the peaks of the memory counters to their current values."""
     _memory("reset_peak_memory_stats", device)
 
 
 def reset_accumulated_memory_stats(device: Device = None, /):
-    """What was counted over time begins at 0 again."""
+    """Set the accumulated memory counters to 0."""
     _memory("reset_accumulated_memory_stats", device)
 
 
 def get_memory_info(device: Device = None, /):
-    """Bytes of its memory that are free, and all of them."""
+    """The free bytes and all bytes of an accelerator's memory."""
     return _memory("mem_get_info", device)
 
 
 class device_index:
-    """Within it another one is current; None changes nothing."""
+    """A context manager in which another accelerator is the current one; None changes nothing."""
 
     def __init__(self, device) -> None:
         self.index = device

@@ -1,10 +1,10 @@
-"""`import rushlight.as_torch` lets `import torch` find rushlight.
+"""`import rushlight.as_torch` turns on the alias: `import torch` then finds rushlight.
 
 For programs that cannot be changed: `torch`, `torch.nn.functional` and so on are then this package
 and its modules, the same objects under two names, also for `importlib.util.find_spec`,
 `importlib.metadata.version`, and for those who ask a class for its module or a module for its
 name.
-What is missing says so by PyTorch's name. Raises ImportError where PyTorch itself is loaded
+What is missing says so by PyTorch's name. Raises ImportError if PyTorch itself is loaded
 already.
 
 `python -m rushlight run script.py` starts a program like that; `pytest -p rushlight.as_torch` runs
@@ -182,7 +182,7 @@ class _Finder:
 
 
 def install():
-    """Puts the alias in place; the second time does nothing."""
+    """Turn on the alias; calling it again is a no-op."""
     loaded = sys.modules.get("torch")
     if loaded is rushlight:
         return
@@ -197,7 +197,7 @@ def install():
 
 
 def for_children():
-    """Lets Python processes that this one starts begin with the alias, too.
+    """Turn on the alias in Python processes that this process starts.
 
     They inherit RUSHLIGHT_AS_TORCH=1 and, in PYTHONPATH, a folder whose `sitecustomize` reads it.
     """
@@ -210,7 +210,7 @@ def for_children():
 
 
 def pytest_configure(config):
-    """Called by pytest where this is a plugin of it."""
+    """Called by pytest if this module is one of its plugins."""
     for_children()
 
 

@@ -1,4 +1,4 @@
-"""`compile` and what belongs to it.
+"""`compile` and related names, which are no-ops: programs run as they are.
 
 Programs are run as they are written: `compile` gives the function or module back in a wrapper that
 calls it. There is nothing to compile, so the arguments that say how change nothing, but those that
@@ -72,7 +72,7 @@ def compile(
     disable: bool = False,
     name=None,
 ):
-    """Return `model` in a wrapper that calls it as it is; without `model` a decorator.
+    """Return `model` in a wrapper that calls it unchanged; without `model`, a decorator.
 
     A module comes back as an `OptimizedModule`, whose state has the prefix `_orig_mod.`.
 
@@ -81,7 +81,7 @@ def compile(
     """
     if mode is not None and options is not None:
         raise RuntimeError(
-            "Either mode or options can be specified, but both can't be specified at the same time."
+            "Either mode or options can be given to compile: a mode stands for some options"
         )
     _check_backend(backend)
     if backend == "inductor" and mode is not None and mode not in _MODES:
@@ -139,7 +139,7 @@ def _check_backend(backend):
 
 
 class OptimizedModule(nn.Module):
-    """A module around another, `_orig_mod`, whose attributes it has too; calls go there."""
+    """A wrapper of a module, `_orig_mod`: it has the module's attributes and forwards calls."""
 
     __module__ = "rushlight._dynamo.eval_frame"
 
@@ -189,46 +189,46 @@ class OptimizedModule(nn.Module):
 
 
 def is_compiling():
-    """Whether a compiler looks at the program: never."""
+    """Whether a compiler is running: always False."""
     return False
 
 
 def is_dynamo_compiling():
-    """Whether a compiler looks at the program: never."""
+    """Whether a compiler is running: always False."""
     return False
 
 
 def is_exporting():
-    """Whether the program is being exported: never."""
+    """Whether the program is being exported: always False."""
     return False
 
 
 def disable(fn=None, recursive: bool = True, *, reason=None):
-    """Return the function, which is not compiled anyway; a decorator."""
+    """Return the function unchanged; also a decorator."""
     if fn is None:
         return lambda function: disable(function, recursive)
     return fn
 
 
 def allow_in_graph(fn: Callable[..., Any]):
-    """Return the function, or list of functions."""
+    """Return the function, or list of functions, unchanged."""
     return fn
 
 
 def assume_constant_result(fn: Callable[..., Any]):
-    """Return the function."""
+    """Return the function unchanged."""
     return fn
 
 
 def substitute_in_graph(
     original_fn, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False
 ):
-    """A decorator that returns the function: the original is never replaced."""
+    """A decorator that returns its function unchanged: the original is never replaced."""
     return lambda function: function
 
 
 def wrap_numpy(fn: Callable[..., Any]):
-    """A function of arrays as one of tensors."""
+    """Turn a function of arrays into one of tensors."""
 
     @functools.wraps(fn)
     def wrapped(*args, **kwargs):
@@ -244,20 +244,20 @@ def wrap_numpy(fn: Callable[..., Any]):
 
 
 def cudagraph_mark_step_begin():
-    """Accepted: there are no graphs to tell apart."""
+    """A no-op: there are no graphs."""
 
 
 def reset():
-    """Accepted: nothing is cached."""
+    """A no-op: nothing is cached."""
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The compilers there are: none; `compile` takes the names of PyTorch's all the same."""
+    """The names of compilers: none. `compile` accepts those of PyTorch all the same."""
     return []
 
 
 class set_stance:
-    """Accepted, as a function, context manager or decorator."""
+    """A no-op as a function, context manager or decorator."""
 
     def __init__(
         self, stance="default", *, skip_guard_eval_unsafe: bool = False, force_backend=None

@@ -55,22 +55,22 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call a module with other parameters and buffers, given by name.
+    """Call a module with other parameters and buffers, which are given by name.
 
     Args:
         parameter_and_buffer_dicts: a dict, or several whose names differ. Names that the module
             lacks become attributes for the time of the call; what the call assigns to a name of
             one dict is in it afterwards.
         tie_weights: what the module has under several names is replaced under all.
-        strict: RuntimeError where names are missing or more.
+        strict: RuntimeError if names are missing or more.
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         given = parameter_and_buffer_dicts
     else:
         if not isinstance(parameter_and_buffer_dicts, (list, tuple)):
             raise ValueError(
-                "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but "
-                f"got {type(parameter_and_buffer_dicts)}"
+                "parameter_and_buffer_dicts is expected to be a dict, or a list or tuple of them, "
+                f"but got {type(parameter_and_buffer_dicts)}"
             )
         given = {}
         for names in parameter_and_buffer_dicts:
@@ -86,7 +86,7 @@ def functional_call(
 
 
 def replace_all_batch_norm_modules_(root):
-    """Take the running statistics from all batch normalisations in a module: for `vmap`."""
+    """Remove the running statistics of all batch normalisations in a module, for `vmap`."""
     from rushlight.nn.modules.batchnorm import _BatchNorm
 
     for module in root.modules():
@@ -101,7 +101,7 @@ def replace_all_batch_norm_modules_(root):
 def stack_module_state(
     models: Sequence[Module] | ModuleList,
 ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters and the buffers of several like modules, stacked by name, as two dicts."""
+    """Stack the parameters and the buffers of several modules by name, as two dicts."""
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if any(m.training != models[0].training for m in models):

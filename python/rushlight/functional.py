@@ -1,4 +1,4 @@
-"""Functions whose arguments or results the schema language cannot say: `unique`, `norm(x, "nuc")`.
+"""Functions with arguments or results that schemas cannot express: `unique`, `norm(x, "nuc")`.
 
 Each stands before ops of the table, which do the computing; those of its own name are
 `wrapped=True` there and lie in `_C._wrapped`. All are public as `rushlight.NAME`; some are methods
@@ -29,7 +29,7 @@ def _offered(function):
 
 
 def einsum(equation=None, *operands):
-    """Sums of products, by the letters of dimensions: `einsum("ij,jk->ik", a, b)`.
+    """Sum products along dimensions that letters name: `einsum("ij,jk->ik", a, b)`.
 
     Or by numbers from 0 to 51 in their place: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
     """
@@ -60,7 +60,7 @@ def _letters(numbers):
         )
     if any(n is not Ellipsis and not 0 <= n < 52 for n in numbers):
         raise ValueError(
-            "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+            f"einsum(): a subscript is not within the valid range [0, 52) in {numbers}"
         )
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     return "".join("..." if n is Ellipsis else letters[n] for n in numbers)
@@ -68,7 +68,7 @@ def _letters(numbers):
 
 @_offered
 def meshgrid(*tensors, indexing=None):
-    """Grids of coordinates from vectors, one for each.
+    """Expand vectors of coordinates to grids, one grid for each vector.
 
     Args:
         tensors: the vectors, or a list of them.
@@ -102,7 +102,9 @@ def broadcast_shapes(*shapes):
 
 @_offered
 def nonzero(input, *, out=None, as_tuple=False):
-    """The indices of elements that are not zero: a row for each, or a tensor for each dimension."""
+    """The indices of elements that are not zero: one row for each, or one tensor for each
+    dimension.
+    """
     return input.nonzero_numpy() if as_tuple else _wrapped.nonzero(input, out=out)
 
 
@@ -147,7 +149,7 @@ def _chosen(results, return_inverse, return_counts):
 
 @_offered
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
-    """The different elements, or slices along `dim`, in order.
+    """The distinct elements, or distinct slices along `dim`, in order.
 
     With `return_inverse` also which of them each element is, with `return_counts` how many.
     """
@@ -160,7 +162,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 @_offered
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """The elements without repetitions that follow each other."""
+    """The elements without consecutive repetitions."""
     results = _wrapped.unique_consecutive(input, return_inverse, return_counts, dim)
     return _chosen(results, return_inverse, return_counts)
 
@@ -192,7 +194,7 @@ def tensordot(a, b, dims: Any = 2, out=None):
 
 @_offered
 def lu(input, pivot=True, get_infos=False, out=None):
-    """The LU factors of matrices and row exchanges, as `linalg.lu_factor_ex` gives them.
+    """The LU factorisation of matrices with row exchanges, as `linalg.lu_factor_ex` returns it.
 
     With `get_infos` also where each factorisation met a zero on the diagonal (0: nowhere).
     """
@@ -234,7 +236,7 @@ def from_file(
     device: Any = None,
     pin_memory: bool | None = False,
 ):
-    """A tensor on the first elements of a file, which is mapped.
+    """A tensor that maps the first elements of a file.
 
     Args:
         filename: a path.

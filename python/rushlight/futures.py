@@ -1,4 +1,4 @@
-"""`Future`: a result that comes later, on any thread."""
+"""`Future`: a result that is set later, on any thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 
 
 class Future(Generic[_T]):
-    """A result, or an error, that somebody sets once."""
+    """A result or an error that is set once."""
 
     def __init__(self, *, devices=None) -> None:
         self._condition = threading.Condition()
@@ -22,11 +22,11 @@ class Future(Generic[_T]):
         self._callbacks = []
 
     def done(self):
-        """Whether the result, or the error, is there."""
+        """Whether the result or the error is set."""
         return self._done
 
     def wait(self):
-        """The result, once it is there; the error is raised."""
+        """Wait for the result and return it; an error is raised."""
         with self._condition:
             self._condition.wait_for(lambda: self._done)
         if self._error is not None:
@@ -34,7 +34,7 @@ class Future(Generic[_T]):
         return self._value
 
     def value(self):
-        """The result; RuntimeError where it is not there yet."""
+        """The result; RuntimeError if it is not set yet."""
         if not self._done:
             raise RuntimeError("the future is not completed: wait() for it")
         return self.wait()
@@ -52,17 +52,17 @@ class Future(Generic[_T]):
             callback(self)
 
     def set_result(self, result):
-        """Give the result; RuntimeError the second time."""
+        """Set the result; RuntimeError the second time."""
         self._complete(result, None)
 
     def set_exception(self, result):
-        """Give an error instead."""
+        """Set an error instead of a result."""
         if not isinstance(result, Exception):
             raise AssertionError(f"{result} is of type {type(result)}, not an Exception.")
         self._complete(None, result)
 
     def add_done_callback(self, callback):
-        """Call `callback(self)` when it is done: at once where it is."""
+        """Call `callback(self)` when the future is done, or at once if it is."""
         with self._condition:
             if not self._done:
                 self._callbacks.append(callback)
@@ -70,7 +70,7 @@ class Future(Generic[_T]):
         callback(self)
 
     def then(self, callback):
-        """A future of what `callback(self)` returns once this one is done."""
+        """A future of the result of `callback(self)`, which is called when this future is done."""
         after: Future[Any] = Future()
 
         def run(future):
@@ -84,7 +84,7 @@ class Future(Generic[_T]):
 
 
 def collect_all(futures):
-    """A future of the list of futures, done when all are."""
+    """A future of the list of futures, which is done when all of them are."""
     futures = list(futures)
     all_done: Future[Any] = Future()
     lock = threading.Lock()
@@ -106,5 +106,5 @@ def collect_all(futures):
 
 
 def wait_all(futures):
-    """The results of all."""
+    """Wait for all futures and return their results."""
     return [f.wait() for f in collect_all(futures).wait()]

@@ -1,4 +1,4 @@
-"""Files and models from elsewhere: downloads into a cache, and repositories with a hubconf.py."""
+"""Downloads of files and models: a cache, and repositories with a hubconf.py."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _get_torch_home():
 
 
 def get_dir():
-    """The folder of downloads: `hub` in TORCH_HOME, unless `set_dir` says another."""
+    """The folder of downloads: `hub` in TORCH_HOME, unless `set_dir` has set another."""
     return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
 
 
@@ -53,7 +53,7 @@ def set_dir(d):
 
 
 def download_url_to_file(url, dst, hash_prefix=None, progress: bool = True):
-    """Write what an address has to a file, which is there only once it is complete.
+    """Download a file; it appears under its name only when it is complete.
 
     Raises:
         RuntimeError: the SHA-256 of the content does not begin with `hash_prefix`.
@@ -245,7 +245,7 @@ def list(
 
 
 def help(github, model, force_reload: bool = False, skip_validation: bool = False, trust_repo=None):
-    """The docstring of a model's entry."""
+    """The docstring of a model of a repository."""
     return _entry(_hubconf(github, "github", force_reload, True, trust_repo), model).__doc__
 
 
@@ -260,7 +260,8 @@ def load(
     skip_validation: bool = False,
     **kwargs,
 ):
-    """What the function `model` of a repository's hubconf.py returns for these arguments.
+    """Call the function `model` of a repository's hubconf.py with these arguments and return its
+    result.
 
     Args:
         repo_or_dir: "owner/name[:ref]" of GitHub, or with source="local" a folder.

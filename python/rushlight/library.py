@@ -1,4 +1,4 @@
-"""Ops of one's own under a name: `custom_op`, then `ops.NAMESPACE.NAME`.
+"""Custom ops: `custom_op`, then `ops.NAMESPACE.NAME`.
 
 A custom op is a Python function that autograd, meta and fake tensors take as a whole. It may have a
 function for each device type, one for fake tensors, a backward, a rule of vmap and of autocast.
@@ -62,7 +62,7 @@ def _found(op) -> registry.CustomOverload:
 
 
 def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
-    """Name an op, "namespace::name", with its schema; `impl` gives what it does.
+    """Define an op, "namespace::name", with its schema; `impl` registers its implementation.
 
     With a `Library` instead of a name, a decorator of what the op does on all devices.
     """
@@ -83,7 +83,8 @@ def define(qualname, schema, alias_analysis: str = "", *, lib=None, tags=()):
 
 
 def impl(qualname, types, func=None, *, lib=None):
-    """Decorates what a named op does on devices: "cpu", "cuda", "default" or several of them.
+    """A decorator that registers the implementation of an op for devices: "cpu", "cuda", "default"
+    or several.
 
     With a `Library`, the name of its op and a dispatch key, a decorator for `Library.impl`.
     """
@@ -113,7 +114,7 @@ def impl(qualname, types, func=None, *, lib=None):
 
 
 def register_kernel(op, device_types, func=None, /, *, lib=None):
-    """Decorates what an op does on devices."""
+    """A decorator that registers the implementation of an op for devices."""
     if isinstance(op, CustomOpDef):
         return op.register_kernel(device_types, func)
     if device_types is None:
@@ -124,7 +125,7 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
 def register_fake(
     op, func=None, /, *, lib=None, _stacklevel: int = 1, allow_override: bool = False
 ):
-    """Decorates what an op makes of meta and fake tensors."""
+    """A decorator that registers the results of an op for meta and fake tensors."""
     definition = _found(op)
 
     def register(function):
@@ -135,12 +136,12 @@ def register_fake(
 
 
 def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
-    """`register_fake`, by its old name."""
+    """Deprecated name of `register_fake`."""
     return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
-    """Give the backward of an op, as `CustomOpDef.register_autograd` does."""
+    """Register the backward of an op, as `CustomOpDef.register_autograd` does."""
     found = _found(op)
     found.autograd = gradients.function_of(found, backward, setup_context)
     _taken_back(lib, lambda: setattr(found, "autograd", None))
@@ -153,7 +154,7 @@ def _taken_back(lib, undo):
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """Decorates the rule of vmap of an op, as `CustomOpDef.register_vmap` does."""
+    """A decorator that registers an op's function for vmap, as `CustomOpDef.register_vmap` does."""
     found = _found(op)
 
     def register(function):
@@ -165,7 +166,7 @@ def register_vmap(op, func=None, /, *, lib=None):
 
 
 def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
-    """Under autocast of a device, floating-point tensors are cast to this dtype before the op."""
+    """Register a dtype to which autocast on a device casts floating-point tensors before the op."""
     if device_type not in ("cpu", "cuda", "xpu"):
         raise ValueError(f"Unknown device type: {device_type}")
     found = _found(op)
@@ -174,7 +175,7 @@ def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
-    """Decorates what a class of modes or tensors does with an op."""
+    """A decorator that registers what a class of modes or tensors does with an op."""
     found = _found(op)
 
     def register(function):
@@ -186,12 +187,12 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
 
 def get_ctx():
-    """RuntimeError: sizes that depend on values are not made up here."""
+    """Raises RuntimeError: there are no symbolic sizes that depend on values."""
     raise RuntimeError("get_ctx() can only be called inside of a fake impl of a compiler")
 
 
 def fallthrough_kernel():
-    """NotImplementedError: it only stands for a kernel."""
+    """Raises NotImplementedError: it is only a marker for a kernel."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
@@ -199,7 +200,7 @@ _KEYS = frozenset(keys.DispatchKey.__members__)
 
 
 class Library:
-    """A namespace to define ops in, or to say what they do: `define` names them, `impl` implements.
+    """A namespace of ops: `define` declares them, `impl` implements them.
 
     Of "aten", whose ops are the table's, `Library("aten", "IMPL")` puts functions in their place.
     What it registers goes when it goes.
@@ -214,9 +215,7 @@ class Library:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
             raise ValueError(f"Unsupported kind: {kind}")
         if ns == "prim":
-            raise ValueError(
-                f"{ns} is a reserved namespace. Please try creating a library with another name."
-            )
+            raise ValueError(f"{ns} is a reserved namespace: a library takes a name of its own")
         if ns == "aten" and kind == "DEF":
             raise RuntimeError(
                 "Only a single TORCH_LIBRARY can be used to register the namespace aten; use the "
@@ -230,7 +229,7 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema, alias_analysis: str = "", *, tags=()):
-        """Name an op by its schema, "name(Tensor x) -> Tensor"; returns the name.
+        """Define an op by its schema, "name(Tensor x) -> Tensor"; returns the name.
 
         Raises:
             RuntimeError: it is no schema, or the op is there already.
@@ -265,8 +264,8 @@ class Library:
             name = op.name()
         else:
             raise RuntimeError(
-                "impl should be passed either a name or an OpOverload object as the first "
-                f"argument, got {type(op_name)}"
+                "impl takes either a name or an OpOverload of the namespace, but got "
+                f"{type(op_name)}"
             )
         space = name.partition("::")[0]
         if space != self.ns:
@@ -285,14 +284,14 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = True,
     ):
-        """Say what an op does.
+        """Register the implementation of an op.
 
         Args:
             op_name: "name" or "name.overload", or the overload itself.
             dispatch_key: a device ("CPU", "CUDA", "Meta"); "CompositeExplicitAutograd" for all of
                 them; "CompositeImplicitAutograd" (the default) for a function made of other ops,
                 whose gradients follow from theirs; "Autograd" for what is called first, while
-                gradients are recorded: as a rule `apply` of an `autograd.Function`.
+                gradients are recorded: usually `apply` of an `autograd.Function`.
             with_keyset: the function's first argument is the `DispatchKeySet` of the call;
                 `op.redispatch` takes it.
             allow_override: whether a function that is there for this key is replaced.
@@ -324,8 +323,8 @@ class Library:
         place = (op.name(), key)
         if not allow_override and place in _implemented:
             raise RuntimeError(
-                f"There is already a kernel registered from python overriding {place[0]}'s "
-                f"behavior for {key} dispatch key and {self.ns} namespace."
+                f"{place[0]} has already a kernel registered from python for {key} and {self.ns}: "
+                "allow_override=True replaces it"
             )
         fall_through = fn is fallthrough_kernel
         if not isinstance(op, registry.CustomOverload):
@@ -371,15 +370,15 @@ class Library:
             self._undo.append(lambda: op.kernels.pop(device, None))
 
     def fallback(self, fn, dispatch_key: str = "", *, with_keyset: bool = False):
-        """Say what ops do at a key that have no function of their own there: `fn(op, *args)`.
+        """Register a function, `fn(op, *args)`, for ops that have none for a dispatch key.
 
         Raises:
             RuntimeError: the namespace is not "_", or there is no key.
         """
         if self.ns != "_":
             raise RuntimeError(
-                "Fallback can only be registered using library fragment on the global namespace "
-                f'"_" but it is {self.ns}'
+                "a fallback is of all namespaces: the Library has to be a fragment of the global "
+                f'namespace "_", but is one of {self.ns}'
             )
         if not callable(fn):
             raise TypeError(
@@ -456,7 +455,7 @@ def _values(kernel, args, kwargs):
 
 
 def get_kernel(op, dispatch_key):
-    """What an op of the table does by itself on a device, whoever overrides it later.
+    """The implementation of an op of the table on a device, whether or not it is overridden later.
 
     Raises:
         RuntimeError: there is no such op, or no such key.
@@ -494,7 +493,7 @@ def _scoped_library(*args, **kwargs):
 
 
 def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
-    """Make a function that starts kernels of Triton an op; without `fn` a decorator.
+    """Define an op from a function that starts Triton kernels; without `fn`, a decorator.
 
     Its body says what fake tensors become as well.
 
@@ -513,13 +512,14 @@ def triton_op(name: str, fn=None, /, *, mutates_args, schema=None):
 
 
 def wrap_triton(triton_kernel, /):
-    """A kernel of Triton as a `triton_op` starts it: itself, for nothing is traced.
+    """Return the Triton kernel itself, because nothing is traced.
 
     Raises:
         RuntimeError: it is no kernel.
     """
     if type(triton_kernel).__module__.partition(".")[0] != "triton":
         raise RuntimeError(
-            "wrap_triton only works on functions annotated with triton.jit or triton.autotune"
+            "wrap_triton takes what triton.jit or triton.autotune gave, but got "
+            f"{type(triton_kernel).__name__}"
         )
     return triton_kernel

@@ -1,4 +1,4 @@
-"""Counters and events of a program: statistics over windows of time, and those who are told."""
+"""Counters and events of a program: statistics over windows of time, and event handlers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ data_value_t = str | float | int | bool
 
 
 class Aggregation(Enum):
-    """What a statistic tells of the values of a window."""
+    """How a statistic aggregates the values of a window."""
 
     VALUE = 0
     MEAN = 1
@@ -36,7 +36,7 @@ class Aggregation(Enum):
 
 
 class Event:
-    """Something that happened: a name, a time, and data of strings and numbers."""
+    """An event: a name, a time, and data of strings and numbers."""
 
     def __init__(
         self, name: str, timestamp: datetime.datetime, data: dict[str, data_value_t]
@@ -50,7 +50,7 @@ class Event:
 
 
 class EventHandlerHandle:
-    """What `register_event_handler` gives, to unregister by."""
+    """The handle of a registered event handler, for unregistering it."""
 
     def __init__(self, callback: Callable[[Event], Any]) -> None:
         self.callback = callback
@@ -60,26 +60,27 @@ _handlers: list[EventHandlerHandle] = []
 
 
 def register_event_handler(callback: Callable[[Event], Any]) -> EventHandlerHandle:
-    """Calls `callback(event)` for every event from now on."""
+    """Call `callback(event)` for every event from now on."""
     handle = EventHandlerHandle(callback)
     _handlers.append(handle)
     return handle
 
 
 def unregister_event_handler(handler: EventHandlerHandle) -> None:
-    """Ends what `register_event_handler` began."""
+    """Unregister an event handler."""
     if handler in _handlers:
         _handlers.remove(handler)
 
 
 def log_event(event: Event) -> None:
-    """Tells every handler of an event."""
+    """Pass an event to every handler."""
     for handle in list(_handlers):
         handle.callback(event)
 
 
 class Stat:
-    """Values added up over windows of time, or of a number of values; each window is an event.
+    """A statistic of values over windows of time, or of a number of values; each window becomes an
+    event.
 
     Args:
         name: the first part of the names of the event's data.
@@ -137,14 +138,14 @@ class Stat:
             self._end()
 
     def get(self) -> dict[Aggregation, float]:
-        """What the last closed window told."""
+        """The aggregates of the last closed window."""
         with self._lock:
             self._end()
             return dict(self._last)
 
     @property
     def count(self) -> int:
-        """How many values are in the open window."""
+        """The number of values in the open window."""
         return len(self._values)
 
 

@@ -1,4 +1,4 @@
-"""Export to ONNX: the names that programs import. There is no exporter yet."""
+"""Export to ONNX: the names exist, and there is no exporter yet."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class OperatorExportTypes(Enum):
-    """What becomes of ops that ONNX lacks."""
+    """What to do with ops that ONNX lacks."""
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -34,7 +34,7 @@ class TrainingMode(Enum):
 
 
 def is_in_onnx_export() -> bool:
-    """Whether an export is going on: never."""
+    """Whether an export is running: always False."""
     return False
 
 

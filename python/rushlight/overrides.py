@@ -1,4 +1,4 @@
-"""`__torch_function__` for library code: asking for it, offering a call, and modes."""
+"""`__torch_function__` for library code: questions, offering calls to it, and modes."""
 
 # ruff: noqa: SIM905
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def is_tensor_like(inp):
-    """Whether it is a Tensor or has `__torch_function__`."""
+    """Whether an object is a Tensor or has `__torch_function__`."""
     return type(inp) is _tensor_class() or hasattr(inp, "__torch_function__")
 
 
@@ -67,14 +67,16 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that lets every call pass."""
+    """A mode that runs every call unchanged."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         return func(*args, **({} if kwargs is None else kwargs))
 
 
 def wrap_torch_function(dispatcher):
-    """Decorates a function: its calls are offered to what `dispatcher(*args)` returns."""
+    """A decorator that offers calls of a function to the arguments that `dispatcher(*args)`
+    returns.
+    """
 
     return functools.partial(_offered, dispatcher)
 
@@ -92,7 +94,7 @@ def _offered(dispatcher, function):
 
 @contextlib.contextmanager
 def enable_reentrant_dispatch():
-    """Accepted: what a dispatch mode calls goes to the modes around it anyway."""
+    """A no-op: calls of a dispatch mode always go to the modes around it."""
     yield
 
 
@@ -193,13 +195,15 @@ def _overridable():
 
 
 def get_overridable_functions():
-    """{module or class: its functions that are offered to `__torch_function__`}."""
+    """A dict from modules and classes to their functions that `__torch_function__` can override."""
     return {space: list(found.values()) for space, found in _overridable().items()}
 
 
 @functools.cache
 def get_ignored_functions():
-    """The public functions that are not offered: factories, settings, questions about types."""
+    """The public functions that cannot be overridden: factories, settings, questions about
+    types.
+    """
     import rushlight
 
     offered = _overridable()
@@ -210,7 +214,7 @@ def get_ignored_functions():
 
 
 def get_testing_overrides():
-    """{function: a lambda that takes what it takes and returns -1}."""
+    """A dict from functions to lambdas that take the same arguments and return -1."""
     return {
         function: lambda *args, **kwargs: -1
         for found in _overridable().values()
@@ -219,7 +223,7 @@ def get_testing_overrides():
 
 
 def get_default_nowrap_functions():
-    """The functions whose results do not get the class of the subclass."""
+    """The functions whose results are not converted to the subclass."""
     from rushlight import Tensor
 
     base: Any = Tensor
@@ -242,7 +246,7 @@ def _names():
 
 
 def resolve_name(f):
-    """The name of a function that is offered, "torch.Tensor.add"; None for others."""
+    """The name of an overridable function, "torch.Tensor.add"; None for others."""
     from rushlight._ops import OpOverload, OpOverloadPacket
 
     if isinstance(f, (OpOverload, OpOverloadPacket)):
@@ -254,7 +258,7 @@ def resolve_name(f):
 
 
 def is_tensor_method_or_property(func: Callable[..., Any]):
-    """Whether it is a method of Tensor or the getter of a property."""
+    """Whether a function is a method of Tensor or the getter of a property."""
     from rushlight import Tensor
 
     return func in _overridable()[Tensor].values() or getattr(func, "__name__", "") == "__get__"

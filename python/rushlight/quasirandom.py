@@ -1,4 +1,4 @@
-"""Numbers that fill a cube more evenly than random ones: Sobol sequences."""
+"""Quasi-random numbers, which fill a cube evenly: Sobol sequences."""
 
 from __future__ import annotations
 
@@ -66,19 +66,15 @@ class SobolEngine:
     def __init__(self, dimension: int, scramble: bool = False, seed: int | None = None) -> None:
         if not 1 <= dimension <= self.MAXDIM:
             raise ValueError(
-                "Supported range of dimensionality for SobolEngine is "
-                f"[1, {self.MAXDIM}], got {dimension}"
+                f"SobolEngine: dimension must be in [1, {self.MAXDIM}], but got {dimension}"
             )
-        self.seed = seed
-        self.scramble = scramble
-        self.dimension = dimension
+        self.dimension, self.scramble, self.seed = dimension, scramble, seed
         self.sobolstate = _direction_numbers(dimension)
         self.shift = rushlight.zeros(dimension, dtype=rushlight.int64)
         if scramble:
             self._scramble()
-        self.quasi = self.shift.clone()
-        self._first_point = (self.quasi / 2**self.MAXBIT).reshape(1, -1)
-        self.num_generated = 0
+        self.reset()
+        self._first_point = (self.shift / 2**self.MAXBIT)[None]
 
     def _scramble(self) -> None:
         """Shifts all points, and mixes the bits of the direction numbers."""
@@ -111,7 +107,7 @@ class SobolEngine:
     def draw(
         self, n: int = 1, out: Tensor | None = None, dtype: rushlight.dtype | None = None
     ) -> Tensor:
-        """The next `n` points, (n, dimension), of the default dtype or another."""
+        """Draw the next `n` points, (n, dimension), in the default dtype or another."""
         dtype = rushlight.get_default_dtype() if dtype is None else dtype
         index = rushlight.arange(self.num_generated, self.num_generated + n)
         points = self._place(index)
@@ -127,7 +123,7 @@ class SobolEngine:
     def draw_base2(
         self, m: int, out: Tensor | None = None, dtype: rushlight.dtype | None = None
     ) -> Tensor:
-        """The next 2**m points, which keep the sequence even.
+        """Draw the next 2**m points, which keep the sequence balanced.
 
         Raises:
             ValueError: if the number of points so far and these is no power of two.
@@ -136,21 +132,19 @@ class SobolEngine:
         total = self.num_generated + n
         if total & (total - 1):
             raise ValueError(
-                "The balance properties of Sobol' points require n to be a power of 2. "
-                f"{self.num_generated} points have been previously generated, then: "
-                f"n={self.num_generated}+2**{m}={total}. "
-                "If you still want to do this, please use 'SobolEngine.draw()' instead."
+                f"draw_base2({m}) makes {total} points in all; even ones require n to be a power "
+                "of 2, and draw(n) draws any number"
             )
         return self.draw(n=n, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:
-        """Begins anew."""
+        """Start the sequence again."""
         self.quasi = self.shift.clone()
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Leaves out the next `n` points."""
+        """Skip the next `n` points."""
         if n:
             self.num_generated += n
             self.quasi = self._place(rushlight.tensor([self.num_generated - 1]))[0]

@@ -1,4 +1,4 @@
-"""Seeds and states of the default generator."""
+"""Seeds and states of the default random generators."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "
 
 
 def manual_seed(seed: int) -> Generator:
-    """Makes the default generators of all devices start from this seed; returns the CPU's."""
+    """Seed the default generators of all devices; returns the CPU's generator."""
     generator = default_generator.manual_seed(int(seed))
     _C._seed_devices(generator.initial_seed())
     return generator
 
 
 def seed():
-    """Seeds the default generators from the system's entropy; returns the seed."""
+    """Seed the default generators from the system's entropy; returns the seed."""
     fresh = default_generator.seed()
     _C._seed_devices(fresh)
     return fresh
 
 
 def initial_seed():
-    """The seed that the default generator last started from."""
+    """The last seed of the default generator."""
     return default_generator.initial_seed()
 
 
@@ -36,7 +36,7 @@ def get_rng_state():
 
 
 def set_rng_state(new_state):
-    """Puts the default generator into a state that `get_rng_state` gave."""
+    """Set the default generator to a state from `get_rng_state`."""
     default_generator.set_state(new_state)
 
 
@@ -48,7 +48,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type=None,
 ):
-    """Leaves generators after the `with` block as they were before: the CPU's and those of devices.
+    """A context manager that restores the random generators of the CPU and of devices at its end.
 
     Args:
         devices: numbers, names or devices; by default all there are.

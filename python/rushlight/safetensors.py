@@ -1,4 +1,4 @@
-"""The safetensors format: tensors by name, nothing else, read without running anything.
+"""The safetensors format: a file of named tensors, which is read without running code.
 
 The functions are those of the package `safetensors.torch`.
 """
@@ -36,7 +36,7 @@ def _placed(tensors, device):
 
 
 def save_file(tensors, filename, metadata=None):
-    """Saves tensors under their names; the file is replaced in one step.
+    """Save tensors under their names; an existing file is replaced in one step.
 
     Args:
         tensors: a dict of tensors. Those that share memory are written one by one.
@@ -47,12 +47,12 @@ def save_file(tensors, filename, metadata=None):
 
 
 def save(tensors, metadata=None):
-    """The bytes of such a file."""
+    """The bytes of a safetensors file."""
     return _C._save_safetensors(*_pairs(tensors, metadata), None)
 
 
 def load_file(filename, device="cpu", *, mmap: bool = True):
-    """The tensors of a file as a dict.
+    """Load the tensors of a file as a dict.
 
     Args:
         filename: a path.
@@ -66,12 +66,12 @@ def load_file(filename, device="cpu", *, mmap: bool = True):
 
 
 def load(data):
-    """The tensors in the bytes of a file as a dict."""
+    """Load tensors from the bytes of a file as a dict."""
     return _placed(_C._load_safetensors(data, False)[0], "cpu")
 
 
 def metadata(filename):
-    """The strings that go with the tensors of a file."""
+    """The metadata strings of a file."""
     return dict(_C._load_safetensors(os.fsdecode(os.fspath(filename)), True)[1])
 
 
@@ -93,7 +93,7 @@ def _shards(tensors, most):
 
 
 def save_sharded(tensors, folder, max_shard_size: int = 5_000_000_000, metadata=None):
-    """Saves tensors in files of limited size, and which is where in an index.
+    """Save tensors in several files of limited size, with an index of their places.
 
     The index is written last: until then a folder that had one goes on meaning the old files, if
     these have other names.
@@ -123,7 +123,7 @@ def save_sharded(tensors, folder, max_shard_size: int = 5_000_000_000, metadata=
 
 
 def load_sharded(path, device="cpu", *, mmap: bool = True):
-    """The tensors of several files as a dict.
+    """Load the tensors of several files as a dict.
 
     Args:
         path: the index, or the folder it lies in.

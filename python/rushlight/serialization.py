@@ -94,7 +94,7 @@ MAP_PRIVATE, MAP_SHARED = _mmap.MAP_PRIVATE, _mmap.MAP_SHARED
 
 
 class LoadEndianness(enum.Enum):
-    """The order of bytes in files that do not say theirs."""
+    """The byte order of files that do not state theirs."""
 
     NATIVE = 1
     LITTLE = 2
@@ -102,12 +102,12 @@ class LoadEndianness(enum.Enum):
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """What `set_default_load_endianness` was told; None means little endian."""
+    """The setting of `set_default_load_endianness`; None means little endian."""
     return config.load.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """In which order `load` takes the bytes of files that do not say theirs."""
+    """Set the byte order that `load` assumes for files that do not state theirs."""
     if not isinstance(endianness, LoadEndianness) and endianness is not None:
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     config.load.endianness = endianness
@@ -125,7 +125,7 @@ def get_default_mmap_options() -> int:
 
 
 class set_default_mmap_options:
-    """Sets how `load(mmap=True)` maps files; in a `with` statement until its end.
+    """Set how `load(mmap=True)` maps files; as a context manager, until the block ends.
 
     Args:
         flags: `mmap.MAP_PRIVATE`: writes stay in memory; `mmap.MAP_SHARED`: they go to the file.
@@ -134,8 +134,8 @@ class set_default_mmap_options:
     def __init__(self, flags: int) -> None:
         if flags not in (MAP_PRIVATE, MAP_SHARED):
             raise ValueError(
-                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE "
-                f"or mmap.MAP_SHARED, but got {flags}"
+                "set_default_mmap_options: expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got "
+                f"{flags}"
             )
         self._before = config.load.mmap_flags
         config.load.mmap_flags = flags
@@ -148,12 +148,12 @@ class set_default_mmap_options:
 
 
 def get_crc32_options() -> bool:
-    """Whether `save` writes checksums as a program has asked; they are always written."""
+    """The setting of `set_crc32_options`; checksums are always written."""
     return config.save.compute_crc32
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Accepted: files always carry right checksums."""
+    """A no-op: files always have right checksums."""
     config.save.compute_crc32 = compute_crc32
 
 
@@ -161,7 +161,8 @@ _skipping = threading.local()
 
 
 class skip_data:
-    """Within it `save` writes zeros for the elements of tensors, and `load` leaves them undefined.
+    """A context manager: `save` writes zeros instead of elements, and `load` leaves elements
+    undefined.
 
     Sizes and places in the file are those of a whole one, which other means may fill or read.
     """
@@ -200,7 +201,7 @@ def save(
     pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
-    """Saves an object with all tensors in it; tensors that share memory do so in the file.
+    """Save an object with all its tensors; tensors that share memory also share it in the file.
 
     A file at a path is replaced in one step: if saving fails, the old one stays as it was.
 
@@ -217,7 +218,8 @@ def save(
     is_path = isinstance(f, str | os.PathLike)
     if not is_path and not hasattr(f, "write"):
         raise AttributeError(
-            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+            "expected 'f' to be a path or a file that has a method 'write', but got "
+            f"{type(f).__name__}"
         )
     if not isinstance(pickle_protocol, int) or pickle_protocol < 0:
         raise ValueError(f"pickle_protocol must be an int from 0 on, not {pickle_protocol!r}")
@@ -283,7 +285,7 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Loads what `save`, or PyTorch's `save`, has written.
+    """Load a file that `save`, or PyTorch's `save`, has written.
 
     Args:
         f: a path, or an object with a `read` method.
@@ -358,7 +360,7 @@ def _named(f: Any, source: Any) -> Iterator[None]:
         if error.args and isinstance(error.args[0], str):
             error.args = (explained(error.args[0], f, source), *error.args[1:])
         raise
-    except Exception as error:  # of a program's class, as a rule
+    except Exception as error:  # usually of a program's class
         from rushlight._file_kinds import name_of
 
         add_note(error, f"while torch.load read {name_of(f) or type(f).__name__!r}")
@@ -409,7 +411,7 @@ def _rest_of(f: Any) -> Any:
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names of functions and classes that a file mentions and `load` would refuse.
+    """The names of functions and classes in a file that `load` would refuse.
 
     Args:
         f: a path, or a file that is open for reading.
@@ -423,8 +425,8 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
         reader = _C._CheckpointReader(_rest_of(stream), False)
     if reader.has_record("constants.pkl"):
         raise ValueError(
-            "Expected input to be a checkpoint returned by torch.save but got a torchscript "
-            "checkpoint"
+            "expected a checkpoint returned by torch.save, but this is a program of torchscript: "
+            "jit.load reads those"
         )
     named = globals_named(reader.record("data.pkl"))
     return [name for name in named if not is_safe_global(name)]
@@ -435,7 +437,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
 @contextlib.contextmanager
 def mkdtemp() -> Iterator[str]:
-    """A folder that is gone after the `with` statement."""
+    """A temporary folder that is removed at the end of the `with` block."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as path:
@@ -464,14 +466,14 @@ def check_module_version_greater_or_equal(
 
 
 def normalize_storage_type(storage_type: Any) -> Any:
-    """The class of storages in main memory that has the name of another one."""
+    """The class of CPU storages with the same name as another storage class."""
     import rushlight
 
     return getattr(rushlight, storage_type.__name__)
 
 
 def storage_to_tensor_type(storage: Any) -> Any:
-    """The class of tensors that lie on such a storage."""
+    """The class of tensors on such a storage."""
     import rushlight
 
     return getattr(rushlight, storage.type().rpartition(".")[2].replace("Storage", "Tensor"))

@@ -1,4 +1,4 @@
-"""Storages: `UntypedStorage`, bytes; `TypedStorage`, elements; `FloatStorage` and its like."""
+"""Storages: `UntypedStorage` of bytes, `TypedStorage` of elements, `FloatStorage` and its like."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TypedStorage", "UntypedStorage"]
 
 
 class UntypedStorage(_C.StorageBase):
-    """The memory below tensors as bytes.
+    """The memory of tensors as bytes.
 
     Args:
         size: how many bytes, uninitialised ones, or a sequence of their values.
@@ -32,7 +32,7 @@ class UntypedStorage(_C.StorageBase):
     def from_buffer(
         cls, buffer, byte_order=None, count: int = -1, offset: int = 0, dtype: Any = None
     ):
-        """A copy of an object's memory, in this machine's order of bytes.
+        """A copy of an object's memory, in this machine's byte order.
 
         Args:
             buffer: bytes, or what gives them.
@@ -52,8 +52,7 @@ class UntypedStorage(_C.StorageBase):
             )
         if not 0 <= offset < max(available, 1):
             raise ValueError(
-                f"offset must be non-negative and no greater than buffer length ({available}), "
-                f"but got {offset}"
+                f"offset must be one of the {available} bytes of the buffer, but got {offset}"
             )
         if count < 0 and (available - offset) % item != 0:
             raise ValueError(
@@ -73,30 +72,30 @@ class UntypedStorage(_C.StorageBase):
         return new
 
     def byteswap(self, dtype: _C.dtype) -> None:
-        """Turn round the bytes of each element of a dtype; complex numbers have two parts."""
+        """Reverse the bytes of each element of a dtype; complex numbers have two parts."""
         part = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         parts = self._bytes[: self.nbytes() // part * part].view(-1, part)
         parts.copy_(parts.flip(1))
 
     def get_device(self):
-        """The number of its GPU, -1 in main memory."""
+        """The index of the storage's GPU; -1 for the CPU."""
         return (self.device.index or 0) if self.is_cuda else -1
 
     def cuda(self, device: Device = None, non_blocking: bool = False):
-        """A copy on a GPU; itself where it lies there."""
+        """A copy on a GPU; the storage itself if it is there already."""
         place = _C.device("cuda" if device is None else device)
         return self.to(device=place, non_blocking=non_blocking)
 
     def is_shared(self) -> bool:
-        """Whether it lies in memory that other processes may see."""
+        """Whether other processes may see the memory."""
         return self.device.type != "meta" and self._bytes.is_shared()
 
     def is_pinned(self, device: Device = None) -> bool:
-        """Whether it lies in memory that a GPU reads by itself."""
+        """Whether the memory is pinned, so that a GPU can read it directly."""
         return self._bytes.is_pinned(device)
 
     def pin_memory(self, device: Device = None):
-        """A copy in memory that a GPU reads by itself; RuntimeError on a machine without one."""
+        """A copy in pinned memory, which a GPU can read directly; RuntimeError without a GPU."""
         return self._bytes.pin_memory(device).untyped_storage()
 
     def __copy__(self):
@@ -157,7 +156,7 @@ def _set_always_warn_typed_storage_removal(always_warn):
 
 
 class TypedStorage:
-    """The memory below tensors as elements of one dtype.
+    """The memory of tensors as elements of one dtype.
 
     `TypedStorage(3)` makes an uninitialised one, `TypedStorage([1, 2])` one with these values.
 
@@ -206,7 +205,7 @@ class TypedStorage:
         return _C._tensor_on(self._untyped, self.dtype, 0, (self.size(),), (1,))
 
     def untyped(self):
-        """The bytes."""
+        """The same memory as bytes."""
         return self._untyped
 
     @property
@@ -217,12 +216,12 @@ class TypedStorage:
 
     @property
     def device(self):
-        """Where it lies."""
+        """The device of the memory."""
         return self._untyped.device
 
     @property
     def is_cuda(self):
-        """Whether it lies on a GPU."""
+        """Whether the memory is on a GPU."""
         return self.device.type == "cuda"
 
     @property
@@ -241,7 +240,7 @@ class TypedStorage:
         return self._untyped.nbytes()
 
     def element_size(self):
-        """The bytes of an element."""
+        """The number of bytes of one element."""
         return self.dtype.itemsize
 
     def data_ptr(self):
@@ -249,7 +248,7 @@ class TypedStorage:
         return self._untyped.data_ptr()
 
     def get_device(self):
-        """The number of its GPU, -1 in main memory."""
+        """The index of the storage's GPU; -1 for the CPU."""
         return (self.device.index or 0) if self.is_cuda else -1
 
     def resizable(self):
@@ -257,11 +256,11 @@ class TypedStorage:
         return self._untyped.resizable()
 
     def is_shared(self):
-        """Whether it lies in memory that other processes may see."""
+        """Whether other processes may see the memory."""
         return self.device.type != "meta" and self._elements.is_shared()
 
     def type(self, dtype: Any = None, non_blocking: bool = False):
-        """The name of its class; with a dtype or such a name a storage of that dtype."""
+        """The name of the storage's class; with a dtype or a name, a storage of that dtype."""
         if dtype is None:
             if self.dtype not in OF_DTYPE:
                 return "torch.storage.TypedStorage"
@@ -314,19 +313,19 @@ class TypedStorage:
         return self._elements.tolist()
 
     def fill_(self, value):
-        """Gives all elements one value."""
+        """Fill all elements with one value."""
         self._elements.fill_(value)
         return self
 
     def copy_(self, source, non_blocking: bool = False):
-        """Takes the elements of another storage of the same size, converted."""
+        """Copy and convert the elements of another storage of the same size."""
         if len(source) != self.size():
             raise RuntimeError(f"size does not match, self was {self.size()}, source {len(source)}")
         self._elements.copy_(_as_typed(source)._elements, non_blocking=non_blocking)
         return self
 
     def resize_(self, size):
-        """Grows the memory to this number of elements, keeping what it holds."""
+        """Resize the memory to a number of elements and keep its contents."""
         self._untyped.resize_(size * self.dtype.itemsize)
         return self
 
@@ -340,7 +339,7 @@ class TypedStorage:
         return self if untyped == self._untyped else TypedStorage._over(untyped, dtype)
 
     def clone(self):
-        """A copy."""
+        """A copy of the storage."""
         return TypedStorage._over(self._elements.clone().untyped_storage(), self.dtype)
 
     def __copy__(self):
@@ -353,28 +352,28 @@ class TypedStorage:
         return TypedStorage._over, (self._untyped, self.dtype)
 
     def cpu(self):
-        """A copy in main memory; the storage itself where it lies there."""
+        """A copy on the CPU; the storage itself if it is there already."""
         return self._converted(device="cpu")
 
     def cuda(self, device: Device = None, non_blocking: bool = False):
-        """A copy on a GPU; the storage itself where it lies there."""
+        """A copy on a GPU; the storage itself if it is there already."""
         return self._converted(device=device or "cuda", non_blocking=non_blocking)
 
     def to(self, *, device, non_blocking: bool = False):
-        """A copy on a device; the storage itself where it lies there."""
+        """A copy on a device; the storage itself if it is there already."""
         return self._converted(device=device, non_blocking=non_blocking)
 
     def pin_memory(self, device: Device = None):
-        """A copy in memory that a GPU reads by itself; RuntimeError on a machine without one."""
+        """A copy in pinned memory, which a GPU can read directly; RuntimeError without a GPU."""
         pinned = self._elements.pin_memory(device)
         return TypedStorage._over(pinned.untyped_storage(), self.dtype)
 
     def is_pinned(self, device: Device = None):
-        """Whether it lies in memory that a GPU reads by itself."""
+        """Whether the memory is pinned, so that a GPU can read it directly."""
         return self._elements.is_pinned(device)
 
     def share_memory_(self):
-        """Moves it to memory that other processes see once it is sent to them.
+        """Move the memory to shared memory, so that other processes can see it.
 
         Tensors that were made on it before keep the old memory.
         """
@@ -427,7 +426,7 @@ _add_conversions()
 
 
 def set_tensor(tensor, source, offset, size, stride):
-    """`tensor.set_`: the tensor as a window on the memory of a tensor or storage."""
+    """`tensor.set_`: make a tensor a view of the memory of a tensor or storage."""
     from rushlight import is_grad_enabled, no_grad
 
     kinds = (_C.TensorBase, UntypedStorage, TypedStorage, type(None))
@@ -439,7 +438,8 @@ def set_tensor(tensor, source, offset, size, stride):
         )
     if tensor.requires_grad and tensor.is_leaf and is_grad_enabled():
         raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation."
+            "set_(): a leaf Variable that requires grad takes no other memory, except within "
+            "no_grad()"
         )
     if source is None:
         source = _C.ops.empty(0, dtype=tensor.dtype, device=tensor.device)

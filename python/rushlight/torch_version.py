@@ -41,7 +41,7 @@ def _key(version: Any) -> tuple | None:
 
 
 class TorchVersion(str):
-    """A string that is compared with strings, tuples and other versions as a version.
+    """A string that compares as a version with strings, tuples and other versions.
 
     `TorchVersion("2.13.0") > "2.9"` and `TorchVersion("2.13.0") >= (2, 9)` hold. What is no version
     is compared as text.

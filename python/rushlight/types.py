@@ -1,4 +1,4 @@
-"""Names of types for annotations."""
+"""Type aliases for annotations."""
 
 from __future__ import annotations
 

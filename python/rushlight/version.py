@@ -1,5 +1,6 @@
-"""What was built: `rushlight`, the version of this package, and `__version__`, that of the PyTorch
-whose interface it has; platforms that this installation is not for are None."""
+"""Versions: `rushlight` is the version of this package, and `__version__` that of the PyTorch whose
+API it has; platforms that this installation does not support are None.
+"""
 
 from rushlight import torch_version as _torch_version
 from rushlight._C import _version

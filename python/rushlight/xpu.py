@@ -16,12 +16,12 @@ current_device = set_device = synchronize = get_device_name = get_device_propert
 
 
 def get_rng_state_all() -> list[Any]:
-    """The states of all generators: none."""
+    """The states of all generators: an empty list."""
     return []
 
 
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Nothing for no states; there is no generator to set."""
+    """A no-op: there are no generators."""
     for state in new_states:
         set_rng_state(state)
 

@@ -263,13 +263,18 @@ void Run::execute() {
   if (restricted_) {
     restrict_to_wanted();
   }
-  constexpr uint32_t deepest = 60;
-  if (tls.backward_depth < deepest) {
+  // Backward within backward, as a hook or a custom function may call it: a thread's stack holds
+  // some, then another thread goes on.
+  constexpr uint32_t of_thread = 60;
+  constexpr uint32_t deepest = 1 << 14;
+  RL_CHECK(tls.backward_depth < deepest, "backward: ", deepest,
+           " calls are nested in each other, which is the most; does a hook or a custom function "
+           "call backward without end?");
+  if (tls.backward_depth % of_thread != of_thread - 1) {
     run_all();
     return;
   }
-  ThreadState state = tls;
-  state.backward_depth = 0;
+  const ThreadState state = tls;
   const std::vector<Stream> streams = current_streams();
   std::exception_ptr error;
   std::thread([&] {

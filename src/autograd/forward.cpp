@@ -1,8 +1,10 @@
 // Forward mode: levels, and the tangents that tensors have of them.
 #include <rushlight/forward.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include <rushlight/ops.h>
 
@@ -24,10 +26,15 @@ struct Tangent {
 
 namespace {
 
+struct Level {
+  Tangent* first = nullptr;
+  std::thread::id thread = std::this_thread::get_id();  // that entered it
+};
+
 struct Levels {
   std::mutex mutex;  // guards all lists; no tensor is dropped and no op runs under it
   uint64_t last = 0;
-  std::map<uint64_t, Tangent*> open;  // level → its first tangent
+  std::map<uint64_t, Level> open;
 };
 Levels& levels() {
   static Levels* const all = new Levels;  // tensors may outlive static objects
@@ -101,11 +108,11 @@ void set_own(const Tensor& t, uint64_t level, Tensor value) {
   } else {
     meta.tangents = fresh.get();
   }
-  fresh->after = open->second;
+  fresh->after = open->second.first;
   if (fresh->after != nullptr) {
     fresh->after->before = fresh.get();
   }
-  open->second = fresh.release();
+  open->second.first = fresh.release();
 }
 
 // Runs what is not the program's own: recorded, and seen by no level.
@@ -172,7 +179,16 @@ Tensor fitted(Tensor tangent, const Tensor& like) {
 uint64_t enter_level() {
   Levels& all = levels();
   const std::lock_guard lock(all.mutex);
-  all.open.emplace(++all.last, nullptr);
+  // Each level doubles what the next one computes, at least.
+  constexpr std::ptrdiff_t deepest = 16;
+  const auto here = [](const auto& open) {
+    return open.second.thread == std::this_thread::get_id();
+  };
+  RL_CHECK(std::count_if(all.open.begin(), all.open.end(), here) < deepest,
+           "forward mode: ", deepest,
+           " levels are open in each other, which is the most; does a function that is "
+           "differentiated (jvp, jacfwd) call itself without end?");
+  all.open.emplace(++all.last, Level());
   process_asks.fetch_or(ask::tangents);
   return all.last;
 }
@@ -197,10 +213,8 @@ void exit_level(uint64_t level) {
   {
     const std::lock_guard lock(all.mutex);
     const auto open = all.open.find(level);
-    RL_CHECK(open != all.open.end(),
-             "Trying to exit a forward AD level that was not the last one that was created. This "
-             "is not supported.");
-    for (Tangent* t = open->second; t != nullptr; t = t->after) {
+    RL_CHECK(open != all.open.end(), "Trying to exit a forward AD level that is not open: ", level);
+    for (Tangent* t = open->second.first; t != nullptr; t = t->after) {
       unlink_from_tensor(*t);
       dropped.emplace_back(t);
     }
@@ -216,7 +230,7 @@ void drop_tangents(AutogradMeta& meta) {
   std::vector<std::unique_ptr<Tangent>> dropped;
   const std::lock_guard lock(all.mutex);
   for (Tangent* t = meta.tangents; t != nullptr; t = t->next) {
-    (t->before != nullptr ? t->before->after : all.open.at(t->level)) = t->after;
+    (t->before != nullptr ? t->before->after : all.open.at(t->level).first) = t->after;
     if (t->after != nullptr) {
       t->after->before = t->before;
     }
@@ -404,12 +418,11 @@ Tensor lying_as(const Tensor& value, const Tensor& primal) {
 
 Tensor make_dual(const Tensor& primal, const Tensor& value, uint64_t level) {
   RL_CHECK(!tangent(primal, level).defined(),
-           "Making a dual Tensor based on a Tensor that already has a forward gradient at the same "
-           "level is not supported.");
+           "make_dual: the primal already has a forward gradient, which it was given at the same "
+           "level. unpack_dual() takes them apart");
   RL_CHECK(primal.sizes() == value.sizes(),
-           "Trying to set a forward gradient that has a different size than that of the original "
-           "Tensor, this is not supported. Tensor is of size ",
-           primal.sizes(), " while the given forward gradient is of size ", value.sizes(), ".");
+           "make_dual: got a forward gradient that has a different size, ", value.sizes(),
+           ", than the primal, ", primal.sizes());
   RL_CHECK(primal.dtype() == value.dtype(),
            "Expected tangent to have the dtype of the primal: ", primal.dtype(), ", but got ",
            value.dtype());

@@ -10,6 +10,7 @@
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
+#include "autograd/refusals.h"
 
 namespace rushlight::autograd {
 namespace {
@@ -23,17 +24,18 @@ Tensor returned_input(const Tensor& t, const Ref<Node>& node) {
 }
 
 void check_dirty(const Tensor& t, bool several) {
-  RL_CHECK(!t.is_leaf() || !t.requires_grad(),
-           "a leaf Variable that requires grad has been used in an in-place operation.");
+  if (t.is_leaf() && t.requires_grad()) {
+    refuse_leaf_write(/*is_view=*/false, "has been used");
+  }
   if (!t.is_view()) {
     return;
   }
   RL_CHECK(!several,
-           "If your Function modifies inplace an input that is a view of another Tensor, your "
-           "Function cannot return more than one Tensor. This is not supported by the current "
-           "autograd engine.");
-  RL_CHECK(!t._base().is_leaf() || !t.requires_grad(),
-           "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+           "mark_dirty: a Function that writes to a view can return nothing else. Write to a "
+           "clone() of the view, or return the rest from another Function.");
+  if (t._base().is_leaf() && t.requires_grad()) {
+    refuse_leaf_write(/*is_view=*/true);
+  }
 }
 
 bool contains(const variable_list& list, const Tensor& t) {
@@ -98,8 +100,10 @@ FunctionNode::FunctionNode(const NodeDescriptor* descriptor, Backward backward,
       backward_(backward),
       tensors_of_argument_(std::move(tensors_of_argument)),
       recording_(tls.grad_mode && any_requires_grad(inputs)) {
-  RL_CHECK_NOT_IMPLEMENTED(!forward::active() || !forward::carried(TensorList(inputs)),
-                           "jvp is not implemented for the c++ API of custom Function yet.");
+  RL_CHECK_NOT_IMPLEMENTED(
+      !forward::active() || !forward::carried(TensorList(inputs)),
+      "jvp is not implemented for a Function that is written in C++, and an input has a forward "
+      "gradient. Write it in Python, or of ops that have a jvp");
   context_.node_ = this;
   if (recording_) {
     for (const Tensor& t : inputs) {
@@ -149,9 +153,9 @@ variable_list FunctionNode::finish(const Ref<FunctionNode>& node, const variable
                                    variable_list outputs) {
   AutogradContext& context = node->context_;
   for (const Tensor& t : context.dirty_) {
-    RL_CHECK(contains(outputs, t),
-             "Some elements marked as dirty during the forward method were not returned as output. "
-             "The inputs that are modified inplace must all be outputs of the Function.");
+    if (!contains(outputs, t)) {
+      refuse_unreturned_dirty();
+    }
   }
   const Ref<Node> recorded = node->recording_ ? Ref<Node>(node.get()) : Ref<Node>();
   for (Tensor& t : outputs) {

@@ -3,6 +3,7 @@
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
+#include "autograd/refusals.h"
 #include "core/inference.h"
 #include "core/op_support.h"
 
@@ -25,10 +26,10 @@ void check_view_kind(const Tensor& view, bool itself) {
               ". It is an output of a function that returns multiple views, and such views cannot "
               "be modified inplace. Replace the inplace operation by an out-of-place one."));
     case ViewKind::Custom:
-      throw Error(str(
-          which, what,
-          ". It was created inside a custom Function (or because an input was returned as-is), "
-          "whose own backward the write would override. Clone the output of the custom Function."));
+      throw Error(str(which, what,
+                      ". It was created inside a custom Function, as an output or as an input that "
+                      "forward returned: the write would stand in for the Function's own backward. "
+                      "Write to a clone() of it."));
     case ViewKind::NoGrad:
       throw Error(str("A view was created in no_grad mode and ", what,
                       " with grad mode enabled. Whether the write is meant to be recorded is "
@@ -70,19 +71,19 @@ void check_inplace(const char* op, const Tensor& self, bool needs_grad) {
   }
   if (impl->is_view()) {
     check_view_kind(self, /*itself=*/true);
-    RL_CHECK(
-        !self.requires_grad() || !self._base().is_leaf(),
-        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    if (self.requires_grad() && self._base().is_leaf()) {
+      refuse_leaf_write(/*is_view=*/true);
+    }
   }
-  RL_CHECK(!self.requires_grad() || !self.is_leaf(),
-           "a leaf Variable that requires grad is being used in an in-place operation.");
+  if (self.requires_grad() && self.is_leaf()) {
+    refuse_leaf_write(/*is_view=*/false);
+  }
 }
 
 void check_out_grad(const char* op, bool needs_grad) {
-  RL_CHECK(
-      !needs_grad, op,
-      "(): functions with out=... arguments don't support automatic differentiation, but one of "
-      "the arguments requires grad.");
+  RL_CHECK(!needs_grad, op,
+           "(): out=... arguments don't support automatic differentiation, and an input requires "
+           "grad. Call it without out=, or under no_grad().");
 }
 
 namespace {

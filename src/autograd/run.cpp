@@ -4,32 +4,40 @@
 #include <rushlight/ops.h>
 
 #include "autograd/engine.h"
+#include "autograd/refusals.h"
 #include "core/op_support.h"
 
 namespace rushlight {
 namespace {
 
+std::string element_of_tensors(size_t i) { return str("element ", i, " of tensors"); }
+
+// A gradient that nobody gave is one, and its output one real number. RuntimeError.
+void check_implied(int64_t numel, ScalarType dtype) {
+  RL_CHECK(numel == 1, "grad can be implicitly created only for scalar outputs, not for one of ",
+           numel, " elements: backward takes a gradient for each of them");
+  RL_CHECK(!is_complex(dtype),
+           "grad can be implicitly created only for real numbers, not for torch.", dtype,
+           ": backward takes the gradient of a complex one");
+}
+
 // The gradient of root i: as given, or one for a scalar.
 Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, size_t i) {
-  RL_CHECK(root.defined(), "element ", i, " of tensors is None");
-  RL_CHECK(root.requires_grad(), "element ", i,
-           " of tensors does not require grad and does not have a grad_fn");
+  RL_CHECK(root.defined(), element_of_tensors(i), " is None");
+  RL_CHECK(root.requires_grad(), element_of_tensors(i),
+           " does not require grad and does not have a grad_fn: it was computed from nothing that "
+           "requires grad");
   if (i < gradients.size() && gradients[i].defined()) {
     const Tensor& given = gradients[i];
     RL_CHECK(given.sizes() == root.sizes(), "Mismatch in shape: grad_output[", i,
              "] has a shape of torch.Size(", given.sizes(), ") and output[", i,
              "] has a shape of torch.Size(", root.sizes(), ").");
     RL_CHECK(given.is_complex() == root.is_complex(),
-             "For complex Tensors, both grad_output and output are required to have the same "
-             "dtype. Mismatch in dtype: grad_output[",
-             i, "] has a dtype of torch.", given.dtype(), " and output[", i,
-             "] has a dtype of torch.", root.dtype(), ".");
+             "Mismatch in dtype: a gradient is complex where its output is, but grad_output[", i,
+             "] is torch.", given.dtype(), " and output[", i, "] torch.", root.dtype(), ".");
     return given;
   }
-  RL_CHECK(root.numel() == 1, "grad can be implicitly created only for scalar outputs");
-  RL_CHECK(!root.is_complex(),
-           "grad can be implicitly created only for real scalar outputs but got torch.",
-           root.dtype());
+  check_implied(root.numel(), root.dtype());
   const NoGradGuard no_grad;
   return ones_like(root);
 }
@@ -37,10 +45,7 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
 // One, for an output of one element.
 Tensor implied_gradient(const OutputInfo& info) {
   const DimVector sizes = info.sizes();
-  RL_CHECK(product(sizes) == 1, "grad can be implicitly created only for scalar outputs");
-  RL_CHECK(!is_complex(info.dtype()),
-           "grad can be implicitly created only for real scalar outputs but got torch.",
-           info.dtype());
+  check_implied(product(sizes), info.dtype());
   const NoGradGuard no_grad;
   return ones(sizes, TensorOptions(info.dtype()).device(info.device()));
 }
@@ -124,9 +129,7 @@ std::vector<Tensor> run_grad(const std::vector<Tensor>& outputs, const std::vect
   std::vector<Tensor> results = start(edges, std::move(grads), true, wanted, /*accumulate=*/false,
                                       retain_graph, create_graph, outputs);
   for (size_t i = 0; !allow_unused && i < results.size(); i++) {
-    RL_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
-             " appears to not have been used in the graph. Set allow_unused=True if this is the "
-             "desired behavior.");
+    check_used(results[i], i);
   }
   return results;
 }

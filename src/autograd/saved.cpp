@@ -1,9 +1,12 @@
 // Tensors kept for backward: versions, outputs without their grad_fn, pack and unpack hooks.
 #include "autograd/node.h"
+#include "autograd/refusals.h"
 #include "core/op_support.h"
 
 namespace rushlight {
 namespace {
+
+constexpr const char* needed = "one of the variables needed for gradient computation";
 
 std::string type_name(const Tensor& t) {
   return str("torch.", t.is_cuda() ? "cuda." : "", enum_name(t.dtype()), "Tensor");
@@ -75,7 +78,9 @@ void SavedTensor::pack(SavedTensorHooks& hooks) {
     }
     return;
   }
-  RL_CHECK(!packed_, "Calling register_hooks on a saved tensor whose hooks have already been set.");
+  if (packed_) {
+    refuse_second_hooks();
+  }
   RL_CHECK(data_.defined(),
            "Calling register_hooks on a saved tensor with value None is forbidden");
   auto packed = Ref<Packed>::steal(new Packed());
@@ -89,8 +94,8 @@ void SavedTensor::pack(SavedTensorHooks& hooks) {
   const uint32_t before = data_.impl()->version();
   packed->content = hooks.pack(data_);
   RL_CHECK(data_.impl()->version() == before,
-           "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
-           "a pack hook cannot be modified by in-place operations.");
+           "saved_tensors_hooks: the pack hook is modifying its input in place; it may read it "
+           "alone. Let it return a changed copy.");
   packed_ = std::move(packed);
   data_.reset();
 }
@@ -115,10 +120,9 @@ Tensor SavedTensor::take(const Node& owner, bool detached_ok) {
   }
   if (!is_output_ && had_grad_fn_) {
     const AutogradMeta* meta = data_.impl()->autograd();
-    RL_CHECK(meta != nullptr && meta->grad_fn,
-             "Trying to use a saved tensor that has been detached "
-             "in-place, i.e. with .detach_(). This is not supported: use .detach(), which makes "
-             "another tensor.");
+    RL_CHECK(meta != nullptr && meta->grad_fn, needed,
+             " is a saved tensor that has been detached by .detach_(), and with it from what "
+             "it was computed from. .detach() makes another tensor.");
   }
   if (!is_output_ || detached_ok) {
     return std::move(data_);
@@ -146,11 +150,9 @@ void SavedTensor::check_version(const Node& owner) const {
                ? "It was last written here:\n" + *last_write
                : "Hint: it was written after the operation that failed to compute its gradient.";
   }
-  throw Error(
-      str("one of the variables needed for gradient computation has been modified by an inplace "
-          "operation: [",
-          type_name(data_), " ", data_.sizes(), "]", source, " is at version ", version,
-          "; expected version ", version_, " instead. ", hint));
+  throw Error(str(needed, " has been modified by an inplace operation: [", type_name(data_), " ",
+                  data_.sizes(), "]", source, " is at version ", version, "; expected version ",
+                  version_, " instead. ", hint));
 }
 
 }  // namespace rushlight

@@ -329,9 +329,8 @@ int64_t Tensor::output_nr() const {
 
 const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   RL_CHECK(is_leaf() || requires_grad,
-           "you can only change requires_grad flags of leaf variables. If you want to use a "
-           "computed variable in a "
-           "subgraph that doesn't require differentiation use var_no_grad = var.detach().");
+           "you can only change requires_grad flags of leaf variables: this one was computed. "
+           "detach() gives a tensor without history");
   RL_CHECK(!requires_grad || is_differentiable(dtype()),
            "only Tensors of floating point dtype can require gradients");
   if (requires_grad == this->requires_grad() || !is_leaf()) {
@@ -353,9 +352,9 @@ const Tensor& Tensor::grad() const {
   if (!meta->grad.defined() && !meta->retains_grad && !meta->requires_grad &&
       held().requires_grad() && !is_leaf()) {
     warn(
-        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Backward "
-        "does not fill it: call .retain_grad() on this tensor before backward if its gradient is "
-        "wanted, or read that of the leaf.");
+        "The .grad attribute of a Tensor is read that backward does not fill: a Tensor that is not "
+        "a leaf Tensor is being accessed. Call .retain_grad() on it before backward, or read the "
+        ".grad of the leaf.");
   }
   return meta->grad;
 }
@@ -399,14 +398,16 @@ bool has_memory(const TensorImpl& t) {
 void Tensor::set_data(const Tensor& other) const {
   TensorImpl& self = held();
   RL_CHECK(!self.requires_grad() || is_differentiable(other.dtype()),
-           "data set to a tensor that requires gradients must be floating point or complex dtype");
+           "set_data: a tensor requires grad, so its data must be floating point or complex, not "
+           "torch.",
+           other.dtype());
   RL_CHECK(!is_view() || other.dtype() == dtype(),
            "the data of a view cannot be replaced by data of another dtype");
   RL_CHECK((self.special() == nullptr) == (other.held().special() == nullptr) &&
                layout_of(*this) == layout_of(other) &&
                (!has_memory(self) || has_memory(other.held())),
-           "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
-           "incompatible tensor type.");
+           "set_data: the tensor and its new data have incompatible tensor type: layouts differ, "
+           "or one of them is a wrapper, or without memory");
   if (const SparseTensor* from = find_sparse(other)) {
     self.set_special(std::make_unique<SparseTensor>(*from));
   }

@@ -45,14 +45,14 @@ ScalarType promote_types(ScalarType a, ScalarType b) {
   if (a == ScalarType::Undefined) {
     return b;
   }
-  RL_CHECK(!is_float8(a) && !is_float8(b),
-           "Promotion for Float8 Types is not supported, attempted to promote ", enum_name(a),
-           " and ", enum_name(b));
+  const auto check = [&](bool fits, const char* which) {
+    RL_CHECK(fits, "Promotion for ", which, " is not supported, attempted to promote ",
+             enum_name(a), " and ", enum_name(b));
+  };
+  check(!is_float8(a) && !is_float8(b), "Float8 Types");
   if (is_wide_unsigned(a) || is_wide_unsigned(b)) {
     const ScalarType other = is_wide_unsigned(a) ? b : a;
-    RL_CHECK(is_floating(other),
-             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote ",
-             enum_name(a), " and ", enum_name(b));
+    check(is_floating(other), "uint16, uint32, uint64 types");
     return other;
   }
   if (category(a) != category(b)) {

@@ -2,6 +2,7 @@
 // ops.
 #include "core/inference.h"
 #include "core/iterator.h"
+#include "core/refusals.h"
 
 #include <algorithm>
 #include <cstring>
@@ -248,9 +249,9 @@ void TensorIterator::build(const PointwiseRule& rule) {
 void TensorIterator::find_device() {
   bool found = false;
   const auto check = [&](Device device) {
-    RL_CHECK(!found || device == device_,
-             "Expected all tensors to be on the same device, but found at least two devices, ",
-             device_, " and ", device, "! (when calling ", op_, ")");
+    if (found) {
+      check_same_device(op_, device_, device);
+    }
     device_ = device;
     found = true;
   };

@@ -42,8 +42,7 @@ class RL_API TensorIterator {
 
   // Outputs first. An undefined output is allocated by build(), in the inputs' stride order. A
   // defined one is `out=` or in-place: it must have (out=: is resized to) the broadcast shape, and
-  // the common dtype must be castable to its own
-  // ("result type Float can't be cast to the desired output type Long").
+  // the common dtype must be castable to its own (RuntimeError).
   // Operands are not counted: the tensors given must live as long as the iterator does.
   void add_output(const Tensor& out, bool resize = false);
   void add_output(Tensor&& out, bool resize = false) = delete;

@@ -1,6 +1,7 @@
 // Dimension arithmetic, making tensors below the ops, out= handling and overlap checks.
 #include "core/inference.h"
 #include "core/op_support.h"
+#include "core/refusals.h"
 
 #include <algorithm>
 
@@ -345,8 +346,8 @@ void resize_out(const Tensor& out, IntArrayRef sizes) {
     return;
   }
   if (out.numel() != 0) {
-    warn(str("An output with one or more elements was resized since it had shape ", out.sizes(),
-             ", which does not match the required output shape ", sizes,
+    warn(str("An output with one or more elements was resized: it had shape ", out.sizes(),
+             ", and the result has ", sizes,
              ". That is deprecated: give an output of this shape, or one without elements."));
   }
   resize_raw(out, sizes);
@@ -528,10 +529,17 @@ bool has_internal_overlap(const Tensor& t) {
   return false;
 }
 
+namespace {
+[[noreturn]] void refuse_overlap(const char* op, const char* which) {
+  throw Error(str(op, ": unsupported operation: ", which,
+                  " a single memory location. Write to a clone() of it."));
+}
+}  // namespace
+
 void check_no_internal_overlap(const char* op, const Tensor& t) {
-  RL_CHECK(!has_internal_overlap(t), op,
-           ": unsupported operation: more than one element of the written-to tensor refers to a "
-           "single memory location. Please clone() the tensor before performing the operation.");
+  if (has_internal_overlap(t)) {
+    refuse_overlap(op, "more than one element of the written-to tensor refers to");
+  }
 }
 
 Overlap memory_overlap(const Tensor& a, const Tensor& b) {
@@ -578,10 +586,9 @@ Overlap memory_overlap(const Tensor& a, const Tensor& b) {
 }
 
 void check_no_partial_overlap(const char* op, Overlap overlap) {
-  RL_CHECK(overlap != Overlap::Partial, op,
-           ": unsupported operation: some elements of the input tensor and the written-to tensor "
-           "refer to a single "
-           "memory location. Please clone() the tensor before performing the operation.");
+  if (overlap == Overlap::Partial) {
+    refuse_overlap(op, "some elements of an input and of the written-to tensor refer to");
+  }
 }
 
 // ---- devices ----
@@ -593,9 +600,9 @@ Device common_device(const char* op, InputList tensors) {
     if (t == nullptr || !t->defined() || (t->dim() == 0 && t->is_cpu())) {
       continue;
     }
-    RL_CHECK(!found || t->device() == device,
-             "Expected all tensors to be on the same device, but found at least two devices, ",
-             device, " and ", t->device(), "! (when calling ", op, ")");
+    if (found) {
+      check_same_device(op, device, t->device());
+    }
     device = t->device();
     found = true;
   }
@@ -607,9 +614,9 @@ void move_numbers_to(const char* op, Device where, const Tensor* written,
   if (where.is_meta()) {
     return;
   }
-  RL_CHECK(written == nullptr || written->device() == where,
-           "Expected all tensors to be on the same device, but found at least two devices, ", where,
-           " and ", written->device(), "! (when calling ", op, ")");
+  if (written != nullptr) {
+    check_same_device(op, where, written->device());
+  }
   for (Tensor* t : operands) {
     if (t->defined() && t->is_cpu()) {
       const Tensor moved = make_empty(t->sizes(), t->dtype(), where);

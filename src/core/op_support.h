@@ -38,8 +38,7 @@ struct ViewSpec {
   bool contiguous = false;                   // the strides follow from the sizes
 };
 
-// -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError: "Dimension out of range
-// (expected to be in range of [-2, 1], but got 3)".
+// -ndim..ndim-1 → 0..ndim-1; a 0-d tensor takes -1 and 0. IndexError for all others.
 RL_API int64_t wrap_dim(int64_t dim, int64_t ndim);
 // The same of a dimension whose size or stride is wanted: a 0-d tensor has none. IndexError.
 RL_API int64_t existing_dim(int64_t dim, int64_t ndim);
@@ -51,7 +50,7 @@ RL_API int64_t next_stride(int64_t stride, int64_t size);
 RL_API DimVector channels_last_strides(IntArrayRef sizes, MemoryFormat format);
 // ChannelsLast or ChannelsLast3d where the elements lie so and not contiguously as well.
 RL_API MemoryFormat format_of(const Tensor& t);
-// "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1".
+// RuntimeError where two sizes differ and neither is 1; it names both and their dimension.
 RL_API DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b);
 RL_API bool is_expandable_to(IntArrayRef from, IntArrayRef to);
 RL_API int64_t product(IntArrayRef sizes);  // overflow raises
@@ -93,7 +92,7 @@ inline Tensor unwritten(Tensor t) {
   }
   return t;
 }
-RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // the same with the warning of out=
+RL_API void resize_out(const Tensor& out, IntArrayRef sizes);  // warns if it had elements
 
 // Perhaps: where the layout of one has gaps, and the ranges of memory meet. PyTorch's rule: two
 // dense tensors that overlap in part are an error, of others nobody knows.
@@ -103,8 +102,8 @@ RL_API bool has_internal_overlap(const Tensor& t);  // expanded
 RL_API void check_no_internal_overlap(const char* op, const Tensor& t);
 RL_API void check_no_partial_overlap(const char* op, Overlap overlap);
 
-// All defined tensors on one device (0-d CPU tensors may meet others): RuntimeError "Expected all
-// tensors to be on the same device, but found at least two devices, cuda:0 and cpu!".
+// The device of all defined tensors (0-d CPU tensors may meet others); RuntimeError where there are
+// two.
 RL_API Device common_device(const char* op, InputList tensors);
 // Brings the 0-d CPU tensors among operands to the device where a kernel runs; `written` (or null)
 // must lie there. Nothing to do on meta.
@@ -145,13 +144,13 @@ RL_API DimVector repeat_to(size_t n, const char* name, IntArrayRef list);
 // RuntimeError where they overlap in part. `in_step`: elements are read where and just before they
 // are written, so that the same tensor needs no copy.
 RL_API Tensor apart_from(const char* op, const Tensor& out, const Tensor& t, bool in_step = false);
-// out= of a composite: resizes, casts and copies.
 // What a factory with out= works with: the options of `out`, which those that are given agree with.
 RL_API TensorOptions options_of(const Tensor& out, const TensorOptions& given);
 // The end of such a call: `made` has the dtype and the device of `out`, which may want its shape.
 // `any_shape`: where it has as many elements, it keeps its own.
 RL_API void fill_out(const char* op, const Tensor& out, const Tensor& made, bool any_shape,
                      bool requires_grad);
+// The `out=` form of a composite: resizes `out`, casts `value` and copies it there.
 RL_API void assign_out(const char* op, const Tensor& out, const Tensor& value);
 
 // Whether something below autograd sees this call: a mode, or a special tensor among its tensors.
@@ -170,7 +169,7 @@ bool seen_below(const T&... tensors) {
   return tls.lower() != nullptr || ((is_special(tensors) || ...) && tls.see_special);
 }
 
-// The slow path of a wrapper: boxes the arguments, unboxes what the level returns.
+// The slow path of a wrapper: boxes the arguments, unboxes what the handler returns.
 template <class R>
 R unbox_results(const std::vector<Value>& values) {
   if constexpr (std::is_void_v<R>) {

@@ -100,7 +100,7 @@ void TensorImpl::set_version_cell(VersionCell& cell) {
 }
 
 namespace {
-// A few numbers as a rule: a call of memmove would cost more than they do.
+// Usually a few numbers: a call of memmove would cost more than they do.
 void copy_dims(IntArrayRef from, int64_t* to) {
   for (size_t i = 0; i < from.size(); i++) {
     to[i] = from[i];

@@ -80,7 +80,7 @@ extern const ConvKernels conv_kernels;
 }
 inline const ConvKernels& conv_kernels() { return RL_ISA_TABLE(conv_kernels); }
 
-// Many small images side by side (isa/conv_batch.cpp): done, or the reason why not.
+// Many small images side by side (isa/conv/batch.cpp): done, or the reason why not.
 struct BatchConvKernels {
   const char* (*forward)(const Conv& problem);
   const char* (*weight_backward)(const Conv& problem);
@@ -96,7 +96,7 @@ extern const BatchConvKernels batch_conv_kernels;
 }
 inline const BatchConvKernels& batch_conv_kernels() { return RL_ISA_TABLE(batch_conv_kernels); }
 
-// Groups of one or few channels (isa/conv_depthwise.cpp): done, or the reason why not.
+// Groups of one or few channels (isa/conv/depthwise.cpp): done, or the reason why not.
 struct DepthwiseConvKernels {
   const char* (*forward)(const Conv& problem);
   const char* (*weight_backward)(const Conv& problem);
@@ -114,7 +114,7 @@ inline const DepthwiseConvKernels& depthwise_conv_kernels() {
   return RL_ISA_TABLE(depthwise_conv_kernels);
 }
 
-// Kernels of 3x3 by Winograd's algorithm (isa/conv_winograd.cpp): done, or the reason why not.
+// Kernels of 3x3 by Winograd's algorithm (isa/conv/winograd.cpp): done, or the reason why not.
 struct WinogradConvKernels {
   const char* (*forward)(const Conv& problem);
 };

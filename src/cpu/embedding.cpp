@@ -23,12 +23,20 @@ void embedding_renorm_(const Tensor& out, const Tensor& indices, double max_norm
     using T = typename decltype(tag)::type;
     for (int64_t r : rows) {
       T* row = out.data<T>() + r * out.strides()[0];
-      double total = 0;
-      for (int64_t j = 0; j < width; j++) {
-        const double size = std::abs(static_cast<double>(row[j * step]));
-        total = std::isinf(norm_type) ? std::max(total, size) : total + std::pow(size, norm_type);
+      const auto fold = [&](double unit) {
+        double total = 0;
+        for (int64_t j = 0; j < width; j++) {
+          const double size = std::abs(static_cast<double>(row[j * step]));
+          total = unit == 0 ? std::max(total, size) : total + std::pow(size / unit, norm_type);
+        }
+        return total;
+      };
+      double norm = std::isinf(norm_type) ? fold(0) : std::pow(fold(1), 1 / norm_type);
+      // Powers that overflow or vanish: of elements relative to the largest.
+      const bool moderate = norm > 0 && std::abs(norm_type * std::log10(norm)) < 290;
+      if (const double most = moderate || std::isinf(norm_type) ? 0 : fold(0); most > 0) {
+        norm = most * std::pow(fold(most), 1 / norm_type);
       }
-      const double norm = std::isinf(norm_type) ? total : std::pow(total, 1 / norm_type);
       if (norm > max_norm) {
         const double scale = max_norm / (norm + 1e-7);
         for (int64_t j = 0; j < width; j++) {

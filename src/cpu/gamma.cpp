@@ -2,6 +2,7 @@
 // gives its numbers.
 #include "kernels/gamma_random.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/generator.h"
@@ -29,6 +30,20 @@ void _standard_gamma(const Tensor& out, const Tensor& self, const Generator& gen
   target.write_back();
 }
 
+namespace {
+
+// Whether any is NaN. Where some are infinite they become 1 and all others 0: they share the sum.
+bool any_is_no_number(double* x, int64_t n) {
+  const auto is_infinite = [](double value) { return value > std::numeric_limits<double>::max(); };
+  const bool strange = std::any_of(x, x + n, [](double value) { return value != value; });
+  if (std::any_of(x, x + n, is_infinite)) {
+    std::transform(x, x + n, x, [&](double value) { return is_infinite(value) ? 1.0 : 0.0; });
+  }
+  return strange;
+}
+
+}  // namespace
+
 void _sample_dirichlet(const Tensor& out, const Tensor& self, const Generator& generator) {
   const OrderedOutput target(out);
   const Tensor shapes = contiguous_raw(self);
@@ -49,9 +64,11 @@ void _sample_dirichlet(const Tensor& out, const Tensor& self, const Generator& g
       x[i] = gamma::gamma_or_log(static_cast<double>(a[i]), unit, normal);
     }
     for (int64_t first = 0; first < n; first += row) {
-      gamma::divide_by_sum(x + first, row, least, most);
+      double* const shares = x + first;
+      const bool strange = any_is_no_number(shares, row);
+      gamma::divide_by_sum(shares, row, least, most);
       for (int64_t i = first; i < first + row; i++) {
-        to[i] = static_cast<T>(x[i]);
+        to[i] = strange ? std::numeric_limits<T>::quiet_NaN() : static_cast<T>(x[i]);
       }
     }
   });

@@ -56,8 +56,8 @@ void _lu_permutation(const Tensor& out, const Tensor& pivots, int64_t n) {
     for (int64_t i = 0; i < k; i++) {
       const int64_t other = int64_t{from[i * pivots.stride(-1)]} - 1;
       RL_CHECK(other >= 0 && other < n,
-               "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you "
-               "properly pass the result of lu_factor?");
+               "pivots passed to lu_unpack must be numbers of rows, between 1 and ", n,
+               ", but one is ", other + 1, ". linalg.lu_factor makes such pivots.");
       std::swap(to[i * step], to[other * step]);
     }
   }

@@ -7,6 +7,7 @@
 
 #include <cub/device/device_radix_sort.cuh>
 
+#include "core/refusals.h"
 #include "cuda/atomic.cuh"
 #include "cuda/column.h"
 #include "cuda/sort.cuh"
@@ -401,8 +402,7 @@ Tensor cuda::bincount(const Tensor& self, const Tensor& weights, int64_t minleng
   if (!is_integral(self.dtype())) {
     dtype_not_implemented("bincount", self.dtype());
   }
-  RL_CHECK(!weights.defined() || weights.sizes() == self.sizes(),
-           "weights should be 1-d and have the same length as input");
+  check_bin_weights(self, weights);
   const ScalarType dtype = !weights.defined()            ? kInt64
                            : weights.dtype() == kFloat32 ? kFloat32
                                                          : kFloat64;

@@ -1,6 +1,7 @@
 // Distinct elements, and distinct slices along a dimension. Slices stand as rows in an order in
 // which equal ones are neighbours; those that differ from the one before begin a run, and a scan
 // over them numbers the runs. Slices are ordered by sorting their places by the last element first.
+#include "core/refusals.h"
 #include "cuda/column.h"
 #include "cuda/select.h"
 #include "cuda/sort.cuh"
@@ -193,9 +194,7 @@ std::tuple<Tensor, Tensor, Tensor> cuda::unique_dim(const Tensor& self, int64_t 
   check_dim("unique_dim", self);
   const Tensor slices = slices_of(self, dim);
   const int64_t n = slices.sizes()[0];
-  RL_CHECK(slices.numel() != 0 || n == 0,
-           "There are 0 sized dimensions, and they aren't selected, so unique "
-           "cannot be applied");
+  check_unique_slices("unique_dim", n, slices.numel());
   RL_CHECK(n <= 2147483647, "unique_dim: more than 2^31 - 1 slices are not supported");
   const int64_t length = n == 0 ? 0 : slices.numel() / n;
   return visit_dtype<set_real | set_Bool>("unique_dim", self.dtype(), [&](auto tag) -> Three {

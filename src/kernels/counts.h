@@ -20,10 +20,43 @@ RL_INLINE double log_gamma(double x) {
 #endif
 }
 
+// ln k! less Stirling's formula for it.
+RL_INLINE double stirling_tail(double k) {
+  constexpr double small[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983,
+                              0.0207906721037650, 0.0166446911898211, 0.0138761288230707,
+                              0.0118967099458917, 0.0104112652619720, 0.00925546218271273,
+                              0.00833056343336287};
+  if (k <= 9) {
+    return small[static_cast<int>(k)];
+  }
+  const double square = (k + 1) * (k + 1);
+  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
+}
+
+// Beyond this many, logarithms of factorials lose the digits that their difference needs.
+constexpr double many = 1e8;
+constexpr double half_log_two_pi = 0.91893853320467274178;
+
+// k log(k / mean) - (k - mean), which is small where k is near the mean.
+RL_INLINE double deviance(double k, double mean) {
+  const double away = (k - mean) / mean;
+  return k == 0 ? mean : mean * ((1 + away) * ::log1p(away) - away);
+}
+
+// The logarithm of a Poisson number's probability without large logarithms that cancel.
+RL_INLINE double log_poisson(double k, double mean) {
+  if (k == 0) {
+    return -mean;
+  }
+  const double rest = stirling_tail(k) + ((k + 0.5) * ::log1p(1 / k) - 1);
+  return -deviance(k, mean) - 0.5 * ::log(k) - half_log_two_pi - rest;
+}
+
 template <class Unit>
 RL_INLINE double poisson_one(double rate, const Unit& unit) {
-  if (rate == 0) {
-    return 0;
+  constexpr double infinite = __builtin_huge_val();
+  if (rate == 0 || rate == infinite) {
+    return rate;
   }
   if (rate < 10) {  // how many exponential times fit into one
     const double limit = ::exp(-rate);
@@ -54,24 +87,12 @@ RL_INLINE double poisson_one(double rate, const Unit& unit) {
     if (k < 0 || (us < 0.013 && v > us)) {
       continue;
     }
-    if (::log(v) + ::log(inverse_alpha) - ::log(a / (us * us) + b) <=
-        -rate + k * log_rate - log_gamma(k + 1)) {
+    const double log_chance =
+        rate > many ? log_poisson(k, rate) : -rate + k * log_rate - log_gamma(k + 1);
+    if (::log(v) + ::log(inverse_alpha) - ::log(a / (us * us) + b) <= log_chance) {
       return k;
     }
   }
-}
-
-// ln k! less Stirling's formula for it.
-RL_INLINE double stirling_tail(double k) {
-  constexpr double small[] = {0.0810614667953272, 0.0413406959554092, 0.0276779256849983,
-                              0.0207906721037650, 0.0166446911898211, 0.0138761288230707,
-                              0.0118967099458917, 0.0104112652619720, 0.00925546218271273,
-                              0.00833056343336287};
-  if (k <= 9) {
-    return small[static_cast<int>(k)];
-  }
-  const double square = (k + 1) * (k + 1);
-  return (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1);
 }
 
 // For probabilities of at most a half.
@@ -108,10 +129,17 @@ RL_INLINE double binomial_small(double count, double p, const Unit& unit) {
     if (us >= 0.07 && v <= quick) {
       return k;
     }
-    const double bound = (m + 0.5) * ::log((m + 1) / (odds * (count - m + 1))) +
-                         (count + 1) * ::log((count - m + 1) / (count - k + 1)) +
-                         (k + 0.5) * ::log(odds * (count - k + 1) / (k + 1)) + stirling_tail(m) +
-                         stirling_tail(count - m) - stirling_tail(k) - stirling_tail(count - k);
+    const double tails =
+        stirling_tail(m) + stirling_tail(count - m) - stirling_tail(k) - stirling_tail(count - k);
+    // Apart from a constant, a binomial number is two Poisson numbers.
+    const auto log_chance = [=](double n) {
+      return log_poisson(n, count * p) + log_poisson(count - n, count * (1 - p));
+    };
+    const double bound = count > many
+                             ? log_chance(k) - log_chance(m)
+                             : (m + 0.5) * ::log((m + 1) / (odds * (count - m + 1))) +
+                                   (count + 1) * ::log((count - m + 1) / (count - k + 1)) +
+                                   (k + 0.5) * ::log(odds * (count - k + 1) / (k + 1)) + tails;
     if (::log(v * alpha / (a / (us * us) + b)) <= bound) {
       return k;
     }

@@ -29,8 +29,9 @@ void AdaptiveLogSoftmaxWithLossImpl::reset() {
   int64_t before = 0;
   for (const int64_t c : cutoffs) {
     RL_CHECK(c > before && c < options.n_classes(),
-             "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
-             "order, where each value is between 1 and n_classes-1");
+             "cutoffs should be a sequence of classes from 1 to n_classes - 1, ",
+             options.n_classes() - 1, ", each greater than the one before, but got ", c, " after ",
+             before);
     before = c;
   }
   cutoffs.push_back(options.n_classes());
@@ -61,12 +62,14 @@ void AdaptiveLogSoftmaxWithLossImpl::reset_parameters() {
 
 ASMoutput AdaptiveLogSoftmaxWithLossImpl::forward(const Tensor& input_, const Tensor& target_) {
   RL_CHECK(target_.dim() == 0 || target_.dim() == 1,
-           "0D or 1D target tensor expected, multi-target not supported");
+           "AdaptiveLogSoftmaxWithLoss: 0D or 1D target tensor expected, but got one of ",
+           target_.dim(), " dimensions (multi-target not supported)");
   RL_CHECK(input_.dim() == target_.dim() + 1, target_.dim(), "D target tensor expects ",
            target_.dim() + 1, "D input tensors, but found inputs with size ", input_.sizes());
   const bool batched = target_.dim() == 1;
   RL_CHECK(!batched || input_.size(0) == target_.size(0),
-           "Input and target should have the same size in the batch dimension.");
+           "AdaptiveLogSoftmaxWithLoss: Input and target should have the same batch size, but got ",
+           input_.size(0), " and ", target_.size(0));
   const Tensor input = batched ? input_ : input_.unsqueeze(0);
   const Tensor target = batched ? target_ : target_.unsqueeze(0);
   if (target.numel() > 0) {
@@ -139,10 +142,9 @@ Tensor functional::triplet_margin_with_distance_loss(
     const TripletMarginWithDistanceLossFuncOptions& o) {
   RL_CHECK_VALUE(o.margin() > 0, "margin must be greater than 0, got ", o.margin());
   RL_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
-           "The anchor, positive, and negative tensors are expected to have the same number of "
-           "dimensions, but got: anchor ",
-           anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(),
-           "D inputs");
+           "triplet_margin_with_distance_loss: anchor, positive and negative must have the same "
+           "number of dimensions, but they have ",
+           anchor.dim(), ", ", positive.dim(), " and ", negative.dim());
   const auto distance = [&](const Tensor& a, const Tensor& b) {
     return o.distance_function() ? (*o.distance_function())(a, b) : pairwise_distance(a, b);
   };

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include <rushlight/autocast.h>
 #include <rushlight/factories.h>
 #include <rushlight/nn/init.h>
 #include <rushlight/ops.h>
@@ -30,11 +31,40 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& mask) {
   return (scores + mask.masked_fill(nothing, 0)).softmax(-1).masked_fill(nothing, 0);
 }
 
+// What the values of seen keys add up to, and the weights of all keys.
+std::pair<Tensor, Tensor> weighed(const Tensor& q, const Tensor& k, const Tensor& v,
+                                  const Tensor& mask, double dropout) {
+  const double scale = std::sqrt(1.0 / static_cast<double>(q.size(-1)));
+  const Tensor scores = (q * scale).matmul(k.transpose(-2, -1));
+  Tensor weights = mask.defined() ? masked_softmax(scores, mask) : scores.softmax(-1);
+  if (dropout > 0) {
+    weights = rushlight::dropout(weights, dropout, true);
+  }
+  return {weights.matmul(v), weights};
+}
+
+// The same of 16 bits, whose scores are not rounded before their softmax is taken.
+std::pair<Tensor, Tensor> weighed_in_float32(const Tensor& q, const Tensor& k, const Tensor& v,
+                                             const Tensor& mask, double dropout) {
+  struct WithoutAutocast {
+    explicit WithoutAutocast(DeviceType d) : device(d), before(autocast::is_enabled(d)) {
+      autocast::set_enabled(device, false);
+    }
+    ~WithoutAutocast() { autocast::set_enabled(device, before); }
+    DeviceType device;
+    bool before;
+  };
+  const WithoutAutocast without(q.device().type());
+  const auto [joined, weights] =
+      weighed(q.to(kFloat32), k.to(kFloat32), v.to(kFloat32), mask, dropout);
+  return {joined.to(q.scalar_type()), without.before ? weights : weights.to(q.scalar_type())};
+}
+
 // True for a batch.
 bool check_dims(const Tensor& query, const Tensor& key, const Tensor& value, const Options& o) {
   const int64_t n = query.dim();
-  RL_CHECK(n == 2 || n == 3, "query should be unbatched 2D or batched 3D tensor but received ", n,
-           "-D query tensor");
+  RL_CHECK(n == 2 || n == 3,
+           "multi_head_attention: query should be unbatched 2D or batched 3D, but is ", n, "D");
   const auto kind = str(n == 3 ? "For batched (" : "For unbatched (", n, "-D) `query`, expected ");
   RL_CHECK(key.dim() == n && value.dim() == n, kind, "`key` and `value` to be ", n, "-D but found ",
            key.dim(), "-D and ", value.dim(), "-D tensors respectively");
@@ -196,13 +226,15 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query_, co
   Tensor weights;
   Tensor out;
   if (o.need_weights()) {
-    const Tensor scores =
-        (q * std::sqrt(1.0 / static_cast<double>(head_dim))).matmul(k.transpose(-2, -1));
-    weights = mask.defined() ? masked_softmax(scores, mask) : scores.softmax(-1);
-    if (dropout > 0) {
-      weights = rushlight::dropout(weights, dropout, true);
+    if (padding.defined()) {  // what it hides may be no number
+      const Tensor unseen =
+          padding.detach().eq(-INFINITY).reshape({padding.size(0), 1, padding.size(1), 1});
+      k = k.masked_fill(unseen, 0);
+      v = v.masked_fill(unseen, 0);
     }
-    out = weights.matmul(v).transpose(1, 2);
+    const bool narrow = q.element_size() == 2;
+    std::tie(out, weights) = (narrow ? weighed_in_float32 : weighed)(q, k, v, mask, dropout);
+    out = out.transpose(1, 2);
     if (o.average_attn_weights()) {
       weights = weights.mean(1);
     }

@@ -143,8 +143,10 @@ Tensor sparse_(Tensor tensor, double sparsity, double std) {
 }
 
 std::tuple<int64_t, int64_t> _calculate_fan_in_and_fan_out(const Tensor& tensor) {
-  RL_CHECK_VALUE(tensor.dim() >= 2,
-                 "Fan in and fan out can not be computed for tensor with fewer than 2 dimensions");
+  RL_CHECK_VALUE(
+      tensor.dim() >= 2,
+      "Fan in and fan out can not be computed: expected a tensor of 2 dimensions or more, but got ",
+      tensor.dim());
   int64_t field = 1;
   for (const int64_t n : tensor.sizes().slice(2)) {
     field *= n;

@@ -128,10 +128,9 @@ OrderedDict<std::string, std::shared_ptr<Module>> Module::named_modules(const st
   if (include_self) {
     const std::shared_ptr<const Module> self = weak_from_this().lock();
     RL_CHECK(self != nullptr,
-             "It looks like you attempted to retrieve your top-level module as a shared_ptr, but "
-             "it is not stored in a shared_ptr. Use std::make_shared<",
-             name(),
-             "> instead of creating your module on the stack, or modules(/*include_self=*/false).");
+             "modules() lists the module itself, but it is not stored in a shared_ptr. Make it by "
+             "std::make_shared<",
+             name(), ">(...), or call modules(/*include_self=*/false).");
     out.insert(prefix, std::const_pointer_cast<Module>(self));
   }
   add_modules(out, prefix, children_);
@@ -293,9 +292,9 @@ void Module::clone_(Module& other, const std::optional<Device>& device) {
   };
   take(parameters_, other.parameters_);
   take(buffers_, other.buffers_);
-  RL_CHECK(children_.size() == other.children_.size(), "The cloned module does not have the same ",
-           "number of child modules as the original module after calling reset(). Are you sure ",
-           "you called register_module() inside reset() and not the constructor?");
+  RL_CHECK(children_.size() == other.children_.size(), "clone(): reset() of ", name(),
+           " registers ", children_.size(), " modules, but the original has ",
+           other.children_.size(), ". Call register_module() in reset(), not in the constructor.");
   for (const auto& child : other.children_) {
     children_[child.key()]->clone_(*child.value(), device);
   }

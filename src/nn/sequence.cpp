@@ -86,9 +86,8 @@ std::tuple<PackedSequence, Tensor> run_one(const RNNBase::Settings& s, const Pac
 
 void RNNBase::make(const Settings& s) {
   settings_ = s;
-  RL_CHECK(s.dropout >= 0 && s.dropout <= 1,
-           "dropout should be a number in range [0, 1] representing the probability of an element "
-           "being zeroed");
+  RL_CHECK(s.dropout >= 0 && s.dropout <= 1, "dropout should be a number in range [0, 1], but is ",
+           s.dropout);
   RL_CHECK(s.hidden_size > 0, "hidden_size must be greater than zero");
   RL_CHECK(s.num_layers > 0, "num_layers must be greater than zero");
   RL_CHECK(s.proj_size >= 0 && s.proj_size < s.hidden_size,

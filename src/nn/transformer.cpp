@@ -296,7 +296,8 @@ Tensor TransformerImpl::forward(const Tensor& src, const Tensor& tgt, const Tens
   RL_CHECK(src.dim() != 3 || src.size(batch_dim) == tgt.size(batch_dim),
            "the batch number of src and tgt must be equal");
   RL_CHECK(src.size(-1) == options.d_model() && tgt.size(-1) == options.d_model(),
-           "the feature number of src and tgt must be equal to d_model");
+           "Transformer: the feature number of src and tgt must be d_model, ", options.d_model(),
+           ", but they have ", src.size(-1), " and ", tgt.size(-1));
   const Tensor memory = encoder.forward(src, src_mask, src_key_padding_mask);
   return decoder.forward(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask,
                          memory_key_padding_mask);

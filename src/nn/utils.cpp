@@ -23,7 +23,8 @@ double clip_grad_norm_(const std::vector<Tensor>& parameters, double max_norm, d
   const Tensor total = stack(norms).norm(norm_type);
   const double number = total.item<double>();
   RL_CHECK(!error_if_nonfinite || std::isfinite(number), "The total norm of order ", norm_type,
-           " for gradients from `parameters` is non-finite, so it cannot be clipped.");
+           " for gradients from `parameters` is non-finite: clip_grad_norm_ has no factor for it. "
+           "Look for NaN and infinity in .grad, or pass error_if_nonfinite=false.");
   const Tensor factor = (max_norm / (total + 1e-6)).clamp_max(1);  // rounded as Python rounds it
   if (factor.item<double>() != 1) {
     for (const Tensor& p : parameters) {
@@ -102,7 +103,8 @@ PackedSequence pack_padded_sequence(Tensor input, Tensor lengths, bool batch_fir
     RL_CHECK(n[i] <= input.size(0), "Expected lengths within the input's ", input.size(0),
              " steps");
     RL_CHECK(i == 0 || n[i] <= n[i - 1],
-             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True");
+             "pack_padded_sequence: lengths must be sorted in decreasing order, but ", n[i],
+             " follows ", n[i - 1], "; enforce_sorted=false sorts them");
   }
   std::vector<Tensor> steps;
   std::vector<int64_t> sizes;
@@ -137,10 +139,8 @@ std::tuple<Tensor, Tensor> pad_packed_sequence(const PackedSequence& sequence, b
   const int64_t* const n = sizes.data_ptr<int64_t>();
   const int64_t steps = sizes.numel();
   const int64_t length = total_length.value_or(steps);
-  RL_CHECK(length >= steps,
-           "Expected total_length to be at least the length of the longest "
-           "sequence in input, but got total_length=",
-           length, " and max sequence length being ", steps);
+  RL_CHECK(length >= steps, "pad_packed_sequence: expected a total_length of at least ", steps,
+           ", the longest sequence, but got ", length);
   std::vector<Tensor> rows;
   std::vector<int64_t> lengths(static_cast<size_t>(n[0]));
   int64_t at = 0;

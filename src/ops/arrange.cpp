@@ -129,9 +129,10 @@ namespace {
 // The index of index_reduce as scatter_reduce takes it: for every element of source.
 Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Tensor& source,
                     std::string_view reduce) {
-  RL_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
-           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce,
-           ".");
+  RL_CHECK(
+      reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+      "index_reduce(): Expected reduce to be one of 'prod', 'mean', 'amax' and 'amin', but got '",
+      reduce, "'");
   RL_CHECK(
       index.dtype() == kInt32 || index.dtype() == kInt64,
       "index_reduce_(): Expected dtype int32/int64 for index but got: ", enum_name(index.dtype()));
@@ -231,9 +232,8 @@ std::vector<Tensor> tensor_split_tensor_indices_or_sections(
            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got ",
            enum_name(where_to.dtype()));
   RL_CHECK(where_to.dim() <= 1,
-           "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-           "one-dimensional tensor, but got a tensor with ",
-           where_to.dim(), " dims");
+           "tensor_split expected tensor_indices_or_sections of 0 or 1 dimensions, but got ",
+           where_to.dim());
   if (where_to.dim() == 0) {
     return self.tensor_split(where_to.item<int64_t>(), dim);
   }

@@ -7,6 +7,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -109,11 +110,49 @@ Tensor repeat_heads(const Tensor& t, int64_t heads) {
 
 Tensor in_compute_type(const Tensor& t) { return t.to(compute_dtype(t.dtype())); }
 
+// Where a mask hides keys from queries.
+Tensor hidden_by_mask(const Tensor& mask) {
+  return mask.dtype() == kBool ? mask.logical_not() : mask.eq(-infinity);
+}
+
+// Whether what is hidden may be no number, which must not reach anybody by way of zeros: looked at
+// in the host's memory alone.
+bool hides_no_numbers(const Tensor& key, const Tensor& value, const Tensor& mask, bool is_causal) {
+  constexpr Sizes any_number = {0, std::numeric_limits<double>::max()};
+  return (mask.defined() || is_causal) && key.device() == kCPU &&
+         !(are_moderate(key, any_number) && are_moderate(value, any_number));
+}
+
+// With zeros in the place of rows that are not finite.
+Tensor finite_rows(const Tensor& t) {
+  return t.masked_fill(t.isfinite().all(-1, true).logical_not(), 0);
+}
+
+// a @ b.T, of which columns by rows of b that are not finite have no gradient.
+Tensor product_with_rows(const Tensor& a, const Tensor& b) {
+  const Tensor plain = a.detach().matmul(b.detach().transpose(-2, -1));
+  const Tensor finite = b.isfinite().all(-1, true).transpose(-2, -1);
+  return where(finite, a.matmul(finite_rows(b).transpose(-2, -1)), plain);
+}
+
+// weights @ value, where a value that is hidden counts for nothing, whatever it is.
+Tensor weighted_values(const Tensor& weights, const Tensor& value, const Tensor& mask,
+                       bool is_causal) {
+  const Tensor strange = value.isfinite().logical_not();
+  Tensor seen = is_causal ? hidden_by_causality(weights.size(-2), value.size(-2), value.device())
+                          : hidden_by_mask(mask);
+  seen = seen.logical_not().to(weights.dtype());
+  const Tensor reached = seen.matmul(strange.to(weights.dtype())).gt(0);
+  const Tensor plain = weights.detach().matmul(value.detach());
+  return where(reached, plain, weights.matmul(value.masked_fill(strange, 0)));
+}
+
 // softmax(query @ key.T * scale + mask); rows without any key are zero. A score that is hidden may
-// be NaN.
+// be NaN; `strange`: keys may be no numbers.
 Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& mask, bool is_causal,
-                         double scale) {
-  Tensor scores = query.mul(scale).matmul(key.transpose(-2, -1));
+                         double scale, bool strange) {
+  const Tensor scaled = query.mul(scale);
+  Tensor scores = strange ? product_with_rows(scaled, key) : scaled.matmul(key.transpose(-2, -1));
   if (is_causal) {
     scores = scores.masked_fill(
         hidden_by_causality(scores.size(-2), scores.size(-1), scores.device()), -infinity);
@@ -121,9 +160,8 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& m
   if (!mask.defined()) {
     return scores.softmax(-1);
   }
-  scores = mask.dtype() == kBool
-               ? scores.masked_fill(mask.logical_not(), -infinity)
-               : scores.add(mask.to(scores.dtype())).masked_fill(mask.eq(-infinity), -infinity);
+  scores = (mask.dtype() == kBool ? scores : scores.add(mask.to(scores.dtype())))
+               .masked_fill(hidden_by_mask(mask), -infinity);
   const Tensor nothing = scores.detach().eq(-infinity).all(-1, true);
   return scores.masked_fill(nothing, 0).softmax(-1).masked_fill(nothing, 0);
 }
@@ -147,8 +185,13 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
     const Tensor keys = repeat_heads(in_compute_type(key), heads);
     const Tensor values = repeat_heads(in_compute_type(value), heads);
     const Tensor given = in_compute_type(grad);
-    const Tensor weights = attention_weights(queries, keys, attn_mask, is_causal, scale);
-    const Tensor reached = given.matmul(values.transpose(-2, -1));
+    const bool strange = hides_no_numbers(key, value, attn_mask, is_causal);
+    const Tensor weights = attention_weights(queries, keys, attn_mask, is_causal, scale, strange);
+    Tensor reached = given.matmul((strange ? finite_rows(values) : values).transpose(-2, -1));
+    if (strange) {  // NaN where a value that is none is seen
+      const Tensor plain = given.detach().matmul(values.detach().transpose(-2, -1));
+      reached = where(weights.eq(0), reached, plain + (reached - reached.detach()));
+    }
     const Tensor moved =
         weights.mul(reached.sub(reached.mul(weights).sum(DimVector{-1}, true))).mul(scale);
     // Heads of query that share one of key add up.
@@ -156,7 +199,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_backward(const Tensor& grad, const 
       const bool alone = key.size(1) == heads;
       return (alone ? t : t.unflatten(1, {key.size(1), -1}).sum(DimVector{2})).to(key.dtype());
     };
-    grad_query = moved.matmul(keys).to(query.dtype());
+    grad_query = moved.matmul(strange ? finite_rows(keys) : keys).to(query.dtype());
     grad_key = grouped(moved.transpose(-2, -1).matmul(queries));
     grad_value = grouped(weights.transpose(-2, -1).matmul(given));
   }
@@ -168,30 +211,31 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
                                                const Tensor& value, const Tensor& attn_mask,
                                                double dropout_p, bool is_causal,
                                                std::optional<double> scale, bool enable_gqa) {
-  RL_CHECK(
-      query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-      "Expected query, key, and value to have the same dtype, but got query.dtype: ", query.dtype(),
-      " key.dtype: ", key.dtype(), " and value.dtype: ", value.dtype(), " instead.");
+  RL_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
+           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, "
+           "but they have ",
+           query.dtype(), ", ", key.dtype(), " and ", value.dtype());
   const int64_t least = std::min({query.dim(), key.dim(), value.dim()});
   RL_CHECK(least >= 2,
-           "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
-           query.dim(), ", key.dim: ", key.dim(), " and value.dim: ", value.dim(), " instead.");
+           "scaled_dot_product_attention: Expected query, key, and value to be at least 2 "
+           "dimensional, but they have ",
+           query.dim(), ", ", key.dim(), " and ", value.dim(), " dimensions");
   RL_CHECK(!attn_mask.defined() || !is_causal,
            "scaled_dot_product_attention: Explicit attn_mask should not be set when "
            "is_causal=True");
-  RL_CHECK(!attn_mask.defined() || attn_mask.dtype() == kBool ||
-               attn_mask.dtype() == query.dtype() || attn_mask.dtype() == kFloat32,
-           "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-           "attn_mask.dtype: ",
-           attn_mask.defined() ? attn_mask.dtype() : kBool, " and  query.dtype: ", query.dtype(),
-           " instead.");
+  RL_CHECK(
+      !attn_mask.defined() || attn_mask.dtype() == kBool || attn_mask.dtype() == query.dtype() ||
+          attn_mask.dtype() == kFloat32,
+      "scaled_dot_product_attention: Expected attn_mask dtype to be bool or float, or query's, ",
+      query.dtype(), ", but got ", attn_mask.defined() ? attn_mask.dtype() : kBool);
   RL_CHECK(!enable_gqa || least >= 3,
            "scaled_dot_product_attention: enable_gqa expects inputs of at least 3 dimensions");
   if (enable_gqa) {
     const int64_t heads = query.size(-3);
     RL_CHECK(key.size(-3) == value.size(-3) &&
                  (key.size(-3) == 0 ? heads == 0 : heads % key.size(-3) == 0),
-             "Number of heads in key and value must divide the number of heads in query, got ",
+             "scaled_dot_product_attention: the number of heads in key, and in value, must divide "
+             "the number of heads in query, but they have ",
              key.size(-3), ", ", value.size(-3), " and ", heads);
   }
   const int64_t width = std::max<int64_t>(query.size(-1), 1);
@@ -207,12 +251,17 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     const auto for_queries = [&](const Tensor& t) {
       return in_compute_type(enable_gqa ? repeat_heads(t, query.size(-3)) : t);
     };
+    const Tensor keys = for_queries(key);
+    const Tensor values = for_queries(value);
+    const bool strange = hides_no_numbers(key, value, attn_mask, is_causal);
     Tensor weights =
-        attention_weights(in_compute_type(query), for_queries(key), attn_mask, is_causal, factor);
+        attention_weights(in_compute_type(query), keys, attn_mask, is_causal, factor, strange);
     if (dropout_p > 0) {
       weights = rushlight::dropout(weights, dropout_p, true);
     }
-    return weights.matmul(for_queries(value)).to(query.dtype());
+    const Tensor result =
+        strange ? weighted_values(weights, values, attn_mask, is_causal) : weights.matmul(values);
+    return result.to(query.dtype());
   }
   // Every dimension before the rows, of query and of what it meets.
   const int64_t kept = enable_gqa ? 3 : 2;

@@ -93,9 +93,8 @@ Tensor all_of(const Tensor& t) {
 
 void refuse_control_flow(const Tensor& t) {
   RL_CHECK(level_of(t) == 0,
-           "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
-           "flow. We don't support that yet: both ways have to be computed, and `torch.where` "
-           "chooses");
+           "vmap: data-dependent control flow on a Tensor with a batch, whose samples may go "
+           "different ways. Compute both ways and let `torch.where` choose");
 }
 
 bool has_batch(const Tensor& t, int64_t level) {
@@ -277,6 +276,15 @@ Tensor leave_levels(const Tensor& grad, uint64_t recorded, uint64_t input, const
 
 // ---- random numbers ----
 
+namespace {
+[[noreturn]] void refuse_same_for_batch(const OpFunction& function) {
+  throw Error(
+      str("vmap: ", function.overloads[0].name,
+          " does not currently support same randomness with a batched tensor, whose samples "
+          "differ. Pass randomness='different', or a tensor without a batch."));
+}
+}  // namespace
+
 std::vector<Value> VmapMode::take(const OpFunction& function, std::vector<Value> arguments) {
   const OpFunction& made = function.functional != nullptr ? *function.functional : function;
   const Kind kind = made.batch.empty() ? Kind::View : made.batch[0].kind;
@@ -284,9 +292,8 @@ std::vector<Value> VmapMode::take(const OpFunction& function, std::vector<Value>
     return call_by_rules(function, std::move(arguments));
   }
   RL_CHECK(randomness_ != Randomness::Error,
-           "vmap: called random operation while in randomness error mode. Please either use the "
-           "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
-           "of vmap");
+           "vmap: called random operation while in randomness error mode. randomness='same' draws "
+           "once for all samples, 'different' for each");
   const bool writes = !function.arguments.empty() && function.arguments[0].type.written;
   return writes ? draw_in_place(function, std::move(arguments))
                 : draw(function, std::move(arguments), kind);
@@ -310,9 +317,9 @@ std::vector<Value> VmapMode::draw(const OpFunction& function, std::vector<Value>
     });
   }
   if (randomness_ == Randomness::Same) {
-    RL_CHECK(!batched || kind == Kind::RandomLike,
-             "Vmap does not currently support same randomness with a batched tensor input: ",
-             function.overloads[0].name);
+    if (batched && kind != Kind::RandomLike) {
+      refuse_same_for_batch(function);
+    }
     if (batched) {  // only the form of the tensor counts
       arguments[0].change_tensors(
           [&](const Tensor& t) { return remove_below(t, level_, batch_, 0).select(0, 0); });
@@ -353,9 +360,9 @@ std::vector<Value> VmapMode::draw_in_place(const OpFunction& function,
   }
   const bool batched = has_batch(self, level_);
   if (randomness_ == Randomness::Same) {
-    RL_CHECK(!others,
-             "Vmap does not currently support same randomness with a batched tensor input: ",
-             function.overloads[0].name);
+    if (others) {
+      refuse_same_for_batch(function);
+    }
     if (!batched) {
       return function.call(arguments);
     }
@@ -365,9 +372,9 @@ std::vector<Value> VmapMode::draw_in_place(const OpFunction& function,
     return {Value(self)};
   }
   RL_CHECK(batched,
-           "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
-           "appear like same randomness. Make the tensor by an op on an argument of the function "
-           "that vmap goes through, or draw numbers by an op that is not in place.");
+           "vmap: no different inplace randomness on an unbatched tensor, which holds one draw. "
+           "Make the tensor by an op on an argument of the function that vmap goes through, or "
+           "draw numbers by an op that is not in place.");
   for (Value& v : arguments) {
     v.change_tensors([&](const Tensor& t) { return open(t, /*repeat=*/true); });
   }

@@ -48,11 +48,9 @@ Three batched_batch_norm(const Tensor& input, const Tensor& weight, const Tensor
       native_batch_norm(joined(input, 1, batch), joined(weight, 0, batch), joined(bias, 0, batch),
                         running[0], running[1], training, momentum, eps);
   if (training && running_mean.defined()) {
-    RL_CHECK(
-        batch == 1 || (running_mean.size(0) == batch && running_var.size(0) == batch),
-        "Batch norm got a batched tensor as input while the running_mean or running_var, which "
-        "will be updated in place, were not batched. Set track_running_stats to False where "
-        "they are not needed");
+    RL_CHECK(batch == 1 || (running_mean.size(0) == batch && running_var.size(0) == batch),
+             "Batch norm got a batched tensor, but running_mean or running_var, which training "
+             "writes to, without a batch. Give vmap those, too, or set track_running_stats=False");
     running_mean.copy_(unjoined(running[0], 0, batch));
     running_var.copy_(unjoined(running[1], 0, batch));
   }

@@ -78,7 +78,7 @@ const Value* input_sizes(const Call& c) {
   }
   return nullptr;
 }
-// Of what dimensions are counted in: the first tensor of a call, as a rule.
+// Of what dimensions are counted in: usually the first tensor of a call.
 int64_t slice_rank(const Call& c) {
   if (const Value* sizes = input_sizes(c)) {
     return static_cast<int64_t>(sizes->get<DimVector>().size());

@@ -30,10 +30,10 @@ ViewSpec views::view_as_real(const Tensor& self) {
 }
 
 ViewSpec views::view_as_complex(const Tensor& self) {
-  RL_CHECK(contains(set_floats | set_Half, self.dtype()),
-           "view_as_complex is only supported for half, float and double tensors, but got a tensor "
-           "of scalar type: ",
-           enum_name(self.dtype()));
+  RL_CHECK(
+      contains(set_floats | set_Half, self.dtype()),
+      "view_as_complex is only supported for floating tensors, Half, Float or Double, not for ",
+      enum_name(self.dtype()));
   RL_CHECK(self.dim() > 0, "Input tensor must have one or more dimensions");
   RL_CHECK(self.size(-1) == 2, "Tensor must have a last dimension of size 2");
   RL_CHECK(self.stride(-1) == 1, "Tensor must have a last dimension with stride 1");
@@ -41,7 +41,8 @@ ViewSpec views::view_as_complex(const Tensor& self) {
   ViewSpec spec;
   for (int64_t d = 0; d + 1 < self.dim(); d++) {
     RL_CHECK(self.strides()[d] % 2 == 0 || self.numel() == 0,
-             "Tensor must have a stride divisible by 2 for all but last dimension");
+             "view_as_complex: Tensor must have a stride divisible by 2 in dimension ", d,
+             ", but it is ", self.strides()[d], ". contiguous() makes one");
     spec.sizes.push_back(self.sizes()[d]);
     spec.strides.push_back(self.strides()[d] / 2);
   }
@@ -56,7 +57,7 @@ namespace {
 void check_parts(const Tensor& a, const Tensor& b) {
   for (const Tensor* t : {&a, &b}) {
     RL_CHECK(contains(set_floats | set_Half, t->dtype()),
-             "Expected both inputs to be Half, Float or Double tensors but got ",
+             "Expected two parts of a complex number that are Half, Float or Double, but got ",
              enum_name(a.dtype()), " and ", enum_name(b.dtype()));
   }
   RL_CHECK(a.dtype() == b.dtype(), "Expected object of scalar type ", enum_name(a.dtype()),

@@ -18,6 +18,12 @@ inline void check_floating(const char* op, const Tensor& t, bool complex_too = f
   }
 }
 
+// One class for each sample, or of the one sample.
+inline void check_one_target(const char* op, const Tensor& target) {
+  RL_CHECK(target.dim() <= 1, op, ": 0D or 1D target tensor expected, but it has ", target.dim(),
+           " dimensions (multi-target not supported)");
+}
+
 inline void check_reduction(int64_t reduction) {
   RL_CHECK_VALUE(reduction >= Reduction::None && reduction <= Reduction::Sum, reduction,
                  " is not a valid value for reduction");

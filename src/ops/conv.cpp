@@ -122,7 +122,7 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
     fits &= padded[d] >= reach;
     if (transposed) {
       RL_CHECK(output_padding[d] < stride[d] || output_padding[d] < dilation[d],
-               "output padding must be smaller than either stride or dilation, but got ",
+               "output padding must be smaller than either stride or dilation: ",
                names("output_padding", output_padding), " ", names("stride", stride), " ",
                names("dilation", dilation));
       sizes.push_back((in[d] - 1) * stride[d] - 2 * padding[d] + reach + output_padding[d]);
@@ -331,7 +331,8 @@ Tensor conv_tbc(const Tensor& self, const Tensor& weight, const Tensor& bias, in
   RL_CHECK(self.dim() == 3 && weight.dim() == 3,
            "conv_tbc expects an input and a weight of 3 dimensions");
   RL_CHECK(self.size(2) == weight.size(1),
-           "Input dim 2 (input channels) is not == dim 1 in the weight tensor");
+           "conv_tbc: expected a weight for the channels of the input, ", self.size(2),
+           ", but it is for ", weight.size(1));
   return composite::conv1d(self.permute({1, 2, 0}), weight.permute({2, 1, 0}), bias, 1, pad, 1, 1)
       .permute({2, 0, 1});
 }

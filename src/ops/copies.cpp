@@ -283,9 +283,8 @@ Tensor room_for(const Tensor& self, const Tensor& src) {
 }
 
 Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src) {
-  RL_CHECK(view.sizes() == src.sizes(),
-           "expected src to have a size equal to the slice of self. src size = ", src.sizes(),
-           ", slice size = ", view.sizes());
+  RL_CHECK(view.sizes() == src.sizes(), "expected src to have a size equal to the slice it fills, ",
+           view.sizes(), ", but got ", src.sizes());
   view.copy_(src);
   return whole;
 }

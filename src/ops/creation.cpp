@@ -332,8 +332,8 @@ namespace {
 
 void check_ends(const char* op, int64_t start_dims, int64_t end_dims) {
   RL_CHECK(start_dims == 0 && end_dims == 0, op,
-           " only supports 0-dimensional start and end tensors, but got start with ", start_dims,
-           " dimension(s) and end with ", end_dims, " dimension(s).");
+           " only supports 0-dimensional start and end, but start has ", start_dims,
+           " dimensions and end ", end_dims);
 }
 
 int64_t dims_of(const Tensor& end) { return end.dim(); }

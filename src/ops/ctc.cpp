@@ -150,8 +150,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
            indices.dtype(), " and ", offsets.dtype());
   RL_CHECK(mode >= 0 && mode <= 2, "embedding_bag: mode has to be 0, 1 or 2, got ", mode);
   RL_CHECK(!per_sample_weights.defined() || mode == 0,
-           "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-           "for mode='sum'");
+           "embedding_bag: per_sample_weights is only supported for mode='sum', which is 0, not "
+           "for mode ",
+           mode);
   RL_CHECK(!per_sample_weights.defined() || (per_sample_weights.sizes() == indices.sizes() &&
                                              per_sample_weights.dtype() == weight.dtype()),
            "embedding_bag: expected per_sample_weights of the shape of indices and the dtype of "
@@ -167,9 +168,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
     const int64_t first = offsets.to(kInt64).select(0, 0).item<int64_t>();
     const int64_t last = offsets.to(kInt64).select(0, -1).item<int64_t>();
     RL_CHECK(first == 0,
-             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-             "position 0. However, got ",
-             first);
+             "embedding_bag: offsets[0] has to be 0, where the first bag begins, but is ", first);
     RL_CHECK(last <= n, "offsets[-1] can not be greater than input's length: ", n,
              " but got offsets[-1] of ", last);
   }
@@ -261,21 +260,20 @@ Tensor _bags_of_embeddings(const Tensor& input, const Tensor& weight, const Tens
                                           include_last_offset, padding_idx);
   }
   RL_CHECK_VALUE(!per_sample_weights.defined() || per_sample_weights.sizes() == input.sizes(),
-                 "embedding_bag: If per_sample_weights (", per_sample_weights.sizes(),
-                 ") is not None, then it must have the same shape as the input (", input.sizes(),
-                 ")");
+                 "embedding_bag: per_sample_weights (", per_sample_weights.sizes(),
+                 ") must have the same shape as the input (", input.sizes(), ")");
   RL_CHECK_VALUE(input.dim() == 1 || input.dim() == 2,
-                 "input has to be 1D or 2D Tensor, but got Tensor of dimension ", input.dim());
+                 "embedding_bag: input has to be 1D or 2D Tensor, but its dimension is ",
+                 input.dim());
   RL_CHECK_VALUE(input.dim() == 1 || !offsets.defined(),
                  "if input is 2D, then offsets has to be None, for each row of the input is a bag");
   RL_CHECK_VALUE(input.dim() == 2 || (offsets.defined() && offsets.dim() == 1),
                  "offsets has to be a 1D Tensor", offsets.defined() ? "" : " but got None");
   RL_CHECK_VALUE(mode == "sum" || mode == "mean" || mode == "max",
                  "mode has to be one of sum, mean or max");
-  RL_CHECK_NOT_IMPLEMENTED(!per_sample_weights.defined() || mode == "sum",
-                           "embedding_bag: per_sample_weights was not None. per_sample_weights is "
-                           "only supported for mode='sum' (got mode='",
-                           mode, "').");
+  RL_CHECK_NOT_IMPLEMENTED(
+      !per_sample_weights.defined() || mode == "sum",
+      "embedding_bag: per_sample_weights is only supported for mode='sum', not for '", mode, "'");
   Tensor begins = offsets;
   if (input.dim() == 2) {  // rows of equal length; without columns all begin at 0
     const TensorOptions options = TensorOptions(input.dtype()).device(input.device());

@@ -45,6 +45,17 @@ Tensor share_of_length(const Tensor& part, const Tensor& length);
 Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& rest);
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor sinc_backward(const Tensor& grad, const Tensor& self);
+// (self^2 + 1)^-1/2, whose square does not overflow.
+Tensor asinh_slope(const Tensor& self);
+// Slopes of special functions that neither cancel nor overflow where their formulas would, and
+// whose own derivatives do not: `result` is the function.
+Tensor erfcx_slope(const Tensor& self, const Tensor& result);
+Tensor log_ndtr_slope(const Tensor& self, const Tensor& result);
+// i1(self) / self and i1e(self) / self.
+Tensor i1_over(const Tensor& self, const Tensor& result);
+Tensor i1e_over(const Tensor& self, const Tensor& result);
+// x^(a - 1) exp(-x) / gamma(a)
+Tensor gamma_density(const Tensor& a, const Tensor& x);
 Tensor maximum_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor minimum_backward(const Tensor& grad, const Tensor& self, const Tensor& other);
 Tensor elu_double_backward(const Tensor& grad, const Tensor& grad_output, const Tensor& self,

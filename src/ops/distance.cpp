@@ -6,6 +6,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -71,10 +72,11 @@ Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, do
   } else if (std::isinf(p)) {
     slope = apart.sign().mul(size.eq(distance.unsqueeze(-1)).to(apart.dtype()));
   } else {
-    // A base of one where the distance is zero: its powers have slopes there.
-    const Tensor base = distance.masked_fill(zero, 1).unsqueeze(-1);
-    const Tensor length = size.masked_fill(size.eq(0), 1).pow(p - 1).masked_fill(size.eq(0), 0);
-    slope = apart.sign().mul(length).div(base.pow(p - 1));
+    // A base of one where the distance is zero, and a share where the difference is: powers have
+    // slopes there.
+    const Tensor share = size.div(distance.masked_fill(zero, 1).unsqueeze(-1));
+    const Tensor power = share.masked_fill(size.eq(0), 1).pow(p - 1).masked_fill(size.eq(0), 0);
+    slope = apart.sign().mul(power);
   }
   return slope.mul(grad.masked_fill(zero, 0).unsqueeze(-1)).sum(DimVector{2});
 }
@@ -106,8 +108,23 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const auto length = [&](const Tensor& t) {
     return rushlight::linalg_vector_norm(t, 2, DimVector{dim}, false, summed).clamp_min(eps);
   };
-  const Tensor products = a.mul(b).sum(DimVector{dim}, false, summed);
-  return products.div(length(a)).div(length(b)).to(common);
+  const Tensor length_a = length(a);
+  const Tensor length_b = length(b);
+  const Sizes squared = moderate_sizes(wide, 2);
+  const bool plain = (are_moderate(length_a, squared) && are_moderate(length_b, squared)) ||
+                     a.dim() == 0 || a.size(dim) == 0;
+  if (plain) {
+    const Tensor products = a.mul(b).sum(DimVector{dim}, false, summed);
+    return products.div(length_a).div(length_b).to(common);
+  }
+  // Vectors whose products would overflow or vanish are taken in units of their largest element.
+  const auto in_units = [&](const Tensor& t) {
+    const Tensor unit = unit_of(t, DimVector{dim}, squared);
+    const Tensor scaled = t.to(wide).div(unit);
+    const Tensor size = rushlight::linalg_vector_norm(scaled, 2, DimVector{dim}, true);
+    return scaled.div(size.clamp_min(unit.reciprocal().mul(Scalar(eps))));
+  };
+  return in_units(a).mul(in_units(b)).sum(DimVector{dim}).to(common);
 }
 
 Tensor pairwise_distance(const Tensor& x1, const Tensor& x2, double p, double eps, bool keepdim) {
@@ -160,6 +177,14 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   // |a|² + |b|² - 2 a·b in one product.
   const Tensor a2 = a.mul(a).sum(DimVector{-1}, true);
   const Tensor b2 = b.mul(b).sum(DimVector{-1}, true);
+  const auto has_squares = [](const Tensor& t, const Tensor& squares) {
+    const ScalarType dtype = t.dtype();
+    return are_moderate(squares, moderate_sizes(dtype, 1), false) ||
+           are_moderate(t, moderate_sizes(dtype, 2));
+  };
+  if (a.device() == kCPU && !(has_squares(a, a2) && has_squares(b, b2))) {
+    return rushlight::_cdist(a, b, p).reshape(sizes);
+  }
   const Tensor left = rushlight::cat({a.mul(-2), a2, rushlight::ones_like(a2)}, -1);
   const Tensor right = rushlight::cat({b, rushlight::ones_like(b2), b2}, -1);
   const Tensor squares = left.matmul(right.transpose(-2, -1));
@@ -213,19 +238,22 @@ Tensor permute_last(const Tensor& t, std::initializer_list<int64_t> order) {
   return t.permute(dims);
 }
 
+void check_picture(const char* op, const Tensor& self) {
+  RL_CHECK(self.dim() >= 3, op, " expects input to have at least 3 dimensions, but it has ",
+           self.dim());
+}
+
 }  // namespace
 
 Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
   const int64_t r = upscale_factor;
-  RL_CHECK(self.dim() >= 3,
-           "pixel_shuffle expects input to have at least 3 dimensions, but got input with ",
-           self.dim(), " dimension(s)");
+  check_picture("pixel_shuffle", self);
   RL_CHECK(r > 0, "pixel_shuffle expects a positive upscale_factor, but got ", r);
   const int64_t c = self.size(-3);
-  RL_CHECK(r < (int64_t{1} << 31) && c % (r * r) == 0,
-           "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
-           "upscale_factor, but input.size(-3)=",
-           c, " is not divisible by ", r < (int64_t{1} << 31) ? r * r : r);
+  RL_CHECK(
+      r < (int64_t{1} << 31) && c % (r * r) == 0,
+      "pixel_shuffle expects channels, input.size(-3), divisible by the square of upscale_factor, ",
+      r < (int64_t{1} << 31) ? r * r : r, ", but got ", c);
   const int64_t h = self.size(-2);
   const int64_t w = self.size(-1);
   const DimVector before = leading(self, 3);
@@ -235,19 +263,14 @@ Tensor pixel_shuffle(const Tensor& self, int64_t upscale_factor) {
 
 Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
   const int64_t r = downscale_factor;
-  RL_CHECK(self.dim() >= 3,
-           "pixel_unshuffle expects input to have at least 3 dimensions, but got input with ",
-           self.dim(), " dimension(s)");
+  check_picture("pixel_unshuffle", self);
   RL_CHECK(r > 0, "pixel_unshuffle expects a positive downscale_factor, but got ", r);
   const int64_t h = self.size(-2);
   const int64_t w = self.size(-1);
-  RL_CHECK(h % r == 0,
-           "pixel_unshuffle expects height to be divisible by downscale_factor, but "
-           "input.size(-2)=",
-           h, " is not divisible by ", r);
-  RL_CHECK(w % r == 0,
-           "pixel_unshuffle expects width to be divisible by downscale_factor, but input.size(-1)=",
-           w, " is not divisible by ", r);
+  for (const auto& [name, n] : {std::pair("height", h), std::pair("width", w)}) {
+    RL_CHECK(n % r == 0, "pixel_unshuffle expects ", name, " to be divisible by downscale_factor, ",
+             r, ", but got ", n);
+  }
   const int64_t c = self.size(-3);
   const DimVector before = leading(self, 3);
   const Tensor parts = self.reshape(joined(before, {c, h / r, r, w / r, r}));
@@ -258,8 +281,7 @@ Tensor channel_shuffle(const Tensor& self, int64_t groups) {
   RL_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ",
            self.sizes());
   const int64_t c = self.size(1);
-  RL_CHECK(groups > 0,
-           "Number of groups to divide channels in must be positive. Value of groups:", groups);
+  RL_CHECK(groups > 0, "channel_shuffle: the number of groups must be positive, but is ", groups);
   RL_CHECK(c % groups == 0, "Number of channels must be divisible by groups. Got ", c,
            " channels and ", groups, " groups.");
   DimVector sizes = {self.size(0), groups, c / groups};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ostream>
 
+#include "autograd/refusals.h"
 #include "core/op_support.h"
 
 namespace rushlight {
@@ -132,8 +133,9 @@ Tensor from_file(std::string_view filename, std::optional<bool> shared, std::opt
 
 Tensor& Tensor::set_(const Storage& source, int64_t storage_offset, IntArrayRef size,
                      IntArrayRef stride) const {
-  RL_CHECK(!(requires_grad() && is_leaf() && grad_enabled()),
-           "a leaf Variable that requires grad is being used in an in-place operation.");
+  if (requires_grad() && is_leaf() && grad_enabled()) {
+    refuse_leaf_write(/*is_view=*/false);
+  }
   RL_CHECK(source->device() == device(), "Attempted to set the storage of a tensor on device \"",
            device(), "\" to a storage on different device \"", source->device(),
            "\".  This is no longer allowed; the devices must match.");

@@ -407,9 +407,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   if (!window.defined()) {
     static bool warned = false;
     warn_once(warned,
-              "A window was not provided. A rectangular window will be applied, which is known to "
-              "cause spectral leakage. Other windows such as torch.hann_window or "
-              "torch.hamming_window are recommended to reduce spectral leakage.");
+              "stft: A window was not provided, so that all samples of a frame count alike and its "
+              "sharp ends leak into every frequency. torch.hann_window(win_length) leaks less.");
   }
   // (batch, frames, n_fft), weighted
   Tensor frames = x.unfold(-1, n_fft, hop);
@@ -434,8 +433,9 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   const int64_t win = win_length.value_or(n_fft);
   const std::string call = call_text("istft", self, n_fft, hop, win);
   RL_CHECK(self.is_complex(),
-           "istft requires a complex-valued input tensor matching the output from stft with "
-           "return_complex=True.");
+           "istft requires a complex-valued input tensor, such as stft gives with "
+           "return_complex=True, but got ",
+           enum_name(self.dtype()));
   RL_CHECK(self.numel() != 0, call, "input tensor cannot be empty.");
   RL_CHECK(self.dim() == 2 || self.dim() == 3, call,
            "expected a tensor with 2 or 3 dimensions, but got ", self.dim());
@@ -444,20 +444,13 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   const int64_t bins = x.size(1);
   const int64_t count = x.size(2);
   const bool half = onesided.value_or(bins != n_fft);
-  RL_CHECK(
-      !half || n_fft / 2 + 1 == bins, call,
-      "expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + "
-      "1 when onesided=True, but got ",
-      bins);
-  RL_CHECK(
-      half || n_fft == bins, call,
-      "expected the frequency dimension (3rd to the last) of the input tensor to match n_fft when "
-      "onesided=False, but got ",
-      bins);
+  const int64_t frequencies = half ? n_fft / 2 + 1 : n_fft;
+  RL_CHECK(bins == frequencies, call, "expected ", frequencies, " frequencies where onesided is ",
+           half ? "True" : "False", ", in the dimension before the last, but got ", bins);
   RL_CHECK(hop > 0 && hop <= win, call, "expected 0 < hop_length <= win_length");
   RL_CHECK(win > 0 && win <= n_fft, call, "expected 0 < win_length <= n_fft");
   RL_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == win), call,
-           "Invalid window shape. window has to be 1D and length of `win_length`");
+           "Invalid window shape: expected [", win, "] (win_length), but got ", window.sizes());
   RL_CHECK(!return_complex || !half, call,
            "cannot have onesided output if window or input is complex");
   const ScalarType real_dtype = to_real(x.dtype());
@@ -498,10 +491,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
   y = y / envelope;
   if (stop > end) {
     static bool warned = false;
-    warn_once(warned,
-              str("The length of signal is shorter than the length parameter. Result is being "
-                  "padded with zeros in the tail. Please check your center and hop_length "
-                  "settings."));
+    warn_once(warned, str("istft: length=", *length, ", but the frames make a signal of ",
+                          end - start, " samples: zeros follow them."));
     y = rushlight::constant_pad_nd(y, {0, stop - end});
   }
   return self.dim() == 2 ? y.squeeze(0) : y;

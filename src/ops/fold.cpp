@@ -49,9 +49,7 @@ OutSpec im2col(Tensor& self, DimVector& kernel, DimVector& dilation, DimVector& 
   check_windows(kernel, dilation, padding, stride);
   const bool batched = self.dim() == 4;
   RL_CHECK(batched || self.dim() == 3,
-           "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
-           "dimensions for input, but got: ",
-           self.sizes());
+           "im2col: Expected 3D or 4D (batch mode) tensor, but got one of shape ", self.sizes());
   const IntArrayRef image = self.sizes().slice(static_cast<size_t>(self.dim() - 2), 2);
   RL_CHECK(image[0] < largest && image[1] < largest, "im2col: the image is too large");
   const DimVector n = windows_of(image, kernel, dilation, padding, stride);
@@ -74,21 +72,19 @@ OutSpec col2im(Tensor& self, DimVector& output_size, DimVector& kernel, DimVecto
   check_pair("output_size", "output_size", "output_size", output_size, 0);
   const bool batched = self.dim() == 3;
   RL_CHECK(batched || self.dim() == 2,
-           "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
-           "non-zero dimensions for input, but got: ",
-           self.sizes());
+           "col2im: Expected 2D or 3D (batch mode) tensor, but got one of shape ", self.sizes());
   const int64_t taps = kernel[0] * kernel[1];
   RL_CHECK(self.size(-2) % taps == 0,
-           "Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
+           "col2im: Expected size of input's dimension 1 to be a multiple of the taps of a window, "
            "but got input.size(1)=",
-           self.size(-2), " and kernel_size=", pair_text(kernel), ".");
+           self.size(-2), " and kernel_size=", pair_text(kernel));
   const DimVector n = windows_of(output_size, kernel, dilation, padding, stride);
-  RL_CHECK(
-      self.size(-1) == n[0] * n[1] && n[0] * n[1] > 0, "Given output_size=", pair_text(output_size),
-      ", kernel_size=", pair_text(kernel), ", dilation=", pair_text(dilation),
-      ", padding=", pair_text(padding), ", stride=", pair_text(stride),
-      ", expected size of input's dimension 2 to match the calculated number of sliding blocks ",
-      n[0], " * ", n[1], " = ", n[0] * n[1], ", but got input.size(2)=", self.size(-1), ".");
+  RL_CHECK(self.size(-1) == n[0] * n[1] && n[0] * n[1] > 0,
+           "Given output_size=", pair_text(output_size), ", kernel_size=", pair_text(kernel),
+           ", dilation=", pair_text(dilation), ", padding=", pair_text(padding),
+           ", stride=", pair_text(stride),
+           ", expected size of input's dimension 2 to be the number of windows, ", n[0], " * ",
+           n[1], " = ", n[0] * n[1], ", but got input.size(2)=", self.size(-1), ".");
   self = contiguous_raw(self);
   DimVector sizes = {self.size(-2) / taps, output_size[0], output_size[1]};
   if (batched) {

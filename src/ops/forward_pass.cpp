@@ -5,16 +5,14 @@
 
 namespace rushlight::forward {
 
-void refuse(const char* op) {
+namespace {
+[[noreturn]] void refuse_jvp(const char* op, const std::string& of) {
   throw NotImplementedError(
-      str("Trying to use forward AD with ", op,
-          " that does not support it because it has not been implemented yet."));
+      str("Trying to use forward AD with ", op, " that does not support it: it has no jvp", of));
 }
-void refuse(const char* op, const char* argument) {
-  throw NotImplementedError(str(
-      "Trying to use forward AD with ", op,
-      " that does not support it because it has not been implemented yet for '", argument, "'."));
-}
+}  // namespace
+void refuse(const char* op) { refuse_jvp(op, ""); }
+void refuse(const char* op, const char* argument) { refuse_jvp(op, str(" for '", argument, "'")); }
 void refuse_results(const char* op, const Tensor& result) {
   if (result.defined() && is_differentiable(result.dtype())) {
     refuse(op);

@@ -12,6 +12,9 @@ void check_pieces(const char* op, int64_t pieces);
 // may have sizes of any magnitude.
 int64_t checked_product(const char* op, int64_t a, int64_t b);
 
+// RuntimeError unless permute is told the place of each dimension.
+void check_order(IntArrayRef dims, int64_t ndim);
+
 // A shape in which -1 stands for what is left of `numel`.
 DimVector infer_size(IntArrayRef shape, int64_t numel);
 

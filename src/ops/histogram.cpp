@@ -25,13 +25,11 @@ void check_points(const Tensor& points, TensorList edges, const Tensor& weight, 
   }
   if (weight.defined()) {
     RL_CHECK(weight.dtype() == points.dtype(),
-             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-             "should have the same dtype, but got input(",
-             enum_name(points.dtype()), "), and weight(", enum_name(weight.dtype()), ")");
+             "histogramdd: expected weight to have the dtype of input, ", enum_name(points.dtype()),
+             ", but it has ", enum_name(weight.dtype()));
     RL_CHECK(weight.sizes() == sizes,
-             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
-             "input tensor excluding its innermost dimension, but got input with shape ",
-             sizes, " for its points and weight with shape ", weight.sizes());
+             "histogramdd: expected weight to have the shape of input without its last dimension, ",
+             sizes, ", but it has ", weight.sizes());
   }
 }
 
@@ -119,16 +117,18 @@ std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins,
   return edges;
 }
 
+void check_dims(const Tensor& self) {
+  RL_CHECK(self.dim() >= 2, "histogramdd: input tensor should have at least 2 dimensions, but has ",
+           self.dim());
+}
+
 // The points of histogramdd as rows.
 Tensor points_of(const Tensor& self, size_t bins) {
-  RL_CHECK(self.dim() >= 2,
-           "torch.histogramdd: input tensor should have at least 2 dimensions, but got ",
-           self.dim());
-  RL_CHECK(static_cast<int64_t>(bins) == self.size(-1), "torch.histogramdd: expected ",
-           self.size(-1), " sequences of bin edges for a ", self.size(-1),
-           "-dimensional histogram: The size of bins must be equal to the innermost dimension of "
-           "the input, but got ",
-           bins);
+  check_dims(self);
+  RL_CHECK(
+      static_cast<int64_t>(bins) == self.size(-1),
+      "histogramdd: expected the number of bins to be equal to the innermost dimension of input, ",
+      self.size(-1), ", but got ", bins);
   check_dtype(self);
   return self.flatten(0, -2);
 }
@@ -153,9 +153,7 @@ std::tuple<Tensor, std::vector<Tensor>> histogramdd(const Tensor& self, IntArray
 std::tuple<Tensor, std::vector<Tensor>> histogramdd_int_bins(const Tensor& self, int64_t bins,
                                                              std::optional<ArrayRef<double>> range,
                                                              const Tensor& weight, bool density) {
-  RL_CHECK(self.dim() >= 2,
-           "torch.histogramdd: input tensor should have at least 2 dimensions, but got ",
-           self.dim());
+  check_dims(self);
   const DimVector each(static_cast<size_t>(self.size(-1)), bins);
   return composite::histogramdd(self, each, range, weight, density);
 }

@@ -2,6 +2,7 @@
 // ops, and derivatives: index_composites.cpp.
 #include <algorithm>
 
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -27,8 +28,9 @@ DimVector normalize_indices(const Tensor& self, Indices& indices) {
       plain.emplace_back();
       continue;
     }
-    RL_CHECK_INDEX(is_mask(*t) || t->dtype() == kInt32 || t->dtype() == kInt64,
-                   "tensors used as indices must be long, int, byte or bool tensors");
+    if (!is_mask(*t) && t->dtype() != kInt32 && t->dtype() != kInt64) {
+      refuse_index(*t);
+    }
     if (!is_mask(*t)) {
       plain.emplace_back(cast_raw(*t, kInt64));
       continue;
@@ -123,17 +125,16 @@ void check_slices(const char* op, const Tensor& self, int64_t& dim, const Tensor
   RL_CHECK(self.dtype() == source.dtype(), op, "(): self (", enum_name(self.dtype()),
            ") and source (", enum_name(source.dtype()), ") must have the same scalar type");
   RL_CHECK(source.dim() == self.dim() || (source.dim() <= 1 && self.dim() <= 1), op,
-           "(): When source and destination are not scalars, their dimensionality must match. "
-           "Source dimensionality (",
-           source.dim(), "), destination dimensionality (", self.dim(), ")");
+           "(): source and self must have the same number of dimensions, unless both are numbers, "
+           "but they have ",
+           source.dim(), " and ", self.dim());
   const int64_t slices = source.dim() == 0 ? 1 : source.sizes()[dim];
   RL_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
            ") should be equal to source.size(dim): (", slices, "), for dim: ", dim);
   for (int64_t d = 0; d < source.dim() && source.dim() == self.dim(); d++) {
-    RL_CHECK(d == dim || source.sizes()[d] == self.sizes()[d],
-             "source tensor shape must match self tensor shape, excluding the specified dimension. "
-             "Got self.shape = ",
-             self.sizes(), " source.shape = ", source.sizes());
+    RL_CHECK(d == dim || source.sizes()[d] == self.sizes()[d], op,
+             "(): source must match self tensor shape except in dimension ", dim,
+             ", but they have shapes ", source.sizes(), " and ", self.sizes());
   }
 }
 
@@ -164,10 +165,11 @@ void check_scatter(const char* op, const Tensor& self, int64_t& dim, const Tenso
   if (index.numel() == 0) {
     return;
   }
-  RL_CHECK(dims_at_least_1(index) == dims_at_least_1(self),
-           "Index tensor must have the same number of dimensions as self tensor");
-  RL_CHECK(dims_at_least_1(index) == dims_at_least_1(src),
-           "Index tensor must have the same number of dimensions as src tensor");
+  for (const auto& [name, t] : {std::pair("self", &self), std::pair("src", &src)}) {
+    RL_CHECK(dims_at_least_1(index) == dims_at_least_1(*t), op,
+             "(): index must have the same number of dimensions as ", name, ", but they have ",
+             index.dim(), " and ", t->dim());
+  }
   for (int64_t d = 0; d < dims_at_least_1(index); d++) {
     RL_CHECK(
         (d == dim || size_at(index, d) <= size_at(self, d)) && size_at(index, d) <= size_at(src, d),
@@ -262,7 +264,9 @@ void scatter_reduce(Tensor& self, int64_t& dim, Tensor& index, Tensor& src, std:
                     bool&) {
   RL_CHECK(reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" ||
                reduce == "amin",
-           "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce, ".");
+           "scatter_reduce: reduce argument must be either 'sum', 'prod', 'mean', 'amax' or "
+           "'amin', but is '",
+           reduce, "'");
   if (self.is_complex() && reduce[0] == 'a') {
     dtype_not_implemented(str("scatter_gather_tensor_cpu_reduce_", reduce).c_str(), self.dtype());
   }
@@ -279,13 +283,11 @@ OutSpec take(Tensor& self, Tensor& index) {
 void put(Tensor& self, Tensor& index, Tensor& source, bool&) {
   RL_CHECK(index.dtype() == kInt64, "put_(): Expected a long tensor for index, but got ",
            enum_name(index.dtype()));
-  RL_CHECK(self.dtype() == source.dtype(),
-           "put_(): self and source expected to have the same dtype, but got self.dtype = ",
-           enum_name(self.dtype()), " and source.dtype = ", enum_name(source.dtype()));
+  RL_CHECK(self.dtype() == source.dtype(), "put_(): source must have the dtype of self, ",
+           enum_name(self.dtype()), ", but it has ", enum_name(source.dtype()));
   RL_CHECK(index.numel() == source.numel(),
-           "put_(): Expected source and index to have the same number of elements, but got "
-           "source.numel() = ",
-           source.numel(), ", index.numel() = ", index.numel());
+           "put_(): source and index must have as many elements as each other, but they have ",
+           source.numel(), " and ", index.numel());
 }
 
 void masked_fill_value(Tensor& self, Tensor& mask, Scalar& value) {

@@ -29,7 +29,9 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   const bool is_min = reduce == "min" || reduce == "amin";
   const bool is_prod = reduce == "prod";
   RL_CHECK(is_mean || is_max || is_min || is_prod || reduce == "sum",
-           "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
+           "segment_reduce: reduce argument must be either 'sum', 'prod', 'mean', 'amax' or "
+           "'amin', but is '",
+           reduce, "'");
   RL_CHECK(!indices.defined(),
            "Currently only lengths and offsets are supported for segment_reduce");
   RL_CHECK(lengths.defined() != offsets.defined(),
@@ -105,10 +107,15 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   return result.reshape(sizes);
 }
 
+namespace {
+void check_number(const char* op, const Tensor& value) {
+  RL_CHECK(value.dim() == 0, op, " only supports a 0-dimensional value tensor, but it has ",
+           value.dim(), " dimensions");
+}
+}  // namespace
+
 Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
-  RL_CHECK(value.dim() == 0,
-           "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
-           value.dim(), " dimension(s).");
+  check_number("index_fill_", value);
   if (!is_special(value) && !forward::differentiated(value)) {
     return self.index_fill(dim, index, value.item());
   }
@@ -125,9 +132,7 @@ Tensor index_fill(const Tensor& self, int64_t dim, const Tensor& index, const Te
 }
 
 Tensor masked_fill(const Tensor& self, const Tensor& mask, const Tensor& value) {
-  RL_CHECK(value.dim() == 0,
-           "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
-           value.dim(), " dimension(s).");
+  check_number("masked_fill_", value);
   if (!is_special(value) && !forward::differentiated(value)) {
     return self.masked_fill(mask, value.item());
   }
@@ -138,10 +143,10 @@ Tensor take_along_dim(const Tensor& self, const Tensor& indices, std::optional<i
   if (!dim.has_value()) {
     return self.reshape({-1}).gather(0, indices.reshape({-1}));
   }
-  RL_CHECK(self.dim() == indices.dim(),
-           "torch.take_along_dim(): input and indices should have the same number of "
-           "dimensions, but got ",
-           self.dim(), " dimensions for input, and ", indices.dim(), " dimensions for indices");
+  RL_CHECK(
+      self.dim() == indices.dim(),
+      "take_along_dim(): input and indices must have the same number of dimensions, but they have ",
+      self.dim(), " and ", indices.dim());
   const int64_t d = wrap_dim(*dim, self.dim());
   DimVector self_sizes = self.sizes();
   DimVector index_sizes = indices.sizes();
@@ -225,18 +230,17 @@ std::vector<Tensor> meshgrid(TensorList tensors, std::optional<std::string_view>
   if (!given.has_value()) {
     static bool warned = false;
     warn_once(warned,
-              "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
-              "argument.");
+              "meshgrid: it will be required to pass the indexing argument; without it "
+              "indexing='ij' is meant");
   }
   const std::string_view indexing = given.value_or("ij");
   RL_CHECK(!tensors.empty(), "meshgrid expects a non-empty TensorList");
   RL_CHECK(indexing == "ij" || indexing == "xy",
-           "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+           "meshgrid: indexing must be one of \"xy\" and \"ij\", but is: ", indexing);
   const size_t n = tensors.size();
   DimVector sizes;
   for (const Tensor& t : tensors) {
-    RL_CHECK(t.dim() <= 1,
-             "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", t.toString());
+    RL_CHECK(t.dim() <= 1, "meshgrid: Expected 0D or 1D tensors, but got one of shape ", t.sizes());
     RL_CHECK(t.dtype() == tensors[0].dtype(),
              "torch.meshgrid expects all tensors to have the same dtype");
     RL_CHECK(t.device() == tensors[0].device(),
@@ -338,9 +342,8 @@ Tensor diagflat(const Tensor& self, int64_t offset) {
 
 Tensor repeat(const Tensor& self, IntArrayRef repeats) {
   const auto n = static_cast<int64_t>(repeats.size());
-  RL_CHECK(
-      n >= self.dim(),
-      "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+  RL_CHECK(n >= self.dim(), "repeat: Number of dimensions of repeat dims is ", n,
+           ", but the tensor has ", self.dim(), ": give a 1 for each that stays");
   const int64_t added = n - self.dim();
   // Each dimension becomes [repeat, size], the first of them expanded.
   DimVector split;
@@ -429,9 +432,8 @@ Tensor repeat_interleave_self_Tensor(const Tensor& self, const Tensor& repeats,
   const Tensor source = t.dim() == 0 ? t.reshape({1}) : t;
   RL_CHECK(repeats.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
   RL_CHECK(repeats.size(0) == source.size(d),
-           "repeats must have the same size as input along dim, but got "
-           "repeats.size(0) = ",
-           repeats.size(0), " and input.size(", d, ") = ", source.size(d));
+           "repeat_interleave: repeats must have the same size as input along dim ", d, ", ",
+           source.size(d), ", but have ", repeats.size(0));
   return source.index_select(d, rushlight::repeat_interleave(repeats, output_size));
 }
 

@@ -44,6 +44,12 @@ DimVector with_matrix(IntArrayRef batch, int64_t rows, int64_t cols) {
   return out;
 }
 
+void check_same_dtype(const char* name, const Tensor& a, const Tensor& b, const char* a_name) {
+  RL_CHECK(a.dtype() == b.dtype(), name, ": Expected ", a_name,
+           " and B to have the same dtype, but they have ", enum_name(a.dtype()), " and ",
+           enum_name(b.dtype()));
+}
+
 namespace {
 
 DimVector with_vector(IntArrayRef batch, int64_t n) {
@@ -76,12 +82,6 @@ void broadcast_batches(Tensor& a, Tensor& b) {
   b = expand_raw(b, with_matrix(batch, b.size(-2), b.size(-1)));
 }
 
-void check_same_dtype(const char* name, const Tensor& a, const Tensor& b) {
-  RL_CHECK(a.dtype() == b.dtype(), name,
-           ": Expected A and B to have the same dtype, but found A of type ", enum_name(a.dtype()),
-           " and B of type ", enum_name(b.dtype()), " instead");
-}
-
 // The sides of A X = B (left) or X A = B fit.
 void check_sides(const char* name, const Tensor& a, const Tensor& b, bool left) {
   RL_CHECK(a.size(-2) == b.size(left ? -2 : -1), name,
@@ -89,47 +89,36 @@ void check_sides(const char* name, const Tensor& a, const Tensor& b, bool left) 
            a.size(-2), "x", a.size(-1), " and ", b.size(-2), "x", b.size(-1), ")");
 }
 
+std::string convergence_text(const char* values, int64_t info) {
+  const std::string begin = "The algorithm failed to converge: the input matrix ";
+  return info < 0 ? begin + "contained non-finite values."
+                  : str(begin, "is ill-conditioned, or many of its ", values,
+                        " are equal (error code: ", info, ").");
+}
+
 std::string failure_text(Failure failure, int64_t info) {
   switch (failure) {
     case Failure::Inverse:
       return str("The diagonal element ", info,
-                 " is zero, the inversion could not be completed because the input matrix is "
-                 "singular.");
+                 " is zero: the input matrix is singular and has no inverse.");
     case Failure::Solve:
       return "The solver failed because the input matrix is singular.";
     case Failure::Cholesky:
       return str(
-          "The factorization could not be completed because the input is not positive-definite "
-          "(the leading minor of order ",
-          info, " is not positive-definite).");
+          "The factorization could not be completed: the input is not positive-definite, for ",
+          "its leading minor of order ", info, " is not.");
     case Failure::Svd:
-      if (info < 0) {
-        return "The algorithm failed to converge because the input matrix contained non-finite "
-               "values.";
-      }
-      return str(
-          "The algorithm failed to converge because the input matrix is ill-conditioned or has too "
-          "many repeated singular values (error code: ",
-          info, ").");
+      return convergence_text("singular values", info);
     case Failure::Eigen:
-      if (info < 0) {
-        return "The algorithm failed to converge because the input matrix contained non-finite "
-               "values.";
-      }
-      return str(
-          "The algorithm failed to converge because the input matrix is ill-conditioned or has too "
-          "many repeated eigenvalues (error code: ",
-          info, ").");
+      return convergence_text("eigenvalues", info);
     case Failure::Lstsq:
       return str(
-          "The least squares solution could not be computed because the input matrix does not have "
-          "full rank (error code: ",
-          info, ").");
+          "The least squares solution is not unique: the input matrix does not have full rank ",
+          "(error code: ", info, ").");
     case Failure::Lu:
       return str("U[", info, ",", info,
-                 "] is zero and using it on lu_solve would result in a division by zero. If you "
-                 "still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
-                 "linalg.lu_factor_ex(A, pivot)");
+                 "] is zero and using it on lu_solve would divide by zero. linalg.lu and ",
+                 "linalg.lu_factor_ex give the factors of such a matrix.");
     case Failure::Ldl:
       break;
   }
@@ -179,9 +168,9 @@ OutSpecs<3> linalg_lu_factor_ex(Tensor& A, bool& pivot, bool&) {
 
 OutSpec _lu_permutation(Tensor& pivots, int64_t& n) {
   RL_CHECK(pivots.dtype() == kInt32,
-           "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. "
-           "Note: this function is intended to be used with the output produced by "
-           "torch.linalg.lu_factor");
+           "lu_unpack: LU_pivots must be of torch.int32 dtype, as linalg.lu_factor makes them, but "
+           "are of ",
+           enum_name(pivots.dtype()));
   RL_CHECK(n >= 0 && pivots.dim() >= 1 && pivots.size(-1) <= n,
            "torch.lu_unpack: LU_pivots has sizes ", pivots.sizes(), ", too many for ", n, " rows");
   return {with_vector(leading_sizes(pivots, 1), n), kInt64};
@@ -190,7 +179,7 @@ OutSpec _lu_permutation(Tensor& pivots, int64_t& n) {
 OutSpecs<2> _linalg_solve(Tensor& A, Tensor& B, bool& left) {
   check_square("linalg.solve", A);
   check_same_dtype("linalg.solve", A, B);
-  RL_CHECK(B.dim() >= 2, "linalg.solve: The input tensor B must have at least 2 dimensions.");
+  check_matrices("linalg.solve", B, "B");
   check_sides("linalg.solve", A, B, left);
   broadcast_batches(A, B);
   return {left ? columns(B.sizes(), B.dtype()) : OutSpec{B.sizes(), B.dtype()},
@@ -219,7 +208,9 @@ OutSpecs<4> _linalg_lstsq(Tensor& self, Tensor& b, std::optional<double>&,
            enum_name(self.dtype()), " and ", enum_name(b.dtype()));
   const std::string way = driver.value_or("gelsy");
   RL_CHECK(way == "gels" || way == "gelsy" || way == "gelsd" || way == "gelss",
-           "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)");
+           "linalg.lstsq: parameter `driver` should be one of 'gels', 'gelsy', 'gelsd' and "
+           "'gelss', but is '",
+           way, "'");
   RL_CHECK(b.dim() >= 2 && self.size(-2) == b.size(-2),
            "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
   broadcast_batches(self, b);
@@ -268,17 +259,15 @@ OutSpecs<2> geqrf(Tensor& self) {
 
 OutSpec linalg_householder_product(Tensor& input, Tensor& tau) {
   check_matrices("torch.linalg.householder_product", input, "input");
-  RL_CHECK(input.size(-2) >= input.size(-1),
-           "torch.linalg.householder_product: input.shape[-2] must be greater than or equal to "
-           "input.shape[-1]");
+  RL_CHECK(input.size(-2) >= input.size(-1), "linalg.householder_product: input.shape[-2], ",
+           input.size(-2), ", must be greater than or equal to input.shape[-1], ", input.size(-1));
   RL_CHECK(tau.dim() >= 1 && input.size(-1) >= tau.size(-1),
-           "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to "
-           "tau.shape[-1]");
-  RL_CHECK(
-      input.dim() - tau.dim() == 1 && leading_sizes(input) == leading_sizes(tau, 1),
-      "torch.linalg.householder_product: Expected tau to have one dimension less than input and "
-      "the same leading dimensions, but got ",
-      tau.sizes(), " and ", input.sizes());
+           "linalg.householder_product: tau must have at most ", input.size(-1),
+           " elements, input.shape[-1], but has shape ", tau.sizes());
+  RL_CHECK(input.dim() - tau.dim() == 1 && leading_sizes(input) == leading_sizes(tau, 1),
+           "linalg.householder_product: tau must have the sizes of input but for the last two, and "
+           "then one, but they have shapes ",
+           tau.sizes(), " and ", input.sizes());
   RL_CHECK(tau.dtype() == input.dtype(), "torch.linalg.householder_product: tau dtype ",
            enum_name(tau.dtype()), " does not match input dtype ", enum_name(input.dtype()));
   return columns(input.sizes(), input.dtype());
@@ -287,10 +276,9 @@ OutSpec linalg_householder_product(Tensor& input, Tensor& tau) {
 OutSpecs<3> _linalg_svd(Tensor& A, bool& full_matrices, bool& compute_uv,
                         std::optional<std::string>& driver) {
   check_matrices("linalg.svd", A);
-  RL_CHECK(
-      !driver.has_value(),
-      "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER "
-      "backend.");
+  RL_CHECK(!driver.has_value(),
+           "linalg.svd: `driver=` is only supported on CUDA inputs by cuSOLVER, which is not used "
+           "here. Leave it out.");
   const int64_t m = A.size(-2);
   const int64_t n = A.size(-1);
   const int64_t k = std::min(m, n);
@@ -328,18 +316,15 @@ OutSpecs<3> linalg_ldl_factor_ex(Tensor& self, bool&, bool&) {
 
 OutSpec linalg_ldl_solve(Tensor& LD, Tensor& pivots, Tensor& B, bool&) {
   check_square("torch.linalg.ldl_solve", LD, "LD");
-  RL_CHECK(B.dim() >= 2,
-           "torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has ", B.dim(),
-           " dimensions instead");
+  check_matrices("linalg.ldl_solve", B, "B");
   RL_CHECK(LD.size(-2) == B.size(-2), "torch.linalg.ldl_solve: Incompatible shapes of LD and B (",
            LD.sizes(), " and ", B.sizes(), ")");
   RL_CHECK(pivots.dtype() == kInt32, "torch.linalg.ldl_solve: Expected pivots to be integers. Got ",
            enum_name(pivots.dtype()));
-  RL_CHECK(
-      pivots.sizes() == IntArrayRef(LD.sizes().data(), static_cast<size_t>(LD.dim() - 1)),
-      "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got "
-      "pivots with shape ",
-      pivots.sizes(), " instead");
+  RL_CHECK(pivots.sizes() == IntArrayRef(LD.sizes().data(), static_cast<size_t>(LD.dim() - 1)),
+           "linalg.ldl_solve: pivots must have the shape of LD without its last dimension, but "
+           "they have shapes ",
+           pivots.sizes(), " and ", LD.sizes());
   RL_CHECK(LD.dtype() == B.dtype(), "torch.linalg.ldl_solve: LD dtype ", enum_name(LD.dtype()),
            " does not match b dtype ", enum_name(B.dtype()));
   broadcast_batches(LD, B);

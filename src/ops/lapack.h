@@ -11,6 +11,8 @@ namespace rushlight {
 // At least two dimensions, floating or complex of 32 bits and more, sizes that LAPACK can count.
 void check_matrices(const char* name, const Tensor& a, const char* argument = "A");
 void check_square(const char* name, const Tensor& a, const char* argument = "A");
+// Of A and B, or what stands for A.
+void check_same_dtype(const char* name, const Tensor& a, const Tensor& b, const char* a_name = "A");
 void check_linear_dtype(const char* name, const Tensor& a, bool low_precision = false);
 
 // Leading dimensions, and sizes made of them and two more.

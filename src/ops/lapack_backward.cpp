@@ -130,12 +130,13 @@ std::tuple<Tensor, Tensor> lstsq_backward(const Tensor& grad, const Tensor& A, c
 Tensor qr_backward(const Tensor& grad_Q, const Tensor& grad_R, const Tensor& Q, const Tensor& R,
                    std::string_view mode) {
   RL_CHECK(mode != "r",
-           "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
-           "use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.");
+           "linalg.qr: the derivative depends on Q, which is not computed when mode='r'. "
+           "mode='reduced' computes it, and has one");
   const int64_t m = Q.size(-2);
   const int64_t n = R.size(-1);
   RL_CHECK(mode != "complete" || m <= n,
-           "The QR decomposition is not differentiable when mode='complete' and nrows > ncols.");
+           "linalg.qr is not differentiable when mode='complete' and nrows > ncols: columns of Q "
+           "are arbitrary then. mode='reduced' has a derivative");
   const int64_t k = std::min(m, n);
   Tensor gq = grad_Q.defined() ? grad_Q : zeros_like(Q);
   const Tensor gr = grad_R.defined() ? grad_R : zeros_like(R);

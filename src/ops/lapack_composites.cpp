@@ -65,8 +65,8 @@ Tensor cholesky_inverse(const Tensor& self, bool upper) {
     const Tensor zeros = self.diagonal(0, -2, -1).eq(Scalar(0));
     if (zeros.any().item<bool>()) {
       throw LinAlgError(
-          "cholesky_inverse: a diagonal element is zero, the inversion could not be completed "
-          "because the input matrix is singular.");
+          "cholesky_inverse: an element of the diagonal is 0: the input matrix is singular and has "
+          "no inverse.");
     }
   }
   return composite::cholesky_solve(unit_like(self, self.size(-1)).expand(self.sizes()), self,
@@ -119,9 +119,7 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
                        bool adjoint) {
   check_square("linalg.lu_solve", LU, "LU");
   check_matrices("linalg.lu_solve", B, "B");
-  RL_CHECK(LU.dtype() == B.dtype(),
-           "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type ",
-           enum_name(LU.dtype()), " and B of type ", enum_name(B.dtype()), " instead");
+  check_same_dtype("linalg.lu_solve", LU, B, "LU");
   RL_CHECK(LU.size(-2) == B.size(left ? -2 : -1),
            "linalg.lu_solve: Incompatible shapes of A and B for the equation ",
            left ? "AX = B" : "XA = B", " (", LU.size(-2), "x", LU.size(-1), " and ", B.size(-2),
@@ -156,12 +154,11 @@ namespace {
 std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left) {
   check_square("linalg.solve", A);
   const bool vectors = is_vectors(A, B);
-  RL_CHECK(
-      left || !vectors || B.dim() != 1,
-      "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. "
-      "In this case linalg.solve is equivalent to B / A.squeeze(-1): Incompatible shapes of A and "
-      "B for the equation XA = B (",
-      A.size(-2), "x", A.size(-1), " and ", B.numel(), "x1)");
+  RL_CHECK(left || !vectors || B.dim() != 1,
+           "linalg.solve: a vector B needs left=True, for left=False asks for rows: Incompatible "
+           "shapes of A and B for the equation XA = B (",
+           A.size(-2), "x", A.size(-1), " and ", B.numel(),
+           "x1). B / A.squeeze(-1) divides by numbers.");
   const auto [x, info] = rushlight::_linalg_solve(A, vectors ? B.unsqueeze(-1) : B, left);
   // A matrix that was repeated has one `info`.
   Tensor own = info.numel() != 0
@@ -197,9 +194,7 @@ Tensor linalg_solve(const Tensor& A, const Tensor& B, bool left) {
 std::tuple<Tensor, Tensor> triangular_solve(const Tensor& self, const Tensor& A, bool upper,
                                             bool transpose, bool unitriangular) {
   check_square("triangular_solve", A);
-  RL_CHECK(self.dim() >= 2,
-           "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has ",
-           self.dim(), " dimensions instead");
+  check_matrices("triangular_solve", self, "b");
   check_multipliers("triangular_solve", A, self);
   const Tensor x = rushlight::linalg_solve_triangular(transpose ? A.transpose(-2, -1) : A, self,
                                                       upper != transpose, true, unitriangular);
@@ -251,10 +246,9 @@ Tensor optional_number(const Tensor& like, std::optional<double> value) {
 }
 
 void check_pinv(const Tensor& self) {
-  RL_CHECK(
-      self.dim() >= 2 && is_differentiable(self.dtype()), "linalg.pinv(", enum_name(self.dtype()),
-      "{", self.sizes(),
-      "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble types");
+  RL_CHECK(self.dim() >= 2 && is_differentiable(self.dtype()), "linalg.pinv(",
+           enum_name(self.dtype()), "{", self.sizes(),
+           "}): expected a tensor with 2 or more dimensions and a floating or complex dtype");
 }
 
 void check_rank(const Tensor& self) {
@@ -327,11 +321,10 @@ Tensor linalg_tensorinv(const Tensor& self, int64_t ind) {
   const size_t split = std::min(static_cast<size_t>(ind), sizes.size());
   const IntArrayRef rows = sizes.slice(0, split);
   const IntArrayRef cols = sizes.slice(split, sizes.size() - split);
-  RL_CHECK(
-      product(cols) == product(rows),
-      "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), "
-      "but got ",
-      product(cols), " != ", product(rows));
+  RL_CHECK(product(cols) == product(rows),
+           "tensorinv: expected self to have as many elements in its first dimensions, up to ind, "
+           "as in the others, but got ",
+           product(cols), " != ", product(rows));
   DimVector out(cols);
   for (const int64_t s : rows) {
     out.push_back(s);
@@ -353,8 +346,8 @@ Tensor linalg_tensorsolve(const Tensor& self, const Tensor& other, OptionalIntAr
   const IntArrayRef rows = sizes.slice(0, split);
   const DimVector result(sizes.slice(split, sizes.size() - split));
   RL_CHECK(product(result) == product(rows) && product(rows) == other.numel(),
-           "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-           "prod(self.shape[:other.ndim]), but got ",
+           "tensorsolve: expected self to have as many elements in its first other.ndim dimensions "
+           "as other, and as in the rest, but got ",
            product(result), " != ", product(rows));
   const int64_t n = product(result);
   return composite::linalg_solve(a.reshape({n, n}), other.reshape({n}), true).reshape(result);
@@ -378,10 +371,9 @@ Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, boo
   RL_CHECK(input3.size(left ? -2 : -1) == m, "torch.ormqr: other.shape[", left ? -2 : -1,
            "] must be equal to input.shape[-2]");
   const int64_t k = std::min(m, self.size(-1));
-  RL_CHECK(input2.dim() >= 1 && input2.size(-1) == k,
-           "torch.ormqr: tau.shape[-1] must be equal to "
-           "min(other.shape[",
-           left ? -2 : -1, "], input.shape[-1])");
+  RL_CHECK(input2.dim() >= 1 && input2.size(-1) == k, "ormqr: expected a tau of ", k,
+           " elements, as many as input has columns or other can take, but got one of shape ",
+           input2.sizes());
   // All columns of Q: more reflectors with factor 0 would not change it.
   const Tensor square = rushlight::constant_pad_nd(self.narrow(-1, 0, k), {0, m - k});
   const Tensor q = rushlight::linalg_householder_product(square, input2);
@@ -472,7 +464,7 @@ std::tuple<Tensor, Tensor, Tensor> pca_lowrank(const Tensor& A, std::optional<in
   const int64_t most = std::min(A.size(-2), A.size(-1));
   const int64_t rank = q.value_or(std::min<int64_t>(6, most));
   RL_CHECK_VALUE(rank >= 0 && rank <= most, "q(=", rank,
-                 ") must be non-negative integer and not greater than min(m, n)=", most);
+                 ") must be non-negative integer and at most min(m, n)=", most);
   RL_CHECK_VALUE(niter >= 0, "niter(=", niter, ") must be non-negative integer");
   RL_CHECK_VALUE(is_floating(A.dtype()) || is_complex(A.dtype()),
                  "input must be a floating point tensor, but got ", A.dtype());

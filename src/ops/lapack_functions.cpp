@@ -113,8 +113,8 @@ namespace {
 
 void check_norm_rank(const Tensor& self) {
   RL_CHECK(self.dim() == 1 || self.dim() == 2,
-           "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got ",
-           self.dim(), "D.");
+           "linalg.norm: with ord and without dim the input must be 1D or 2D, but is ", self.dim(),
+           "D");
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ Tensor linalg_norm(const Tensor& self, const std::optional<Scalar>& ord, Optiona
   }
   const bool matrices = dim.has_value() ? dim.value().size() == 2 : self.dim() == 2;
   RL_CHECK(!dim.has_value() || matrices || dim.value().size() == 1,
-           "linalg.norm: If dim is specified, it must be of length 1 or 2, got ", *dim);
+           "linalg.norm: dim must be of length 1 or 2, but is ", *dim);
   if (ord.has_value() && matrices) {
     const DimVector both = dim.has_value() ? DimVector(dim.value()) : DimVector{0, 1};
     return composite::linalg_matrix_norm(self, *ord, both, keepdim, dtype);
@@ -300,10 +300,11 @@ Tensor linalg_multi_dot(TensorList tensors) {
   std::vector<Tensor> matrices(tensors.begin(), tensors.end());
   const bool row = matrices.front().dim() == 1;
   const bool column = matrices.back().dim() == 1;
-  RL_CHECK(row || matrices.front().dim() == 2,
-           "multi_dot(): the first tensor must be 1D or 2D but got ", matrices.front().dim(), "D");
-  RL_CHECK(column || matrices.back().dim() == 2,
-           "multi_dot(): the last tensor must be 1D or 2D but got ", matrices.back().dim(), "D");
+  for (const auto& [which, t] :
+       {std::pair("first", &matrices.front()), std::pair("last", &matrices.back())}) {
+    RL_CHECK(t->dim() == 1 || t->dim() == 2, "multi_dot(): the ", which,
+             " tensor must be 1D or 2D, but is ", t->dim(), "D");
+  }
   for (size_t i = 1; i + 1 < n; i++) {
     RL_CHECK(matrices[i].dim() == 2, "multi_dot(): tensor ", i, " must be 2D but got ",
              matrices[i].dim(), "D");
@@ -312,7 +313,7 @@ Tensor linalg_multi_dot(TensorList tensors) {
   matrices.back() = column ? matrices.back().unsqueeze(1) : matrices.back();
   for (size_t i = 0; i + 1 < n; i++) {
     RL_CHECK(matrices[i].dtype() == matrices[i + 1].dtype(),
-             "multi_dot(): all tensors must have be the same dtype but tensor 0 is ",
+             "multi_dot(): expected tensors of one dtype, but tensor 0 is ",
              enum_name(matrices[0].dtype()), " and tensor ", i + 1, " ",
              enum_name(matrices[i + 1].dtype()));
     RL_CHECK(matrices[i].size(1) == matrices[i + 1].size(0), "multi_dot(): tensors ", i, " and ",
@@ -352,8 +353,8 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
       static bool warned = false;
       warn_once(
           warned,
-          "Using torch.cross without specifying the dim arg is deprecated. Please either pass "
-          "the dim explicitly or simply use torch.linalg.cross.");
+          "torch.cross without specifying the dim arg is deprecated: it takes the first dimension "
+          "of size 3. Pass dim, or call torch.linalg.cross, which takes the last one.");
       return composite::linalg_cross(self, other, d);
     }
   }

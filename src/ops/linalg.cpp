@@ -29,6 +29,11 @@ void check_batches(const Tensor& a, const Tensor& b) {
            a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
 }
 
+void check_not_numbers(const char* op, const Tensor& a, const Tensor& b) {
+  RL_CHECK(a.dim() >= 1 && b.dim() >= 1, "both arguments to ", op,
+           " need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
+}
+
 }  // namespace
 
 namespace shape {
@@ -146,9 +151,7 @@ void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
 }
 
 OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
-  RL_CHECK(input.dim() > 0 && weight.dim() > 0,
-           "both arguments to linear need to be at least 1D, but they are ", input.dim(), "D and ",
-           weight.dim(), "D");
+  check_not_numbers("linear", input, weight);
   RL_CHECK(weight.dim() <= 2, "linear expects a weight with <= 2 dimensions, but it is ",
            weight.dim(), "D");
   RL_CHECK(weight.dim() == 2 || !bias.defined(), "mat2 must be a matrix, got 1-D tensor");
@@ -222,8 +225,7 @@ Tensor matmul(const Tensor& self, const Tensor& other) {
   if (a == 2 && b == 2) {
     return self.mm(other);
   }
-  RL_CHECK(a >= 1 && b >= 1, "both arguments to matmul need to be at least 1D, but they are ", a,
-           "D and ", b, "D");
+  check_not_numbers("matmul", self, other);
   if (a == 1 && b == 1) {
     return self.dot(other);
   }
@@ -257,7 +259,7 @@ Tensor inner(const Tensor& self, const Tensor& other) {
     return self * other;
   }
   RL_CHECK(self.size(-1) == other.size(-1),
-           "inner() the last dimension must match on both input tensors but got shapes ",
+           "inner(): the last dimension must match on both input tensors: got shapes ",
            self.sizes(), " and ", other.sizes());
   if (self.dim() == 1 && other.dim() == 1) {
     return self.dot(other);

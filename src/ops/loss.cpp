@@ -7,6 +7,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -36,8 +37,9 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
     const int64_t given = target.dim() == 0 ? 1 : target.sizes()[0];
     // Of a batch its size comes first.
     const bool is_told = self.dim() == 2 && given != batch;
-    RL_CHECK(is_told || target.dim() <= 1,
-             "0D or 1D target tensor expected, multi-target not supported");
+    if (!is_told) {
+      check_one_target("nll_loss", target);
+    }
     RL_CHECK_VALUE(given == batch && (self.dim() == 1 || target.dim() > 0),
                    "Expected input batch_size (", batch, ") to match target batch_size (", given,
                    ").");
@@ -105,9 +107,9 @@ OutSpec _cross_entropy_backward(Tensor& grad_output, Tensor& self, Tensor& targe
 OutSpec embedding(Tensor& weight, Tensor& indices, int64_t&, bool&, bool&) {
   RL_CHECK(weight.dim() == 2, "'weight' must be 2-D");
   RL_CHECK(indices.dtype() == kInt64 || indices.dtype() == kInt32,
-           "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+           "Expected tensor for argument #1 'indices' of embedding to be of the scalar types: "
            "Long, Int; but got ",
-           indices.toString(), " instead (while checking arguments for embedding)");
+           indices.toString());
   DimVector sizes = indices.sizes();
   sizes.push_back(weight.sizes()[1]);
   return {sizes, weight.dtype()};
@@ -135,6 +137,16 @@ void embedding_renorm_(Tensor& self, Tensor& indices, double&, double&) {
 }
 
 }  // namespace shape
+
+namespace {
+
+// weight * t, 0 where the weight is 0 and t infinite.
+Tensor weighed(const Tensor& weight, const Tensor& t) {
+  const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
+  return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
+}
+
+}  // namespace
 
 namespace composite {
 
@@ -173,7 +185,7 @@ Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
     wanted = target.mul(Scalar(1 - label_smoothing))
                  .add(Scalar(label_smoothing / static_cast<double>(classes)));
   }
-  Tensor losses = self.log_softmax(dim).mul(wanted).neg();
+  Tensor losses = weighed(wanted, self.log_softmax(dim)).neg();
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
              "weight tensor should be defined either for all ", classes,
@@ -230,8 +242,10 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
                  ")) must be the same as input size (torch.Size(", self.sizes(), "))");
   Tensor losses;
   if (pos_weight.defined()) {
-    const Tensor scale = pos_weight.sub(Scalar(1)).mul(target).add(Scalar(1));
-    losses = target.neg().add(Scalar(1)).mul(self).sub(scale.mul(rushlight::log_sigmoid(self)));
+    // The logarithms of both chances: with one and the logit, infinities and digits would cancel.
+    const Tensor yes = weighed(pos_weight.mul(target), rushlight::log_sigmoid(self));
+    const Tensor no = weighed(target.neg().add(Scalar(1)), rushlight::log_sigmoid(self.neg()));
+    losses = yes.add(no).neg();
   } else {
     losses = rushlight::_bce_with_logits(self, target);
   }
@@ -240,21 +254,11 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
 
 Tensor multilabel_soft_margin_loss(const Tensor& self, const Tensor& target, const Tensor& weight,
                                    int64_t reduction) {
-  RL_CHECK_INDEX(self.dim() > 0, "Dimension out of range (expected to be in range of [-1, 0])");
+  existing_dim(-1, self.dim());
   const Tensor losses =
       composite::binary_cross_entropy_with_logits(self, target, weight, Tensor(), Reduction::None);
   return reduced(losses.sum(-1) / static_cast<double>(self.size(-1)), reduction);
 }
-
-namespace {
-
-// weight * t, 0 where the weight is 0 and t infinite.
-Tensor weighed(const Tensor& weight, const Tensor& t) {
-  const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
-  return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
-}
-
-}  // namespace
 
 Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
   // Where the target is 0 the logarithms of both may be infinite.
@@ -332,7 +336,7 @@ Tensor hinge_embedding_loss(const Tensor& self, const Tensor& target, double mar
 
 Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                              double margin, int64_t reduction) {
-  RL_CHECK(target.dim() <= 1, "0D or 1D target tensor expected, multi-target not supported");
+  check_one_target("cosine_embedding_loss", target);
   RL_CHECK(target.dim() == 1 ? input1.dim() == 2 && input2.dim() == 2
                              : input1.dim() == 1 && input2.dim() == 1,
            target.dim(), "D target tensor expects ", target.dim() + 1,
@@ -340,10 +344,22 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
            ".");
   const double eps = 1e-12;
   const int64_t dim = target.dim();
-  const Tensor along = input1.mul(input2).sum(dim);
-  const Tensor size1 = input1.square().sum(dim).add(Scalar(eps));
-  const Tensor size2 = input2.square().sum(dim).add(Scalar(eps));
-  const Tensor cosine = along.div(size1.mul(size2).sqrt());
+  const auto square = [&](const Tensor& t) { return t.square().sum(dim).add(Scalar(eps)); };
+  const Tensor size1 = square(input1);
+  const Tensor size2 = square(input2);
+  const ScalarType common = promote_types(input1.dtype(), input2.dtype());
+  const Sizes limits = moderate_sizes(common, 2);
+  Tensor cosine;
+  if (are_moderate(size1, limits) && are_moderate(size2, limits)) {
+    cosine = input1.mul(input2).sum(dim).div(size1.mul(size2).sqrt());
+  } else {  // squares, or products of them, overflow
+    const auto direction = [&](const Tensor& given) {
+      const Tensor t = given.to(compute_dtype(given.dtype()));
+      const Tensor size = t.norm(2, DimVector{dim}, true);
+      return t.div(rushlight::hypot(size, rushlight::full_like(size, std::sqrt(eps))));
+    };
+    cosine = direction(input1).mul(direction(input2)).sum(dim).to(common);
+  }
   const Tensor near = cosine.neg().add(Scalar(1)).masked_fill(target.ne(Scalar(1)), Scalar(0));
   const Tensor far =
       cosine.sub(Scalar(margin)).clamp_min(Scalar(0)).masked_fill(target.ne(Scalar(-1)), Scalar(0));
@@ -354,8 +370,8 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
                            double margin, int64_t reduction) {
   RL_CHECK(
       input1.dim() == input2.dim() && input1.dim() == target.dim(),
-      "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: ",
-      input1.sizes(), ", input2: ", input2.sizes(), ", target: ", target.sizes());
+      "margin_ranking_loss: All input tensors should have same dimension, but they have sizes ",
+      input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
   return reduced(target.neg().mul(input1.sub(input2)).add(Scalar(margin)).clamp_min(Scalar(0)),
                  reduction);
 }
@@ -363,10 +379,9 @@ Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Ten
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            double margin, double p, double eps, bool swap, int64_t reduction) {
   RL_CHECK(anchor.dim() == positive.dim() && positive.dim() == negative.dim(),
-           "The anchor, positive, and negative tensors are expected to have the same number of "
-           "dimensions, but got: anchor ",
-           anchor.dim(), "D, positive ", positive.dim(), "D, and negative ", negative.dim(),
-           "D inputs");
+           "triplet_margin_loss: anchor, positive and negative must have the same number of "
+           "dimensions, but they have ",
+           anchor.dim(), ", ", positive.dim(), " and ", negative.dim());
   RL_CHECK_VALUE(margin > 0, "margin must be greater than 0, got ", margin);
   const auto distance = [&](const Tensor& a, const Tensor& b) {
     return a.sub(b).add(Scalar(eps)).norm(Scalar(p), -1);
@@ -389,7 +404,7 @@ namespace {
 // How many samples, and classes: a matrix, a vector for one sample, or the number of one class.
 std::pair<int64_t, int64_t> samples_of(const Tensor& self) {
   RL_CHECK(self.dim() == 0 || (self.dim() <= 2 && self.size(-1) > 0),
-           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+           "Expected non-empty vector or matrix of scores for classes, or one score, but got ",
            self.sizes());
   return {self.dim() == 2 ? self.size(0) : 1, self.dim() == 0 ? 1 : self.size(-1)};
 }

@@ -1,11 +1,12 @@
 // Contracts of the normalisations, their gradients, and the public forms.
-// Gradients: the fused kernel as a rule; formulas over ordinary ops where the backward itself is
+// Gradients: usually the fused kernel; expressions over ordinary ops where the backward itself is
 // recorded.
 #include <limits>
 
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 #include "ops/tangents.h"
 
 namespace rushlight {
@@ -165,10 +166,10 @@ OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& nu
            input.dim());
   RL_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
   const int64_t channels = input.size(1);
-  RL_CHECK(
-      channels % num_groups == 0,
-      "Expected number of channels in input to be divisible by num_groups, but got input of shape ",
-      input.sizes(), " and num_groups=", num_groups);
+  RL_CHECK(channels % num_groups == 0,
+           "group_norm: Expected channels of input to be divisible by num_groups, but got input of "
+           "shape ",
+           input.sizes(), " and num_groups=", num_groups);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
     RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "Expected ", name,
              " to be a vector of size equal to the number of channels in input, but got ", name,
@@ -539,10 +540,21 @@ Tensor local_response_norm(const Tensor& input, int64_t size, double alpha, doub
   if (input.numel() == 0) {
     return input;
   }
-  const Tensor squares = input.square().flatten(2).unsqueeze(1);
-  const Tensor padded = rushlight::constant_pad_nd(squares, {0, 0, size / 2, (size - 1) / 2});
-  const Tensor means = rushlight::avg_pool2d(padded, {size, 1}, 1).squeeze(1);
-  return input / (means.reshape(input.sizes()) * alpha + k).pow(Scalar(beta));
+  const auto padded = [&](const Tensor& t) {
+    return rushlight::constant_pad_nd(t.flatten(2).unsqueeze(1), {0, 0, size / 2, (size - 1) / 2});
+  };
+  const Tensor means = rushlight::avg_pool2d(padded(input.square()), {size, 1}, 1).squeeze(1);
+  const Sizes limits = moderate_sizes(input.dtype(), 1);
+  const bool by_lengths = alpha >= 0 && k >= 0 && is_floating(input.dtype());
+  if (!by_lengths || are_moderate(means, {k > 0 ? 0 : limits.least, limits.most})) {
+    return input / (means.reshape(input.sizes()) * alpha + k).pow(Scalar(beta));
+  }
+  // Squares overflow, or vanish where they alone count: the root of the sum by lengths of windows.
+  const Tensor lengths = rushlight::lp_pool2d(padded(input), 2, {size, 1}, DimVector{1}).squeeze(1);
+  const Tensor roots =
+      lengths.reshape(input.sizes()) * std::sqrt(alpha / static_cast<double>(size));
+  const Tensor root = rushlight::hypot(roots, rushlight::full_like(roots, std::sqrt(k)));
+  return input / root * root.pow(Scalar(1 - 2 * beta));
 }
 
 Tensor normalize(const Tensor& input, double p, IntArrayRef dim, double eps) {

@@ -12,10 +12,10 @@ constexpr int64_t largest = int64_t{1} << 40;
 
 void check_pad(const Tensor& self, IntArrayRef pad) {
   RL_CHECK(pad.size() % 2 == 0, "Padding length must be divisible by 2");
-  RL_CHECK(static_cast<int64_t>(pad.size()) <= 2 * self.dim(),
-           "Padding length should be less than or equal to two times the input dimension but got "
-           "padding length ",
-           pad.size(), " and input of dimension ", self.dim());
+  RL_CHECK(
+      static_cast<int64_t>(pad.size()) <= 2 * self.dim(),
+      "pad: expected a padding length of at most two times the dimensions of the input, but got ",
+      pad.size(), " for an input of dimension ", self.dim());
   for (const int64_t p : pad) {
     RL_CHECK(p < largest && p > -largest, "padding ", p, " is too large");
   }
@@ -32,9 +32,7 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
                            "D input tensor.");
   const auto check_nonempty = [&](bool nonempty) {
     RL_CHECK(nonempty, "Expected ", dims + 1, "D or ", dims + 2,
-             "D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-             "input, but got: ",
-             size);
+             "D (batch mode) tensor of which the batch alone may be empty, but got ", size);
   };
   check_nonempty(mode == "circular" || size[static_cast<size_t>(total - 1 - dims)] > 0);
   OutSpec out{size, dtype};
@@ -44,10 +42,10 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
     const int64_t before = pad[static_cast<size_t>(2 * i)];
     const int64_t after = pad[static_cast<size_t>(2 * i + 1)];
     check_nonempty(n > 0);
-    RL_CHECK(
-        mode != "reflect" || (before < n && after < n),
-        "Padding size should be less than the corresponding input dimension, but got: padding (",
-        before, ", ", after, ") at dimension ", d, " of input ", size);
+    RL_CHECK(mode != "reflect" || (before < n && after < n),
+             "Padding size should be less than the corresponding input dimension to reflect it, "
+             "but got (",
+             before, ", ", after, ") at dimension ", d, " of input ", size);
     int64_t length = 0;
     RL_CHECK(!__builtin_add_overflow(n, before, &length) &&
                  !__builtin_add_overflow(length, after, &length),

@@ -2,9 +2,11 @@
 #include <cmath>
 
 #include "core/iterator.h"
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 #include "ops/pointwise_choice.h"
 
 namespace rushlight {
@@ -49,7 +51,7 @@ Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tenso
   // 0 to a positive power is 0 nearby; the logarithm would make it NaN.
   const Tensor flat = is_complex(exponent.dtype()) ? self.eq(0).logical_and(real(exponent).ge(0))
                                                    : self.eq(0).logical_and(exponent.ge(0));
-  return grad * where(flat, 0, result * self.log()).conj();
+  return grad * (result * where(flat, 1, self).log()).conj();
 }
 
 Tensor sgn_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
@@ -96,8 +98,27 @@ Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& r
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   const Tensor t = self * M_PI;
-  const Tensor square = t * self;  // 0 for the smallest numbers, too
-  return grad * where(square.eq(0), 0, (t * t.cos() - t.sin()) / square).conj();
+  if (is_complex(self.dtype())) {
+    const Tensor square = t * self;  // 0 for the smallest numbers, too
+    return grad * where(square.eq(0), 0, (t * t.cos() - t.sin()) / square).conj();
+  }
+  // Near 0 the series: the difference loses digits there.
+  const Tensor near = t.abs() < (self.dtype() == kFloat64 ? 0.1 : 0.5);
+  const Tensor far = where(near, 1, t);
+  const Tensor z = where(near, t, 0).square();
+  const Tensor series = 1 - z * (1 - z * (1 - z * (1 - z * (1 - z / 130) / 88) / 54) / 28) / 10;
+  const Tensor difference = (far * far.cos() - far.sin()) / (far * far);
+  return grad * (where(near, t * series / -3, difference) * M_PI);
+}
+
+Tensor asinh_slope(const Tensor& self) {
+  const double large = self.dtype() == kFloat64 ? 1e150 : 1e15;
+  if (is_complex(self.dtype()) || are_moderate(self, {0, large})) {
+    return (self * self + 1).rsqrt();
+  }
+  const Tensor far = self.abs() > large;
+  const Tensor near = where(far, 0, self);
+  return where(far, where(far, self, 1).abs().reciprocal(), (near * near + 1).rsqrt());
 }
 
 namespace {
@@ -179,22 +200,21 @@ Tensor as_number(const Scalar& s) { return make_number(s); }
 
 void check_mode(std::string_view mode) {
   RL_CHECK(mode == "trunc" || mode == "floor",
-           "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '", mode,
-           "'");
+           "div expected rounding_mode to be None, 'trunc' or 'floor', but got '", mode, "'");
 }
 
 // Losses accept any target that broadcasts, but hardly anybody wants that.
 void check_target(const char* name, const Tensor& self, const Tensor& target) {
   if (!(self.sizes() == target.sizes())) {
-    warn(str("Using a target size (torch.Size(", target.sizes(),
-             ")) that is different to the input size (torch.Size(", self.sizes(), ")) in ", name,
-             ". This will likely lead to incorrect results due to broadcasting. Please ensure they "
-             "have the same size."));
+    warn(str("Using a target size (", target.sizes(), ") that is different to the input size (",
+             self.sizes(), ") in ", name,
+             ": they are broadcast, so that an element is compared with several. Give both the "
+             "same size."));
   }
 }
 
 void check_clamp(const Tensor& self, bool has_bound) {
-  RL_CHECK(has_bound, "torch.clamp: At least one of 'min' or 'max' must not be None");
+  RL_CHECK(has_bound, "clamp has nothing to do: At least one of 'min' or 'max' must not be None");
   RL_CHECK_NOT_IMPLEMENTED(!is_complex(self.dtype()), "clamp is not supported for complex types");
 }
 
@@ -358,7 +378,7 @@ Tensor& clip__Tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
 
 Tensor where_self(const Tensor& condition, const Tensor& self, const Tensor& other) {
   RL_CHECK(condition.dtype() == kBool || condition.dtype() == kUInt8,
-           "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+           "where expected condition to be a boolean tensor, not one of ",
            enum_name(condition.dtype()));
   return rushlight::_where(condition, self, other);
 }
@@ -392,7 +412,9 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   RL_CHECK(self.dtype() == weight.dtype(), "prelu: Type promoting not supported. Got ",
            enum_name(self.dtype()), " and ", enum_name(weight.dtype()));
   RL_CHECK(weight.dim() <= 1,
-           "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = ", weight.dim());
+           "prelu: Expected `weight` of one number, or of one for each channel, but got one of "
+           "dimension ",
+           weight.dim());
   if (weight.numel() == 1) {
     return rushlight::where(self.gt(0), self, self * weight.reshape({}));
   }
@@ -457,9 +479,7 @@ bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol,
   return rushlight::isclose(self, other, rtol, atol, equal_nan).all().item().toBool();
 }
 bool equal(const Tensor& self, const Tensor& other) {
-  RL_CHECK(self.device() == other.device(),
-           "Expected all tensors to be on the same device, but found at least two devices, ",
-           self.device(), " and ", other.device(), "!");
+  check_same_device("equal", self.device(), other.device());
   if (!(self.sizes() == other.sizes())) {
     return false;
   }

@@ -35,22 +35,23 @@ void check_lambda(const Tensor& self, const Scalar& lambd) {
            enum_name(self.dtype()), "], but found ", value);
 }
 
+namespace {
+constexpr const char* inverts = "`~` or logical_not() inverts a mask";
+}
+
 void check_no_bool(const Tensor& self) {
   RL_CHECK(self.dtype() != kBool,
-           "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
-           "invert a mask, use the `~` or `logical_not()` operator instead.");
+           "Negation, the `-` operator, on a bool tensor is not supported: ", inverts);
 }
 
 void check_no_bool(const Tensor& self, const Tensor& other) {
   const bool first = self.dtype() == kBool;
   const bool second = other.dtype() == kBool;
   RL_CHECK(!(first && second),
-           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-           "`logical_xor()` operator instead.");
-  RL_CHECK(
-      !first && !second,
-      "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-      "invert a mask, use the `~` or `logical_not()` operator instead.");
+           "Subtraction, the `-` operator, with two bool tensors is not supported: `^` or "
+           "logical_xor() tells where they differ");
+  RL_CHECK(!first && !second,
+           "Subtraction, the `-` operator, with a bool tensor is not supported: ", inverts);
 }
 
 void check_dtype(const char* op, uint32_t dtypes, const Tensor& self) {

@@ -6,6 +6,7 @@
 
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -66,7 +67,7 @@ void check_window(const Window& w) {
              "pooling: the window is too large");
     RL_CHECK(w.padding[d] >= 0, "pad must be non-negative, but got pad: ", w.padding[d]);
     RL_CHECK(w.padding[d] <= ((w.kernel[d] - 1) * w.dilation[d] + 1) / 2,
-             "pad should be at most half of effective kernel size, but got pad=", w.padding[d],
+             "pad should be at most half of effective kernel size: got pad=", w.padding[d],
              ", kernel_size=", w.kernel[d], " and dilation=", w.dilation[d]);
   }
 }
@@ -131,8 +132,8 @@ DimVector adaptive_sizes(const Tensor& self, IntArrayRef output_size) {
              "elements of output_size must be greater than or equal to 0 but received ",
              output_size);
     RL_CHECK(self.size(d - dims) > 0,
-             "adaptive pooling: Expected input to have non-zero size for non-batch dimensions, but "
-             "input has sizes ",
+             "adaptive pooling: Expected input to have non-zero size in all dimensions but the "
+             "batch, but it has sizes ",
              self.sizes(), " with dimension ", self.dim() - dims + d, " being empty");
     sizes[static_cast<size_t>(self.dim() - dims + d)] = output_size[d];
   }
@@ -231,7 +232,8 @@ void check_input(const char* name, const Tensor& self, int64_t dims) {
   for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++) {
     RL_CHECK(
         self.size(d) > 0, "Expected ", dims + 1, "D or ", dims + 2,
-        "D (batch mode) tensor with optional 0 dim batch size for input, but got:", self.sizes());
+        "D input without empty dimensions (optional 0 dim batch size for input alone), but got ",
+        self.sizes());
   }
 }
 
@@ -348,9 +350,9 @@ Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor
                 IntArrayRef output_size) {
   RL_CHECK(indices.dtype() == kInt64,
            "elements in indices should be type int64 but got: ", indices.dtype());
-  RL_CHECK(self.sizes() == indices.sizes(),
-           "Expected shape of indices to be same as that of the input tensor (", self.sizes(),
-           ") but got indices tensor with shape: ", indices.sizes());
+  RL_CHECK(self.sizes() == indices.sizes(), name,
+           ": Expected shape of indices to be same as input's, ", self.sizes(), ", but got ",
+           indices.sizes());
   RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "Input to max_unpooling", dims,
            "d should be a ", dims + 1, "d or ", dims + 2, "d Tensor, but got a tensor with ",
            self.dim(), " dims.");
@@ -384,6 +386,60 @@ Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor
 // Undoes x.pow(p), averaged over `count` elements.
 Tensor root_of_sum(const Tensor& mean, int64_t count, double p) {
   return (mean.sign() * mean.abs().relu() * count).pow(Scalar(1.0 / p));
+}
+
+// The same pooling window by window, each in units of its largest element where powers would
+// overflow or vanish. `sizes`: of the result; the last windows may reach beyond the input.
+Tensor lp_pool_in_units(const Tensor& x, double p, IntArrayRef kernel, IntArrayRef stride,
+                        IntArrayRef sizes, const Sizes& limits) {
+  const auto n = static_cast<int64_t>(kernel.size());
+  const int64_t first = x.dim() - n;
+  DimVector beyond;
+  DimVector inside;
+  DimVector within_window;
+  for (int64_t d = n - 1; d >= 0; d--) {
+    const int64_t end = (sizes[first + d] - 1) * stride[d] + kernel[d];
+    beyond.push_back(0);
+    beyond.push_back(std::max<int64_t>(0, end - x.size(first + d)));
+  }
+  for (int64_t d = 0; d < n; d++) {
+    inside.push_back(x.size(first + d));
+    within_window.push_back(d - n);
+  }
+  const auto windows_of = [&](const Tensor& t) {
+    Tensor windows = rushlight::constant_pad_nd(t, beyond);
+    for (int64_t d = 0; d < n; d++) {
+      windows = windows.unfold(t.dim() - n + d, kernel[d], stride[d]);
+    }
+    return windows;
+  };
+  const Tensor windows = windows_of(x);
+  const Tensor unit = unit_of(windows, within_window, limits);
+  const Tensor counts = windows_of(rushlight::ones(inside, x.options())).sum(within_window);
+  const Tensor sums = windows.div(unit).pow(Scalar(p)).sum(within_window);
+  const Tensor root = root_of_sum(sums.div(counts), product(kernel), p);
+  return root.mul(unit.reshape(root.sizes()));
+}
+
+Tensor lp_pool(const char* name, int64_t n, const Tensor& self, double p, IntArrayRef kernel_size,
+               OptionalIntArrayRef stride, bool ceil_mode) {
+  const DimVector kernel = repeated(name, "kernel_size", kernel_size, n);
+  const DimVector steps = stride.value_or({});
+  const Tensor x = self.to(compute_dtype(self.dtype()));
+  const Tensor powers = x.pow(Scalar(p));
+  const Tensor mean = n == 1   ? rushlight::avg_pool1d(powers, kernel, steps, 0, ceil_mode)
+                      : n == 2 ? rushlight::avg_pool2d(powers, kernel, steps, 0, ceil_mode)
+                               : rushlight::avg_pool3d(powers, kernel, steps, 0, ceil_mode);
+  const ScalarType dtype = mean.dtype();
+  const Sizes limits = moderate_sizes(dtype, p);
+  const bool plain = !is_floating(dtype) || mean.numel() == 0 ||
+                     are_moderate(mean, moderate_sizes(dtype, 1), false) || are_moderate(x, limits);
+  const Tensor root =
+      plain ? root_of_sum(mean, product(kernel), p)
+            : lp_pool_in_units(x, p, kernel,
+                               steps.empty() ? kernel : repeated(name, "stride", steps, n),
+                               mean.sizes(), limits);
+  return is_differentiable(self.dtype()) ? root.to(self.dtype()) : root;
 }
 
 }  // namespace
@@ -528,12 +584,7 @@ RL_POOL_BACKWARD(3)
   }                                                                                               \
   Tensor lp_pool##n##d(const Tensor& self, double norm_type, IntArrayRef kernel_size,             \
                        OptionalIntArrayRef stride, bool ceil_mode) {                              \
-    const DimVector kernel = repeated("lp_pool" #n "d", "kernel_size", kernel_size, n);           \
-    const Tensor powers = self.to(compute_dtype(self.dtype())).pow(Scalar(norm_type));            \
-    const Tensor mean =                                                                           \
-        rushlight::avg_pool##n##d(powers, kernel, stride.value_or({}), 0, ceil_mode);             \
-    const Tensor root = root_of_sum(mean, product(kernel), norm_type);                            \
-    return is_differentiable(self.dtype()) ? root.to(self.dtype()) : root;                        \
+    return lp_pool("lp_pool" #n "d", n, self, norm_type, kernel_size, stride, ceil_mode);         \
   }
 RL_POOL(1)
 RL_POOL(2)

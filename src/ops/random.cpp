@@ -433,7 +433,8 @@ Tensor slopes_for(const Tensor& self, const Scalar& lower, const Scalar& upper, 
                   const Generator& generator) {
   const double low = lower.to<double>();
   const double high = upper.to<double>();
-  RL_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
+  RL_CHECK(low <= high, "rrelu: lower must be less than or equal to upper, but they are ", low,
+           " and ", high);
   RL_CHECK(std::isfinite(low) && std::isfinite(high), "rrelu: lower and upper must be finite");
   const NoGradGuard no_grad;
   const Tensor ones = rushlight::ones_like(self);

@@ -23,7 +23,7 @@ inline std::vector<Tensor> recorded_view(const Tensor& self, const std::vector<V
   return result;
 }
 
-// What a level or a special tensor answered for a view of `self`, recorded in a tensor of its own:
+// What a mode or a special tensor answered for a view of `self`, recorded in a tensor of its own:
 // as a view where it lies in the same memory (of special tensors only their handlers know), else as
 // an ordinary result.
 inline Tensor record_answer(const Tensor& answer, const Tensor& self, ViewKind kind,

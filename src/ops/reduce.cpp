@@ -50,8 +50,8 @@ void check_ordered(const char* name, const Tensor& self) {
 
 OutSpec full_extreme(const char* name, const Tensor& self) {
   RL_CHECK(self.numel() != 0, name,
-           "(): Expected reduction dim to be specified for input.numel() == 0. "
-           "Specify the reduction dim with the 'dim' argument.");
+           "(): Expected reduction dim to be specified for input.numel() == 0: there is no "
+           "element to choose.");
   return {{}, self.dtype()};
 }
 
@@ -166,8 +166,7 @@ OutSpecs<2> aminmax(Tensor& self, std::optional<int64_t>& dim, bool& keepdim) {
     check_not_empty("aminmax", self, dims);
   } else {
     RL_CHECK(self.numel() != 0,
-             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
-             "identity.");
+             "aminmax(): cannot compute aminmax over an empty dimension: it has no least element.");
     dims = wrap_dims({}, self.dim());
   }
   const OutSpec spec{reduced_sizes(self.sizes(), dims, keepdim), self.dtype()};
@@ -214,8 +213,8 @@ OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& 
   RL_CHECK(is_differentiable(self.dtype()),
            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
            enum_name(self.dtype()));
-  RL_CHECK(!ord.is_complex(),
-           "linalg.vector_norm: Expected a non-complex scalar as the order of norm.");
+  RL_CHECK(!ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar for ord, but got ",
+           ord);
   if (dtype.has_value()) {
     RL_CHECK(is_differentiable(*dtype),
              "linalg.vector_norm: dtype should be floating point or complex. Got ",
@@ -232,7 +231,7 @@ OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& 
     for (int64_t d : *dim) {
       RL_CHECK(self.dim() == 0 || self.size(d) != 0, "linalg.vector_norm cannot compute the ", p,
                " norm on the dimension ", d,
-               " because this dimension is empty and the operation does not have an identity");
+               ", which is empty: such a norm of no elements has no value");
     }
   }
   return spec;
@@ -263,7 +262,7 @@ Tensor logsumexp(const Tensor& self, IntArrayRef dim, bool keepdim) {
 Tensor nanmean(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
                std::optional<ScalarType> dtype) {
   RL_CHECK(is_differentiable(self.dtype()),
-           "nanmean(): expected input to have floating point or complex dtype but got ",
+           "nanmean(): expected a floating point or complex input, but got ",
            enum_name(self.dtype()));
   const Tensor count = self.isnan().logical_not().sum(dim, keepdim);
   return self.nansum(dim, keepdim, dtype).div(count);
@@ -458,11 +457,13 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
     const Tensor count = chosen.sum(dims, true);
     return self.sgn().mul(chosen).mul(g.div(count));
   }
-  // Where self or the norm is zero the powers below may be infinite.
-  const Tensor slope = p < 2 ? self.sgn().mul(self.abs().pow(Scalar(p - 1)))
-                             : self.mul(self.abs().pow(Scalar(p - 2)));
-  const Tensor flat = p < 2 ? self.eq(Scalar(0)) : norm.eq(Scalar(0));
-  return slope.mul(g).div(norm.pow(Scalar(p - 1))).masked_fill(flat, Scalar(0));
+  // The power of a share neither overflows nor vanishes where that of an element would. Where self
+  // or the norm is zero it may be infinite.
+  const Tensor zero = norm.eq(Scalar(0));
+  const Tensor share = self.abs().div(norm.masked_fill(zero, Scalar(1)));
+  const Tensor flat = p < 2 ? self.eq(Scalar(0)).logical_or(zero) : zero;
+  const Tensor power = share.masked_fill(flat, Scalar(1)).pow(Scalar(p - 1));
+  return self.sgn().mul(power).mul(g).masked_fill(flat, Scalar(0));
 }
 
 Tensor logsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,

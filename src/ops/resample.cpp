@@ -30,8 +30,7 @@ void check_image_sizes(IntArrayRef in, IntArrayRef out) {
     positive &= in[d] > 0 && out[d] > 0;
     RL_CHECK(in[d] < largest && out[d] < largest, "interpolate: the image is too large");
   }
-  RL_CHECK(positive, "Input and output sizes should be greater than 0, but got input ", in,
-           " output ", out);
+  RL_CHECK(positive, "Input and output sizes should be greater than 0, but are ", in, " and ", out);
 }
 
 DimVector with_last(IntArrayRef sizes, IntArrayRef last) {
@@ -43,26 +42,20 @@ DimVector with_last(IntArrayRef sizes, IntArrayRef last) {
 }
 
 void check_grid(const Tensor& input, const Tensor& grid, int64_t mode, int64_t padding) {
-  RL_CHECK(input.dim() == 4 || input.dim() == 5,
-           "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but "
-           "got input with sizes ",
-           input.sizes(), " and grid with sizes ", grid.sizes());
-  RL_CHECK(input.dim() == grid.dim(),
-           "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but "
-           "got input with sizes ",
-           input.sizes(), " and grid with sizes ", grid.sizes());
+  RL_CHECK(
+      (input.dim() == 4 || input.dim() == 5) && grid.dim() == input.dim(),
+      "grid_sampler(): expected 4D or 5D input, and a grid of as many dimensions, but got sizes ",
+      input.sizes(), " and ", grid.sizes());
   RL_CHECK(input.size(0) == grid.size(0),
-           "grid_sampler(): expected grid and input to have same batch size, but got input with "
-           "sizes ",
-           input.sizes(), " and grid with sizes ", grid.sizes());
+           "grid_sampler(): input and grid must have the same batch size, but they have sizes ",
+           input.sizes(), " and ", grid.sizes());
   RL_CHECK(grid.size(-1) == input.dim() - 2, "grid_sampler(): expected grid to have size ",
            input.dim() - 2, " in last dimension, but got grid with sizes ", grid.sizes());
   int64_t area = 1;
   for (int64_t d = 2; d < input.dim(); d++) {
     RL_CHECK(input.size(d) > 0,
-             "grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
-             "sizes ",
-             input.sizes(), " with dimension ", d, " being empty");
+             "grid_sampler(): expected input with non-empty spatial dimensions, but it has sizes ",
+             input.sizes());
     RL_CHECK(input.size(d) < largest, "grid_sampler(): the image is too large");
     area = std::min(largest, area * input.size(d));
   }
@@ -183,12 +176,11 @@ IntArrayRef image_sizes(const Tensor& input) {
 // One item for each dimension of the image.
 template <class T>
 std::vector<T> for_each_dim(const char* name, ArrayRef<T> given, const Tensor& input) {
-  RL_CHECK_VALUE(given.size() == image_sizes(input).size(), "Input and ", name,
-                 " must have the same number of spatial dimensions, but got input with spatial "
-                 "dimensions of ",
-                 image_sizes(input), " and ", name, " of ", given.size(),
-                 " values. Please provide input tensor in (N, C, d1, d2, ...,dK) format and one "
-                 "value for each of d1 to dK.");
+  RL_CHECK_VALUE(
+      given.size() == image_sizes(input).size(), "Input and ", name,
+      " must have the same number of spatial dimensions, but input has sizes ", image_sizes(input),
+      " and ", name, " of ", given.size(),
+      " values. An input of shape (N, C, d1, d2, ...) takes a value for each of d1, d2, ...");
   return std::vector<T>(given.begin(), given.end());
 }
 
@@ -318,8 +310,8 @@ Tensor interpolate(const Tensor& input, OptionalIntArrayRef size, Scales scale_f
                          : mode == "trilinear"                    ? 5
                                                                   : 0;
   RL_CHECK_VALUE(!any_dims || !align_corners.has_value(),
-                 "align_corners option can only be set with the interpolating modes: linear | "
-                 "bilinear | bicubic | trilinear");
+                 "align_corners option can only be set with the interpolating modes, which are "
+                 "linear, bilinear, bicubic and trilinear");
   RL_CHECK_VALUE(!size.has_value() || !scale_factor.has_value(),
                  "only one of size or scale_factor should be defined");
   RL_CHECK_VALUE(size.has_value() || scale_factor.has_value(),
@@ -342,10 +334,9 @@ Tensor interpolate(const Tensor& input, OptionalIntArrayRef size, Scales scale_f
                  "tensor as input");
   RL_CHECK_NOT_IMPLEMENTED(
       input.dim() >= 3 && input.dim() <= 5 && (any_dims || wanted != 0),
-      "Input Error: Only 3D, 4D and 5D input Tensors supported (got ", input.dim(),
-      "D) for the modes: nearest | linear | bilinear | bicubic | trilinear | area | nearest-exact "
-      "(got ",
-      mode, ")");
+      "interpolate: Only 3D, 4D and 5D input Tensors supported, by 'nearest', 'nearest-exact' and "
+      "'area', by 'linear' (3D), 'bilinear', 'bicubic' (4D) and 'trilinear' (5D), but got a ",
+      input.dim(), "D input and mode '", mode, "'");
   RL_CHECK_NOT_IMPLEMENTED(any_dims || wanted == input.dim(), "Got ", input.dim(), "D input, but ",
                            mode, " mode needs ", wanted, "D input");
   if (mode == "area") {
@@ -359,13 +350,12 @@ Tensor interpolate(const Tensor& input, OptionalIntArrayRef size, Scales scale_f
 Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mode,
                    std::string_view padding_mode, std::optional<bool> align_corners) {
   RL_CHECK_VALUE(is_one_of(mode, {"bilinear", "nearest", "bicubic"}),
-                 "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
-                 "'bicubic', but got: '",
+                 "grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', not '",
                  mode, "'");
-  RL_CHECK_VALUE(is_one_of(padding_mode, {"zeros", "border", "reflection"}),
-                 "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
-                 "'reflection', but got: '",
-                 padding_mode, "'");
+  RL_CHECK_VALUE(
+      is_one_of(padding_mode, {"zeros", "border", "reflection"}),
+      "grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', not '",
+      padding_mode, "'");
   const bool corners = said_align_corners("grid_sample", align_corners);
   return rushlight::grid_sampler(input, grid,
                                  mode == "bilinear"  ? 0
@@ -384,9 +374,7 @@ Tensor affine_grid(const Tensor& theta, IntArrayRef size, std::optional<bool> al
   const int64_t dims = static_cast<int64_t>(size.size()) - 2;
   RL_CHECK_NOT_IMPLEMENTED(
       dims == 2 || dims == 3,
-      "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. "
-      "Got size ",
-      size, ".");
+      "affine_grid only supports 4D and 5D sizes, of pictures and of volumes, but got ", size);
   RL_CHECK_VALUE(theta.dim() == 3 && theta.size(1) == dims && theta.size(2) == dims + 1,
                  "Expected a batch of ", dims, "D affine matrices of shape Nx", dims, "x", dims + 1,
                  " for size ", size, ". Got ", theta.sizes(), ".");

@@ -180,7 +180,9 @@ std::vector<Tensor> split(const Tensor& self, int64_t split_size, int64_t dim) {
            "split expects split_size be non-negative, but got split_size=", split_size);
   const int64_t size = self.size(dim);
   RL_CHECK(split_size > 0 || size == 0,
-           "split_size can only be 0 if dimension size is 0, but got dimension size of ", size);
+           "split: split_size can only be 0 where there is nothing to split, but the dimension has "
+           "size ",
+           size);
   check_pieces("split", split_size > 0 ? size / split_size : 1);
   DimVector sizes;
   for (int64_t start = 0; start < size; start += split_size) {
@@ -208,9 +210,13 @@ std::vector<Tensor> chunk(const Tensor& self, int64_t chunks, int64_t dim) {
   }
   return rushlight::split(self, each, dim);
 }
+namespace {
+void check_splits(const Tensor& self) {
+  RL_CHECK(self.dim() > 0, "tensor_split expected at least a 1-dimensional tensor, not one number");
+}
+}  // namespace
 std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
-  RL_CHECK(self.dim() > 0,
-           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  check_splits(self);
   RL_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
   const int64_t size = self.size(dim);
   check_pieces("tensor_split", sections);
@@ -221,8 +227,7 @@ std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t d
   return rushlight::split(self, IntArrayRef(sizes), dim);
 }
 std::vector<Tensor> tensor_split_indices(const Tensor& self, IntArrayRef indices, int64_t dim) {
-  RL_CHECK(self.dim() > 0,
-           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+  check_splits(self);
   std::vector<Tensor> out;
   int64_t start = 0;
   for (const int64_t end : indices) {

@@ -69,15 +69,15 @@ OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, boo
   check_ordered("searchsorted", sorted_sequence);
   check_ordered("searchsorted", self);
   RL_CHECK(sorted_sequence.dim() > 0,
-           "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
-           "dimension is 1, but we got boundaries tensor ",
+           "searchsorted(): boundaries tensor should be 1 dimension or more, but got one number, "
+           "of shape ",
            sorted_sequence.sizes());
   if (side.has_value()) {
     RL_CHECK(*side == "left" || *side == "right",
              "torch.searchsorted(): side can only be 'left' or 'right' but got ", *side);
     RL_CHECK(!right || *side == "right",
-             "torch.searchsorted(): side and right can't be set to opposites, got side of ", *side,
-             " while right was True");
+             "searchsorted(): side and right can't be set to opposites, but side is ", *side,
+             " and right True");
     right = *side == "right";
   }
   bool matches = sorted_sequence.dim() == 1;
@@ -88,22 +88,20 @@ OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, boo
     }
   }
   RL_CHECK(matches,
-           "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
-           "dimensions of "
-           "boundaries tensor and input value tensor must match, but we got boundaries tensor ",
-           sorted_sequence.sizes(), " and input value tensor ", self.sizes());
+           "searchsorted(): boundaries tensor should be 1 dimension, or have the sizes of the "
+           "input in all but the last, but got boundaries of shape ",
+           sorted_sequence.sizes(), " and an input of ", self.sizes());
   if (sorter.defined()) {
     RL_CHECK(sorter.sizes() == sorted_sequence.sizes(),
-             "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
-             "tensor ",
-             sorted_sequence.sizes(), "and got sorter tensor ", sorter.sizes());
+             "searchsorted(): boundary and sorter must have the same size, but boundaries have ",
+             sorted_sequence.sizes(), " and sorter ", sorter.sizes());
     RL_CHECK(sorter.dtype() == kInt64,
              "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype ",
              enum_name(sorter.dtype()));
   }
   RL_CHECK(!out_int32 || sorted_sequence.sizes()[sorted_sequence.dim() - 1] < INT32_MAX,
-           "torch.searchsorted(): the size of boundaries' last dimension should be less than ",
-           INT32_MAX, ", but we got ", sorted_sequence.sizes()[sorted_sequence.dim() - 1]);
+           "searchsorted(): with out_int32 there may be fewer boundaries than ", INT32_MAX,
+           ", but got ", sorted_sequence.sizes()[sorted_sequence.dim() - 1]);
   return {self.sizes(), out_int32 ? kInt32 : kInt64};
 }
 
@@ -163,9 +161,8 @@ Tensor nanmedian(const Tensor& self) {
 Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bool out_int32,
                            bool right, std::optional<std::string_view> side, const Tensor& sorter) {
   RL_CHECK(sorted_sequence.dim() == 1,
-           "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
-           "dimension is 1, but we got boundaries tensor dim(",
-           sorted_sequence.dim(), ")");
+           "searchsorted(): a number as input needs boundaries of 1 dimension, but they have ",
+           sorted_sequence.dim());
   const Tensor value = make_number(self, sorted_sequence.device()).to(sorted_sequence.dtype());
   return rushlight::searchsorted(sorted_sequence, value, out_int32, right, side, sorter);
 }

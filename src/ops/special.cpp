@@ -1,9 +1,11 @@
 // Special functions that are written over others, and the contract of frexp, the one that is no
 // formula.
 #include <cmath>
+#include <numbers>
 
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/moderate.h"
 
 namespace rushlight {
 
@@ -15,6 +17,88 @@ OutSpecs<2> frexp(Tensor& self) {
 }
 
 }  // namespace shape
+
+// ---- derivatives ----
+
+Tensor erfcx_slope(const Tensor& self, const Tensor& result) {
+  // What the difference leaves of two equal numbers is given by the asymptotic series.
+  const double begins = self.dtype() == kFloat64 ? 12 : 6;
+  constexpr double constant = std::numbers::inv_sqrtpi * 2;
+  if (are_moderate(self.clamp_min(0), {0, begins})) {
+    return 2 * self * result - constant;
+  }
+  const Tensor far = self >= begins;
+  const Tensor z = 0.5 * where(far, self, begins).reciprocal().square();
+  Tensor series = 1 - 19 * z;
+  for (int odd = 17; odd > 1; odd -= 2) {
+    series = 1 - odd * z * series;
+  }
+  const Tensor near = 2 * where(far, 0, self) * where(far, 0, result) - constant;
+  return where(far, -constant * z * series, near);
+}
+
+Tensor log_ndtr_slope(const Tensor& self, const Tensor& result) {
+  // The density over the distribution function; on the left through erfcx, and far on the left by
+  // their series.
+  constexpr double far = -1000;
+  const Tensor right = self >= 0;
+  const Tensor x = self.clamp(0, 40);  // beyond there is no density
+  const Tensor of_right = (x * x * -0.5 - where(right, result, 0)).exp() * 0.3989422804014327;
+  const Tensor left = self.clamp(far, 0);
+  const Tensor of_left = 0.7978845608028654 / special_erfcx(left * -M_SQRT1_2);
+  const Tensor slope = where(right, of_right, of_left);
+  if (are_moderate(self.clamp_max(0), {0, -far})) {
+    return slope;
+  }
+  const Tensor away = where(self < far, self, far);
+  const Tensor y = away.reciprocal();
+  const Tensor square = y * y;
+  return where(self < far, -away - y * (1 - square * (2 - 10 * square)), slope);
+}
+
+namespace {
+
+// i1(x) / x near 0, where i1 / x has no second derivative.
+Tensor i1_series(const Tensor& x) {
+  const Tensor z = x * x;
+  return 0.5 * (1 + z / 8 * (1 + z / 24 * (1 + z / 48 * (1 + z / 80 * (1 + z / 120)))));
+}
+
+}  // namespace
+
+Tensor i1_over(const Tensor& self, const Tensor& result) {
+  const Tensor near = self.abs() < 0.25;
+  return where(near, i1_series(where(near, self, 0)),
+               where(near, 0, result) / where(near, 1, self));
+}
+
+Tensor i1e_over(const Tensor& self, const Tensor& result) {
+  const Tensor near = self.abs() < 0.25;
+  const Tensor x = where(near, self, 0);
+  return where(near, i1_series(x) * (-x.abs()).exp(),
+               where(near, 0, result) / where(near, 1, self));
+}
+
+Tensor gamma_density(const Tensor& a, const Tensor& x) {
+  constexpr double many = 20;
+  const auto plain = [](const Tensor& a, const Tensor& x) {
+    return (rushlight::xlogy(a - 1, x) - x - a.lgamma()).exp();
+  };
+  if (are_moderate(a, {0, many})) {
+    return plain(a, x);
+  }
+  // By Stirling's series, without large logarithms that cancel: x = a (1 + mu).
+  const Tensor large = a > many;
+  const Tensor of = where(large, a, many);
+  const Tensor mu = (where(large, x, many) - of) / of;
+  const Tensor y = of.reciprocal().square();
+  const Tensor rest =
+      (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y / 1680))) / of;  // of log gamma(a + 1)
+  const Tensor exponent = of * (mu.log1p() - mu) - rest;
+  const Tensor divisor = where(large.logical_and(x.ne(0)), x, 1);
+  const Tensor series = exponent.exp() * (of * (0.5 / M_PI)).sqrt() / divisor;
+  return where(large, series, plain(where(large, 1, a), where(large, 1, x)));
+}
 
 namespace composite {
 

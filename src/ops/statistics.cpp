@@ -27,11 +27,12 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
   RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
            "() input tensor must be either float or double dtype");
   RL_CHECK(q.dtype() == self.dtype(), name, "() q tensor must be same dtype as the input tensor");
-  RL_CHECK(interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
-               interpolation == "midpoint" || interpolation == "nearest",
-           name,
-           "() interpolation must be one of linear, lower, higher, midpoint or nearest, but got ",
-           interpolation);
+  RL_CHECK(
+      interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
+          interpolation == "midpoint" || interpolation == "nearest",
+      name,
+      "() interpolation must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but is '",
+      interpolation, "'");
   RL_CHECK(q.is_meta() || batching::all_of(q.ge(0).logical_and(q.le(1))).all().item<bool>(), name,
            "() q values must be in the range [0, 1]");
   const bool number = self.dim() == 0;  // a row of one element; it has no dimension to keep
@@ -110,10 +111,15 @@ Tensor nanquantile_scalar(const Tensor& self, double q, std::optional<int64_t> d
 
 // ---- covariance ----
 
+namespace {
+void check_samples(const char* op, const Tensor& self) {
+  RL_CHECK(self.dim() <= 2, op, "(): expected input to have two or fewer dimensions, but it has ",
+           self.dim());
+}
+}  // namespace
+
 Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
-  RL_CHECK(self.dim() <= 2,
-           "cov(): expected input to have two or fewer dimensions but got an input with ",
-           self.dim(), " dimensions");
+  check_samples("cov", self);
   RL_CHECK(self.dtype() != kBool, "cov(): bool dtype is not supported for input");
   const Tensor x = self.dim() == 2 ? self : self.reshape({1, -1});
   const int64_t n = x.size(1);
@@ -124,8 +130,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
              " to have ", integral ? "integral" : "floating point", " dtype but got ", which,
              " with ", enum_name(w.dtype()), " dtype");
     RL_CHECK(w.numel() == n, "cov(): expected ", which,
-             " to have the same numel as there are observations in the input but got ", w.numel(),
-             " != ", n);
+             " to have the same numel as there are observations, ", n, ", but got ", w.numel());
     RL_CHECK(n == 0 || w.is_meta() || batching::all_of(w).min().item<double>() >= 0,
              "cov(): ", which, " cannot be negative");
   };
@@ -148,8 +153,8 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   }
   if (!freedom.is_meta() && batching::all_of(freedom).min().item<double>() <= 0) {
     warn(
-        "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-        "observations.");
+        "cov(): degrees of freedom is <= 0, for correction is not less than the number of "
+        "observations; the result is divided by 0.");
     freedom = freedom.clamp_min(0);
   }
   const Tensor centred = x - mean;
@@ -158,9 +163,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
 }
 
 Tensor corrcoef(const Tensor& self) {
-  RL_CHECK(self.dim() <= 2,
-           "corrcoef(): expected input to have two or fewer dimensions but got an input with ",
-           self.dim(), " dimensions");
+  check_samples("corrcoef", self);
   const Tensor c = composite::cov(self, 1, Tensor(), Tensor());
   if (c.dim() == 0) {
     return c / c;
@@ -187,13 +190,13 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
       continue;
     }
     RL_CHECK(t->dim() == self.dim(),
-             "diff expects prepend or append to be the same dimension as input");
+             "diff expects prepend and append to have as many dimensions as input, ", self.dim(),
+             ", but got ", t->dim());
     for (int64_t i = 0; i < self.dim(); i++) {
-      RL_CHECK(
-          i == d || t->size(i) == self.size(i),
-          "diff expects the shape of tensor to prepend or append to match that of input except "
-          "along the differencing dimension; input.size(",
-          i, ") = ", self.size(i), ", but got tensor.size(", i, ") = ", t->size(i));
+      RL_CHECK(i == d || t->size(i) == self.size(i),
+               "diff expects prepend and append to have the sizes of input except along dim: "
+               "input.size(",
+               i, ") = ", self.size(i), ", but got tensor.size(", i, ") = ", t->size(i));
     }
     parts.push_back(*t);
   }
@@ -354,9 +357,9 @@ template <class F>
 std::vector<Tensor> gradient_along(const Tensor& self, IntArrayRef dims, size_t spacings,
                                    int64_t edge_order, const F& gaps) {
   RL_CHECK(spacings == dims.size(),
-           "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "
-           "arguments to have the same length, but got a spacing argument of length ",
-           spacings, " and a dim argument of length ", dims.size(), ".");
+           "torch.gradient expected spacing to be unspecified, a scalar, or one for each of dim, "
+           "but got ",
+           spacings, " and ", dims.size());
   RL_CHECK(edge_order == 1 || edge_order == 2,
            "torch.gradient only supports edge_order=1 and edge_order=2.");
   const DimVector wrapped = wrap_dims(dims, self.dim(), false);
@@ -364,7 +367,8 @@ std::vector<Tensor> gradient_along(const Tensor& self, IntArrayRef dims, size_t 
   for (size_t i = 0; i < wrapped.size(); i++) {
     const int64_t d = wrapped[i];
     RL_CHECK(self.size(d) >= edge_order + 1,
-             "torch.gradient expected each dimension size to be at least edge_order+1");
+             "torch.gradient expected a size of at least edge_order+1 in dimension ", d,
+             ", but got ", self.size(d));
     DimVector line(static_cast<size_t>(self.dim()), 1);
     const Tensor distances = gaps(i, d);
     line[static_cast<size_t>(d)] = distances.numel();

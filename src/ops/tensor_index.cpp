@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "core/op_support.h"
+#include "core/refusals.h"
 
 namespace rushlight {
 
@@ -111,8 +112,9 @@ Addressed address(const Tensor& self, ArrayRef<TensorIndex> list) {
         break;
       case Kind::Tensor: {
         const Tensor& t = at.tensor();
-        RL_CHECK_INDEX(t.defined() && (is_integral(t.dtype()) || t.dtype() == kBool),
-                       "tensors used as indices must be long, int, byte or bool tensors");
+        if (!t.defined() || (!is_integral(t.dtype()) && t.dtype() != kBool)) {
+          refuse_index(t);
+        }
         if (t.dim() == 0 && covered(at) == 0) {  // a mask of one element
           out.view = out.view.unsqueeze(dim);
           put(t.reshape({1}).to(kBool));

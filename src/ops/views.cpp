@@ -23,6 +23,12 @@ int64_t checked_product(const char* op, int64_t a, int64_t b) {
   return out;
 }
 
+void check_order(IntArrayRef dims, int64_t ndim) {
+  RL_CHECK(static_cast<int64_t>(dims.size()) == ndim,
+           "permute(): number of dimensions of the tensor (", ndim,
+           ") does not match the length of the order, ", dims.size());
+}
+
 DimVector infer_size(IntArrayRef shape, int64_t numel) {
   DimVector out(shape);
   int64_t known = 1;
@@ -39,9 +45,8 @@ DimVector infer_size(IntArrayRef shape, int64_t numel) {
   }
   const bool fits = !overflow && (unknown < 0 ? known == numel : known > 0 && numel % known == 0);
   if (!fits && unknown >= 0 && known == 0 && numel == 0) {
-    throw Error(
-        str("cannot reshape tensor of 0 elements into shape ", shape,
-            " because the unspecified dimension size -1 can be any value and is ambiguous"));
+    throw Error(str("cannot reshape tensor of 0 elements into shape ", shape,
+                    " because the unspecified dimension size -1 can be any value: say which"));
   }
   RL_CHECK(fits, "shape '", shape, "' is invalid for input of size ", numel);
   if (unknown >= 0) {
@@ -105,9 +110,10 @@ namespace views {
 ViewSpec view(const Tensor& self, IntArrayRef size) {
   ViewSpec spec = {infer_size(size, self.numel()), {}, self.storage_offset()};
   spec.contiguous = self.is_contiguous();
-  RL_CHECK(spec.contiguous || view_strides(self, spec.sizes, spec.strides),
-           "view size is not compatible with input tensor's size and stride (at least one "
-           "dimension spans across two contiguous subspaces). Use .reshape(...) instead.");
+  RL_CHECK(
+      spec.contiguous || view_strides(self, spec.sizes, spec.strides),
+      "view size is not compatible with this tensor's size and stride: a dimension of the view "
+      "would go over elements that do not lie in step. .reshape(...) copies where it must.");
   return spec;
 }
 
@@ -129,10 +135,7 @@ ViewSpec t(const Tensor& self) {
 }
 
 ViewSpec permute(const Tensor& self, IntArrayRef dims) {
-  RL_CHECK(static_cast<int64_t>(dims.size()) == self.dim(),
-           "permute(sparse_coo): number of dimensions in the tensor input does not match the "
-           "length of the desired ordering of dimensions i.e. input.dim() = ",
-           self.dim(), " is not equal to len(dims) = ", dims.size());
+  check_order(dims, self.dim());
   ViewSpec spec{DimVector(dims.size()), DimVector(dims.size()), self.storage_offset()};
   uint64_t seen = 0;
   for (size_t i = 0; i < dims.size(); i++) {
@@ -148,8 +151,7 @@ ViewSpec permute(const Tensor& self, IntArrayRef dims) {
 ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
   RL_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand(", self.toString(), "{",
            self.sizes(), "}, size=", size, "): the number of sizes provided (", size.size(),
-           ") must be greater or equal to the number of dimensions in the tensor (", self.dim(),
-           ")");
+           ") must be at least the number of dimensions of the tensor (", self.dim(), ")");
   const size_t lead = size.size() - static_cast<size_t>(self.dim());
   ViewSpec spec{DimVector(size.size()), DimVector(size.size()), self.storage_offset()};
   for (size_t i = size.size(); i-- > 0;) {

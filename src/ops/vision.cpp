@@ -190,10 +190,10 @@ DimVector deformed_windows(const Tensor& input, const Tensor& offset, const Tens
     windows.push_back(room / stride[d] + 1);
   }
   const int64_t taps = kernel[0] * kernel[1];
-  RL_CHECK(offset.size(1) >= 2 * taps && offset.size(1) % (2 * taps) == 0,
-           "the shape of the offset tensor at dimension 1 is not valid. It should be a multiple of "
-           "2 * weight.size[2] * weight.size[3].\nGot offset.shape[1]=",
-           offset.size(1), ", while 2 * weight.size[2] * weight.size[3]=", 2 * taps);
+  RL_CHECK(offset.size(1) >= 2 * taps && offset.size(1) % (2 * taps) == 0, deform,
+           ": offset at dimension 1 is not valid: expected two numbers for each tap of the kernel, "
+           "a multiple of ",
+           2 * taps, ", but got ", offset.size(1));
   const int64_t groups = offset.size(1) / (2 * taps);
   RL_CHECK(input.size(1) % groups == 0, deform, ": ", input.size(1),
            " channels are no multiple of the ", groups, " groups of offset");

@@ -108,8 +108,8 @@ void check_taken(const char* op, uint32_t taken, const A&... arguments) {
 
 // ---- outputs ----
 
-// What a kernel writes: new tensors, or what stands for those of the caller that are `given` (null
-// as a rule), with the addresses of its `inputs`.
+// What a kernel writes: new tensors, or what stands for those of the caller that are `given`
+// (usually null), with the addresses of its `inputs`.
 template <class F>
 Tensor begin_outputs(const char* op, Device where, const OutSpec& spec, const Tensor* given,
                      const F& inputs) {

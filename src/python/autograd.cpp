@@ -3,6 +3,7 @@
 
 #include <rushlight/ops.h>
 
+#include "autograd/refusals.h"
 #include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/torch_function.h"
@@ -203,9 +204,7 @@ std::vector<Tensor> run_between(Ends& roots, std::vector<Tensor> gradients, Ends
   std::vector<Tensor> results =
       run_edges(roots.edges, gradients, inputs.edges, accumulate, retain_graph, create_graph);
   for (size_t i = 0; !accumulate && !allow_unused && i < results.size(); i++) {
-    RL_CHECK(results[i].defined(), "The differentiated Tensor at index ", i,
-             " appears to not have been used in the graph. Set allow_unused=True if this is the "
-             "desired behavior.");
+    check_used(results[i], i);
   }
   return results;
 }
@@ -316,9 +315,9 @@ PyObject* with_error(PyObject*, PyObject* args) {
 PyObject* edge_of(PyObject*, PyObject* o) {
   return guarded([&]() -> PyObject* {
     const Edge edge = gradient_edge(expect_tensor(o, "get_gradient_edge(): argument 'tensor'"));
-    RL_CHECK(
-        edge.node,
-        "It is not possible to get the gradient edge for a Tensor that does not require gradients");
+    RL_CHECK(edge.node,
+             "get_gradient_edge(): this Tensor has no gradient edge, for it does not require "
+             "gradients. Call requires_grad_() on it");
     const Object node = Object::check(wrap_node(edge.node));
     return check(Py_BuildValue("(OI)", node.get(), edge.input_nr));
   });

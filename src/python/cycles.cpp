@@ -21,6 +21,7 @@
 
 #include "core/sparse.h"
 #include "python/autograd.h"
+#include "python/numpy.h"
 
 namespace rushlight::python {
 
@@ -77,6 +78,7 @@ void each_object(const std::shared_ptr<Hook>& hook, const F& f) {
 template <class F>
 void each_reference(const TensorImpl& impl, const F& f) {
   f(impl.view().root.get());
+  f(buffer_owner(impl));
   if (const auto* sparse = dynamic_cast<const SparseTensor*>(impl.special())) {
     f(sparse->first().impl());
     f(sparse->second().impl());

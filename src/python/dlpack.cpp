@@ -229,8 +229,8 @@ PyObject* from_dlpack(PyObject*, PyObject* args) {
       return wrap(import_as<ManagedVersioned>(capsule, may_copy != 0));
     }
     RL_CHECK(PyCapsule_IsValid(capsule, fresh_name<Managed>) != 0,
-             "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
-             "only once, so you might have already constructed a tensor from it once.");
+             "from_dlpack received an invalid capsule: expected one that nobody has made a tensor "
+             "of yet, named 'dltensor' or 'dltensor_versioned'");
     return wrap(import_as<Managed>(capsule, may_copy != 0));
   });
 }

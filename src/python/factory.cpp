@@ -49,7 +49,7 @@ DimVector shape_of(PyObject* data) {
   return sizes;
 }
 
-// The type of the numpy number that was asked for last: a list of numbers is of one as a rule.
+// The type of the numpy number that was asked for last: a list of numbers is usually of one.
 struct {
   const PyTypeObject* type;
   ScalarType dtype;
@@ -64,11 +64,7 @@ ScalarType named_numpy_dtype(PyObject* o) {
       return static_cast<ScalarType>(i);
     }
   }
-  raise(PyExc_TypeError,
-        str("can't convert np.ndarray of type numpy.", text,
-            ". The only supported types are: float64, float32, float16, "
-            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, "
-            "uint8, and bool."));
+  refuse_numpy_type(str("numpy.", text));
 }
 
 ScalarType numpy_dtype(PyObject* o) {
@@ -378,6 +374,12 @@ Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<
   return is_tensor(data) ? make() : unseen(make);
 }
 
+void warn_of_copy(const char* call) {
+  warn(str(
+      "To copy construct from a tensor, call its detach().clone(), and requires_grad_() where it ",
+      "gets a gradient, rather than ", call, "()."));
+}
+
 #define DATA_PARAM \
   Param { "data", Kind::Object }
 #define DTYPE_PARAM(keyword_only) Param{"dtype", Kind::Dtype, true, keyword_only, false, "None"}
@@ -391,10 +393,7 @@ RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_
   RL_CHECK(!a.boolean(4, false),
            "Cannot access accelerator device when none is available: pin_memory=True");
   if (is_tensor(data)) {
-    warn(
-        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
-        "or sourceTensor.detach().clone().requires_grad_(True), rather than "
-        "torch.tensor(sourceTensor).");
+    warn_of_copy("torch.tensor");
   }
   const NoGradGuard no_grad;
   const Tensor made = from_data(data, a.optional_dtype(1), a.optional_device(2), true);
@@ -457,10 +456,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
   const ScalarType t = a.optional_dtype(2).value_or(self.dtype());
   const Device device = a.optional_device(3).value_or(self.device());
   if (is_tensor(a.object(1))) {
-    warn(
-        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
-        "or sourceTensor.detach().clone().requires_grad_(True), rather than "
-        "tensor.new_tensor(sourceTensor).");
+    warn_of_copy("tensor.new_tensor");
   }
   const NoGradGuard no_grad;
   return wrap(as_leaf(from_data(a.object(1), t, device, true), a.boolean(4, false)));

@@ -111,10 +111,10 @@ void give_result(const char* name, const Tensor& out, bool dirty, const Tensor& 
            value.sizes(), " for an output of size ", out.sizes());
   if (dirty) {
     const Tensor held = forward::tangent(out, level);
-    RL_CHECK(!held.defined() || held.is_same(value),
-             "An inplace custom Function is not modifying the forward mode gradients inplace. If "
-             "the forward is modifying an input inplace, then the jvp function must modify the "
-             "corresponding gradient inplace.");
+    RL_CHECK(
+        !held.defined() || held.is_same(value), name,
+        ": jvp gave another tensor instead of modifying the forward mode gradients inplace, as "
+        "forward modifies the input. Let it write to the gradient of that input, and return it.");
     forward::write_tangent(out, level, value);
     return;
   }
@@ -122,9 +122,9 @@ void give_result(const char* name, const Tensor& out, bool dirty, const Tensor& 
   for (size_t i = 0; i < inputs.size(); i++) {
     const bool view = inputs[i].storage() == out.storage();
     const bool same = tangents[i].defined() && tangents[i].storage() == value.storage();
-    RL_CHECK(!view || same || !tangents[i].defined(),
-             "A custom Function's forward is returning a view (or an input as-is) but the jvp is "
-             "not returning a view.");
+    RL_CHECK(!view || same || !tangents[i].defined(), name,
+             ": forward returned a view of an input, or the input itself, but jvp no view of its "
+             "gradient.");
     shared |= same && !view;
   }
   forward::give_tangent(out, level, shared ? value.clone() : value);

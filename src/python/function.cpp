@@ -10,6 +10,7 @@
 #include <rushlight/function.h>
 #include <rushlight/ops.h>
 
+#include "autograd/refusals.h"
 #include "python/autograd.h"
 
 namespace rushlight::python {
@@ -166,9 +167,9 @@ PyObject* wrap_outputs(PyObject* context, PyObject* outputs, const std::vector<T
   const Object list = tuple_of(outputs);
   const Py_ssize_t n = PyTuple_GET_SIZE(list.get());
   for (Py_ssize_t i = 0; function.dirty != nullptr && i < PyTuple_GET_SIZE(function.dirty); i++) {
-    RL_CHECK(contains(list.get(), PyTuple_GET_ITEM(function.dirty, i)),
-             "Some elements marked as dirty during the forward method were not returned as output. "
-             "The inputs that are modified inplace must all be outputs of the Function.");
+    if (!contains(list.get(), PyTuple_GET_ITEM(function.dirty, i))) {
+      refuse_unreturned_dirty();
+    }
   }
   Object out = Object::check(PyTuple_New(n));
   for (Py_ssize_t i = 0; i < n; i++) {

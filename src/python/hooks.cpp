@@ -247,8 +247,7 @@ class PythonPacked : public PackedTensor, public HoldsPython {
     return in_python([&] {
       const Object t = Object::check(PyObject_CallOneArg(unpack_.get(), packed_.get()));
       if (!is_tensor(t.get())) {
-        raise(PyExc_TypeError, str("Output of saved tensor unpack_hook expected to be a Tensor but "
-                                   "got result of type ",
+        raise(PyExc_TypeError, str("Output of unpack_hook expected to be a Tensor, but is of type ",
                                    type_name(t.get())));
       }
       return unwrap(t.get());

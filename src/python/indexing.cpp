@@ -9,6 +9,7 @@
 #include <rushlight/forward.h>
 
 #include "core/op_support.h"
+#include "core/refusals.h"
 #include "core/sparse.h"
 #include "python/bindings.h"
 #include "python/factory.h"
@@ -51,13 +52,14 @@ struct Index {
 // ---- reading ----
 
 Tensor checked_index(Tensor t) {
-  RL_CHECK_INDEX(is_integral(t.dtype()) || t.dtype() == kBool,
-                 "tensors used as indices must be long, int, byte or bool tensors");
+  if (!is_integral(t.dtype()) && t.dtype() != kBool) {
+    refuse_index(t);
+  }
   if (t.dtype() == kByte) {
     static bool warned = false;
     warn_once(warned,
-              "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-              "instead.");
+              "indexing with dtype torch.uint8 is now deprecated: bytes count as a mask. Make it "
+              "one with .bool(), or numbers with .long()");
     return rushlight::to(t, kBool);
   }
   return t;
@@ -110,9 +112,9 @@ Item read_item(PyObject* o) {
     return {Item::Kind::Tensor, o, 0, index_of_data(o)};
   }
   throw IndexError(
-      str("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are "
-          "valid indices (got ",
-          type_name(o), ")"));
+      str("only integers, slices (`:`), ellipsis (`...`), None, and tensors of integers or bools "
+          "are indices, not ",
+          type_name(o)));
 }
 
 int64_t covered(const Item& item) {
@@ -175,8 +177,8 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
   }
   RL_CHECK_INDEX(
       specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
-      "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ "
-      "to convert a 0-dim tensor to a number");
+      "invalid index of a 0-dim tensor, which has no dimension to index. tensor.item() gives its "
+      "number");
   RL_CHECK_INDEX(specified <= self.dim(), "too many indices for tensor of dimension ", self.dim());
 
   int64_t from = 0;  // dimension of self

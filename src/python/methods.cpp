@@ -160,8 +160,10 @@ RL_METHOD(numpy, Param{"force", Kind::Bool, false, true, false, "False"}) {
   if (a.boolean(1, false)) {
     return to_numpy(rushlight::to(t.detach(), std::optional<Device>(kCPU)));
   }
-  RL_CHECK(!t.requires_grad() || !tls.grad_mode,
-           "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.");
+  constexpr const char* call = "numpy()";
+  RL_CHECK(!t.requires_grad() || !tls.grad_mode, "Can't call ", call,
+           " on Tensor that requires grad. Use tensor.detach().", call,
+           ": what becomes of an array is not recorded.");
   return to_numpy(t);
 }
 
@@ -302,8 +304,7 @@ int contains(PyObject* self, PyObject* value) {
     if (!is_tensor(value) && !is_number(value)) {
       const Object type = Object::check(PyObject_Str(reinterpret_cast<PyObject*>(Py_TYPE(value))));
       raise(PyExc_RuntimeError,
-            str("Tensor.__contains__ only supports Tensor or scalar, but you passed in a ",
-                text_view(type.get()), "."));
+            str("Tensor.__contains__ only supports Tensor or scalar, not ", text_view(type.get())));
     }
     const Object equal = Object::check(PyObject_RichCompare(self, value, Py_EQ));
     const Object any = Object::check(PyObject_CallMethod(equal.get(), "any", nullptr));

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "autograd/engine.h"
+#include "autograd/refusals.h"
 #include "python/autograd.h"
 #include "python/types.h"
 
@@ -473,8 +474,9 @@ PyObject* register_hooks(PyObject* o, PyObject* args) {
     SavedTensor& place = node->saved_tensor(raw->index);
     SavedSearch now;
     place.pack(now);
-    RL_CHECK(now.tensor != nullptr,
-             "Calling register_hooks on a saved tensor whose hooks have already been set.");
+    if (now.tensor == nullptr) {
+      refuse_second_hooks();
+    }
     place = std::move(packed);
     Py_RETURN_NONE;
   });

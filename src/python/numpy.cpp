@@ -2,6 +2,8 @@
 #include "python/numpy.h"
 
 #include <cstring>
+#include <memory>
+#include <unordered_map>
 
 #include "core/op_support.h"
 #include "python/convert.h"
@@ -92,13 +94,35 @@ ScalarType dtype_of_format(const char* format, Py_ssize_t itemsize, bool& swappe
   return ScalarType::Undefined;
 }
 
+// A buffer as long as a storage lies on it, and that storage where the buffer's owner may refer
+// back.
+struct Buffer {
+  Py_buffer view;
+  const StorageImpl* storage = nullptr;
+};
+
+// Owners that Python's collector knows, by storage; behind the GIL.
+std::unordered_map<const StorageImpl*, PyObject*> owners;
+
 void release_buffer(void*, size_t, void* context) {
-  auto* view = static_cast<Py_buffer*>(context);
+  const std::unique_ptr<Buffer> buffer(static_cast<Buffer*>(context));
   if (Py_IsInitialized()) {
     const WithGil gil;
-    PyBuffer_Release(view);
+    if (buffer->storage != nullptr) {
+      owners.erase(buffer->storage);
+    }
+    PyBuffer_Release(&buffer->view);
   }
-  delete view;
+}
+
+Storage storage_on(Buffer* buffer, size_t nbytes) {
+  Storage storage = StorageImpl::borrow(buffer->view.buf, nbytes, kCPU, release_buffer, buffer);
+  PyObject* const owner = buffer->view.obj;
+  if (owner != nullptr && PyObject_IS_GC(owner)) {
+    buffer->storage = storage.get();
+    owners.emplace(storage.get(), owner);
+  }
+  return storage;
 }
 
 std::string dtype_name(PyObject* array) {
@@ -121,29 +145,27 @@ std::string dtype_name(PyObject* array) {
           ? std::string("numpy.") + reinterpret_cast<PyTypeObject*>(kind.get())->tp_name
           : dtype_name(array);
   const size_t dot = name.rfind("numpy.numpy.");
-  raise(PyExc_TypeError,
-        str("can't convert np.ndarray of type ", dot == std::string::npos ? name : name.substr(6),
-            ". The only supported types are: float64, float32, float16, complex64, complex128, "
-            "int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."));
+  refuse_numpy_type(dot == std::string::npos ? name : name.substr(6));
 }
 
-// `view` is filled and becomes the tensor's.
-Tensor from_view(Py_buffer* view, PyObject* object) {
+// `buffer` is filled and becomes the tensor's.
+Tensor from_view(Buffer* buffer, PyObject* object) {
+  const Py_buffer* const view = &buffer->view;
   bool swapped = false;
   const ScalarType t =
       dtype_of_format(view->format != nullptr ? view->format : "B", view->itemsize, swapped);
   const auto fail = [&](PyObject* type, const char* message) {
-    release_buffer(nullptr, 0, view);
+    release_buffer(nullptr, 0, buffer);
     raise(type, message);
   };
   if (t == ScalarType::Undefined) {
-    release_buffer(nullptr, 0, view);
+    release_buffer(nullptr, 0, buffer);
     unsupported_dtype(object);
   }
   if (swapped && view->itemsize > 1) {
     fail(PyExc_ValueError,
-         "given numpy array has byte order different from the native byte order. array.astype("
-         "array.dtype.newbyteorder('=')) converts it.");
+         "the given numpy array has a byte order that is not this machine's: "
+         "array.astype(array.dtype.newbyteorder('=')) has this one.");
   }
   DimVector sizes;
   DimVector strides;
@@ -154,13 +176,13 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
     sizes.push_back(size);
     if (step < 0) {
       fail(PyExc_ValueError,
-           "At least one stride in the given numpy array is negative, and tensors with negative "
-           "strides are not supported: array.copy() has positive ones.");
+           "the given numpy array has negative strides, and a tensor has none: array.copy() has "
+           "positive ones.");
     }
     if (step % view->itemsize != 0) {
       fail(PyExc_ValueError,
-           "given numpy array strides not a multiple of the element byte size. Copy the numpy "
-           "array to reallocate the memory.");
+           "the given numpy array has strides not a multiple of the size of its elements: "
+           "array.copy() has such strides.");
     }
     strides.push_back(step / view->itemsize);
     last += size > 0 ? (size - 1) * step : 0;
@@ -170,8 +192,7 @@ Tensor from_view(Py_buffer* view, PyObject* object) {
   }
   const bool empty = product(sizes) == 0;
   const size_t nbytes = empty ? 0 : static_cast<size_t>(last + view->itemsize);
-  Storage storage = StorageImpl::borrow(view->buf, nbytes, kCPU, release_buffer, view);
-  auto impl = TensorImpl::make(std::move(storage), t, kCPU);
+  auto impl = TensorImpl::make(storage_on(buffer, nbytes), t, kCPU);
   impl->set_sizes_and_strides(sizes, strides);
   return Tensor(std::move(impl));
 }
@@ -225,6 +246,13 @@ bool view_array(PyObject* o, ArrayView& view) {
   return true;
 }
 
+void refuse_numpy_type(std::string_view type) {
+  raise(PyExc_TypeError,
+        str("can't convert np.ndarray of type ", type,
+            ": a tensor holds bools, integers of 1 to 8 bytes, floats of 2, 4 or 8, and complex "
+            "numbers of 8 or 16. array.astype() makes some of its elements."));
+}
+
 PyObject* to_numpy(const Tensor& t) {
   RL_CHECK_TYPE(t.layout() == kStrided,
                 "can't convert a sparse tensor to numpy. Use Tensor.to_dense() first.");
@@ -259,17 +287,24 @@ Tensor from_buffer(PyObject* object, bool& read_only) {
   if (!PyObject_CheckBuffer(object)) {
     return Tensor();
   }
-  auto* view = new Py_buffer;
-  if (PyObject_GetBuffer(object, view, PyBUF_RECORDS) < 0) {
+  auto buffer = std::make_unique<Buffer>();
+  if (PyObject_GetBuffer(object, &buffer->view, PyBUF_RECORDS) < 0) {
     PyErr_Clear();
     read_only = true;
-    if (PyObject_GetBuffer(object, view, PyBUF_RECORDS_RO) < 0) {
-      delete view;
+    if (PyObject_GetBuffer(object, &buffer->view, PyBUF_RECORDS_RO) < 0) {
       PyErr_Clear();
       unsupported_dtype(object);
     }
   }
-  return from_view(view, object);
+  return from_view(buffer.release(), object);
+}
+
+PyObject* buffer_owner(const TensorImpl& impl) {
+  if (owners.empty() || !impl.storage() || impl.storage()->use_count() != 1) {
+    return nullptr;
+  }
+  const auto found = owners.find(impl.storage().get());
+  return found != owners.end() ? found->second : nullptr;
 }
 
 Tensor from_numpy(PyObject* array, bool warns) {
@@ -295,28 +330,19 @@ Tensor from_numpy(PyObject* array, bool warns) {
 }
 
 Tensor of_buffer(PyObject* buffer, ScalarType t, int64_t count, int64_t offset) {
-  auto* view = new Py_buffer;
+  auto held = std::make_unique<Buffer>();
+  const Py_buffer* const view = &held->view;
   // Read-only memory is copied: nothing may write it.
   bool read_only = false;
-  if (PyObject_GetBuffer(buffer, view, PyBUF_WRITABLE) < 0) {
+  if (PyObject_GetBuffer(buffer, &held->view, PyBUF_WRITABLE) < 0) {
     PyErr_Clear();
     read_only = true;
-    if (PyObject_GetBuffer(buffer, view, PyBUF_SIMPLE) < 0) {
+    if (PyObject_GetBuffer(buffer, &held->view, PyBUF_SIMPLE) < 0) {
       PyErr_Clear();
-      delete view;
       throw ValueError("object does not implement Python buffer protocol.");
     }
   }
-  const auto release = [](void*, size_t, void* context) {
-    auto* held = static_cast<Py_buffer*>(context);
-    if (Py_IsInitialized()) {
-      const WithGil gil;
-      PyBuffer_Release(held);
-    }
-    delete held;
-  };
-  const Storage storage =
-      StorageImpl::borrow(view->buf, static_cast<size_t>(view->len), kCPU, release, view);
+  const Storage storage = storage_on(held.release(), static_cast<size_t>(view->len));
   const int64_t size = itemsize(t);
   RL_CHECK_VALUE(view->len > 0 && count != 0, "both buffer length (",
                  static_cast<int64_t>(view->len), ") and count (", count, ") must not be 0");

@@ -21,6 +21,8 @@ struct ArrayView {
   ScalarType dtype;     // Undefined where torch has none, or the bytes are swapped or unaligned
   bool is_contiguous;   // in C's order
 };
+// TypeError: no tensor has elements of this numpy type.
+[[noreturn]] void refuse_numpy_type(std::string_view type);
 // False where `o` is no numpy array.
 bool view_array(PyObject* o, ArrayView& view);
 
@@ -30,5 +32,9 @@ Tensor of_buffer(PyObject* buffer, ScalarType t, int64_t count, int64_t offset);
 
 // A tensor on the memory of any object with the buffer protocol; undefined if it has none.
 Tensor from_buffer(PyObject* object, bool& read_only);
+
+// What the memory of a tensor belongs to, if that is the tensor's alone to keep and a Python object
+// that may refer back to it; else null.
+PyObject* buffer_owner(const TensorImpl& impl);
 
 }  // namespace rushlight::python

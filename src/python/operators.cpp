@@ -201,10 +201,15 @@ PyObject* nb_positive(PyObject* a) {
 
 // ---- to Python numbers ----
 
+std::string only_converts(const char* which, const char* to) {
+  return str("only ", which, " can be converted to ", to);
+}
+
 // The only element of a tensor.
 Scalar only_element(PyObject* self) {
   const Tensor& t = unwrap(self);
-  RL_CHECK_VALUE(t.numel() == 1, "only one element tensors can be converted to Python scalars");
+  RL_CHECK_VALUE(t.numel() == 1, only_converts("one element tensors", "Python scalars"),
+                 ", but this one has shape ", t.sizes());
   return t.item();
 }
 
@@ -255,7 +260,8 @@ PyObject* nb_index(PyObject* self) {
   return to_number(self, "__index__", [&] {
     const Tensor& t = unwrap(self);
     RL_CHECK_TYPE(t.numel() == 1 && (is_integral(t.dtype()) || t.dtype() == kBool),
-                  "only integer tensors of a single element can be converted to an index");
+                  only_converts("integer tensors of a single element", "an index"),
+                  ", but this one has dtype ", t.dtype(), " and shape ", t.sizes());
     return PyLong_FromLongLong(t.item().toLong());
   });
 }

@@ -92,11 +92,9 @@ PyObject* names(const Tensor& t) {
 PyObject* transposed(const Tensor& t) {
   if (t.dim() != 2 && t.dim() != 0) {
     static bool warned = false;
-    warn_once(
-        warned,
-        "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-        "deprecated. Consider `x.mT` to transpose batches of matrices or "
-        "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.");
+    warn_once(warned,
+              "`x.T` on tensors of dimension other than 2 is deprecated. `x.mT` transposes each "
+              "matrix of a batch; `x.permute(*range(x.ndim)[::-1])` reverses the dimensions");
   }
   return wrap(t.numpy_T());
 }
@@ -140,9 +138,8 @@ void set_grad(PyObject* self, PyObject* value) {
     return;
   }
   if (!is_tensor(value)) {
-    raise(PyExc_TypeError,
-          str("assigned grad expected to be a Tensor or None but got grad of type '",
-              type_name(value), "'"));
+    raise(PyExc_TypeError, str("assigned grad expected to be a Tensor or None, but is of type '",
+                               type_name(value), "'"));
   }
   rushlight::set_grad(t, unwrap(value));
 }

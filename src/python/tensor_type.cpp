@@ -12,6 +12,7 @@
 #include <rushlight/autograd.h>
 
 #include "python/cycles.h"
+#include "python/numpy.h"
 
 namespace rushlight::python {
 
@@ -180,6 +181,7 @@ int traverse(PyObject* o, visitproc visit, void* arg) {
     return 0;
   }
   TensorImpl& impl = *object->tensor.impl();
+  Py_VISIT(buffer_owner(impl));
   AutogradMeta* meta = impl.autograd();
   if (meta == nullptr) {
     return 0;

@@ -8,7 +8,7 @@
 namespace rushlight::python {
 
 struct TorchFunctionState {
-  PyObject* modes = nullptr;  // list of modes, the topmost last; null or empty as a rule
+  PyObject* modes = nullptr;  // list of modes, the topmost last; usually null or empty
   bool subclasses_disabled = false;
   bool modes_disabled = false;
 };

@@ -212,7 +212,7 @@ PyObject* device_new(PyTypeObject*, PyObject* args, PyObject* kwargs) {
     }
     if (!PyUnicode_Check(first) || d.has_index()) {
       raise(PyExc_RuntimeError,
-            str("type (string) must not include an index because index was passed explicitly: ",
+            str("device: type (string) must not include an index where index is given as well: ",
                 PyUnicode_Check(first) ? text_view(first) : std::string_view(d.str())));
     }
     const int64_t i = to_int(index);

@@ -168,7 +168,8 @@ class Saver {
     const Storage& s = t.storage();
     const auto [place, fresh] = keys_.emplace(s.get(), std::make_pair(storages_.size(), t.dtype()));
     RL_CHECK(place->second.second == t.dtype(),
-             "Cannot save multiple tensors or storages that view the same data as different types");
+             "save: two tensors view the same data as different types, ", place->second.second,
+             " and ", t.dtype(), ", and the format has one for each storage. Clone one of them");
     if (fresh) {
       storages_.push_back(s);
     }

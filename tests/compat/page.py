@@ -11,30 +11,35 @@ from tests.compat import suites
 
 HEAD = """# Compatibility
 
-What packages that are made for PyTorch do with rushlight in its place, unchanged and as pip installs them: small programs (`tests/compat/programs/`) build,
-train, save and load with each, once with rushlight and once with PyTorch, and print numbers. Written by `./dev compat --torch PATH --page`.
+This page shows which packages that are made for PyTorch run with rushlight, unchanged and as pip installs
+them.
+
+Small programs (`tests/compat/programs/`) build, train, save and load with each package, once with rushlight
+and once with PyTorch, and print numbers. `./dev compat --torch PATH --page` writes this page.
 
 | word | meaning |
 |---|---|
 | same | it ran, and all numbers are PyTorch's up to rounding |
 | ran | it ran; there is nothing to compare with |
 | different | it ran, with other numbers |
-| failed | it ended with the error that is told |
-| skipped | the package could not be had, or the program fails beside PyTorch as well |
+| failed | it ended with an error, which the page shows |
+| skipped | the package could not be installed, or the program fails with PyTorch as well |
 
-The time is that of the whole process, imports included, as a part of PyTorch's.
+The time is that of the whole process, with imports, divided by PyTorch's.
 
 """
 
 SUITES = "\n## Packages' own tests\n"
 
 SUITES_HEAD = """
-The tests of packages' repositories, on the packages that pip installed, run with rushlight (`pytest -p rushlight.as_torch`) by `./dev compat --suites '' --torch PATH
---page`. What failed was run beside PyTorch in the same environment (without a network, and without packages that tests compare with), and counts where it passes
-there; what was not reached there within the time is told as open, and the share leaves it out. A run ends with its time: what it did not reach is not counted, so these are samples.
-Of large suites every n-th test was taken, by a hash of its name.
+The tests of packages' repositories, on the packages that pip installed, run with rushlight
+(`pytest -p rushlight.as_torch`). `./dev compat --suites '' --torch PATH --page` writes these tables. A test
+that failed was run again with PyTorch in the same environment, without a network and without the packages
+that tests compare with; it counts as a failure only if it passes there. Tests that could not be run again in
+time are open, and the share leaves them out. Each run has a time limit, and tests that it did not reach are
+not counted, so these numbers are samples. Of large suites every n-th test was taken, by a hash of its name.
 
-| package | tests of | selection | pass | pass beside PyTorch alone | open | share |
+| package | tests of | selection | pass | pass only with PyTorch | open | share |
 |---|---|---|---|---|---|---|
 """
 
@@ -60,7 +65,7 @@ def write_programs(
         ratio = f"{ratios[len(ratios) // 2]:.2f}" if ratios else ""
         cells = " | ".join(str(n) if n else "" for n in count)
         text += f"| {told} | {program} | {cells} | {ratio} |\n"
-    text += "\n## What does not run\n\n| program | why |\n|---|---|\n"
+    text += "\n## What fails or differs\n\n| program | why |\n|---|---|\n"
     for case in cases:
         result = results[case.name]
         if result.verdict in ("failed", "different"):
@@ -91,7 +96,7 @@ def write_suites(path: Path, told: list[suites.Told], versions: dict) -> None:
             share,
         )
         text += f"| {' | '.join(map(str, cells))} |\n"
-    text += "\nWhat those say that pass beside PyTorch alone:\n\n| package | tests | error |\n|---|---|---|\n"
+    text += "\nTests that pass only with PyTorch:\n\n| package | tests | error |\n|---|---|---|\n"
     for t in told:
         for why, n in Counter(why for _, why in t.failing).most_common():
             why = re.sub(r"\s+", " ", why).replace("|", "/")[:140]

@@ -128,7 +128,7 @@ class Maker(programs.Maker):
         return self.variable_view() if self.chance(0.9) else super().tensor()
 
     def op(self):
-        """A call of an op of the table, with its samples' own arguments as a rule."""
+        """A call of an op of the table, usually with the arguments of its samples."""
         self.entry = self.pick(self.entries)
         op = self.entry.op
         args = list(self.pick(self.entry.samples)) if self.entry.samples else self.arguments()

@@ -26,7 +26,7 @@ REFERENCES = {
 }
 ERRORS = {
     "scaled_dot_product_attention": [
-        ("x(4), x(4), x(4)", RuntimeError, "to all be  at least 2 dimensional"),
+        ("x(4), x(4), x(4)", RuntimeError, "to be at least 2 dimensional, but they have 1, 1 and 1 dimensions"),
         ("x(2, 4, 4), x(2, 4, 4).double(), x(2, 4, 4)", RuntimeError, "Expected query, key, and value to have the same dtype"),
         ("x(4, 4), x(4, 4), x(4, 4), x(4, 4), 0.0, True", RuntimeError, "Explicit attn_mask should not be set when is_causal=True"),
         ("x(4, 4), x(4, 4), x(4, 4), ints(4, 4, high=2)", RuntimeError, "Expected attn_mask dtype to be bool or float"),

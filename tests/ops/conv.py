@@ -69,8 +69,8 @@ ERRORS = {
     "conv1d": [("x(1, 3, 1, 8), x(4, 3, 3)", RuntimeError, r"Expected 2D \(unbatched\) or 3D \(batched\) input to conv1d")],
     "im2col": [("x(2, 3, 4, 4), 5, 1, 0, 1", RuntimeError, r"sliding blocks as \(0, 0\), but its components must be at least one")],
     "col2im": [
-        ("x(2, 13, 9), (4, 4), 2, 1, 0, 1", RuntimeError, r"divisible by the product of kernel_size, but got input.size\(1\)=13"),
-        ("x(2, 12, 8), (4, 4), 2, 1, 0, 1", RuntimeError, r"sliding blocks 3 \* 3 = 9, but got input.size\(2\)=8"),
+        ("x(2, 13, 9), (4, 4), 2, 1, 0, 1", RuntimeError, r"a multiple of the taps of a window, but got input.size\(1\)=13"),
+        ("x(2, 12, 8), (4, 4), 2, 1, 0, 1", RuntimeError, r"the number of windows, 3 \* 3 = 9, but got input.size\(2\)=8"),
     ],
     "conv_transpose2d": [
         ("x(1, 3, 8, 8), x(3, 2, 3, 3), None, 1, 0, 2", RuntimeError, "output padding must be smaller than either stride or dilation"),

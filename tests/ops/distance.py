@@ -44,7 +44,7 @@ ERRORS = {
     ],
     "pdist": [("x(3)", RuntimeError, "pdist only supports 2D tensors, got: 1D")],
     "pixel_shuffle": [
-        ("x(3, 3), 2", RuntimeError, "pixel_shuffle expects input to have at least 3 dimensions, but got input with 2 dimension"),
+        ("x(3, 3), 2", RuntimeError, "pixel_shuffle expects input to have at least 3 dimensions, but it has 2"),
         ("x(3, 2, 2), 2", RuntimeError, "divisible by the square of upscale_factor"),
         ("x(4, 2, 2), 0", RuntimeError, "pixel_shuffle expects a positive upscale_factor, but got 0"),
     ],

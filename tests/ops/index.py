@@ -184,7 +184,7 @@ ERRORS = {
     "flip": [("x(2, 3), [2]", IndexError, "Dimension out of range"), ("x(2, 3), [0, 0]", RuntimeError, "appears multiple times")],
     "roll": [("x(2, 3), [1, 2], [0]", RuntimeError, "shifts and dimensions must align"), ("x(), 1, 0", IndexError, "tensor has no dimensions")],
     "tril": [("x(3)", RuntimeError, "at least 2 dimensions")],
-    "repeat": [("x(2, 3), [2]", RuntimeError, "can not be smaller than number of dimensions")],
+    "repeat": [("x(2, 3), [2]", RuntimeError, "Number of dimensions of repeat dims is 1, but the tensor has 2")],
     "repeat_interleave.self_Tensor": [("x(2, 3), m.tensor([1, -2]), 0", RuntimeError, "repeats can not be negative")],
     "one_hot": [("m.tensor([-1])", RuntimeError, "must be non-negative"), ("m.tensor([3]), 2", RuntimeError, "smaller than num_classes")],
 }

@@ -64,7 +64,7 @@ ERRORS = {
         ("ints(2, 4, high=3), (4,)", NotImplementedError, "not implemented for 'Long'"),
     ],
     "group_norm": [
-        ("x(2, 4), 3", RuntimeError, "Expected number of channels in input to be divisible by num_groups"),
+        ("x(2, 4), 3", RuntimeError, "Expected channels of input to be divisible by num_groups"),
         ("x(4), 2", RuntimeError, "Expected at least 2 dimensions for input tensor but received 1"),
         ("x(2, 4, 3), 2, x(3)", RuntimeError, "Expected weight to be a vector of size equal to the number of channels"),
         ("x(2, 4), 0", RuntimeError, "Expected num groups to be greater than 0"),

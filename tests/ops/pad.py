@@ -20,7 +20,7 @@ REFERENCES = {
 ERRORS = {
     "pad": [
         ("x(2, 3), (1,)", RuntimeError, "Padding length must be divisible by 2"),
-        ("x(2, 3), (1, 1, 1, 1, 1, 1)", RuntimeError, "less than or equal to two times the input dimension but got padding length 6"),
+        ("x(2, 3), (1, 1, 1, 1, 1, 1)", RuntimeError, "at most two times the dimensions of the input, but got 6"),
         ("x(2, 3), (-4, 0)", RuntimeError, "length must be non-negative"),
         ("x(2, 3), (1, 1), 'foo'", NotImplementedError, "Unrecognised padding mode foo"),
         ("x(2, 3), (1, 1), 'reflect', 1.0", RuntimeError, "doesn't take in value argument"),

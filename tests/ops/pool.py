@@ -48,7 +48,7 @@ ERRORS = {
     "max_pool2d": [
         ("x(2), 2", RuntimeError, "non-empty 3D or 4D"),
         ("x(1, 1, 2, 2), 3", RuntimeError, r"Given input size: \(1x2x2\). Calculated output size: \(1x0x0\). Output size is too small"),
-        ("x(1, 1, 4, 4), 2, 2, 2", RuntimeError, "pad should be at most half of effective kernel size, but got pad=2, kernel_size=2"),
+        ("x(1, 1, 4, 4), 2, 2, 2", RuntimeError, "pad should be at most half of effective kernel size: got pad=2, kernel_size=2"),
         ("x(1, 1, 4, 4), 2, 0", RuntimeError, "stride should not be zero"),
         ("x(1, 1, 4, 4), 2, -1", RuntimeError, "stride should be greater than zero"),
         ("x(1, 1, 4, 4), (2, 2, 2)", RuntimeError, "kernel_size must either be a single int, or a tuple"),

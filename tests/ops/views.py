@@ -71,7 +71,7 @@ REFERENCES = {_copy(name): _TOLD[view] for name, view in _VIEWS.items() if view 
 }
 ERRORS = {
     "diagonal_scatter": [
-        ("x(3, 4), x(2)", RuntimeError, "expected src to have a size equal to the slice of self")
+        ("x(3, 4), x(2)", RuntimeError, "expected src to have a size equal to the slice it fills")
     ],
     "select_scatter": [
         ("x(3, 4), x(1, 4), 0, 1", RuntimeError, "expected src to have a size equal")

@@ -106,7 +106,7 @@ ERRORS = {
         ("x(3), x(3), 0.5", RuntimeError, "boxes should be a 2d tensor, got 1D"),
         ("x(3, 5), x(3), 0.5", RuntimeError, "boxes should have 4 elements in dimension 1, got 5"),
         ("x(3, 4), x(3, 1), 0.5", RuntimeError, "scores should be a 1d tensor, got 2D"),
-        ("x(3, 4), x(4), 0.5", RuntimeError, "same number of elements in dimension 0, got 3 and 4"),
+        ("x(3, 4), x(4), 0.5", RuntimeError, "same number of elements as there are boxes, 3, but got 4"),
         ("x(3, 4), x(3).double(), 0.5", RuntimeError, "same type as scores"),
     ],
     "_roi_average": [
@@ -127,7 +127,7 @@ ERRORS = {
         (f"x(2, 2, 1, 2), {_FEW}, ints(2, 2, 1, 1, high=9), (1, 2, 3, 3)", RuntimeError, "does not belong"),
     ],
     "deform_conv2d": [
-        ("x(1, 1, 3, 3), x(1, 7, 2, 2), x(2, 1, 2, 2)", RuntimeError, "the shape of the offset tensor at dimension 1 is not valid"),
+        ("x(1, 1, 3, 3), x(1, 7, 2, 2), x(2, 1, 2, 2)", RuntimeError, "offset at dimension 1 is not valid"),
         ("x(1, 1, 3, 3), x(1, 8, 2, 3), x(2, 1, 2, 2)", RuntimeError, "offset output dims"),
         ("x(1, 1, 3, 3), x(2, 8, 2, 2), x(2, 1, 2, 2)", RuntimeError, "invalid batch size of offset"),
         ("x(1, 1, 3, 3), x(1, 8, 2, 2), x(2, 1, 2, 2), x(3)", RuntimeError, "invalid bias shape"),

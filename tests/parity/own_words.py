@@ -3,7 +3,7 @@
 - A body is a function without its docstring, annotations and the names of its locals. Of those with
   60 tokens or more, its share is how much of it stands, in runs of six tokens or more, in one
   function of the same name there.
-- A message is a string of the code: the words of it that stand there in a row.
+- A message is a string of the code, in Python or in C++: the words of it that stand there in a row.
 - Prose is a docstring or a block of comments, and counted likewise.
 
 `Theirs` reads the other sources once, for the names and words that ours hold.
@@ -32,6 +32,10 @@ WINDOW = min(WORDS_IN_A_ROW.values())
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _SILENT = (tokenize.NEWLINE, tokenize.NL, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.COMMENT)
 _WORD = re.compile(r"[a-z_][a-z_0-9']*|\d+")
+_CPP = (".cpp", ".h", ".cu", ".cuh", ".inc")
+_CPP_LITERAL = r'"(?:[^"\\\n]|\\.)*"'
+_CPP_LITERALS = re.compile(rf"{_CPP_LITERAL}(?:\s*{_CPP_LITERAL})*")  # which the compiler joins
+_CPP_COMMENTS = re.compile(r"(?:[ \t]*//[^\n]*\n)+")
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,19 @@ def _texts(source: str, tree: ast.Module):
         yield "prose", line, text
 
 
+def _texts_of_cpp(source: str):
+    """Every text of a file in C++, likewise."""
+    for match in _CPP_LITERALS.finditer(source):
+        literals = re.findall(_CPP_LITERAL, match.group())
+        yield "message", _line(source, match), " ".join(literal[1:-1] for literal in literals)
+    for match in _CPP_COMMENTS.finditer(source):
+        yield "prose", _line(source, match), match.group().replace("//", " ")
+
+
+def _line(source: str, match) -> int:
+    return source.count("\n", 0, match.start()) + 1
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
@@ -198,22 +215,29 @@ def _strings_of_library(path: Path):
 
 
 class Ours:
-    """Our functions and texts below `folders` of a package."""
+    """The functions and texts of files and folders of ours below `root`."""
 
-    def __init__(self, package: Path, folders) -> None:
+    def __init__(self, root: Path, places) -> None:
         self.functions = []  # path, line, name, tokens
         self.texts = []  # path, line, kind, text, windows
-        for folder in folders:
-            place = package / folder
-            for path, source, tree in sources(place) if place.is_dir() else _single(place):
-                name = path.relative_to(package.parents[1]).as_posix()
-                for kind, line, text in _texts(source, tree):
-                    if "->" not in text[:200] and (windows := _windows(text)):
-                        self.texts.append((name, line, kind, text, windows))
+        for place in places:
+            at = root / place
+            for path, source, tree in sources(at) if at.is_dir() else _single(at):
+                name = path.relative_to(root).as_posix()
+                self._add_texts(name, _texts(source, tree))
                 for full, node in _functions(tree.body):
                     line, tokens = node.lineno, _tokens(node)
                     if len(tokens) >= FEWEST_TOKENS:
                         self.functions.append((name, line, full, tokens))
+            for path in sorted(at.rglob("*")):
+                if path.suffix in _CPP:
+                    name = path.relative_to(root).as_posix()
+                    self._add_texts(name, _texts_of_cpp(path.read_text()))
+
+    def _add_texts(self, name: str, texts) -> None:
+        for kind, line, text in texts:
+            if "->" not in text[:200] and (windows := _windows(text)):  # schemas are facts
+                self.texts.append((name, line, kind, text, windows))
 
 
 def _single(path: Path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from tests.parity.compare import assert_alike, outcome
+from tests.parity.compare import assert_outcomes_alike, outcome
 
 torch = pytest.importorskip("torch")
 
@@ -323,4 +323,4 @@ def test_behaviour(line):
     def run(m):
         return eval(line, {**globals(), "m": m, "D": m.utils.data})
 
-    assert_alike(outcome(run, rushlight), outcome(run, torch))
+    assert_outcomes_alike(outcome(run, rushlight), outcome(run, torch))

@@ -157,3 +157,104 @@ def test_dropout_and_gradients_of_masks_keep_the_scores(dtype):
     dropped = F.scaled_dot_product_attention(large, large, large, dropout_p=0.5)
     assert dropped.dtype == dtype
     assert dropped.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("how", HIDING)
+@pytest.mark.parametrize("queries", [2, 6])
+def test_hidden_keys_count_for_nothing_with_dropout(queries, how, dtype):
+    """Draws and results are those of zeros in their place, and so are gradients."""
+    hidden = hidden_keys(how, queries, 9)
+    unseen = hidden.all(0)
+    found = []
+    for strange in (0.0, float("nan"), float("inf")):
+        q, k, v = operands(queries, 9, dtype)
+        with torch.no_grad():
+            k[:, :, unseen] = strange
+            v[:, :, unseen] = strange
+        torch.manual_seed(5)
+        mask = None if how == "causal" else hidden.logical_not()
+        if how == "-inf":
+            mask = torch.zeros(hidden.shape, dtype=dtype).masked_fill(hidden, float("-inf"))
+            mask.requires_grad_()
+        y = F.scaled_dot_product_attention(q, k, v, mask, 0.25, how == "causal")
+        inputs = [q, k, v] if mask is None or not mask.requires_grad else [q, k, v, mask]
+        found.append([y.detach(), *torch.autograd.grad(y.sum(), inputs)])
+    for other in found[1:]:
+        for ours, clean in zip(other, found[0], strict=True):
+            torch.testing.assert_close(ours, clean)
+
+
+def test_strange_keys_reach_those_who_see_them_with_dropout():
+    q, k, v = operands(6, 9, torch.float64)
+    with torch.no_grad():
+        k[..., 3, :] = float("nan")
+        v[..., 2, :] = float("inf")
+    torch.manual_seed(0)
+    found = F.scaled_dot_product_attention(q, k, v, dropout_p=0.1, is_causal=True)
+    assert found[..., :2, :].isfinite().all() and found[..., 3:, :].isnan().all()
+    assert not found[..., 2, :].isfinite().any()
+    (grad_query,) = torch.autograd.grad(found[..., :2, :].sum(), q)
+    assert grad_query[..., :2, :].isfinite().all()
+
+
+def test_second_derivatives_do_not_see_what_is_hidden():
+    hidden = hidden_keys("bool", 6, 9)
+    found = []
+    for strange in (0.0, float("nan")):
+        q, k, v = operands(6, 9, torch.float64)
+        with torch.no_grad():
+            k[:, :, hidden.all(0)] = strange
+            v[:, :, hidden.all(0)] = strange
+        y = F.scaled_dot_product_attention(q, k, v, hidden.logical_not())
+        first = torch.autograd.grad(y.square().sum(), (q, k, v), create_graph=True)
+        found.append(torch.autograd.grad(sum(g.square().sum() for g in first), (q, k, v)))
+    for ours, clean in zip(*found, strict=True):
+        torch.testing.assert_close(ours, clean)
+
+
+# ---- layers that return their weights ----
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("masked", [False, True])
+def test_weights_of_16_bits_are_rounded_once(dtype, masked):
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(16, 2, batch_first=True).to(dtype)
+    x = (torch.randn(2, 7, 16) * 6).to(dtype)
+    mask = torch.ones(7, 7).triu(1).bool() if masked else None
+    q, k, _ = (
+        F.linear(x, w, b).unflatten(-1, (2, 8)).transpose(1, 2).double()
+        for w, b in zip(layer.in_proj_weight.chunk(3), layer.in_proj_bias.chunk(3), strict=True)
+    )
+    scores = q @ k.transpose(-2, -1) / 8**0.5
+    if masked:
+        scores = scores.masked_fill(mask, float("-inf"))
+    expected = scores.softmax(-1).mean(1)
+    _, weights = layer(x, x, x, attn_mask=mask)
+    assert weights.dtype == dtype
+    off = (weights.double() - expected).abs() / (expected + 1e-3)
+    assert off.max() < 1.01 * torch.finfo(dtype).eps / 2 + 1e-4
+    with torch.autocast("cpu", dtype=dtype):
+        y, wide = layer.float()(x.float(), x.float(), x.float(), attn_mask=mask)
+    assert y.dtype == dtype and wide.dtype == torch.float32
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_weights_do_not_see_padding_that_is_no_number(dropout):
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(16, 2, dropout=dropout, batch_first=True).double()
+    padding = torch.zeros(2, 7).bool()
+    padding[0, 4:] = True
+    query = torch.randn(2, 3, 16).double()
+    found = []
+    for strange in (0.0, float("nan")):
+        torch.manual_seed(1)
+        x = torch.randn(2, 7, 16).double()
+        x[0, 5] = strange
+        y, weights = layer(query, x, x, key_padding_mask=padding)
+        found.append(
+            [y.detach(), weights.detach(), *torch.autograd.grad(y.sum(), [layer.out_proj.weight])]
+        )
+    for ours, clean in zip(*found, strict=True):
+        torch.testing.assert_close(ours, clean)

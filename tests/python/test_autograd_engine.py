@@ -608,3 +608,24 @@ def test_a_leaf_takes_gradients_after_one_that_failed():
         w.join(20)
         assert not w.is_alive()
     assert x.grad.tolist() == [before + 8] * 3
+
+
+def test_backward_in_backward_without_end_is_refused():
+    depth = []
+
+    @torch.enable_grad()
+    def again(grad):
+        depth.append(1)
+        x = torch.ones(1, requires_grad=True)
+        y = x * 2
+        y.register_hook(again)
+        y.sum().backward()
+
+    x = torch.ones(1, requires_grad=True)
+    y = x * 2
+    y.register_hook(again)
+    with pytest.raises(RuntimeError, match="nested in each other"):
+        y.sum().backward()
+    assert len(depth) > 10_000
+    (x * 2).sum().backward()
+    assert x.grad.item() == 2

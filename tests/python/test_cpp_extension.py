@@ -177,24 +177,14 @@ def test_module_of_nanobind(tmp_path):
 
 
 def test_headers_by_the_names_of_their_parts(tmp_path):
-    source = """
-    #include <ATen/ATen.h>
-    #include <ATen/Dispatch.h>
-    #include <ATen/OpMathType.h>
-    #include <ATen/Operators.h>
-    #include <ATen/Parallel.h>
-    #include <c10/core/ScalarType.h>
-    #include <c10/util/Exception.h>
-    #include <torch/all.h>
-    #include <torch/autograd.h>
-    #include <torch/cuda.h>
-    #include <torch/data.h>
-    #include <torch/enum.h>
-    #include <torch/nn.h>
-    #include <torch/optim.h>
-    #include <torch/serialize.h>
-    #include <torch/utils.h>
-
+    parts = {
+        "ATen": "ATen Dispatch OpMathType Operators Parallel",
+        "c10": "core/ScalarType util/Exception",
+        "torch": "all autograd cuda data enum nn optim serialize utils",
+    }
+    headers = [f"{folder}/{part}.h" for folder, names in parts.items() for part in names.split()]
+    source = "".join(f"#include <{header}>\n" for header in headers)
+    source += """
     at::Tensor muladd(const at::Tensor& a, const at::Tensor& b, double c) {
       TORCH_CHECK(a.sizes() == b.sizes());
       TORCH_CHECK(a.dtype() == at::kFloat);

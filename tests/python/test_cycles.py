@@ -2,8 +2,10 @@
 
 import gc
 import threading
+import types
 import weakref
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -119,3 +121,60 @@ def test_a_thread_that_computes_meanwhile():
     for t in threads:
         t.join()
     assert not errors
+
+
+# ---- owners of memory ----
+
+
+class Owner(bytearray):
+    pass
+
+
+class Array(np.ndarray):
+    pass
+
+
+def tensor_on_an_array():
+    owner = np.zeros(4, dtype=np.float32).view(Array)
+    return owner, torch.from_numpy(owner)
+
+
+def tensor_on_a_buffer():
+    owner = Owner(16)
+    return owner, torch.frombuffer(owner, dtype=torch.float32)
+
+
+@pytest.mark.parametrize("make", [tensor_on_an_array, tensor_on_a_buffer])
+@pytest.mark.parametrize("wants_grad", [False, True])
+def test_an_owner_of_memory_that_knows_its_tensor(make, wants_grad):
+    owner, t = make()
+    t.requires_grad_(wants_grad)
+    if wants_grad:
+        t.register_hook(types.MethodType(lambda held, g: None, owner))
+    owner.tensor, owner.witness = t, Witness()
+    gone = weakref.ref(owner.witness)
+    view = t.detach()[1:]
+    del owner, t
+    gc.collect()
+    assert gone() is not None and view.tolist() == [0, 0, 0]  # the view holds the memory
+    del view
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_owner_of_memory_that_lives_keeps_its_tensor():
+    owner, t = tensor_on_a_buffer()
+    owner.tensor, owner.witness = t, Witness()
+    gone = weakref.ref(owner.witness)
+    del t
+    for _ in range(3):
+        gc.collect()
+    owner.tensor.fill_(1)
+    assert gone() is not None and bytes(owner) == np.ones(4, np.float32).tobytes()
+    storage = owner.tensor.untyped_storage()
+    del owner
+    gc.collect()
+    assert gone() is not None and len(storage) == 16
+    del storage
+    gc.collect()
+    assert gone() is None

@@ -66,6 +66,8 @@ def test_samplers():
     assert list(batches) == [[0, 1], [2, 3], [4]] and len(batches) == 3
     assert rows(data.DataLoader(table(), batch_sampler=[[3, 1], [0]])) == [[3, 1], [0]]
     assert list(data.DistributedSampler(range(5), 2, 1, shuffle=False)) == [1, 3, 0]
+    assert list(data.DistributedSampler(range(2), 5, 4, shuffle=False)) == [0]  # once round twice
+    assert list(data.DistributedSampler([], 2, 1)) == []
 
 
 @pytest.mark.parametrize(

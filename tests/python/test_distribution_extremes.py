@@ -1,5 +1,6 @@
 """Distributions at the ends of what their parameters may be: certain, impossible, tiny, huge."""
 
+import decimal
 import itertools
 import math
 
@@ -143,6 +144,17 @@ def test_von_mises_numbers_of_any_concentration(k):
     if k > 1 and k < 1e30:  # beyond, angles have no digits
         assert abs(x.square().mean() * k - 1) < 0.12 and x.abs().max() < 6 / k**0.5
     assert (x.abs() <= math.pi).all()
+
+
+@pytest.mark.parametrize("k", [1e-12, 1e-6, 2e-5, 1e-3, 1.0, 1e4])
+def test_what_von_mises_numbers_are_chosen_from_has_all_digits(k):
+    with decimal.localcontext() as context:  # Best and Fisher's formulas as they stand
+        context.prec = 60
+        exact = decimal.Decimal(k)
+        tau = 1 + (1 + 4 * exact**2).sqrt()
+        rho = (tau - (2 * tau).sqrt()) / (2 * exact)
+        r = float((1 + rho**2) / (2 * rho))
+    assert d.VonMises(t(0.0), t(k))._proposal_r.item() == pytest.approx(r, rel=5e-16)
 
 
 # ---- tiny and huge parameters -------------------------------------------------------------------
@@ -322,3 +334,128 @@ def test_tails_against_scipy(name):
         assert p.cdf(t(value)).item() == pytest.approx(float(q.cdf(value)), rel=1e-12, abs=1e-300)
     for chance in (1e-12, 0.3, 0.9):
         assert p.icdf(t(chance)).item() == pytest.approx(float(q.ppf(chance)), rel=1e-9)
+
+
+# ---- beside mpmath's numbers --------------------------------------------------------------------
+
+# scale, concentration, x, logarithm of the density, distribution function, slope of the logarithm
+WEIBULL = [
+    (1, 1000000.0, 1.0, 12.815510557964274, 0.6321205588285577, -1.0),
+    (2, 1000000.0, 2.000001, 11.973641687749106, 0.8077043148439643, -324360.870182204),
+    (
+        3,
+        1000000000.0,
+        2.999999998137355,
+        18.46630150019954,
+        0.41577572193591694,
+        154176555.73019874,
+    ),
+    (0.5, 50, 0.6, -9086.89922353324, 1.0, -758288.1791668445),
+    (1e-200, 2, 1e-200, 460.2101657793691, 0.6321205588285577, -1e200),
+    (1e200, 3, 2e200, -466.03211194902116, 0.9996645373720975, -1.1e-199),
+    (7, 0.5, 1e-20, 21.35974867481506, 3.779644730020844e-11, -5.000000000188983e19),
+    (2, 10000.0, 1.9, -504.364457389702, 1.7220782772880572e-223, 5262.631578947368),
+    (2, 400, 1.0, -271.26740767687016, 3.8725919148493183e-121, 399.0),
+]
+# concentration, rate, x, distribution function
+INVERSE_GAMMA = [
+    (2, 1, 0.05, 4.328422607120976e-08),
+    (2, 1, 0.002, 3.569412779777421e-215),
+    (0.5, 3, 0.01, 1.6741679846917982e-132),
+    (30, 1, 0.004, 1.1841139415186633e-70),
+    (1000.0, 1, 0.0006666666666666666, 2.204698611388959e-43),
+    (3, 1, 100000.0, 0.9999999999999998),
+]
+
+
+@pytest.mark.parametrize(("scale", "k", "x", "log", "below", "slope"), WEIBULL)
+def test_weibull_numbers_of_any_concentration(scale, k, x, log, below, slope):
+    p, value = d.Weibull(t(scale), t(k)), t(x).requires_grad_()
+    found = p.log_prob(value)
+    near = 1e-15 * k + 1e-13  # times the rounding of x / scale
+    assert found.item() == pytest.approx(log, rel=near)
+    assert p.cdf(value).item() == pytest.approx(below, rel=near)
+    assert torch.autograd.grad(found, value)[0].item() == pytest.approx(slope, rel=near)
+    if 1e-30 < scale < 1e30 and k < 1e5:
+        single = d.Weibull(t(scale, torch.float32), t(k, torch.float32))
+        found = single.log_prob(t(x, torch.float32)).item()
+        assert found == pytest.approx(log, rel=1e-6 * k + 1e-6)
+
+
+def test_weibull_numbers_where_their_support_ends():
+    p = d.Weibull(t(2.0), t([0.5, 1.0, 3.0]), validate_args=False)
+    assert p.log_prob(t(0.0)).tolist() == [INF, pytest.approx(-math.log(2)), -INF]
+    assert p.cdf(t(0.0)).tolist() == [0, 0, 0] and p.cdf(t(INF)).tolist() == [1, 1, 1]
+    assert p.log_prob(t(1e300)).tolist()[1:] == [pytest.approx(-5e299), -INF]
+
+
+@pytest.mark.parametrize(("a", "rate", "x", "below"), INVERSE_GAMMA)
+def test_small_chances_of_inverse_gamma_numbers(a, rate, x, below):
+    p, value = d.InverseGamma(t(a), t(rate)), t(x).requires_grad_()
+    found = p.cdf(value)
+    assert found.item() == pytest.approx(below, rel=1e-11)
+    density = p.log_prob(value).exp().item()
+    assert torch.autograd.grad(found, value)[0].item() == pytest.approx(density, rel=1e-9)
+
+
+# ---- draws of what is no number, infinite or huge -----------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_shares_by_no_numbers_are_none(dtype):
+    a = t([[1.0, math.nan, 2.0], [1.0, 1.0, 2.0], [INF, 1.0, 2.0], [INF, 3.0, INF]], dtype)
+    x = torch._sample_dirichlet(a)
+    assert x[0].isnan().all()
+    assert x[1].sum().item() == pytest.approx(1)
+    assert x[2].tolist() == pytest.approx([1, 0, 0], abs=1e-6)
+    assert x[3].tolist() == pytest.approx([0.5, 0, 0.5], abs=1e-6)
+
+
+@pytest.mark.parametrize("rate", [1e9, 1e12, 1e15, 1e18, 1e25, 1e100, 1e300])
+def test_poisson_numbers_of_huge_rates(rate):
+    torch.manual_seed(0)
+    x = torch.poisson(torch.full((20000,), rate, dtype=torch.float64))
+    spread = math.sqrt(rate)
+    step = math.ulp(rate)
+    z = (x - rate) / max(spread, step)
+    if step < spread / 100:
+        shares = torch.tensor(
+            [(z < q).double().mean().item() for q in (-2, -1, -0.5, 0, 0.5, 1, 2)]
+        )
+        wanted = d.Normal(t(0.0), t(1.0)).cdf(t([-2, -1, -0.5, 0, 0.5, 1, 2]))
+        assert (shares - wanted).abs().max() < 5 * 0.5 / 20000**0.5
+        assert z.std().item() == pytest.approx(1, abs=0.03)
+    assert z.abs().max() < 7
+
+
+@pytest.mark.parametrize("count", [1e9, 1e13, 1e16, 1e20])
+@pytest.mark.parametrize("p", [0.5, 0.2, 0.9, 5e-8])
+def test_binomial_numbers_of_many_trials(count, p):
+    torch.manual_seed(0)
+    n = torch.full((20000,), count, dtype=torch.float64)
+    x = torch.binomial(n, torch.full_like(n, p))
+    spread = math.sqrt(count * p * (1 - p))
+    if spread < 100:  # about 50 successes
+        assert x.mean().item() == pytest.approx(count * p, abs=5 * spread / 20000**0.5)
+        assert x.std().item() == pytest.approx(spread, rel=0.03)
+        return
+    z = (x - count * p) / spread
+    shares = torch.tensor([(z < q).double().mean().item() for q in (-2, -1, -0.5, 0.5, 1, 2)])
+    wanted = d.Normal(t(0.0), t(1.0)).cdf(t([-2, -1, -0.5, 0.5, 1, 2]))
+    assert (shares - wanted).abs().max() < 5 * 0.5 / 20000**0.5
+
+
+def test_counts_of_infinite_rates():
+    assert torch.poisson(t([0.0, INF])).tolist() == [0, INF]
+    for rate in (-1.0, math.nan, -INF):
+        with pytest.raises(RuntimeError, match="expected rate to be non-negative, got"):
+            torch.poisson(t([1.0, rate]))
+    with pytest.raises(RuntimeError, match="finite number of trials"):
+        torch.binomial(t([INF]), t([0.5]))
+    torch.manual_seed(0)
+    x = d.NegativeBinomial(t([1e20, 1e5]), probs=t([0.75, 1 - 1e-15])).sample((2000,))
+    assert x[:, 0].mean().item() == pytest.approx(3e20, rel=1e-9)
+    mean = d.NegativeBinomial(t(1e5), probs=t(1 - 1e-15)).mean.item()
+    assert x[:, 1].mean().item() == pytest.approx(mean, rel=1e-3)
+    single = d.NegativeBinomial(t(1e20, torch.float32), probs=t(0.75, torch.float32)).sample((50,))
+    assert single.isfinite().all() and single.mean().item() == pytest.approx(3e20, rel=1e-6)

@@ -576,3 +576,17 @@ def test_custom_ops_are_refused():
     with forward_ad.dual_level():
         with pytest.raises(NotImplementedError, match="Trying to use forward AD with"):
             twice(forward_ad.make_dual(x, v))
+
+
+def test_levels_without_end_are_refused():
+    def endless(x):
+        return torch.func.jvp(endless, (x,), (torch.ones_like(x),))[1]
+
+    for _ in range(2):  # the first one leaves nothing open
+        with pytest.raises(RuntimeError, match="levels are open in each other"):
+            endless(torch.ones(()))
+    f = torch.exp
+    for _ in range(8):
+        f = lambda x, f=f: torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
+    x = torch.tensor(0.5)
+    torch.testing.assert_close(f(x), x.exp())

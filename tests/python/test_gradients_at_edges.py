@@ -158,6 +158,37 @@ def test_cross_entropy_of_infinite_logits(dtype):
     assert sum_of_labels == 0
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weight", [0.0, 1.0, 3.0])
+def test_weighed_cross_entropy_of_infinite_logits(weight, dtype):
+    target = torch.tensor([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.25], dtype=dtype)
+    pos_weight = torch.tensor(weight, dtype=dtype)
+    call = lambda x: F.binary_cross_entropy_with_logits(
+        x, target, reduction="none", pos_weight=pos_weight
+    )
+    logits = [-INF, -INF, INF, INF, -1e4, -20.0, 1.0]
+    values, (first,), (second,) = gradients(call, logits, dtype=dtype)
+    yes, no = math.log1p(math.exp(-1)), math.log1p(math.exp(-1)) + 1
+    some = weight * 0.25 * yes + 0.75 * no
+    worst = INF if weight else 0
+    small = math.log1p(math.exp(-20))
+    assert values == pytest.approx([worst, 0, 0, INF, weight * 1e4, small, some], rel=1e-6)
+    chance = 1 / (1 + math.exp(-1))
+    slope = 0.75 * chance - weight * 0.25 * (1 - chance)
+    slopes = [-weight, 0, 0, 1, -weight, 1 / (1 + math.exp(20)), slope]
+    assert first == pytest.approx(slopes, rel=1e-6)
+    assert not any(map(math.isnan, second))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cross_entropy_with_chances_of_what_is_impossible(dtype):
+    target = torch.tensor([[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]], dtype=dtype)
+    call = lambda x: F.cross_entropy(x.reshape(2, 3), target, reduction="none")
+    values, (first,), _ = gradients(call, [-INF, 0.0, 0.0, -INF, 0.0, 0.0], dtype=dtype)
+    assert values == [pytest.approx(math.log(2)), INF]
+    assert first[:3] == pytest.approx([0, 0.25, -0.25])
+
+
 # ---- angles and lengths ----
 
 

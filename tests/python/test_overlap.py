@@ -6,7 +6,7 @@ import rushlight as torch
 from rushlight._table import ops
 from tests.ops.harness import Makers, array, assert_same, cases, function_of, tensors_of
 
-SHARED = "unsupported operation: some elements of the input tensor and the written-to tensor"
+SHARED = "unsupported operation: some elements of an input and of the written-to tensor"
 REPEATED = "unsupported operation: more than one element of the written-to tensor"
 CASES = cases()
 # Every element gets one value: PyTorch, too, lets these write a place several times.

@@ -112,8 +112,8 @@ class CustomOp:
     def _take(self, kind, function):
         if kind in self._impls:
             raise RuntimeError(
-                f"Attempting to register a {kind} impl for operator {self._qualname} that already "
-                f"has a {kind} impl registered."
+                f"impl_{kind} of {self._qualname} was called twice: the operator already has a "
+                f"{kind} impl"
             )
         self._impls[kind] = function
         return function
@@ -132,8 +132,8 @@ class CustomOp:
             for kind in kinds:
                 if kind not in self._impls and self._overload.has_kernel(kind.upper()):
                     raise RuntimeError(
-                        f"impl(..., device_types={kind}): the operator {self._qualname} already "
-                        "has an implementation for this device type"
+                        f"impl(..., device_types={kind}): {self._qualname} already has an "
+                        f"implementation for {kind}, from elsewhere"
                     )
                 self._take(kind, function)
                 self._lib.impl(self._overload, function, SUPPORTED_DEVICE_TYPE_TO_KEY[kind])
@@ -178,8 +178,8 @@ class CustomOp:
 
         def refuse(what):
             raise RuntimeError(
-                "Cannot use torch._custom_ops APIs to register backward formula for "
-                f"{what}. Got operator {self._qualname} with schema: {schema}"
+                "_custom_ops APIs register a backward formula for functional operators of tensors, "
+                f"not for {what}: {self._qualname} has the schema {schema}"
             )
 
         if schema.is_mutable:
@@ -200,8 +200,8 @@ class CustomOp:
             )
         if self._overload.autograd is not None and not {"backward", "save"} & set(self._impls):
             raise RuntimeError(
-                f"impl_backward/impl_save_for_backward: the operator {self._qualname} already has "
-                f"an Autograd kernel registered to DispatchKey::{self._overload.autograd_key}"
+                f"impl_backward/impl_save_for_backward: {self._qualname} already has an Autograd "
+                f"kernel, registered to {self._overload.autograd_key}"
             )
 
     def impl_save_for_backward(self):
@@ -289,9 +289,7 @@ class CustomOp:
             raise RuntimeError(f"In the backward function defined for {self!r}, {what}")
 
         if not isinstance(made, dict):
-            refuse(
-                f"expected the output of the backward function to be a dict but got {type(made)}"
-            )
+            refuse(f"expected a dict of gradients by the names of inputs, but got {type(made)}")
         expected = {a.name for a in self._overload._schema.arguments if a.type.startswith("Tensor")}
         if expected != set(made):
             refuse(
@@ -302,13 +300,13 @@ class CustomOp:
             several = isinstance(value, (list, tuple))
             if several and not isinstance(grad, (list, tuple)):
                 refuse(
-                    f"for input {name!r} expected the grad_input dict to hold a list of gradients "
-                    f"but got object of type {type(grad)}"
+                    f"the input {name!r} is a list of tensors and takes a list of gradients, but "
+                    f"got object of type {type(grad)}"
                 )
             if several and len(grad) != len(value):
                 refuse(
-                    f"for input {name!r} expected the grad_input dict to hold a list of "
-                    f"{len(value)} gradients but got {len(grad)}"
+                    f"the input {name!r} takes a list of {len(value)} gradients, one for each of "
+                    f"its tensors, but got {len(grad)}"
                 )
             pairs = zip(grad, value, strict=True) if several else [(grad, value)]
             for g, v in pairs:
@@ -321,8 +319,8 @@ class CustomOp:
                     )
                 if not isinstance(v, rushlight.Tensor):
                     refuse(
-                        f"got a Tensor as the gradient for input {name!r} but expected None as the "
-                        "gradient because it was not a Tensor"
+                        f"the input {name!r} is no Tensor, so that its gradient has to be None, "
+                        "but got a Tensor"
                     )
 
 
@@ -340,7 +338,7 @@ def custom_op(qualname: str, manual_schema: str | None = None):
 
 
 def check_signature(qualname, function):
-    """ValueError where a function cannot give an op of that name its schema."""
+    """ValueError if a function cannot give an op of that name its schema."""
     _, name = parse_qualname(qualname)
     if not inspect.isfunction(function):
         raise ValueError(

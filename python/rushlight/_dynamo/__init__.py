@@ -42,7 +42,7 @@ __all__ = [
 
 
 def optimize(backend="inductor", *, nopython: bool = False, **options):
-    """A decorator: `compile` by its old name."""
+    """A decorator: `compile` under its old name."""
     return lambda model: _compile(model, backend=backend)
 
 

@@ -46,18 +46,18 @@ def make_test_cls_with_patches(
         xfail_prop: tests with an attribute of this name are expected to fail.
         decorator: is put around every test.
     """
+    attributes = {name: getattr(cls, name) for name in dir(cls)}
+    tests = {n: v for n, v in attributes.items() if n.startswith("test_") and callable(v)}
     made = type(cls_prefix + cls.__name__, cls.__bases__, {})
     made.__qualname__ = made.__name__
-    for name in dir(cls):
-        value = getattr(cls, name)
-        if name.startswith("test_") and callable(value):
-            test = _with_patches(value, patches)
-            test.__name__ = name + fn_suffix
-            if xfail_prop is not None and hasattr(value, xfail_prop):
-                test = unittest.expectedFailure(test)
-            setattr(made, name + fn_suffix, decorator(test))
-        elif not hasattr(made, name):
-            setattr(made, name, value)
+    for name in attributes.keys() - tests.keys() - set(dir(made)):
+        setattr(made, name, attributes[name])
+    for name, value in tests.items():
+        test = _with_patches(value, patches)
+        test.__name__ += fn_suffix
+        if hasattr(value, xfail_prop or ""):
+            test = unittest.expectedFailure(test)
+        setattr(made, name + fn_suffix, decorator(test))
     return made
 
 

@@ -28,7 +28,7 @@ _RANDOMNESS = ("error", "different", "same")
 
 
 class VmapInfo(NamedTuple):
-    """What the `vmap` staticmethod of a custom function is told of the vmap that it is in."""
+    """What the `vmap` method of a custom function gets: the batch size and the randomness."""
 
     batch_size: int
     randomness: str
@@ -50,7 +50,7 @@ def _not_none(dim):
 
 
 def _flat_dims(dims, spec):
-    """A dimension or None for each leaf; None where the structures do not fit."""
+    """A dimension or None for each leaf; None if the structures do not fit."""
     return _broadcast_to_and_flatten(dims, spec, is_leaf=_not_none)
 
 

@@ -32,7 +32,7 @@ def devices_of(device_types) -> tuple:
 
 
 class CustomOpDef:
-    """A custom op: call it, or register what it does elsewhere."""
+    """A custom op, which can be called; its methods register other functions."""
 
     def __init__(self, namespace: str, name: str, schema: str, fn=None, tags=()) -> None:
         self._namespace, self._name, self._schema = namespace, name, schema
@@ -52,12 +52,12 @@ class CustomOpDef:
         return self._opoverload(*args, **kwargs)
 
     def register_fake(self, fn: Callable[..., Any], /):
-        """Decorates the function for meta tensors: it makes results of the right sizes."""
+        """A decorator for the function for meta tensors, which makes results of the right sizes."""
         simple_registry.register_fake(self._opoverload, fn)
         return fn
 
     def register_kernel(self, device_types, fn: Callable[..., Any] | None = None, /):
-        """Decorates the function for one or several device types; None for all."""
+        """A decorator for the function for one or several device types; None means all."""
         op = self._opoverload
 
         def register(function):
@@ -82,7 +82,9 @@ class CustomOpDef:
 
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True):
-        """Within it a device's function is on or off; the op's first function takes its place."""
+        """A context manager that turns a device's function on or off; without it the op's first
+        function runs.
+        """
         disabled = self._opoverload.disabled
         before = device_type in disabled
         (disabled.discard if enabled else disabled.add)(device_type)
@@ -92,7 +94,7 @@ class CustomOpDef:
             (disabled.add if before else disabled.discard)(device_type)
 
     def register_autograd(self, backward, /, *, setup_context=None):
-        """Give the backward: `backward(ctx, *grads)`, one gradient for each argument.
+        """Register the backward: `backward(ctx, *grads)` returns one gradient for each argument.
 
         `setup_context(ctx, inputs, output)` keeps what it needs; of an op with keyword-only
         arguments it takes `keyword_only_inputs`, too. For an argument that is a list of tensors the
@@ -101,7 +103,9 @@ class CustomOpDef:
         self._opoverload.autograd = gradients.function_of(self._opoverload, backward, setup_context)
 
     def register_vmap(self, func=None):
-        """Decorates the rule of vmap: `rule(info, in_dims, *args)` returns (output, out_dims)."""
+        """A decorator for the function under vmap: `f(info, in_dims, *args)` returns (output,
+        out_dims).
+        """
 
         def register(function):
             self._opoverload.vmap = function
@@ -110,13 +114,13 @@ class CustomOpDef:
         return register if func is None else register(func)
 
     def register_autocast(self, device_type: str, cast_inputs):
-        """Under autocast of a device, floating-point tensors are cast to this dtype first."""
+        """Register a dtype to which autocast on a device casts floating-point tensors first."""
         if device_type not in ("cpu", "cuda", "xpu"):
             raise ValueError(f"Unknown device type: {device_type}")
         self._opoverload.autocast[device_type] = cast_inputs
 
     def register_torch_dispatch(self, torch_dispatch_class: type, fn=None, /):
-        """Decorates what a class of modes or tensors does with the op."""
+        """A decorator for what a class of modes or tensors does with the op."""
 
         def register(function):
             self._opoverload.dispatch_rules[torch_dispatch_class] = function
@@ -126,7 +130,7 @@ class CustomOpDef:
 
 
 def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
-    """Make a function an op, `ops.NAMESPACE.NAME`; without `fn` a decorator.
+    """Make a function an op, `ops.NAMESPACE.NAME`; without `fn`, a decorator.
 
     Args:
         name: "namespace::name".

@@ -133,7 +133,7 @@ def _per_result(spec, grads):
 
 
 def refuse_aliases(op, values, result):
-    """RuntimeError where a result shares memory with an argument, or with another result."""
+    """RuntimeError if a result shares memory with an argument, or with another result."""
     seen = {
         t.untyped_storage()._cdata
         for t in _pytree.tree_iter(values)

@@ -18,7 +18,7 @@ class Kernel(NamedTuple):
 
 
 class Holder:
-    """The function for fake tensors of one op; `kernel` is None where there is none."""
+    """The function for fake tensors of one op; `kernel` is None if there is none."""
 
     def __init__(self, qualname: str) -> None:
         self.qualname = qualname
@@ -34,7 +34,7 @@ class Entry:
 
     @property
     def abstract_impl(self) -> Holder:
-        """`fake_impl`, by its old name."""
+        """`fake_impl`, under its old name."""
         return self.fake_impl
 
 

@@ -269,7 +269,7 @@ def compare_tensor_meta(
 
 
 def check_same_shape(*args: Any, allow_cpu_scalar_tensors: bool) -> None:
-    """RuntimeError where the shapes of tensors differ; numbers have none."""
+    """RuntimeError if the shapes of tensors differ; numbers have none."""
     shapes = {
         tuple(a.shape)
         for a in args
@@ -281,7 +281,7 @@ def check_same_shape(*args: Any, allow_cpu_scalar_tensors: bool) -> None:
 
 
 def check_same_device(*args: Any, allow_cpu_scalar_tensors: bool) -> None:
-    """RuntimeError where tensors are on several devices."""
+    """RuntimeError if tensors are on several devices."""
     devices = {
         a.device
         for a in args

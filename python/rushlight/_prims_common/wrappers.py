@@ -18,7 +18,7 @@ def out_wrapper(*out_names: str, exact_dtype: bool = False) -> Callable[[Callabl
     """Give a function the keyword argument `out`, by the rules of ops.
 
     out_names: of the fields where several tensors are returned; `out` is then a tuple of as many.
-    exact_dtype: RuntimeError where `out` has another dtype than the result.
+    exact_dtype: RuntimeError if `out` has another dtype than the result.
     """
     names = out_names or ("out",)
 

@@ -82,7 +82,7 @@ class FakeTensor(Tensor):
 
     @staticmethod
     def from_tensor(t, fake_mode):
-        """The fake of a real tensor, `fake_mode.from_tensor(t)`."""
+        """Convert a real tensor to a fake one, as `fake_mode.from_tensor(t)`."""
         return fake_mode.from_tensor(t)
 
     def __repr__(self, *, tensor_contents=None):
@@ -109,7 +109,7 @@ class FakeTensor(Tensor):
             return func(*args, **(kwargs or {}))
 
     def untyped_storage(self):
-        """The storage on meta."""
+        """The storage on the meta device."""
         return self._meta.untyped_storage()
 
     def tolist(self):
@@ -130,12 +130,12 @@ def _dtype_of(number):
 
 
 def is_fake(x: object) -> bool:
-    """Whether it is a fake tensor."""
+    """Whether an object is a fake tensor."""
     return isinstance(x, FakeTensor)
 
 
 class FakeTensorConverter:
-    """Makes fakes of real tensors; the same one for the same tensor, while both live.
+    """Converts real tensors to fake ones; the same tensor gives the same fake, while both exist.
 
     Tensors on one storage get meta tensors on one.
     """
@@ -187,7 +187,7 @@ class FakeTensorConverter:
         return moved
 
     def from_real_tensor(self, fake_mode, tensor):
-        """The fake of a real tensor."""
+        """Convert a real tensor to a fake one."""
         known = self._remembered(tensor)
         if known is not None:
             return known
@@ -246,13 +246,13 @@ class Constants:
 
 @contextlib.contextmanager
 def unset_fake_temporarily():
-    """Within it no mode is active, and tensors are real ones."""
+    """A context manager in which no fake mode is active, and tensors are real."""
     with _disable_current_modes():
         yield
 
 
 class FakeTensorMode(TorchDispatchMode):
-    """Within it, factories make fake tensors, and ops on fake tensors compute shapes alone.
+    """A mode in which factories make fake tensors, and ops on fake tensors compute only shapes.
 
     If `_functorch.config.fake_tensor_propagate_real_tensors` is set when the mode is made, fakes
     carry copies of real tensors (`real_tensor`), and ops run on those, too.
@@ -282,7 +282,7 @@ class FakeTensorMode(TorchDispatchMode):
         self._constants = Constants()
 
     def from_tensor(self, tensor, *, static_shapes=None, source=None, symbolic_context=None):
-        """The fake of a real tensor: the same one, as long as both live."""
+        """Convert a real tensor to a fake one; the same tensor gives the same fake."""
         if isinstance(tensor, FakeTensor):
             if tensor.fake_mode is not self:
                 raise AssertionError(
@@ -312,7 +312,7 @@ class FakeTensorMode(TorchDispatchMode):
         )
 
     def _computed(self, func, fakes, args, kwargs):
-        """The result on known values; None where one is not known, or chance is in it."""
+        """The result on known values; None if one is not known, or chance is in it."""
         written = [
             t
             for a, v in zip(func._schema.arguments, args, strict=False)
@@ -387,7 +387,7 @@ class FakeTensorMode(TorchDispatchMode):
         return self._with_real(result, real)
 
     def _on_real(self, func, fakes, args, kwargs):
-        """The result on the real tensors; None where they are not carried along."""
+        """The result on the real tensors; None if they are not carried along."""
         if not self.propagate_real_tensors or any(t.real_tensor is None for t in fakes):
             return None
         args, kwargs = _pytree.tree_map_only(FakeTensor, lambda t: t.real_tensor, (args, kwargs))

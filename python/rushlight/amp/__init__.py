@@ -1,4 +1,4 @@
-"""Mixed precision: ops choose between 16 and 32 bits, and gradients are kept in range."""
+"""Mixed precision: autocast chooses 16 or 32 bits for each op, and `GradScaler` scales losses."""
 
 from rushlight.amp import autocast_mode, grad_scaler
 from rushlight.amp.autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available

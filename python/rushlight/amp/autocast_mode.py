@@ -20,7 +20,7 @@ _LOW = (_C.bfloat16, _C.float16)
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is autocast for a kind of device, say "cpu"."""
+    """Whether autocast exists for a device type, such as "cpu"."""
     return _C._is_autocast_available(device_type)
 
 
@@ -30,7 +30,7 @@ def _check_device_type(device_type: Any) -> None:
 
 
 class autocast(ContextDecorator):
-    """A context in which ops run in the precision that suits them; also a decorator.
+    """A context manager and decorator in which each op runs in the dtype that suits it.
 
     Products, convolutions, attention and recurrent cells take their arguments in 16 bits; what
     loses too much there, such as losses and norms, takes them in float32; all other ops take them

@@ -1,4 +1,4 @@
-"""Scaling of losses, so that gradients of 16-bit numbers neither vanish nor overflow."""
+"""Loss scaling, so that 16-bit gradients neither underflow nor overflow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(enum.Enum):
-    """How far an optimiser has come in an iteration."""
+    """The state of an optimiser in an iteration: ready, unscaled or stepped."""
 
     READY = 0
     UNSCALED = 1
@@ -40,7 +40,7 @@ class _PerDevice:
 
 
 class GradScaler:
-    """Multiplies losses by a scale and divides gradients by it again before the optimiser's step.
+    """Multiplies losses by a scale, and divides gradients by it before the optimiser's step.
 
     A step whose gradients hold an infinite number or NaN is left out, and the scale shrinks; after
     `growth_interval` steps without one it grows. An iteration is
@@ -193,7 +193,8 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """`optimizer.step(*args, **kwargs)`, left out if a gradient is not finite; what it returns.
+        """Call `optimizer.step(*args, **kwargs)`, unless a gradient is not finite, and return its
+        result.
 
         Gradients are divided by the scale first unless `unscale_` has done so.
 
@@ -234,7 +235,8 @@ class GradScaler:
             del optimizer.grad_scale, optimizer.found_inf
 
     def update(self, new_scale: Any = None) -> None:
-        """The scale of the next iteration: `new_scale`, or what follows from the gradients found.
+        """Set the scale of the next iteration: `new_scale`, or a value that depends on the
+        gradients.
 
         Raises:
             AssertionError: if nothing was scaled and no gradient looked at since the last update.
@@ -278,33 +280,33 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """The scale; 1 where scaling is disabled. It waits for the device."""
+        """The scale; 1 if scaling is disabled. This waits for the device."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by when it grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by when it grows."""
+        """Set the factor by which the scale grows."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by after infinite gradients."""
+        """The factor for the scale after gradients that are not finite."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Set what the scale is multiplied by after infinite gradients."""
+        """Set the factor for the scale after gradients that are not finite."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """How many steps it takes to grow."""
+        """The number of steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set how many steps it takes to grow."""
+        """Set the number of steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -320,7 +322,7 @@ class GradScaler:
     # ---- state ----
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale, its factors and the steps since it changed; {} where disabled."""
+        """The scale, its factors and the steps since it changed; {} if scaling is disabled."""
         if not self._enabled:
             return {}
         return {
@@ -332,7 +334,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` of another gave.
+        """Load a state from `state_dict`.
 
         Raises:
             RuntimeError: if it is empty, as that of a disabled one is.

@@ -1,4 +1,4 @@
-"""Gradients: `backward`, `grad`, custom functions, gradient checks, and the modes of recording."""
+"""Gradients: `backward`, `grad`, custom functions, gradient checks, and modes of recording."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 
 
 def is_multithreading_enabled():
-    """Whether backward may use other threads than the caller's: never."""
+    """Whether backward may use other threads than the caller's: always False."""
     return False
 
 
@@ -97,14 +97,14 @@ def backward(
     grad_variables=None,
     inputs=None,
 ):
-    """Add the gradients of `tensors` to the `.grad` of the leaves (or of `inputs` alone).
+    """Add the gradients of `tensors` to the `.grad` of the leaves, or only to that of `inputs`.
 
     Args:
         tensors: one or several tensors (or GradientEdges) that were computed from leaves.
         grad_tensors: the gradients of these; None stands for 1 where a tensor has one element.
         retain_graph: keep what the graph saved for another backward. Defaults to `create_graph`.
         create_graph: record backward itself, for derivatives of derivatives.
-        grad_variables: `grad_tensors` by its old name.
+        grad_variables: `grad_tensors` under its old name.
         inputs: the only tensors whose gradient is accumulated, also inner ones.
 
     Raises:
@@ -114,8 +114,8 @@ def backward(
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
-                "`backward()`. Please only use `grad_tensors`."
+                "backward(): `grad_variables` is the old name of `grad_tensors`, and both were "
+                "passed: leave it out"
             )
         grad_tensors = grad_variables
     if isinstance(inputs, Mapping):
@@ -161,8 +161,8 @@ def grad(
         warn("only_inputs=False is ignored; use backward to accumulate gradients", FutureWarning)
     if materialize_grads and allow_unused is False:
         raise ValueError(
-            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-            "allow_unused=False."
+            "Expected allow_unused to be True where materialize_grads=True: inputs that are not "
+            "used get zeros, but got allow_unused=False"
         )
     names = None
     if isinstance(inputs, Mapping):

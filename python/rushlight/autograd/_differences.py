@@ -34,7 +34,7 @@ def _outputs(func: Any, inputs: Any) -> tuple[Any, ...]:
 def _values(func, inputs, number, like):
     """Output `number` as a flat real tensor of its parts, apart from the graph.
 
-    AssertionError where it has not the shape and the dtype of `like`, what it was before.
+    AssertionError if it has not the shape and the dtype of `like`, what it was before.
     """
     with rushlight.enable_grad():
         output = _outputs(func, inputs)[number]

@@ -1,4 +1,4 @@
-"""Anomaly mode: backward tells where the op that failed was recorded, and finds NaNs."""
+"""Anomaly mode: errors in backward show where the op was recorded, and NaNs are found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["detect_anomaly", "set_detect_anomaly"]
 
 
 class detect_anomaly:
-    """Within it every op remembers where it was called, which is slow; for debugging."""
+    """A context manager in which every op remembers its call, for debugging; this is slow."""
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
@@ -27,7 +27,7 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Sets anomaly mode at once; as a context manager, until it ends."""
+    """Set anomaly mode at once; as a context manager, until the block ends."""
 
     def __init__(self, mode, check_nan: bool = True) -> None:
         self.before = (_C.is_anomaly_enabled(), _C.is_anomaly_check_nan_enabled())

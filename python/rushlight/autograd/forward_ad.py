@@ -1,4 +1,4 @@
-"""Forward-mode differentiation: tensors that carry a direction along, a tangent.
+"""Forward-mode differentiation: dual tensors carry a value and a tangent.
 
 Within `dual_level`, `make_dual(x, v)` is x with the tangent v, and every op on it computes the
 tangent of its result beside the result, by the rule of its entry in the op table. `unpack_dual`
@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 _NOT_LAST = (
-    "Trying to exit a forward AD level that was not the last one that was created. This is not "
-    "supported."
+    "Trying to exit a forward AD level that is not the innermost one: levels are left in the "
+    "opposite order"
 )
 
 # The level that is open, as C++ numbers it; the public number is 0 within it and -1 outside.
@@ -33,14 +33,14 @@ _current_level = -1
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A value and its tangent, None where it does not depend on a dual."""
+    """A value and its tangent, which is None if the value depends on no dual tensor."""
 
     primal: rushlight.Tensor
     tangent: rushlight.Tensor | None
 
 
 def enter_dual_level():
-    """Begin a level; returns its number. RuntimeError within one: they do not nest."""
+    """Open a level and return its number. RuntimeError inside another level: they do not nest."""
     global _level, _current_level
     if _level is not None:
         raise RuntimeError(
@@ -52,7 +52,7 @@ def enter_dual_level():
 
 
 def exit_dual_level(*, level=None):
-    """End the level: what is dual keeps its value and loses its tangent."""
+    """Close a level: dual tensors keep their values and lose their tangents."""
     global _level, _current_level
     if _level is None or (level is not None and level != _current_level):
         raise RuntimeError(_NOT_LAST)
@@ -61,7 +61,7 @@ def exit_dual_level(*, level=None):
 
 
 class dual_level(ContextDecorator):
-    """Within it tensors can be dual."""
+    """A context manager that opens a level, in which tensors can be dual."""
 
     def __enter__(self):
         return enter_dual_level()
@@ -78,7 +78,7 @@ def _numbered(level):
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """The tensor with a tangent of its size: a view of it.
+    """A view of a tensor that has a tangent of the same size.
 
     Raises:
         RuntimeError: outside of a level; for tangents of another size or dtype, and for a tensor
@@ -88,8 +88,8 @@ def make_dual(tensor, tangent, *, level=None):
     number = _numbered(level)
     if number is None:
         raise RuntimeError(
-            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
-            "enter_dual_level() first."
+            "make_dual: no level exists. Use it within `with dual_level():`, or call "
+            "enter_dual_level() first"
         )
     for name, t in (("primal", tensor), ("tangent", tangent)):
         if not (t.is_floating_point() or t.is_complex()):
@@ -98,7 +98,7 @@ def make_dual(tensor, tangent, *, level=None):
 
 
 def unpack_dual(tensor, *, level=None):
-    """The value, apart from its tangent, and the tangent."""
+    """The value and the tangent of a dual tensor."""
     number = _numbered(level)
     if number is None:
         return UnpackedDualTensor(tensor, None)

@@ -28,10 +28,10 @@ __all__ = [
 
 
 class FunctionCtx:
-    """What a `ctx` offers beside the methods that `_C._FunctionBase` gives it."""
+    """Methods of a `ctx` beside those of `_C._FunctionBase`."""
 
     def mark_shared_storage(self, *pairs):
-        """Does nothing: outputs that share memory with inputs are found without being told."""
+        """A no-op: outputs that share memory with inputs are detected."""
 
 
 class BackwardCFunction(_C._FunctionBase, FunctionCtx):
@@ -39,7 +39,7 @@ class BackwardCFunction(_C._FunctionBase, FunctionCtx):
 
 
 class FunctionMeta(type):
-    """Gives each Function the class of its `ctx`, and finds out once which methods it has."""
+    """Gives each Function the class of its `ctx`, and looks up its methods once."""
 
     # What Function declares.
     forward: Callable[..., Any]
@@ -66,8 +66,8 @@ class FunctionMeta(type):
         own_vjp = cls.vjp is not Function.vjp
         if own_backward and own_vjp:
             raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. "
-                f"{name} should define one of them."
+                f"{name} defines both 'backward' and 'vjp', which are two names of one method: "
+                "leave one of them out"
             )
         cls._backward_method = staticmethod(cls.vjp if own_vjp else cls.backward)
 
@@ -111,7 +111,7 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        """The rule of `vmap` for this function, where it has one of its own."""
+        """The result under `vmap`, for functions that override it."""
         raise NotImplementedError("vmap is not implemented for this custom autograd.Function")
 
     @classmethod
@@ -128,22 +128,22 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def forward(*args, **kwargs):
-        """Compute the results; `ctx` comes first unless there is a setup_context."""
+        """Compute the results; `ctx` is the first argument unless there is a setup_context."""
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function."
         )
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Keep what backward needs; only where forward takes no ctx."""
+        """Save what backward needs; only used if forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        """Return one gradient per input of forward, None for those that have none."""
+        """Return one gradient for each input of forward, None for inputs without one."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it with backward mode AD."
+            "You must implement either the backward or vjp method: without them a Function has no "
+            "derivative in backward mode"
         )
 
     vjp = backward
@@ -152,8 +152,8 @@ class Function(_C._FunctionBase, FunctionCtx, metaclass=FunctionMeta):
     def jvp(ctx, *grad_inputs):
         """Forward-mode differentiation, which custom functions do not have."""
         raise NotImplementedError(
-            "You must implement the jvp function for custom autograd.Function to use it with "
-            "forward mode AD."
+            "You must implement the jvp function: without it a Function has no derivative in "
+            "forward mode"
         )
 
 
@@ -161,7 +161,7 @@ Function._backward_method = staticmethod(Function.backward)
 
 
 def once_differentiable(backward):
-    """Decorates a `backward` whose result cannot be differentiated again: that then raises."""
+    """A decorator for a `backward` whose result cannot be differentiated: doing so raises."""
 
     @functools.wraps(backward)
     def wrapped(ctx, *grads):
@@ -187,7 +187,7 @@ def once_differentiable(backward):
 
 
 class InplaceFunction(Function):
-    """Function by its old name, for functions that may write their input."""
+    """Deprecated name of Function, for functions that may write their input."""
 
     def __init__(self, inplace: bool = False) -> None:
         self.inplace = inplace

@@ -24,12 +24,12 @@ _JACOBIAN = "The jacobian of the user-provided function"
 def _as_tuple(value: Any, what: str, function: str) -> tuple[tuple[Any, ...], bool]:
     if isinstance(value, _C.TensorBase):
         return (value,), False
-    expected = f"The {what} given to {function} must be either a Tensor or a tuple of Tensors"
+    expected = f"{function}: {what} must be either a Tensor or a tuple of them"
     if not isinstance(value, tuple):
-        raise TypeError(f"{expected} but the given {what} has type {type(value)}.")
+        raise TypeError(f"{expected}, but got {type(value)}")
     for i, v in enumerate(value):
         if not isinstance(v, _C.TensorBase):
-            raise TypeError(f"{expected} but the value at index {i} has type {type(v)}.")
+            raise TypeError(f"{expected}, but the value at index {i} has type {type(v)}")
     return value, True
 
 
@@ -46,9 +46,8 @@ def _call(func, inputs, strict, function):
         for i, output in enumerate(outputs):
             if not output.requires_grad:
                 raise RuntimeError(
-                    f"Output {i} of the user-provided function does not require gradients. The "
-                    "outputs must be computed in a differentiable manner from the input when "
-                    "running in strict mode."
+                    f"Output {i} does not require gradients, although the inputs do: strict mode "
+                    "demands that the function computes it from them"
                 )
     return outputs, several
 
@@ -56,9 +55,8 @@ def _call(func, inputs, strict, function):
 def _second(what, i):
     """The error where a gradient does not depend on input i, so that the Hessian is zero there."""
     return RuntimeError(
-        f"While computing the hessian, found that {what} with respect to input {i} is independent "
-        "of the input. This is not allowed in strict mode. Is the function twice differentiable, "
-        "and no linear one?"
+        f"hessian: {what} with respect to input {i} is independent of that input, which is refused "
+        "in strict mode. Is the function twice differentiable, and no linear one?"
     )
 
 
@@ -99,8 +97,8 @@ def _check_depends(results, strict, create_graph, what=_JACOBIAN):
         for i, result in enumerate(results):
             if not result.requires_grad:
                 raise RuntimeError(
-                    f"{what} is independent of input {i}. This is not allowed in strict mode when "
-                    "create_graph=True."
+                    f"{what} is independent of input {i}: create_graph=True finds nothing to "
+                    "differentiate in strict mode"
                 )
 
 
@@ -136,7 +134,7 @@ _OUTPUT_SCALAR = "the user-provided function's output"
 
 
 def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and vᵀ J, with J its Jacobian; v has the form of the output."""
+    """Return `func(*inputs)` and vᵀ J with the Jacobian J; v has the structure of the output."""
     with rushlight.enable_grad():
         inputs, several_in = _as_tuple(inputs, "inputs", "vjp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -148,7 +146,7 @@ def vjp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
 
 
 def jvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and J v; v has the form of the inputs. Two backward passes."""
+    """Return `func(*inputs)` and J v; v has the structure of the inputs. It runs backward twice."""
     with rushlight.enable_grad():
         inputs, _ = _as_tuple(inputs, "inputs", "jvp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -170,7 +168,8 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ):
-    """Return the Jacobian: for output and input, a tensor of the shape of both in a row.
+    """Return the Jacobian: for each output and input a tensor with the shapes of both, one after
+    the other.
 
     For several outputs or inputs a tuple, or a tuple (by output) of tuples (by input).
     Rows are computed one by one, with `vectorize` all at once by `vmap`. The strategy
@@ -188,15 +187,14 @@ def jacobian(
         )
     if strict and vectorize:
         raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
-            "supported together. Please either set `strict=False` or `vectorize=False`."
+            "jacobian: `strict=True` finds outputs that depend on nothing one after the other, "
+            "which `vectorize=True` does not do. Leave one of them out"
         )
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                "torch.autograd.functional.jacobian: `create_graph=True` and "
-                '`strategy="forward-mode"` are not supported together. Please either set '
-                '`create_graph=False` or `strategy="reverse-mode"`.'
+                'jacobian: what `strategy="forward-mode"` computes has no graph. For '
+                '`create_graph=True` use `strategy="reverse-mode"`'
             )
         if not vectorize:
             raise NotImplementedError(
@@ -311,7 +309,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ):
-    """Return the second derivatives of a scalar function: a tensor, or tuples by input."""
+    """Return the second derivatives of a scalar function: a tensor, or tuples indexed by input."""
     inputs, several = _as_tuple(inputs, "inputs", "hessian")
     scalar = _scalar(func, "hessian")
 
@@ -335,8 +333,8 @@ def _check_twice(output, gradients, inputs):
     """In strict mode the output and its gradients must depend on all inputs."""
     if not output.requires_grad:
         raise RuntimeError(
-            "Output 0 of the user-provided function does not require gradients. The outputs must "
-            "be computed in a differentiable manner from the input when running in strict mode."
+            "Output 0 does not require gradients, although the inputs do: strict mode demands that "
+            "the function computes it from them"
         )
     _grads((output,), inputs, (rushlight.ones_like(output),), False, True, _OUTPUT)
     for i, g in enumerate(gradients):
@@ -345,7 +343,7 @@ def _check_twice(output, gradients, inputs):
 
 
 def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and vᵀ H, with H its Hessian; v has the form of the inputs."""
+    """Return `func(*inputs)` and vᵀ H with the Hessian H; v has the structure of the inputs."""
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "vhp")
         inputs = _fresh_inputs(inputs, create_graph)
@@ -359,7 +357,9 @@ def vhp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, st
 
 
 def hvp(func: Callable[..., Any], inputs, v=None, create_graph: bool = False, strict: bool = False):
-    """Return `func(*inputs)` and H v. Costs a pass more than `vhp`, which gives the same values."""
+    """Return `func(*inputs)` and H v. It costs one backward more than `vhp`, which gives the same
+    values.
+    """
     with rushlight.enable_grad():
         inputs, several = _as_tuple(inputs, "inputs", "hvp")
         inputs = _fresh_inputs(inputs, create_graph)

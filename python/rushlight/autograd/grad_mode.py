@@ -1,4 +1,4 @@
-"""Whether ops are recorded: context managers that are decorators too.
+"""Context managers and decorators that turn recording of ops on and off.
 
 Each restores what was set before, also after an exception. As decorators they hold for every call
 of the function; of a generator, whenever its own code runs, not that of its caller.
@@ -29,7 +29,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class ContextDecorator:
-    """A context manager that decorates functions and generators, with a fresh one for each call."""
+    """A context manager that is also a decorator for functions and generators; each call gets a new
+    one.
+    """
 
     def clone(self) -> Self:
         return type(self)()
@@ -59,24 +61,23 @@ class ContextDecorator:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
-            try:
-                with self.clone():
-                    value = generator.send(None)
-                while True:
-                    try:
-                        sent = yield value
-                    except GeneratorExit:
-                        with self.clone():
-                            generator.close()
-                        raise
-                    except BaseException as error:
-                        with self.clone():
-                            value = generator.throw(error)
-                    else:
-                        with self.clone():
-                            value = generator.send(sent)
-            except StopIteration as end:
-                return end.value
+            go_on, given = generator.send, None
+            while True:
+                try:
+                    with self.clone():
+                        value = go_on(given)
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    given = None  # an error's trace holds this frame
+                try:
+                    go_on, given = generator.send, (yield value)
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    go_on, given = generator.throw, error
 
         return wrapped
 
@@ -93,7 +94,7 @@ class _Bare(ContextDecorator):
 
 
 class no_grad(_Bare):
-    """Within it nothing is recorded; results do not require gradients."""
+    """A context manager in which nothing is recorded; results do not require gradients."""
 
     def __enter__(self) -> None:
         self.before = _C.is_grad_enabled()
@@ -104,7 +105,7 @@ class no_grad(_Bare):
 
 
 class enable_grad(_Bare):
-    """Within it ops are recorded, also inside `no_grad`."""
+    """A context manager in which ops are recorded, also inside `no_grad`."""
 
     def __enter__(self) -> None:
         self.before = _C.is_grad_enabled()
@@ -115,7 +116,7 @@ class enable_grad(_Bare):
 
 
 class set_grad_enabled(ContextDecorator):
-    """Sets recording to `mode` at once; as a context manager, until it ends."""
+    """Set recording to `mode` at once; as a context manager, until the block ends."""
 
     def __init__(self, mode: bool) -> None:
         self.before = _C.is_grad_enabled()
@@ -137,7 +138,7 @@ class set_grad_enabled(ContextDecorator):
 
 
 class inference_mode(ContextDecorator):
-    """Like `no_grad`, but results also do without versions and can never enter a recorded op."""
+    """Like `no_grad`; its results have no versions and cannot be used in a recorded op."""
 
     @overload
     def __new__(cls, mode: bool = True) -> Self: ...
@@ -160,7 +161,7 @@ class inference_mode(ContextDecorator):
 
 
 class set_multithreading_enabled(ContextDecorator):
-    """Accepted for programs that say it: backward runs on the calling thread in any case."""
+    """A no-op: backward always runs on the calling thread."""
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode

@@ -58,7 +58,7 @@ def gradcheck(
         inputs: a tensor or several; those of floating or complex dtype that require grad are
             checked. They should be of double precision.
         atol, rtol: as in `allclose`.
-        raise_exception: raise GradcheckError where it fails, else return False.
+        raise_exception: raise GradcheckError if it fails, else return False.
         nondet_tol: how far two backward passes may differ.
         check_undefined_grad: also check that backward copes with outputs that have no gradient,
             and forward mode with inputs that have no tangent.
@@ -128,7 +128,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ):
-    """`gradcheck` of the gradients of `func`, as functions of the inputs and of `grad_outputs`.
+    """Run `gradcheck` on the gradients of `func`, as functions of the inputs and of `grad_outputs`.
 
     Args:
         grad_outputs: gradients of the outputs; random where not given.
@@ -191,23 +191,22 @@ def _checked_inputs(inputs):
             continue
         if value.dtype not in (rushlight.float64, rushlight.complex128):
             warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or "
-                "complex. This check will likely fail if all the inputs are not of double "
-                "precision floating point or complex.",
+                f"Input #{i} requires gradient in {value.dtype}, which is not double precision: "
+                "differences of so few digits will hardly match",
             )
         if any(
             stride == 0 and size > 1
             for stride, size in zip(value.stride(), value.shape, strict=True)
         ):
             raise RuntimeError(
-                f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs "
-                "that are non-overlapping to be able to compute the numerical gradients correctly."
+                f"The {i}th input has a dimension with stride 0, whose elements cannot be moved "
+                "one by one: gradcheck needs inputs that are non-overlapping"
             )
         wanted.append(i)
     if not wanted:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them "
-            "have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient: set "
+            "requires_grad=True where it shall be checked"
         )
     return wanted
 
@@ -243,10 +242,8 @@ def _analytical_jacobians(func, inputs, wanted, number, nondet_tol, check_dtypes
                     )
                 if a.numel() and not (a - b).abs().max().item() <= nondet_tol:
                     raise GradcheckError(
-                        "Backward is not reentrant, i.e., running backward with same input and "
-                        "grad_output multiple times gives different values, although analytical "
-                        "gradient matches numerical gradient. The tolerance for nondeterminism was "
-                        f"{nondet_tol}."
+                        "Backward is not reentrant: run twice with the same gradients it gives "
+                        f"values that differ by more than nondet_tol={nondet_tol}"
                     )
             columns.append([_parts(g) for g in first])
     if not columns:
@@ -312,8 +309,8 @@ def _check_undefined(func, inputs, wanted):
             )
         except RuntimeError as error:
             warn(
-                "Backwards compatibility: New undefined gradient support checking feature is "
-                "enabled by default: check_undefined_grad=False turns it off",
+                "gradcheck with undefined gradients of outputs has failed: "
+                "check_undefined_grad=False leaves this out",
             )
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads, but "
@@ -322,8 +319,8 @@ def _check_undefined(func, inputs, wanted):
         for i, gradient in zip(wanted, found, strict=True):
             if gradient is not None and gradient.ne(0).any():
                 raise GradcheckError(
-                    "Expected all input grads to be undefined or zero when all output grads are "
-                    f"undefined or zero, but {which} that of input {i} is not"
+                    "outputs whose gradients are undefined or zero must not give inputs others, "
+                    f"but {which} that of input {i} is not"
                 )
 
 

@@ -1,4 +1,4 @@
-"""The graph itself: nodes, edges, and hooks on what it saves."""
+"""The graph of autograd: nodes, edges, and hooks for saved tensors."""
 
 from __future__ import annotations
 
@@ -27,26 +27,28 @@ Node = _C._Node
 
 
 class GradientEdge(NamedTuple):
-    """Where the gradient of a tensor goes: the node, and which of its outputs the tensor is."""
+    """The place where the gradient of a tensor goes: a node, and the index of its output."""
 
     node: Node
     output_nr: int
 
 
 def get_gradient_edge(tensor):
-    """The edge of a tensor; stands for the tensor in `backward` and `grad` without keeping it."""
+    """The edge of a tensor; it replaces the tensor in `backward` and `grad` without keeping it
+    alive.
+    """
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
 def increment_version(tensor):
-    """Count a write that autograd did not see, to one tensor or several."""
+    """Count a write that autograd did not see, for one tensor or several."""
     tensors = (tensor,) if isinstance(tensor, _C.TensorBase) else tensor
     for t in tensors:
         _C._increment_version(t)
 
 
 class saved_tensors_hooks:
-    """Within it, what is saved for backward is `pack_hook(tensor)`, unpacked by `unpack_hook`."""
+    """A context manager: `pack_hook` replaces each saved tensor, and `unpack_hook` restores it."""
 
     def __init__(self, pack_hook, unpack_hook) -> None:
         self.pack_hook = pack_hook
@@ -60,28 +62,28 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Within it, tensors saved for backward wait on the CPU (in pinned memory, if asked)."""
+    """A context manager: tensors that backward saves are kept on the CPU, in pinned memory if
+    asked.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type="cuda") -> None:
-        def pack(tensor):
-            if not pin_memory:
-                return tensor.device, tensor.cpu()
-            packed = rushlight.empty(
-                tensor.size(), dtype=tensor.dtype, layout=tensor.layout, pin_memory=True
-            )
-            packed.copy_(tensor)
-            return tensor.device, packed
+        self._pinned = pin_memory
+        super().__init__(self._stored, self._brought_back)
 
-        def unpack(packed):
-            device, tensor = packed
-            return tensor.to(device, non_blocking=pin_memory)
+    def _stored(self, tensor):
+        if not self._pinned:
+            return tensor.device, tensor.cpu()
+        like = {"dtype": tensor.dtype, "layout": tensor.layout}
+        return tensor.device, rushlight.empty(tensor.shape, **like, pin_memory=True).copy_(tensor)
 
-        super().__init__(pack, unpack)
+    def _brought_back(self, stored):
+        device, copy = stored
+        return copy.to(device, non_blocking=self._pinned)
 
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message):
-    """Within it, entering `saved_tensors_hooks` raises RuntimeError with this message."""
+    """A context manager in which `saved_tensors_hooks` raises RuntimeError with this message."""
     before = _C._disable_saved_tensors_hooks(error_message)
     try:
         yield
@@ -116,7 +118,7 @@ class _MutationContext:
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors():
-    """Within it, tensors saved for backward may be written: each is copied when it is saved.
+    """A context manager in which saved tensors may be written: each is copied when it is saved.
 
     Backward must run inside of it, too (AssertionError). Yields the context, whose `clear()` frees
     the copies.
@@ -131,7 +133,7 @@ def allow_mutation_on_saved_tensors():
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled):
-    """Accepted: gradients are accumulated on the stream that computed them, there is no warning."""
+    """A no-op: gradients are accumulated on the stream that computed them."""
 
 
 class _MultiHandle(RemovableHandle):
@@ -150,7 +152,7 @@ class _MultiHandle(RemovableHandle):
 
 
 def register_multi_grad_hook(tensors, fn: Callable[..., Any], *, mode: str = "all"):
-    """Call `fn` when the gradients of all tensors are there, or with the first (`mode="any"`).
+    """Call `fn` when the gradients of all tensors are computed, or the first (`mode="any"`).
 
     With "all", fn gets a list of them, None for those that a backward does not compute. "Not
     computed" is known only when the backward ends, so fn is then called by the last that comes.

@@ -1,4 +1,4 @@
-"""The profiler by its older interface: `with profile() as prof: …`, then `prof.table()`."""
+"""The profiler's older interface: `with profile() as prof: …`, then `prof.table()`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class profile(_Recorder):
         return self.function_events
 
     def table(self, *args, **kwargs):
-        """The events as text."""
+        """The events as a table of text."""
         return self._events().table(*args, **kwargs)
 
     def __str__(self):
@@ -75,13 +75,13 @@ class profile(_Recorder):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ):
-        """The events by name, and by what else is asked for."""
+        """The events, grouped by name and optionally by shapes or stacks."""
         return self._events().key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
     def total_average(self):
-        """One entry for all events."""
+        """The sum of all events as one event."""
         return self._events().total_average()
 
     @property
@@ -89,11 +89,11 @@ class profile(_Recorder):
         return self._events().self_cpu_time_total
 
     def export_chrome_trace(self, path):
-        """Write the events for chrome://tracing."""
+        """Write the events in the format of chrome://tracing."""
         self._events().export_chrome_trace(path)
 
     def export_stacks(self, path, metric: str = "self_cpu_time_total"):
-        """Write, for flame graphs, the Python calls around events and what those took."""
+        """Write Python stacks and their times in the format of flame graphs."""
         if not self.with_stack:
             raise AssertionError("export_stacks(): the profile was made without with_stack=True")
         self._events().export_stacks(path, metric)
@@ -101,7 +101,7 @@ class profile(_Recorder):
 
 @contextlib.contextmanager
 def emit_nvtx(enabled: bool = True, record_shapes: bool = False):
-    """RuntimeError where it is enabled: this build has no NVTX."""
+    """RuntimeError if it is enabled: this build has no NVTX."""
     if enabled:
         raise RuntimeError("NVTX is not available: rushlight was built without it")
     yield
@@ -109,7 +109,7 @@ def emit_nvtx(enabled: bool = True, record_shapes: bool = False):
 
 @contextlib.contextmanager
 def emit_itt(enabled: bool = True, record_shapes: bool = False):
-    """RuntimeError where it is enabled: this build has no ITT."""
+    """RuntimeError if it is enabled: this build has no ITT."""
     if enabled:
         raise RuntimeError("ITT is not available: rushlight was built without it")
     yield

@@ -1,4 +1,4 @@
-"""The events of profiles and their sums, where older programs import them."""
+"""Events of the profiler and their sums, under the name from which older programs import them."""
 
 from rushlight.profiler._events import EventList, FunctionEvent, FunctionEventAvg, Interval
 from rushlight.profiler._table import format_memory as _format_memory  # noqa: F401

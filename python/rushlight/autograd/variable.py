@@ -1,4 +1,4 @@
-"""Variable, which has been Tensor's other name since they became one."""
+"""`Variable`, a deprecated name of Tensor."""
 
 from __future__ import annotations
 

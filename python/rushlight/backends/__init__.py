@@ -1,4 +1,4 @@
-"""What stands behind ops, by PyTorch's names: which libraries there are, and flags to set.
+"""Flags and questions about libraries behind ops, under PyTorch's names.
 
 Flags of libraries that are not there can be set and read; they change nothing.
 """
@@ -32,7 +32,7 @@ else:
 
 
 def flags_frozen():
-    """Whether setting flags raises: never."""
+    """Whether setting flags raises: always False."""
     return False
 
 
@@ -43,4 +43,4 @@ def __allow_nonbracketed_mutation():
 
 
 def disable_global_flags():
-    """Accepted: flags stay settable."""
+    """A no-op: flags can always be set."""

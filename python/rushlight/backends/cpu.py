@@ -1,4 +1,4 @@
-"""The processor."""
+"""The capabilities of the processor."""
 
 from rushlight import _C
 

@@ -1,4 +1,4 @@
-"""Flags of products and attention on GPUs."""
+"""Flags of matrix products and attention on GPUs."""
 
 from __future__ import annotations
 
@@ -64,42 +64,42 @@ _sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 
 
 def flash_sdp_enabled():
-    """Whether attention may use flash attention."""
+    """The setting of `enable_flash_sdp`."""
     return _sdp["flash"]
 
 
 def enable_flash_sdp(enabled):
-    """Let attention use flash attention or not."""
+    """Set whether attention may use flash attention; it has no effect."""
     _sdp["flash"] = bool(enabled)
 
 
 def mem_efficient_sdp_enabled():
-    """Whether attention may use the memory-efficient kernel."""
+    """The setting of `enable_mem_efficient_sdp`."""
     return _sdp["mem_efficient"]
 
 
 def enable_mem_efficient_sdp(enabled):
-    """Let attention use the memory-efficient kernel or not."""
+    """Set whether attention may use the memory-efficient kernel; it has no effect."""
     _sdp["mem_efficient"] = bool(enabled)
 
 
 def math_sdp_enabled():
-    """Whether attention may be computed from products and a softmax."""
+    """The setting of `enable_math_sdp`."""
     return _sdp["math"]
 
 
 def enable_math_sdp(enabled):
-    """Let attention be computed from products and a softmax or not."""
+    """Set whether attention may use matrix products and a softmax; it has no effect."""
     _sdp["math"] = bool(enabled)
 
 
 def cudnn_sdp_enabled():
-    """Whether attention may use cuDNN."""
+    """The setting of `enable_cudnn_sdp`."""
     return _sdp["cudnn"]
 
 
 def enable_cudnn_sdp(enabled):
-    """Let attention use cuDNN or not."""
+    """Set whether attention may use cuDNN; it has no effect."""
     _sdp["cudnn"] = bool(enabled)
 
 
@@ -137,12 +137,12 @@ def sdp_kernel(
 
 
 def preferred_linalg_library(backend=None):
-    """Accepted: there is one library for each device."""
+    """A no-op: each device has one library."""
     return "default"
 
 
 def preferred_blas_library(backend=None):
-    """Accepted: there is one library for each device."""
+    """A no-op: each device has one library."""
     return "default"
 
 

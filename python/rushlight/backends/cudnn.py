@@ -1,4 +1,4 @@
-"""cuDNN, which is not used: convolutions on GPUs are kernels of this package.
+"""cuDNN, which is not used: this package has its own kernels for convolutions on GPUs.
 
 Its flags can be set and read; they change nothing.
 """
@@ -21,17 +21,17 @@ globals().update(flags_of("backends.cudnn"))
 
 
 def is_available():
-    """False."""
+    """Whether cuDNN is used: always False."""
     return False
 
 
 def version():
-    """None."""
+    """The version of cuDNN: always None."""
     return
 
 
 def is_acceptable(tensor):
-    """Whether it would compute with this tensor: never."""
+    """Whether cuDNN can compute with a tensor: always False."""
     return False
 
 

@@ -1,18 +1,18 @@
-"""cuSPARSELt, which is not there."""
+"""cuSPARSELt, which is not used."""
 
 __all__ = ["get_max_alg_id", "is_available", "version"]
 
 
 def is_available():
-    """False."""
+    """Whether cuSPARSELt is used: always False."""
     return False
 
 
 def version():
-    """None."""
+    """The version of cuSPARSELt: always None."""
     return
 
 
 def get_max_alg_id():
-    """None."""
+    """The number of algorithms of cuSPARSELt: always None."""
     return

@@ -1,4 +1,4 @@
-"""The fast path of nn.MultiheadAttention: a flag."""
+"""The flag of the fast path of nn.MultiheadAttention."""
 
 __all__ = ["get_fastpath_enabled", "set_fastpath_enabled"]
 
@@ -6,11 +6,11 @@ _fastpath = True
 
 
 def get_fastpath_enabled():
-    """What was last set."""
+    """The value that was last set."""
     return _fastpath
 
 
 def set_fastpath_enabled(value):
-    """Accepted; results are the same."""
+    """Set the flag; it has no effect on results."""
     global _fastpath
     _fastpath = bool(value)

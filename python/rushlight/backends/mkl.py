@@ -1,4 +1,4 @@
-"""MKL, which is not used: OpenBLAS takes its part."""
+"""MKL, which is not used: OpenBLAS does its work."""
 
 __all__ = ["is_available", "verbose"]
 
@@ -7,12 +7,12 @@ VERBOSE_ON = 1
 
 
 def is_available():
-    """False."""
+    """Whether MKL is used: always False."""
     return False
 
 
 class verbose:
-    """Within it MKL would say what it does."""
+    """A context manager without effect: MKL is not used."""
 
     def __init__(self, enable) -> None:
         self.enable = enable

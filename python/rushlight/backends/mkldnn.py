@@ -1,4 +1,4 @@
-"""oneDNN by its former name: products and convolutions use it where the build has it.
+"""oneDNN under its former name: matrix products and convolutions use it if the build has it.
 
 Its flags can be set and read; they change nothing.
 """
@@ -24,12 +24,12 @@ globals().update(flags_of("backends.mkldnn"))
 
 
 def is_available():
-    """Whether this build has it."""
+    """Whether this build has oneDNN."""
     return _C._libraries()["oneDNN"] is not None
 
 
 def is_acl_available():
-    """False."""
+    """Whether oneDNN uses Arm's library: always False."""
     return False
 
 
@@ -39,7 +39,7 @@ set_flags, flags = _flags.functions(
 
 
 class verbose:
-    """Accepted; `RUSHLIGHT_VERBOSE=1` tells which kernels run."""
+    """A context manager without effect; `RUSHLIGHT_VERBOSE=1` prints which kernels run."""
 
     def __init__(self, level) -> None:
         self.level = level

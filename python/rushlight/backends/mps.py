@@ -4,20 +4,20 @@ __all__ = ["is_available", "is_built", "is_macos13_or_newer", "is_macos_or_newer
 
 
 def is_built():
-    """False."""
+    """Whether this build supports Apple's GPUs: always False."""
     return False
 
 
 def is_available():
-    """False."""
+    """Whether an Apple GPU can be used: always False."""
     return False
 
 
 def is_macos_or_newer(major, minor):
-    """False."""
+    """Whether this is macOS of a version or newer: always False."""
     return False
 
 
 def is_macos13_or_newer(minor: int = 0):
-    """False."""
+    """Whether this is macOS 13 or newer: always False."""
     return False

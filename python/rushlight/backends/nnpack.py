@@ -13,7 +13,7 @@ globals().update(flags_of("backends.nnpack"))
 
 
 def is_available():
-    """False."""
+    """Whether NNPACK is used: always False."""
     return False
 
 

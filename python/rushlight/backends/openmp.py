@@ -1,8 +1,8 @@
-"""OpenMP, whose runtime is there for extensions; rushlight's loops run on a pool of its own."""
+"""OpenMP, whose runtime exists for extensions; rushlight's loops run on its own threads."""
 
 __all__ = ["is_available"]
 
 
 def is_available():
-    """True."""
+    """Whether OpenMP's runtime exists: always True."""
     return True

@@ -1,4 +1,4 @@
-"""The order in which `einsum` multiplies more than two operands: flags."""
+"""Flags for the order in which `einsum` multiplies more than two operands."""
 
 from rushlight._accepted import flags_of
 
@@ -12,12 +12,12 @@ globals().update(flags_of("backends.opt_einsum"))
 
 
 def is_available():
-    """False: the package opt_einsum is not used."""
+    """Whether the package opt_einsum is used: always False."""
     return False
 
 
 def get_opt_einsum():
-    """None."""
+    """The package opt_einsum: always None."""
     return
 
 

@@ -1,4 +1,4 @@
-"""Quantized kernels, of which there are none."""
+"""Kernels for quantised tensors, of which there are none."""
 
 __all__ = ["engine", "supported_engines"]
 

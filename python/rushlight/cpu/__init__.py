@@ -57,7 +57,7 @@ def current_device():
 
 
 def set_device(device: rushlight.types.Device):
-    """Nothing to choose: there is one."""
+    """A no-op: there is one CPU."""
 
 
 def is_initialized():
@@ -66,7 +66,7 @@ def is_initialized():
 
 
 class Stream(_C.Stream):
-    """The queue of the CPU's work, which is done when its function returns.
+    """The queue of the CPU's work; work is done when its function returns.
 
     Args:
         priority: means nothing here.
@@ -76,34 +76,34 @@ class Stream(_C.Stream):
         return super().__new__(cls, "cpu", priority=priority)
 
     def record_event(self, event=None):
-        """Marks the end of what is queued so far; returns the event."""
+        """Record an event after the work that is queued so far, and return it."""
         event = Event() if event is None else event
         event.record(self)
         return event
 
 
 class Event(_C.Event):
-    """A mark in the CPU's work, which it has always passed."""
+    """An event in the CPU's work, which is always complete."""
 
     def __new__(cls):
         return super().__new__(cls, "cpu")
 
     def record(self, stream=None):
-        """Marks the end of what the stream has queued."""
+        """Record the event after the work that a stream has queued."""
         super().record(Stream() if stream is None else stream)
 
     def wait(self, stream=None):
-        """Work that the stream does from now on comes after this event."""
+        """Let later work of a stream wait for this event."""
         super().wait(Stream() if stream is None else stream)
 
 
 def current_stream(device: rushlight.types.Device = None):
-    """The one stream of the CPU."""
+    """The only stream of the CPU."""
     return Stream()
 
 
 class StreamContext:
-    """A `with` block in which the CPU's stream is the current one, as it always is."""
+    """A context manager in which a stream of the CPU is the current one, which it always is."""
 
     def __init__(self, stream) -> None:
         self.stream = stream
@@ -116,16 +116,16 @@ class StreamContext:
 
 
 def stream(stream):
-    """`with stream(s):` queues work on s."""
+    """A context manager in which work is queued on a stream: `with stream(s):`."""
     return StreamContext(stream)
 
 
 def synchronize(device: rushlight.types.Device = None):
-    """Nothing to wait for: work on the CPU is done when its function returns."""
+    """A no-op: work on the CPU is done when its function returns."""
 
 
 def memory_stats(device: rushlight.types.Device = None):
-    """Counters of the allocator, as `torch.cuda.memory_stats` names them.
+    """The counters of the allocator, under the names of `torch.cuda.memory_stats`.
 
     `allocated_bytes.all.current` is what tensors hold, `reserved_bytes.all.current` what has been
     taken from the system, freed memory that is kept for reuse included.
@@ -134,40 +134,40 @@ def memory_stats(device: rushlight.types.Device = None):
 
 
 def memory_allocated(device: rushlight.types.Device = None):
-    """Bytes that tensors hold."""
+    """The bytes of all tensors."""
     return memory_stats()["allocated_bytes.all.current"]
 
 
 def max_memory_allocated(device: rushlight.types.Device = None):
-    """The most bytes that tensors held, since the start or `reset_peak_memory_stats`."""
+    """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`."""
     return memory_stats()["allocated_bytes.all.peak"]
 
 
 def memory_reserved(device: rushlight.types.Device = None):
-    """Bytes taken from the system."""
+    """The bytes that the allocator has got from the system."""
     return memory_stats()["reserved_bytes.all.current"]
 
 
 def max_memory_reserved(device: rushlight.types.Device = None):
-    """The most bytes taken from the system."""
+    """The largest number of bytes that the allocator has got from the system."""
     return memory_stats()["reserved_bytes.all.peak"]
 
 
 def reset_peak_memory_stats(device: rushlight.types.Device = None):
-    """Counts peaks from now on."""
+    """Set the peaks of the memory counters to their current values."""
     _C._reset_memory_stats(True)
 
 
 def reset_accumulated_memory_stats(device: rushlight.types.Device = None):
-    """Counts allocations from now on."""
+    """Set the accumulated memory counters to 0."""
     _C._reset_memory_stats(False)
 
 
 def empty_cache():
-    """Gives freed memory that was kept back to the system."""
+    """Return unused memory of the allocator to the system."""
     _C._empty_cache()
 
 
 def set_cache_limit(nbytes):
-    """The most bytes of freed memory that are kept; by default a quarter of the machine's."""
+    """Set how many bytes of freed memory are kept; by default a quarter of the machine's memory."""
     _C._set_cache_limit(nbytes)

@@ -1,4 +1,4 @@
-"""Which GPUs there are, which one is current, and what they are."""
+"""GPUs as devices: their number, the current one, and their properties."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def device_count():
-    """How many GPUs can be used; 0 without a driver, or in a build without CUDA.
+    """The number of GPUs that can be used; 0 without a driver, or in a build without CUDA.
 
     Where the library of CUDA kernels is there and cannot be loaded, a warning says why.
     """
@@ -58,7 +58,7 @@ def is_initialized():
 
 
 def init():
-    """Loads the CUDA library; otherwise the first use does.
+    """Load the CUDA library; otherwise its first use loads it.
 
     AssertionError in a build without CUDA, RuntimeError without a driver or a GPU.
     """
@@ -66,7 +66,7 @@ def init():
 
 
 def call_when_initialized(function: Callable[[], Any], **kwargs: Any) -> None:
-    """Call a function when the CUDA library is loaded: at once, which loads it.
+    """Call a function once the CUDA library is loaded; this loads the library and calls at once.
 
     Without a GPU it is never loaded, and the function never called.
     """
@@ -76,7 +76,9 @@ def call_when_initialized(function: Callable[[], Any], **kwargs: Any) -> None:
 
 
 def index_of(device):
-    """The number of a GPU given as None (the current one), a number, a string or a device."""
+    """The index of a GPU that is given as None (the current one), an index, a string or a
+    device.
+    """
     if device is None:
         return current_device()
     if isinstance(device, int):
@@ -88,19 +90,19 @@ def index_of(device):
 
 
 def current_device():
-    """The number of the GPU that "cuda" means on this thread."""
+    """The index of the GPU that "cuda" means on this thread."""
     lib.require()
     return _C._current_device("cuda")
 
 
 def set_device(device):
-    """Makes a GPU the current one of this thread; negative numbers change nothing."""
+    """Make a GPU the current one of this thread; a negative index is a no-op."""
     if not (isinstance(device, int) and device < 0):
         _C._set_device(rushlight.device("cuda", index_of(device)))
 
 
 class device:
-    """In its `with` block a GPU is the current one; None and negative numbers change nothing."""
+    """A context manager in which a GPU is the current one; None and negative indices are no-ops."""
 
     def __init__(self, device) -> None:
         self.idx = -1 if device is None or device == -1 else index_of(device)
@@ -119,19 +121,19 @@ class device:
 
 
 class device_of(device):
-    """`device` for the GPU of a tensor; nothing for a CPU tensor."""
+    """`device` for the GPU of a tensor; a no-op for a CPU tensor."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else None)
 
 
 def synchronize(device: Device = None):
-    """Waits until a GPU has done all its work."""
+    """Wait until a GPU has done all its work."""
     _C._synchronize(rushlight.device("cuda", index_of(device)))
 
 
 def get_device_name(device: Device = None):
-    """What a GPU is called."""
+    """The name of a GPU."""
     room = ctypes.create_string_buffer(256)
     lib.call("name", index_of(device), room, len(room))
     return room.value.decode()
@@ -156,7 +158,7 @@ class _CudaDeviceProperties(NamedTuple):
 
 
 def get_device_properties(device: Device = None):
-    """Name, compute capability, memory and processors of a GPU."""
+    """The name, compute capability, memory and processors of a GPU."""
     index = index_of(device)
     values = (ctypes.c_int64 * (len(_CudaDeviceProperties._fields) - 1))()
     lib.call("properties", index, values)
@@ -170,17 +172,19 @@ def get_device_capability(device: Device = None):
 
 
 def can_device_access_peer(device, peer_device):
-    """Whether one GPU reads the memory of another by itself."""
+    """Whether one GPU can read the memory of another directly."""
     return bool(lib.ask("can_access_peer", ctypes.c_int, index_of(device), index_of(peer_device)))
 
 
 def is_bf16_supported(including_emulation: bool = True):
-    """Whether a GPU is there that computes in bfloat16."""
+    """Whether there is a GPU that computes in bfloat16."""
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def get_arch_list():
-    """What this build has kernels ("sm_90") or code for ("compute_80"); empty without a GPU."""
+    """The architectures of this build's kernels ("sm_90") and PTX ("compute_80"); empty without a
+    GPU.
+    """
     if not is_available():
         return []
     found = []

@@ -1,4 +1,4 @@
-"""Recorded GPU work that is run again: the names, which refuse. Nothing is recorded yet."""
+"""CUDA graphs: the names exist and raise, because graphs are not supported yet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = [
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether the current stream is being recorded: never."""
+    """Whether the current stream is being captured in a graph: always False."""
     return False
 
 
@@ -23,24 +23,24 @@ def _refusal(name: str) -> RuntimeError:
 
 
 class CUDAGraph:
-    """Recorded work. Nothing makes one yet."""
+    """A captured graph of GPU work. It cannot be made yet."""
 
     def __init__(self, keep_graph: bool = False) -> None:
         raise _refusal("CUDAGraph")
 
 
 class graph:
-    """Records what runs inside of it. Refused."""
+    """A context manager that would capture a graph; it raises."""
 
     def __init__(self, cuda_graph: Any, *args: Any, **kwargs: Any) -> None:
         raise _refusal("graph")
 
 
 def graph_pool_handle() -> Any:
-    """Refused: there is no memory of recorded work."""
+    """Raises: there are no memory pools of graphs."""
     raise _refusal("graph_pool_handle")
 
 
 def make_graphed_callables(callables: Any, sample_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Refused: nothing is recorded."""
+    """Raises: graphs cannot be captured."""
     raise _refusal("make_graphed_callables")

@@ -1,4 +1,4 @@
-"""The caching allocator of the GPUs: what it holds, and giving it back."""
+"""The caching allocator of the GPUs: its counters, and releasing memory."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ __all__ = [
 
 
 def empty_cache():
-    """Gives memory that is kept for reuse back to the driver; nothing without a GPU."""
+    """Return unused memory of the allocator to the driver; a no-op without a GPU."""
     if devices.is_available():
         lib.call("empty_cache")
 
 
 def memory_stats(device: Device = None):
-    """Counters of a GPU's allocator by name, `allocated_bytes.all.current` and so on.
+    """The counters of a GPU's allocator by name, such as `allocated_bytes.all.current`.
 
     Empty without a GPU.
     """
@@ -53,22 +53,22 @@ def _count(name, device):
 
 
 def memory_allocated(device: Device = None):
-    """Bytes that tensors hold."""
+    """The bytes of all tensors on a GPU."""
     return _count("allocated_bytes.all.current", device)
 
 
 def max_memory_allocated(device: Device = None):
-    """The most bytes that tensors held, since the start or `reset_peak_memory_stats`."""
+    """The largest number of bytes of all tensors, since the start or `reset_peak_memory_stats`."""
     return _count("allocated_bytes.all.peak", device)
 
 
 def memory_reserved(device: Device = None):
-    """Bytes taken from the driver."""
+    """The bytes that the allocator has got from the driver."""
     return _count("reserved_bytes.all.current", device)
 
 
 def max_memory_reserved(device: Device = None):
-    """The most bytes taken from the driver."""
+    """The largest number of bytes that the allocator has got from the driver."""
     return _count("reserved_bytes.all.peak", device)
 
 
@@ -77,7 +77,7 @@ max_memory_cached = max_memory_reserved
 
 
 def reset_peak_memory_stats(device: Device = None):
-    """Counts peaks from now on."""
+    """Set the peaks of the memory counters to their current values."""
     if devices.is_available():
         lib.call("reset_memory_stats", devices.index_of(device), 1)
 
@@ -87,20 +87,20 @@ reset_max_memory_cached = reset_peak_memory_stats
 
 
 def reset_accumulated_memory_stats(device: Device = None):
-    """Counts allocations from now on."""
+    """Set the accumulated memory counters to 0."""
     if devices.is_available():
         lib.call("reset_memory_stats", devices.index_of(device), 0)
 
 
 def mem_get_info(device: Device = None):
-    """Free and total bytes of a GPU, as the driver sees them."""
+    """The free and the total bytes of a GPU, as the driver reports them."""
     free, total = ctypes.c_size_t(), ctypes.c_size_t()
     lib.call("memory_info", devices.index_of(device), ctypes.byref(free), ctypes.byref(total))
     return free.value, total.value
 
 
 def memory_summary(device: Device = None, abbreviated: bool = False):
-    """The main counters as a table for people."""
+    """The main counters as a readable table."""
     stats = memory_stats(device)
     rows = [f"{'':24}{'current':>16}{'peak':>16}{'allocated':>20}{'freed':>20}"]
     for name in ("allocated_bytes", "reserved_bytes", "active_bytes", "allocation", "segment"):

@@ -1,4 +1,4 @@
-"""Marks for NVIDIA's profilers, which this package does not write."""
+"""NVTX, the annotations for NVIDIA's profilers, which this package does not support."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ def _refuse(*args) -> NoReturn:
 
 
 def range_push(msg):
-    """Begin a range within the others of the thread: RuntimeError."""
+    """Raises RuntimeError: it would begin a range inside the other ranges of the thread."""
     _refuse(msg)
 
 
 def range_pop():
-    """End the innermost range of the thread: RuntimeError."""
+    """Raises RuntimeError: it would end the innermost range of the thread."""
     _refuse()
 
 
 def range_start(msg) -> int:
-    """Begin a range that any thread may end: RuntimeError."""
+    """Raises RuntimeError: it would begin a range that any thread may end."""
     _refuse(msg)
 
 
 def range_end(range_id) -> None:
-    """End such a range: RuntimeError."""
+    """Raises RuntimeError: it would end a range of `range_start`."""
     _refuse(range_id)
 
 
 def mark(msg):
-    """Note a moment: RuntimeError."""
+    """Raises RuntimeError: it would mark a point in time."""
     _refuse(msg)
 
 
 @contextlib.contextmanager
 def range(msg, *args, **kwargs):
-    """A range around a block: RuntimeError as it is entered."""
+    """A context manager that raises RuntimeError when it is entered: it would be a range."""
     range_push(msg.format(*args, **kwargs))
     yield

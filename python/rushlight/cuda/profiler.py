@@ -1,4 +1,4 @@
-"""NVIDIA's profilers, which this package does not drive."""
+"""Control of NVIDIA's profilers, which this package does not support."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ __all__ = ["profile", "start", "stop"]
 
 
 def start() -> NoReturn:
-    """Begin to collect: RuntimeError."""
+    """Raises RuntimeError: it would start the profiler."""
     raise RuntimeError("the CUDA profiler is not available: its library is not used")
 
 
 def stop() -> NoReturn:
-    """Collect no more: RuntimeError."""
+    """Raises RuntimeError: it would stop the profiler."""
     start()
 
 
 @contextlib.contextmanager
 def profile():
-    """Collect within: RuntimeError."""
+    """A context manager that raises RuntimeError: it would run the profiler."""
     start()
     yield

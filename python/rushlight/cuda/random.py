@@ -1,4 +1,4 @@
-"""Seeds and states of the GPUs' default generators, which are Philox counters."""
+"""Seeds and states of the GPUs' default generators, which use Philox."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ default_generators = _Generators()
 
 
 def manual_seed(seed: int):
-    """Seeds the current GPU; without one, those that are used later."""
+    """Seed the generator of the current GPU; without a GPU, those of GPUs that are used later."""
     if devices.is_available():
         generator_of().manual_seed(int(seed))
     else:
@@ -51,24 +51,24 @@ def manual_seed(seed: int):
 
 
 def manual_seed_all(seed: int):
-    """Seeds all GPUs."""
+    """Seed the generators of all GPUs."""
     _C._seed_devices(int(seed))
 
 
 def seed():
-    """Gives the current GPU, if there is one, a random seed."""
+    """Give the generator of the current GPU, if there is one, a random seed."""
     if devices.is_available():
         generator_of().seed()
 
 
 def seed_all():
-    """Gives all GPUs there are one random seed."""
+    """Give the generators of all GPUs one random seed."""
     if devices.is_available():
         _C._seed_devices(generator_of().seed())
 
 
 def initial_seed():
-    """The seed that the current GPU last started from."""
+    """The last seed of the current GPU's generator."""
     return generator_of().initial_seed()
 
 
@@ -78,7 +78,7 @@ def get_rng_state(device: _C.device | str | int = "cuda"):
 
 
 def set_rng_state(new_state, device: _C.device | str | int = "cuda"):
-    """Puts a GPU's generator into a state that `get_rng_state` gave."""
+    """Set a GPU's generator to a state from `get_rng_state`."""
     generator_of(device).set_state(new_state)
 
 
@@ -88,6 +88,6 @@ def get_rng_state_all():
 
 
 def set_rng_state_all(new_states):
-    """Puts all GPUs' generators into these states."""
+    """Set the generators of all GPUs to these states."""
     for i, state in enumerate(new_states):
         set_rng_state(state, i)

@@ -1,4 +1,4 @@
-"""Streams, queues of work on a GPU, and events, marks in them: `torch.Stream` and `torch.Event`."""
+"""Streams (queues of work on a GPU) and events: `torch.Stream` and `torch.Event` for CUDA."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Stream(_C.Stream):
         return self.stream_id
 
     def record_event(self, event=None):
-        """Marks the end of what is queued so far; returns the event."""
+        """Record an event after the work that is queued so far, and return it."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -69,7 +69,7 @@ class Stream(_C.Stream):
 
 
 class Event(_C.Event):
-    """A mark in a stream.
+    """A point in the work of a stream.
 
     Args:
         enable_timing: whether `elapsed_time` may be asked.
@@ -117,13 +117,13 @@ def default_stream(device: Device = None):
 
 
 def set_stream(stream):
-    """Makes a stream the current one of this thread for its GPU."""
+    """Make a stream the current one of this thread for its GPU."""
     if stream is not None:
         _C._set_stream(stream)
 
 
 class StreamContext:
-    """In its `with` block a stream, and its GPU, are the current ones; None changes nothing."""
+    """A context manager in which a stream and its GPU are the current ones; None is a no-op."""
 
     def __init__(self, stream) -> None:
         self.stream = stream
@@ -138,5 +138,5 @@ class StreamContext:
 
 
 def stream(stream):
-    """`with stream(s):` queues work on s."""
+    """A context manager in which work is queued on a stream: `with stream(s):`."""
     return StreamContext(stream)

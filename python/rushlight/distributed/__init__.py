@@ -1,4 +1,4 @@
-"""Training by several processes: stores, groups, collectives.
+"""Training in several processes: stores, process groups, collectives.
 
 What of PyTorch's is not there yet raises when it is called.
 """
@@ -62,5 +62,5 @@ else:
 
 
 def is_available() -> bool:
-    """Whether there are process groups: yes (`is_gloo_available`: and an engine for them)."""
+    """Whether the package has process groups: always True (`is_gloo_available` may be False)."""
     return True

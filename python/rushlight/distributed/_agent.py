@@ -88,7 +88,7 @@ class Agent:
         self._libc = ctypes.CDLL(None)
 
     def run(self) -> Any:
-        """Until all processes have ended well; ChildFailedError where they have not."""
+        """Until all processes have ended well; ChildFailedError if they have not."""
         before = {}
         if threading.current_thread() is threading.main_thread():
             for number in self.settings.signals:

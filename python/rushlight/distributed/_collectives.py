@@ -52,16 +52,15 @@ _managers: list[list[Any]] = []
 def _check_tensor(value, name):
     if not isinstance(value, rushlight.Tensor):
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
-            f"             but got {type(value)} instead."
+            f"Invalid function argument: `{name}` is expected to be a Tensor, but got {type(value)}"
         )
 
 
 def _check_list(value, name):
     if not isinstance(value, list) or not all(isinstance(t, rushlight.Tensor) for t in value):
         raise TypeError(
-            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
-            f"             but got {type(value)} instead."
+            f"Invalid function argument: `{name}` is expected to be a list of tensors, but got "
+            f"{type(value)}"
         )
 
 
@@ -87,7 +86,7 @@ def _real(tensor):
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether a reduction is one of complex numbers."""
+    """Whether a reduction supports complex numbers."""
     return reduceOp.name not in ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 
 
@@ -152,14 +151,11 @@ def _peer(group, rank, group_rank, default=None):
 
 
 class P2POp:
-    """A message of `batch_isend_irecv`: `isend` or `irecv`, a tensor, and whose."""
+    """A message of `batch_isend_irecv`: `isend` or `irecv`, a tensor, and the other process."""
 
     def __init__(self, op, tensor, peer=None, group=None, tag: int = 0, group_peer=None):
         if op not in (isend, irecv):
-            raise ValueError(
-                "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
-                "``torch.distributed.irecv``."
-            )
+            raise ValueError(f"Invalid ``op``: a P2POp does isend or irecv, not {op}")
         _check_tensor(tensor, "tensor")
         self.op = op
         self.tensor = tensor
@@ -181,21 +177,20 @@ def _send(tensor, dst, group, tag, group_dst):
         return None
     if to == group.rank():
         raise ValueError(
-            "Invalid destination rank: destination rank should not be the same as the rank of the "
-            "current process."
+            f"destination rank should not be the same as the rank that sends: both are {to}"
         )
     return group.send([_real(tensor)], to, tag)
 
 
 def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
-    """Send a tensor to a process, later."""
+    """Send a tensor to a process asynchronously."""
     work = _send(tensor, dst, group, tag, group_dst)
     _note(work)
     return work
 
 
 def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
-    """Receive a tensor, later; from any process where none is given."""
+    """Receive a tensor asynchronously; from any process if none is given."""
     _check_tensor(tensor, "tensor")
     group = _group(group)
     if _rank_not_in_group(group):
@@ -216,7 +211,7 @@ def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
 
 
 def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
-    """Receive a tensor; the number of the process that it came from."""
+    """Receive a tensor; returns the rank that sent it."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
         return -1
@@ -230,11 +225,10 @@ def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
 
 
 def batch_isend_irecv(p2p_op_list):
-    """Send and receive several tensors; the works of all."""
+    """Send and receive several tensors; returns their works."""
     if not isinstance(p2p_op_list, list) or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
-            "Invalid ``p2p_op_list``. Each op is expected to to be of type "
-            "``torch.distributed.P2POp``."
+            f"Invalid ``p2p_op_list``: a list of P2POp is expected, but got {p2p_op_list!r}"
         )
     if not p2p_op_list:
         raise ValueError("p2p_op_list is empty")
@@ -251,7 +245,7 @@ def batch_isend_irecv(p2p_op_list):
 
 
 def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-    """Give every process one's tensor."""
+    """Send one process's tensor to all processes."""
     group = _group(group)
     source = None if _rank_not_in_group(group) else _peer(group, src, group_src)
     _check_tensor(tensor, "tensor")
@@ -262,7 +256,7 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
-    """Give every process the reduction of all tensors."""
+    """Reduce all tensors in all processes."""
     _check_tensor(tensor, "tensor")
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_reduce")
@@ -286,7 +280,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """Give one process the reduction of all tensors."""
+    """Reduce all tensors in one process."""
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("reduce")
@@ -298,7 +292,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
-    """Give every process the list of all tensors."""
+    """Gather the list of all tensors in all processes."""
     _check_list(tensor_list, "tensor_list")
     _check_tensor(tensor, "tensor")
     _check_same(tensor_list, tensor)
@@ -310,7 +304,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
 
 
 def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=False):
-    """Give every process all tensors, one after the other or stacked, in one."""
+    """Gather all tensors in one tensor, concatenated or stacked, in all processes."""
     _check_tensor(input_tensor, "input_tensor")
     _check_tensor(output_tensor, "output_tensor")
     if _rank_not_in_group(group):
@@ -321,12 +315,12 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 
 
 def all_gather_single(output_tensor, input_tensor, group=None, async_op=False):
-    """The same as `all_gather_into_tensor`."""
+    """Alias of `all_gather_into_tensor`."""
     return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
 
 
 def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, async_op=False):
-    """`all_gather` of several tensors: output_tensor_lists[i] becomes what process i has."""
+    """`all_gather` of several tensors: output_tensor_lists[i] has the tensors of process i."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_coalesced")
     _check_list(input_tensor_list, "input_tensor_list")
@@ -344,7 +338,7 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """Give one process the list of all tensors."""
+    """Gather the list of all tensors in one process."""
     _check_tensor(tensor, "tensor")
     if gather_list:
         _check_list(gather_list, "gather_list")
@@ -362,7 +356,7 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
-    """Give every process its tensor of a list that one has."""
+    """Send each process its tensor of one process's list."""
     _check_tensor(tensor, "tensor")
     if scatter_list:
         _check_list(scatter_list, "scatter_list")
@@ -380,7 +374,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """Give every process its part of the reduction of all lists."""
+    """Reduce lists of tensors elementwise; each process gets its tensor."""
     _check_tensor(output, "output")
     _check_list(input_list, "input_list")
     _check_same(output, input_list)
@@ -393,7 +387,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """Give every process its part of the reduction of all tensors."""
+    """Reduce all tensors; each process gets its rows."""
     _check_tensor(output, "output")
     _check_tensor(input, "input")
     if _rank_not_in_group(group):
@@ -405,14 +399,14 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 def reduce_scatter_single(output, input, op=ReduceOp.SUM, group=None, async_op=False):
-    """The same as `reduce_scatter_tensor`."""
+    """Alias of `reduce_scatter_tensor`."""
     return reduce_scatter_tensor(output, input, op, group, async_op)
 
 
 def all_to_all_single(
     output, input, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
 ):
-    """Give every process its rows of everybody's tensor."""
+    """Send each process its rows of every process's tensor."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_to_all_single")
     _check_tensor(output, "output")
@@ -429,7 +423,7 @@ def all_to_all_single(
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Give every process its tensor of everybody's list."""
+    """Send each process its tensor of every process's list."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_to_all")
     _check_list(output_tensor_list, "output_tensor_list")
@@ -444,7 +438,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 
 
 def barrier(group=None, async_op=False, device_ids=None, timeout=None):
-    """Wait until all processes are here, at most for `timeout`, the group's by default."""
+    """Wait until all processes have called this, at most for `timeout`, by default the group's."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("barrier")
     if device_ids is not None and not isinstance(device_ids, list):

@@ -24,7 +24,7 @@ def _states(module: nn.Module) -> dict:
 def contract(state_cls: type[_State] = _State) -> Callable[..., Any]:
     """For a function that takes a module, or several, first: it is called once with each.
 
-    The function gets `state(module)`, which is a `state_cls`, or None where it was not called;
+    The function gets `state(module)`, which is a `state_cls`, or None if it was not called;
     modules that are given together have one. Names of parameters, buffers and modules must be the
     same afterwards.
     """
@@ -36,9 +36,8 @@ def contract(state_cls: type[_State] = _State) -> Callable[..., Any]:
             for one in modules:
                 if function in _states(one):
                     raise AssertionError(
-                        "Each distinct composable distributed API can only be applied to a module "
-                        f"once. {function.__name__} has already been applied to the following "
-                        f"module:\n{one}"
+                        f"{function.__name__} has already been applied to this module, and each "
+                        f"API can be applied once:\n{one}"
                     )
             before = [_all_names(one) for one in modules]
             state = state_cls()

@@ -147,7 +147,7 @@ class _EngineGroup(ProcessGroup):
         self._engine.begin_group()
 
     def _end_coalescing(self):
-        """The work of all; None where one of the calls failed."""
+        """The work of all; None if one of the calls failed."""
         handle = self._engine.end_group(self._timeout)
         return None if handle is None else self._work(handle, [])
 
@@ -459,7 +459,7 @@ class _EngineGroup(ProcessGroup):
         if input.numel() != output.numel() * self._size:
             self._wrong(
                 "_reduce_scatter_base",
-                "input tensor must be the same size as output size times world size",
+                "the input must have the elements of the outputs of all ranks",
             )
         if input.dtype != output.dtype:
             self._wrong("_reduce_scatter_base", "input tensor must be the same type as the output")
@@ -587,7 +587,7 @@ class ProcessGroupGloo(_EngineGroup):
 
     @property
     def options(self):
-        """The settings it was made with."""
+        """The settings of the group."""
         options = _GlooOptions()
         options._timeout = self._timeout
         return options
@@ -677,19 +677,19 @@ class ProcessGroupNCCL(_EngineGroup):
 
     @property
     def options(self):
-        """The settings it was made with."""
+        """The settings of the group."""
         options = _NCCLOptions()
         options._timeout = self._timeout
         return options
 
     def eager_connect_single_device(self, device=None):
-        """Connect the processes for a device now."""
+        """Connect the processes for a device at once."""
         index = rushlight.device(device or self._device).index
         here = rushlight.cuda.current_device() if index is None else index
         self._engine.connect(here, self._timeout)
 
     def barrier(self, opts=None):
-        """Ends once all ranks have called it; the host waits, too."""
+        """Wait until all ranks have called this; the host waits, too."""
         numbers = getattr(opts, "device_ids", None) or []
         device = rushlight.device("cuda", numbers[0]) if numbers else self.bound_device_id
         with rushlight.cuda.device(device):

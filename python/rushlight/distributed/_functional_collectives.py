@@ -121,32 +121,33 @@ class _AllToAll(Function):
 
 
 def wait_tensor(tensor):
-    """The tensor: what these functions return is there already."""
+    """Return the tensor, which is complete already."""
     return tensor
 
 
 def broadcast(self, src: int, group, tag: str = ""):
-    """One process's tensor; no gradients pass."""
+    """Broadcast one process's tensor; it is not differentiable."""
     out = self.detach().clone(memory_format=rushlight.contiguous_format)
     _collectives.broadcast(out, src, group=_group_of(group))
     return out
 
 
 def all_reduce(self, reduceOp: str, group, tag: str = ""):
-    """The reduction of all tensors; gradients pass through sums and means."""
+    """Reduce all tensors; sums and means are differentiable."""
     return _AllReduce.apply(self, _op(reduceOp), _group_of(group))
 
 
 def all_gather_tensor(self, gather_dim: int, group, tag: str = ""):
-    """All tensors, one after the other along a dimension; gradients pass."""
+    """Gather all tensors, concatenated along a dimension; differentiable."""
     group = _group_of(group)
     whole = _AllGather.apply(self, group)
     return whole if gather_dim == 0 else rushlight.cat(whole.chunk(group.size()), gather_dim)
 
 
 def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group, tag: str = ""):
-    """This process's part, along a dimension, of the reduction of all tensors; gradients pass
-    through sums and means."""
+    """Reduce all tensors; each process gets its slice along a dimension. Sums and means are
+    differentiable.
+    """
     group = _group_of(group)
     if self.shape[scatter_dim] % group.size() != 0:
         raise AssertionError(
@@ -159,7 +160,7 @@ def reduce_scatter_tensor(self, reduceOp: str, scatter_dim: int, group, tag: str
 
 
 def all_to_all_single(self, output_split_sizes, input_split_sizes, group, tag: str = ""):
-    """This process's rows of everybody's tensor; gradients pass."""
+    """Send each process its rows of every process's tensor; differentiable."""
     return _AllToAll.apply(self, output_split_sizes, input_split_sizes, _group_of(group))
 
 

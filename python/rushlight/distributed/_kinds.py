@@ -50,7 +50,7 @@ class _ReduceOpType(type):
 
 
 class ReduceOp(metaclass=_ReduceOpType):
-    """What becomes of the values of several processes."""
+    """The operation of a reduction."""
 
     __members__: ClassVar[dict[str, ReduceOp]] = {}
     SUM: ClassVar[ReduceOp]
@@ -74,7 +74,7 @@ class ReduceOp(metaclass=_ReduceOpType):
 
     @property
     def value(self):
-        """Its number."""
+        """The number of the operation."""
         return _OPS.index(self.name)
 
     def __int__(self):
@@ -177,7 +177,9 @@ class BarrierOptions(_Options):
 
 
 class DebugLevel(IntEnum):
-    """How much is checked: with DETAIL, that all ranks call the same on the same shapes."""
+    """How much is checked: with DETAIL, that all ranks run the same operation on the same
+    shapes.
+    """
 
     OFF = 0
     INFO = 1
@@ -188,7 +190,7 @@ _debug_level: DebugLevel | None = None
 
 
 def get_debug_level() -> DebugLevel:
-    """What TORCH_DISTRIBUTED_DEBUG says."""
+    """The level of TORCH_DISTRIBUTED_DEBUG."""
     if _debug_level is None:
         set_debug_level_from_env()
     assert _debug_level is not None
@@ -196,7 +198,7 @@ def get_debug_level() -> DebugLevel:
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Set what is checked from now on."""
+    """Set the level of checks."""
     global _debug_level
     _debug_level = DebugLevel(level)
 
@@ -263,7 +265,7 @@ def mpi_place() -> tuple[int, int]:
 
 
 class Backend(str):
-    """The name of an engine that moves bytes between processes."""
+    """The name of a backend."""
 
     UNDEFINED = "undefined"
     GLOO = "gloo"
@@ -310,7 +312,7 @@ class Backend(str):
 
 
 class BackendConfig:
-    """Which engine serves which type of device: "cpu:gloo,cuda:nccl"."""
+    """The backend of each device type: "cpu:gloo,cuda:nccl"."""
 
     def __init__(self, backend):
         text = str(backend)
@@ -338,5 +340,5 @@ class BackendConfig:
         return ",".join(f"{device}:{name}" for device, name in self.device_backend_map.items())
 
     def get_device_backend_map(self) -> dict[str, Backend]:
-        """The engine of each type of device."""
+        """The backend of each device type."""
         return self.device_backend_map

@@ -26,9 +26,8 @@ def barrier(group, names, timeout, wait_all_ranks):
             store.wait([f"monitored/{number}/end"], timeout)
         except RuntimeError as error:
             raise RuntimeError(
-                f"[Rank {here}]: Rank {here} successfully reached monitoredBarrier, but received "
-                f"errors while waiting for send/recv from rank {names[0]}. Please check rank "
-                f"{names[0]} logs for faulty rank. {error}"
+                f"[Rank {here}] successfully reached monitoredBarrier, but could not hear from "
+                f"rank {names[0]}, whose logs may say why: {error}"
             ) from error
         why = store.get(f"monitored/{number}/end").decode()
         if why:

@@ -46,7 +46,7 @@ def _tensor_to_object(tensor, tensor_size, group=None):
 
 
 def all_gather_object(object_list, obj, group=None) -> None:
-    """Fill a list with every process's object. Objects go by pickle."""
+    """Gather every process's object in a list. Objects are pickled."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_object")
     group = _group(group)
@@ -65,7 +65,7 @@ def all_gather_object(object_list, obj, group=None) -> None:
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None) -> None:
-    """Fill a list of one process with everybody's object. Objects go by pickle."""
+    """Gather every process's object in a list of one process. Objects are pickled."""
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("gather_object")
@@ -108,7 +108,7 @@ def _unpack(object_list, sizes, data):
 
 
 def broadcast_object_list(object_list, src=None, group=None, device=None, group_src=None) -> None:
-    """Fill a list with one process's objects. Objects go by pickle."""
+    """Send one process's objects to all processes. Objects are pickled."""
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("broadcast_object_list")
@@ -135,13 +135,14 @@ def scatter_object_list(
     group=None,
     group_src=None,
 ) -> None:
-    """Give every process its object of a list that one has. Objects go by pickle."""
+    """Send each process its object of one process's list. Objects are pickled."""
     group = _group(group)
     if _rank_not_in_group(group):
         return _warn_not_in_group("scatter_object_list")
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError(
-            "Expected argument scatter_object_output_list to be a list of size at least 1."
+            "scatter_object_output_list is expected to be a list of size at least 1, whose first "
+            "item is set"
         )
     source = _collectives._peer(group, src, group_src, 0)
     here = group.rank() == source
@@ -179,7 +180,7 @@ def _pass_on(way, message, other, group, group_other, use_batch):
 def send_object_list(
     object_list, dst=None, group=None, device=None, group_dst=None, use_batch=False
 ):
-    """Send a list of objects to a process. Objects go by pickle."""
+    """Send a list of objects to a process. Objects are pickled."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("send_object_list")
     for message in _pack(object_list, _place(_group(group), device)):
@@ -190,7 +191,7 @@ def send_object_list(
 def recv_object_list(
     object_list, src=None, group=None, device=None, group_src=None, use_batch=False
 ):
-    """Receive a list of objects; the number of the process they came from. Objects go by pickle."""
+    """Receive a list of objects; returns the rank that sent it. Objects are pickled."""
     if _rank_not_in_group(group):
         _warn_not_in_group("recv_object_list")
         return -1
@@ -205,7 +206,7 @@ def recv_object_list(
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """A barrier that names, on rank 0, the processes that did not come."""
+    """A barrier that names, on rank 0, the processes that are missing."""
     if _rank_not_in_group(group):
         return _warn_not_in_group("monitored_barrier")
     group = _group(group)

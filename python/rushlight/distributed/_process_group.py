@@ -17,7 +17,7 @@ _types: Any = _C._load_distributed()
 
 
 class Work:
-    """Something under way between processes; it ends well, or with an error."""
+    """An asynchronous operation, which succeeds or fails."""
 
     _is_part = False  # of a group of calls, whose work is waited for
 
@@ -28,7 +28,7 @@ class Work:
         self._future: Future[Any] | None = None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait until it has ended; its error is raised."""
+        """Wait until the operation has ended; its error is raised."""
         if self._handle is not None:
             if timeout is not None and not isinstance(timeout, timedelta):
                 timeout = timedelta(seconds=timeout)
@@ -37,29 +37,29 @@ class Work:
         return True
 
     def synchronize(self):
-        """Wait until it has ended."""
+        """Wait until the operation has ended."""
         self.wait()
 
     def is_completed(self) -> bool:
-        """Whether it has ended."""
+        """Whether the operation has ended."""
         return self._handle is None or self._handle.is_completed()
 
     def is_success(self) -> bool:
-        """Whether it has ended well."""
+        """Whether the operation has succeeded."""
         return self._handle is None or self._handle.is_success()
 
     def exception(self):
-        """The error that it ended with, or None."""
+        """The error of the operation, or None."""
         return None if self._handle is None else self._handle.exception()
 
     def source_rank(self) -> int:
-        """The rank that a message came from."""
+        """The rank that sent the message."""
         return -1 if self._handle is None else self._handle.source_rank()
 
     _source_rank = source_rank
 
     def result(self):
-        """What was computed: the tensors."""
+        """The resulting tensors."""
         self.wait()
         return self._outputs
 
@@ -86,11 +86,11 @@ class Work:
             self._handle.then(ended)
 
     def get_future_result(self):
-        """The same as `get_future`."""
+        """Alias of `get_future`."""
         return self.get_future()
 
     def block_current_stream(self):
-        """Let the current stream wait, where it is under way on a device; or wait."""
+        """Let the current stream wait for the operation on a device; otherwise wait."""
         self.wait()
 
     def abort(self):
@@ -98,7 +98,7 @@ class Work:
         raise RuntimeError("rushlight has no Work.abort: a process group is aborted as a whole")
 
     def boxed(self):
-        """Itself."""
+        """Return the work itself."""
         return self
 
 
@@ -135,15 +135,15 @@ class _Calls:
 
 
 class ProcessGroup(_Calls):
-    """The processes of a group as one of them sees it, with an engine for each type of device."""
+    """The processes of a group as one of them sees it, with a backend for each device type."""
 
     class BackendType:
-        """The engines' numbers."""
+        """The numbers of backends."""
 
         UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI, CUSTOM = range(7)
 
     class Options:
-        """Settings of an engine."""
+        """Settings of a backend."""
 
         def __init__(self, backend="undefined", timeout=default_pg_timeout):
             self.backend = backend
@@ -165,19 +165,19 @@ class ProcessGroup(_Calls):
         self._monitored = 0
 
     def rank(self) -> int:
-        """This process's number in the group."""
+        """The rank of this process in the group."""
         return self._rank
 
     def size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return self._size
 
     def getBackendName(self) -> str:
-        """The names of the engines."""
+        """The names of the backends."""
         return next(iter(self._backends.values())).name() if self._backends else "undefined"
 
     def name(self) -> str:
-        """The name of the first engine."""
+        """The name of the first backend."""
         return self.getBackendName()
 
     @property
@@ -238,17 +238,17 @@ class ProcessGroup(_Calls):
         return self._get_backend(tensor.device)
 
     def shutdown(self):
-        """Let what was asked for end, and close the connections."""
+        """Finish all operations, and close the connections."""
         for backend in dict.fromkeys(self._backends.values()):
             backend.shutdown()
 
     def abort(self):
-        """Give everything up."""
+        """Abort all operations."""
         for backend in dict.fromkeys(self._backends.values()):
             backend.abort()
 
     def monitored_barrier(self, timeout=None, wait_all_ranks=False):
-        """A barrier that names the ranks that did not come."""
+        """A barrier that names the ranks that are missing."""
         timeout = self._timeout if timeout is None else timeout
         return _monitored.barrier(self, range(self._size), timeout, wait_all_ranks)
 
@@ -258,7 +258,7 @@ class ProcessGroup(_Calls):
 
 
 def _first(*values):
-    """The first tensor in lists of lists; None where there is none."""
+    """The first tensor in lists of lists; None if there is none."""
     for value in values:
         if isinstance(value, rushlight.Tensor):
             return value

@@ -18,7 +18,7 @@ FIRST_BUCKET_BYTES = 1024 * 1024
 
 
 class GradBucket:
-    """Gradients that go together, as a communication hook sees them."""
+    """A bucket of gradients, as a communication hook sees it."""
 
     def __init__(self, index, buffer, parameters, last):
         self._index = index
@@ -27,19 +27,19 @@ class GradBucket:
         self._last = last
 
     def index(self) -> int:
-        """The bucket's number."""
+        """The index of the bucket."""
         return self._index
 
     def buffer(self):
-        """All gradients, flat."""
+        """All gradients as one flat tensor."""
         return self._buffer
 
     def set_buffer(self, buffer) -> None:
-        """Put another flat tensor in their place."""
+        """Replace the flat tensor."""
         self._buffer = buffer
 
     def parameters(self) -> list:
-        """Whose gradients they are."""
+        """The parameters of the gradients."""
         return list(self._parameters)
 
     def gradients(self) -> list:
@@ -54,7 +54,7 @@ class GradBucket:
         ]
 
     def is_last(self) -> bool:
-        """Whether it is the last of this backward."""
+        """Whether this is the last bucket of this backward."""
         return self._last
 
 
@@ -250,13 +250,11 @@ class Reducer:
         missing = [self.names[i] for i in range(len(self.parameters)) if i not in self.arrived]
         self.expecting = False
         raise RuntimeError(
-            "Expected to have finished reduction in the prior iteration before starting a new one. "
-            "This error indicates that your module has parameters that were not used in producing "
-            "loss. You can enable unused parameter detection by passing the keyword argument "
-            "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
-            "making sure all `forward` function outputs participate in calculating loss. "
-            f"Parameters which did not receive grad for rank {self.pg.rank()}: "
-            f"{', '.join(missing)}{again}"
+            "Expected to have finished reduction in the prior iteration: a parameter that the loss "
+            "does not depend on gets no gradient, for which the others wait. "
+            "DistributedDataParallel(find_unused_parameters=True) finds those, where all that "
+            "`forward` returns goes into the loss. Without a gradient for rank "
+            f"{self.pg.rank()}: {', '.join(missing)}{again}"
         )
 
     def _without_path(self, outputs):

@@ -86,7 +86,7 @@ class _WorldMeta(type):
 
 
 class group(metaclass=_WorldMeta):
-    """`group.WORLD`: the group of all processes."""
+    """`group.WORLD`: the default group of all processes."""
 
 
 class GroupMember(metaclass=_WorldMeta):
@@ -96,22 +96,22 @@ class GroupMember(metaclass=_WorldMeta):
 
 
 def is_initialized() -> bool:
-    """Whether the group of all processes has been made."""
+    """Whether the default group has been made."""
     return _state.default_pg is not None
 
 
 def is_ucc_available() -> bool:
-    """Whether processes can communicate through UCC: no."""
+    """Whether processes can communicate through UCC: always False."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether processes can communicate through XCCL: no."""
+    """Whether processes can communicate through XCCL: always False."""
     return False
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether processes can communicate through an engine."""
+    """Whether a backend is available."""
     name = backend.lower()
     return (
         (name == Backend.GLOO and _kinds.is_gloo_available())
@@ -127,19 +127,19 @@ def is_torchelastic_launched() -> bool:
 
 
 def get_node_local_rank(fallback_rank=None) -> int:
-    """The number of this process on its machine, as LOCAL_RANK says."""
+    """The rank of this process on its machine, from LOCAL_RANK."""
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
         return int(fallback_rank)
     raise RuntimeError(
-        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
-        "`get_node_local_rank` to work without a launcher"
+        "LOCAL_RANK is not in the environment, where launchers put it: without one pass "
+        "fallback_rank"
     )
 
 
 def get_default_backend_for_device(device) -> str:
-    """The engine that serves a type of device by default."""
+    """The default backend of a device type."""
     kind = device.split(":")[0] if isinstance(device, str) else rushlight.device(device).type
     if kind not in Backend.default_device_backend_map:
         raise ValueError(f"Default backend not registered for device : {device}")
@@ -152,8 +152,7 @@ def get_default_backend_for_device(device) -> str:
 def _get_default_group():
     if _state.default_pg is None:
         raise ValueError(
-            "Default process group has not been initialized, please make sure to call "
-            "init_process_group."
+            "Default process group has not been initialized: call init_process_group first"
         )
     return _state.default_pg
 
@@ -172,7 +171,7 @@ def _rank_not_in_group(group) -> bool:
 
 def _warn_not_in_group(what) -> None:
     rank = -1 if _state.default_pg is None else _state.default_pg.rank()
-    warn(f"Running {what} on global rank {rank} which does not belong to the given group.")
+    warn(f"{what} does nothing on global rank {rank}, which does not belong to the given group")
 
 
 def _group(group):
@@ -190,7 +189,7 @@ def _known(group):
 
 
 def get_rank(group=None) -> int:
-    """This process's number in a group; -1 where it is no part of it."""
+    """The rank of this process in a group; -1 if it is not a member."""
     if _rank_not_in_group(group):
         return -1
     default = _get_default_group()
@@ -200,14 +199,14 @@ def get_rank(group=None) -> int:
 
 
 def get_world_size(group=None) -> int:
-    """How many processes a group has; -1 where this one is no part of it."""
+    """The number of processes of a group; -1 if this process is not a member."""
     if _rank_not_in_group(group):
         return -1
     return _group(group).size()
 
 
 def get_group_rank(group, global_rank: int) -> int:
-    """The number within a group of a process of all."""
+    """The rank within a group of a process with a global rank."""
     if group is GroupMember.WORLD:
         return global_rank
     ranks = _pg_group_ranks[_known(group)]
@@ -217,7 +216,7 @@ def get_group_rank(group, global_rank: int) -> int:
 
 
 def get_global_rank(group, group_rank: int) -> int:
-    """The number among all of a process of a group."""
+    """The global rank of a process of a group."""
     if group is GroupMember.WORLD:
         return group_rank
     for rank, within in _pg_group_ranks[_known(group)].items():
@@ -227,17 +226,17 @@ def get_global_rank(group, group_rank: int) -> int:
 
 
 def get_process_group_ranks(group=None) -> list[int]:
-    """The numbers among all of a group's processes."""
+    """The global ranks of a group's processes."""
     return list(_pg_group_ranks[_known(group)])
 
 
 def get_pg_count() -> int:
-    """How many groups this process is part of."""
+    """The number of groups of this process."""
     return len(_pg_map)
 
 
 def get_backend(group=None) -> str:
-    """The name of a group's engine."""
+    """The name of a group's backend."""
     group = _group(group)
     if _rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
@@ -245,7 +244,7 @@ def get_backend(group=None) -> str:
 
 
 def get_backend_config(group=None) -> str:
-    """The engines of a group, by type of device."""
+    """The backends of a group, by device type."""
     group = _group(group)
     if _rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
@@ -413,8 +412,8 @@ def _store_based_barrier(rank, store, group_name, rendezvous_count, timeout, log
         store.wait([f"{key}:last"], timeout)
     except RuntimeError as error:
         raise _types.DistStoreError(
-            "Timed out initializing process group in store based barrier on rank "
-            f"{rank}, for key: {key} (world_size={rendezvous_count}, timeout={timeout})"
+            f"Rank {rank} timed out waiting for others in a barrier of the store: key {key}, "
+            f"world_size={rendezvous_count}, timeout={timeout}"
         ) from error
 
 
@@ -429,7 +428,7 @@ def init_process_group(
     pg_options=None,
     device_id=None,
 ):
-    """Make the group of all processes: every process calls it once.
+    """Make the default group of all processes: every process calls it once.
 
     They find each other by `init_method` (env://, tcp://host:port, file:///path) or by a `store`.
     With a `device_id` the engine nccl connects the processes for that device at once.
@@ -485,8 +484,8 @@ def _mpi_rendezvous(rank, world_size, timeout):
     """(Store, rank, number of processes) of those that mpirun started."""
     if rank != -1 or world_size != -1:
         warn(
-            f"For MPI backend, world_size ({world_size}) and rank ({rank}) are ignored since they "
-            "are assigned by the MPI runtime.",
+            f"world_size={world_size} and rank={rank} are ignored: those of the backend mpi are "
+            "assigned by the MPI runtime",
         )
     rank, world_size = _kinds.mpi_place()
     # Rank 0 keeps the store, and says where: on this machine alone where all processes are.
@@ -507,7 +506,7 @@ def _mpi_rendezvous(rank, world_size, timeout):
 
 
 def destroy_process_group(group=None):
-    """End a group; without one all groups, after which a new beginning can be made."""
+    """Destroy a group; without one all groups, after which a new default group can be made."""
     if group == GroupMember.NON_GROUP_MEMBER:
         return
     pg = _state.default_pg if group is None else group
@@ -549,7 +548,7 @@ def new_group(
     sort_ranks: bool = True,
     group_name=None,
 ):
-    """A group of some processes. All call it, in the same order, members or not.
+    """Make a group of some processes. All processes call it in the same order, members or not.
 
     With `use_local_synchronization` the members alone call it.
     """
@@ -570,8 +569,8 @@ def new_group(
             ranks = sorted(ranks)
         if len(ranks) > size:
             raise ValueError(
-                "the new group's world size should be less or equal to the world size set by "
-                "init_process_group"
+                "the new group's world size should be less or equal to that of all processes: "
+                f"{len(ranks)} ranks of {size}"
             )
         if len(set(ranks)) != len(ranks):
             raise ValueError("a rank stands twice among the group's")
@@ -607,7 +606,7 @@ def new_group(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list, timeout=None, backend=None, pg_options=None, group_desc=None
 ):
-    """(This process's group, all groups) of lists of ranks that share none."""
+    """Make groups of disjoint lists of ranks: (this process's group, all groups)."""
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     every = list(itertools.chain(*ranks_per_subgroup_list))
@@ -632,7 +631,7 @@ def new_subgroups(
     pg_options=None,
     group_desc=None,
 ):
-    """(This process's group, all groups) of equal size, neighbours together."""
+    """Make groups of neighbours of equal size: (this process's group, all groups)."""
     size = get_world_size(group)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))

@@ -1,4 +1,4 @@
-"""Backward through other processes: the names, which refuse."""
+"""Backward through other processes: the names exist and raise."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ get_gradients = _refused.function("torch.distributed.autograd.get_gradients")
 
 
 def is_available() -> bool:
-    """Whether backward can go through other processes: never."""
+    """Whether backward can go through other processes: always False."""
     return False

@@ -1,4 +1,4 @@
-"""What one process computes and all get, what all compute and all get: errors with the results."""
+"""Collectives for results of functions, which also pass on errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _same_type(one, other):
 
 
 def all_gather_object_enforce_type(pg, object_list, obj, type_checker=_same_type) -> None:
-    """Fill a list with all processes' objects; TypeError where one is not like the first."""
+    """Gather all processes' objects in a list; TypeError if one has another type than the first."""
     _objects.all_gather_object(object_list, obj, group=pg)
     for rank, other in enumerate(object_list):
         if not type_checker(object_list[0], other):
@@ -33,7 +33,7 @@ def _result(data_or_fn):
 
 
 def broadcast(data_or_fn, *, success=True, stage_name=None, rank: int = 0, pg=None):
-    """What one process has or computes; its error is raised on all."""
+    """Send a value or a function's result from one process to all; its error is raised in all."""
     if not success and data_or_fn is not None:
         raise AssertionError("Data or Function is expected to be None if not successful")
     data, error = None, None
@@ -53,7 +53,7 @@ def broadcast(data_or_fn, *, success=True, stage_name=None, rank: int = 0, pg=No
 
 
 def all_gather(data_or_fn, stage_name=None, pg=None):
-    """What all processes have or compute; the first error is raised on all."""
+    """Gather values or results of all processes; the first error is raised in all."""
     data, error = _result(data_or_fn)
     if pg is None:
         if error is not None:

@@ -1,4 +1,4 @@
-"""Times that processes wait for each other."""
+"""Default timeouts of process groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes in a grid, with a group along each of its dimensions."""
+"""Device meshes: processes in a grid, with a group along each of its dimensions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _OF_THE_WORLD = None, None  # the backend and the options of the group of all
 
 
 class DeviceMesh:
-    """A grid of ranks: `mesh` is a tensor of them, and every process belongs to one group of each
-    dimension."""
+    """A grid of ranks: `mesh` is a tensor of them, and every process has a group for each
+    dimension.
+    """
 
     def __init__(
         self,
@@ -46,8 +47,8 @@ class DeviceMesh:
             size = _world.get_world_size()
             if self.mesh.numel() > size:
                 raise RuntimeError(
-                    f"Mesh should not be bigger than default world size {size}, but found "
-                    f"{self.mesh.numel()} ranks!"
+                    "a mesh has at most as many ranks as there are processes, but found "
+                    f"{self.mesh.numel()} ranks of {size}"
                 )
         ranks = self.mesh.reshape(-1).tolist()
         if len(set(ranks)) != len(ranks):
@@ -60,8 +61,8 @@ class DeviceMesh:
         backends = backend_override or (_OF_THE_WORLD,) * self.mesh.ndim
         if len(backends) != self.mesh.ndim:
             raise ValueError(
-                "backend_override should have the same length as the number of mesh dimensions, "
-                f"but got {len(backends)} and {self.mesh.ndim}."
+                "backend_override should have the same length as the mesh has dimensions, but got "
+                f"{len(backends)} for {self.mesh.ndim}"
             )
         if _init_backend:
             self._make_groups(backends)
@@ -80,16 +81,16 @@ class DeviceMesh:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions the grid has."""
+        """The number of dimensions."""
         return self.mesh.ndim
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its sizes."""
+        """The sizes of the mesh."""
         return tuple(self.mesh.shape)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many processes, in all or along a dimension."""
+        """The number of processes, in all or along a dimension."""
         return self.mesh.numel() if mesh_dim is None else self.mesh.shape[mesh_dim]
 
     _entered: ClassVar[list[DeviceMesh]] = []  # by `with mesh:`
@@ -146,7 +147,7 @@ class DeviceMesh:
         return _remade, self._described()
 
     def _known_groups(self):
-        """The groups that there are of this process's lines; None where one is missing."""
+        """The groups that there are of this process's lines; None if one is missing."""
         if self._coordinate_on_dim is None:
             return None
         found: list[Any] = []
@@ -176,10 +177,8 @@ class DeviceMesh:
         if mesh_dim is None:
             if self.mesh.ndim > 1:
                 raise RuntimeError(
-                    f"Found the DeviceMesh have {self.mesh.ndim} dimensions. Optional kwarg "
-                    "`mesh_dim` needs to be specified when device_mesh.ndim > 1. If you want to "
-                    "get the list of all the ProcessGroups in the DeviceMesh, please use "
-                    "`get_all_groups()` instead."
+                    f"a DeviceMesh of {self.mesh.ndim} dimensions has a group for each: `mesh_dim` "
+                    "needs to be specified, or `get_all_groups()` gives all of them"
                 )
             mesh_dim = 0
         return self._groups[self._dim(mesh_dim)]
@@ -189,15 +188,15 @@ class DeviceMesh:
         return [self.get_group(dim) for dim in range(self.mesh.ndim)]
 
     def get_rank(self) -> int:
-        """This process's number among all."""
+        """The rank of this process."""
         return _world.get_rank()
 
     def get_coordinate(self) -> list[int] | None:
-        """Where this process is in the grid; None where it is not."""
+        """The coordinates of this process in the mesh; None if it is not part of it."""
         return self._coordinate_on_dim or None
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This process's number along a dimension."""
+        """The index of this process along a dimension."""
         if self.mesh.ndim > 1 and mesh_dim is None:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.mesh.ndim} dimensions. Optional kwarg "
@@ -305,9 +304,8 @@ class DeviceMesh:
             raise RuntimeError("mesh_dim_names must have same length as mesh_sizes in _unflatten!")
         if math.prod(sizes) != self.mesh.shape[dim]:
             raise ValueError(
-                f"The product of mesh_sizes={sizes} is {math.prod(sizes)}, but the original "
-                f"dimension at dim={dim} has size {self.mesh.shape[dim]}. These must be equal for "
-                "unflatten to work correctly."
+                f"unflatten: mesh_sizes={sizes} make {math.prod(sizes)} ranks and dim={dim} has "
+                f"{self.mesh.shape[dim]}, which must be equal"
             )
         backends = _chosen(backend_override, len(sizes), names)
         after = len(sizes) + self.ndim - dim - 1
@@ -336,7 +334,7 @@ class DeviceMesh:
 
     @staticmethod
     def from_group(group, device_type: str, mesh=None, *, mesh_dim_names=None) -> DeviceMesh:
-        """A grid of groups that there are."""
+        """Make a mesh from existing groups."""
         if isinstance(group, (list, tuple)):
             groups = list(group)
             if not groups:
@@ -346,8 +344,8 @@ class DeviceMesh:
             grid = rushlight.as_tensor(mesh, dtype=rushlight.int64, device="cpu")
             if grid.ndim != len(groups):
                 raise ValueError(
-                    "Expects mesh with ndim equal to number of ProcessGroups but got mesh "
-                    f"{grid.tolist()} and {len(groups)} ProcessGroups"
+                    "a mesh with ndim equal to the number of groups is expected, but got "
+                    f"{grid.tolist()} and {len(groups)} groups"
                 )
         else:
             groups = [group]
@@ -403,8 +401,8 @@ def _chosen(override, ndim: int, names) -> tuple:
         found.append(_OF_THE_WORLD if value is None else tuple(value))
     if left:
         raise RuntimeError(
-            f"Found invalid keys in backend_override: got {list(left)}, expected integers in range "
-            f"[0, {ndim}) or one of {names or ()}"
+            f"Found invalid keys in backend_override: {list(left)} are neither dimensions below "
+            f"{ndim} nor among the names {names or ()}"
         )
     return tuple(found)
 
@@ -420,7 +418,9 @@ def _remade(device_type: str, ranks, names, root) -> DeviceMesh:
 def init_device_mesh(
     device_type: str, mesh_shape, *, mesh_dim_names=None, backend_override=None
 ) -> DeviceMesh:
-    """A grid of the processes 0, 1, 2 and so on; the group of all is made where there is none."""
+    """Make a mesh of the processes 0, 1, 2 and so on; the default group is made if there is
+    none.
+    """
     if mesh_dim_names is not None:
         if len(set(mesh_dim_names)) != len(mesh_dim_names):
             raise RuntimeError(
@@ -429,15 +429,13 @@ def init_device_mesh(
             )
         if len(mesh_shape) != len(mesh_dim_names):
             raise RuntimeError(
-                "mesh_shape and mesh_dim_names should have same length! Found "
-                f"len(mesh_dim_names): {len(mesh_dim_names)} and len(mesh_shape):"
-                f"{len(mesh_shape)}."
+                f"mesh_shape and mesh_dim_names should have same length, but are {mesh_shape} and "
+                f"{mesh_dim_names}"
             )
     if not device_type.isalpha():
         raise RuntimeError(
-            f"Device type with index is not supported but got {device_type}. If you maintained a "
-            "'torch.device' object, it's recommended to pass in 'device.type'. "
-            "Device type with GPU index is not supported."
+            "Device type with index is not supported: expected a name such as 'cuda', but got "
+            f"{device_type!r}. Of a device, pass its type"
         )
     mesh = rushlight.arange(math.prod(mesh_shape), device="cpu").reshape(tuple(mesh_shape))
     return DeviceMesh(

@@ -1,4 +1,4 @@
-"""Process groups and what they exchange: the names of PyTorch's module."""
+"""Process groups and collectives, under the names of PyTorch's module."""
 
 # ruff: noqa: F401, F403  # the names of the parts, and private ones that programs import, too
 

@@ -1,4 +1,4 @@
-"""`python -m rushlight.distributed.launch`: the launcher by its old name."""
+"""`python -m rushlight.distributed.launch`: the launcher under its deprecated name."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["launch", "main"]
 
 
 def launch(args) -> None:
-    """Start what options say."""
+    """Start the processes that the options describe."""
     run(args)
 
 
 def main(args=None) -> None:
-    """The same program with the old option --use-env, which is how it is anyway."""
+    """The launcher with the deprecated option --use-env, which has no effect."""
     parser = get_args_parser()
     parser.add_argument("--use-env", "--use_env", action="store_true", help="always so")
     launch(parser.parse_args(args))

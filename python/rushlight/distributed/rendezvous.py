@@ -25,7 +25,7 @@ _LAUNCHERS = (
 
 
 def register_rendezvous_handler(scheme, handler):
-    """Let `init_method="scheme://…"` call `handler(url, timeout=…)`."""
+    """Register `handler(url, timeout=…)` for `init_method="scheme://…"`."""
     if scheme in _handlers:
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
     _handlers[scheme] = handler

@@ -1,4 +1,4 @@
-"""Calls in other processes: the names, which refuse."""
+"""Calls in other processes: the names exist and raise."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ shutdown = _refused.function("torch.distributed.rpc.shutdown")
 
 
 def is_available() -> bool:
-    """Whether other processes can be called: never."""
+    """Whether other processes can be called: always False."""
     return False

@@ -1,4 +1,4 @@
-"""Starts a program several times, as `torchrun` does: python -m rushlight.distributed.run."""
+"""The launcher: starts a program in several processes: python -m rushlight.distributed.run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Env(argparse.Action):
 
 
 def get_args_parser() -> argparse.ArgumentParser:
-    """The options, each with dashes or underscores."""
+    """The parser of the options, each with dashes or underscores."""
     parser = argparse.ArgumentParser(
         prog="rushrun", description="Starts a program in several processes.", allow_abbrev=False
     )
@@ -88,7 +88,7 @@ def get_args_parser() -> argparse.ArgumentParser:
 
 
 def parse_args(args=None):
-    """The options of a command line."""
+    """Parse the options of a command line."""
     return get_args_parser().parse_args(args)
 
 
@@ -107,7 +107,7 @@ def _processes(text: str) -> int:
 
 
 def config_from_args(args) -> tuple[Settings, list[str]]:
-    """What is to be started."""
+    """Convert options to a `LaunchConfig`, a program and its arguments."""
     low, _, high = str(args.nnodes).partition(":")
     minimum, maximum = int(low), int(high or low)
     if not 0 < minimum <= maximum:
@@ -116,7 +116,8 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
     if args.no_python:
         if args.module:
             raise ValueError(
-                "Don't use both the '--no-python' flag and the '--module' flag at the same time."
+                "'--no-python' and '--module' say what the script is: both flags cannot be given "
+                "at the same time"
             )
         command = [args.training_script]
     else:
@@ -176,7 +177,7 @@ def config_from_args(args) -> tuple[Settings, list[str]]:
 
 
 def run(args) -> None:
-    """Start what options say, and wait for its end."""
+    """Start the processes that the options describe, and wait for them."""
     settings, _ = config_from_args(args)
     Agent(settings).run()
 

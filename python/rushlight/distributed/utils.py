@@ -1,4 +1,4 @@
-"""Helpers of distributed modules: the same parameters everywhere."""
+"""Helpers of distributed modules, which give all processes the same parameters."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _sync_module_states(
 
 
 def _verify_param_shape_across_processes(process_group, tensors, logger=None):
-    """RuntimeError where the processes' parameters differ in number or shape."""
+    """RuntimeError if the processes' parameters differ in number or shape."""
     like = {"dtype": rushlight.int64, "device": process_group._note_device}
     own = rushlight.tensor([len(tensors)], **like)
     counts = rushlight.zeros(process_group.size(), **like)

@@ -1,4 +1,4 @@
-"""Distributions with densities, draws, gradients of draws, divergences and transforms.
+"""Probability distributions: densities, samples and their gradients, divergences and transforms.
 
     p = Normal(loc, scale)
     x = p.rsample((100,))          # a differentiable function of loc and scale

@@ -16,7 +16,7 @@ from ._digits import some
 from ._probabilities import PROBS_FIELDS, ProbsOrLogits
 from .distribution import Distribution, ExponentialFamily
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, probs_to_logits
 
 __all__ = ["Bernoulli", "ContinuousBernoulli", "LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
@@ -35,7 +35,7 @@ class _Binary(ProbsOrLogits):
 
 
 class Bernoulli(_Binary, ExponentialFamily):
-    """1 with a probability, else 0.
+    """The Bernoulli distribution: 1 with a given probability, else 0.
 
     Args:
         probs: the probability of 1.
@@ -72,8 +72,7 @@ class Bernoulli(_Binary, ExponentialFamily):
             return rushlight.bernoulli(self.probs.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self._weighed(value)
 
     def entropy(self):
@@ -93,8 +92,7 @@ class Bernoulli(_Binary, ExponentialFamily):
 
     def enumerate_support(self, expand=True):
         values = rushlight.arange(2, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return self._enumerated(values, expand)
 
     @property
     def _natural_params(self):
@@ -134,10 +132,8 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         if probs is not None:
             # What is clamped below cannot be wrong any more.
             if validate_args and not constraints.unit_interval.check(self.probs).all():
-                raise ValueError(
-                    f"Expected parameter probs of distribution {self!r} to satisfy the constraint "
-                    f"{constraints.unit_interval!r}, but found invalid values:\n{self.probs}"
-                )
+                demand = f"to satisfy the constraint {constraints.unit_interval!r}"
+                raise self._outside("probs", self.probs, demand)
             self._given(clamp_probs(self.probs), None)
         Distribution.__init__(self, shape, (), validate_args)
 
@@ -189,16 +185,14 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         return self.icdf(rushlight.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         # log(p^x (1 - p)^(1 - x)), without 1 - p, whose logarithm the next term takes back
         size = self.logits.abs()
         away = self._from_high_end(value, 1 - value) * size
         return self._cont_bern_log_norm() - away - (-size).exp().log1p()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
 
         def formula(n):
             below = (-value * n).expm1() / (-n).expm1()
@@ -267,14 +261,12 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
         Distribution.__init__(self, self._given_or_numbers(probs, logits), (), validate_args)
 
     def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        logits = self.logits.expand(shape)
-        u = clamp_probs(rushlight.rand(shape, dtype=logits.dtype, device=logits.device))
-        return (u.log() - (-u).log1p() + logits) / self.temperature
+        shape, logits = self._extended_shape(sample_shape), self.logits
+        noise = rushlight.rand(shape, dtype=logits.dtype, device=logits.device)
+        return (probs_to_logits(noise, is_binary=True) + logits) / self.temperature
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         logits, value = broadcast_all(self.logits, value)
         away = logits - value * self.temperature
         size = away.abs()
@@ -282,7 +274,7 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
 
 
 class RelaxedBernoulli(RelaxedDistribution):
-    """Numbers in (0, 1) near 0 or 1, with gradients (Maddison, Mnih, Teh 2017).
+    """Numbers in (0, 1), near 0 or 1, whose samples are differentiable (Maddison, Mnih, Teh 2017).
 
     Args:
         temperature: a tensor; the lower, the closer to 0 or 1 samples are.

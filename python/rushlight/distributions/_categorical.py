@@ -16,7 +16,7 @@ from ._digits import times, times_log
 from ._probabilities import ProbsOrLogits
 from .distribution import Distribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, probs_to_logits
 
 __all__ = [
     "Categorical",
@@ -75,7 +75,7 @@ class Categorical(ProbsOrLogits, Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """Not-a-number: choices have no mean."""
+        """NaN: categories have no mean."""
         return self._nothing()
 
     @property
@@ -84,7 +84,7 @@ class Categorical(ProbsOrLogits, Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """Not-a-number: choices have no variance."""
+        """NaN: categories have no variance."""
         return self._nothing()
 
     def sample(self, sample_shape=()):
@@ -95,8 +95,7 @@ class Categorical(ProbsOrLogits, Distribution):
             return drawn.T.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         given = self.logits if self._by_logits else self.probs
         value, given = rushlight.broadcast_tensors(value.long().unsqueeze(-1), given)
         chosen = given.gather(-1, value[..., :1]).squeeze(-1)
@@ -112,9 +111,9 @@ class Categorical(ProbsOrLogits, Distribution):
         return -self._weigh(self.probs)
 
     def enumerate_support(self, expand=True):
-        values = rushlight.arange(self._num_events, dtype=rushlight.long, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return self._enumerated(
+            rushlight.arange(self._num_events, device=self._param.device), expand
+        )
 
 
 class _OfCategorical(Distribution):
@@ -146,7 +145,7 @@ class _OfCategorical(Distribution):
 
 
 class OneHotCategorical(_OfCategorical):
-    """One of n choices, as a vector with 1 in its place and 0 elsewhere.
+    """One of n categories, as a one-hot vector.
 
     Args:
         probs: the probabilities in the last dimension, not negative; they are divided by their sum.
@@ -183,18 +182,16 @@ class OneHotCategorical(_OfCategorical):
         return one_hot(chosen, self._categorical._num_events).to(self._param)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self):
         return self._categorical.entropy()
 
     def enumerate_support(self, expand=True):
-        n = self.event_shape[0]
-        values = rushlight.eye(n, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((n,) + (1,) * len(self.batch_shape) + (n,))
-        return values.expand((n, *self.batch_shape, n)) if expand else values
+        (n,) = self._event_shape
+        choices = rushlight.eye(n, dtype=self._param.dtype, device=self._param.device)
+        return self._enumerated(choices, expand)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
@@ -214,7 +211,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(_OfCategorical):
-    """How often each of n choices is taken in total_count draws.
+    """The counts of n categories in total_count draws.
 
     Args:
         total_count: how many draws: an int.
@@ -239,11 +236,10 @@ class Multinomial(_OfCategorical):
     ) -> None:
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
+        self._categorical = choices = Categorical(probs, logits)
+        self._binomial = Binomial(total_count, choices.probs)
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits)
-        self._binomial = Binomial(total_count, self.probs)
-        shape = self._categorical.param_shape
-        super().__init__(shape[:-1], shape[-1:], validate_args=validate_args)
+        super().__init__(choices.batch_shape, (choices._num_events,), validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self):
@@ -265,8 +261,7 @@ class Multinomial(_OfCategorical):
         return counts
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         choices = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
         return choices + self._categorical._weigh(value)
 
@@ -307,15 +302,14 @@ class ExpRelaxedCategorical(_OfCategorical):
         Distribution.__init__(self, shape[:-1], shape[-1:], validate_args)
 
     def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        logits = self.logits
-        u = clamp_probs(rushlight.rand(shape, dtype=logits.dtype, device=logits.device))
-        scores = (logits - (-u.log()).log()) / self.temperature
-        return scores - scores.logsumexp(dim=-1, keepdim=True)
+        shape, logits = self._extended_shape(sample_shape), self.logits
+        noise = rushlight.rand(shape, dtype=logits.dtype, device=logits.device)
+        noise = -(-probs_to_logits(noise)).log()  # by the Gumbel distribution
+        scores = (noise + logits) / self.temperature
+        return scores - scores.logsumexp(-1, keepdim=True)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         n = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
         temperature = rushlight.as_tensor(self.temperature)

@@ -24,7 +24,7 @@ class Independent(Distribution):
 
     Args:
         base_distribution: the distribution.
-        reinterpreted_batch_ndims: how many dimensions; ValueError where the batch has fewer.
+        reinterpreted_batch_ndims: how many dimensions; ValueError if the batch has fewer.
         validate_args: see `Distribution`.
     """
 
@@ -110,7 +110,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of transforms of what another one draws.
+    """The distribution of transformed samples of another distribution.
 
     With y = t(x) the density is p(x) / |dy / dx|.
 
@@ -195,21 +195,16 @@ class TransformedDistribution(Distribution):
         return self._transformed(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        event_dim = len(self.event_shape)
-        total: Any = 0.0
-        y = value
-        for t in reversed(self.transforms):
-            x = t.inv(y)
-            event_dim += t.domain.event_dim - t.codomain.event_dim
-            jacobian = t.log_abs_det_jacobian(x, y)
-            total = total - _sum_rightmost(jacobian, event_dim - t.domain.event_dim)
-            y = x
-        own = _sum_rightmost(
-            self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape)
-        )
-        return total + own
+        self._check_value(value)
+        stretched: Any = 0
+        dims = len(self._event_shape)
+        for t in self.transforms[::-1]:
+            spare = dims - t.codomain.event_dim  # of the event, but not of the transform's
+            dims = t.domain.event_dim + spare
+            value, after = t.inv(value), value
+            stretched = stretched + _sum_rightmost(t.log_abs_det_jacobian(value, after), spare)
+        spare = dims - len(self.base_dist.event_shape)
+        return _sum_rightmost(self.base_dist.log_prob(value), spare) - stretched
 
     def _increasing(self, probability: Tensor) -> Tensor:
         """A probability where the transforms increase, its complement where they decrease."""
@@ -257,14 +252,16 @@ class FoldedDistribution(TransformedDistribution):
         return rushlight.zeros_like(self.scale)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        doubled = self.base_dist.log_prob(value) + math.log(2)
-        return rushlight.where(value >= 0, doubled, -math.inf)
+        self._check_value(value)
+        return self._doubled(value)
+
+    def _doubled(self, value: Tensor) -> Tensor:
+        """The density of both numbers that have this absolute value."""
+        both = self.base_dist.log_prob(value) + math.log(2)
+        return rushlight.where(value >= 0, both, -math.inf)
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return 2 * self.base_dist.cdf(value) - 1
 
     def icdf(self, value):
@@ -282,7 +279,7 @@ class RelaxedDistribution(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How soft samples are."""
+        """The temperature: how soft samples are."""
         return self.base_dist.temperature
 
     @property

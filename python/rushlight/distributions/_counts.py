@@ -12,7 +12,7 @@ from ._digits import log_poisson, times
 from ._gamma import Gamma
 from ._probabilities import PROBS_FIELDS, ProbsOrLogits
 from .distribution import Distribution, ExponentialFamily
-from .utils import broadcast_all, lazy_property
+from .utils import broadcast_all, lazy_property, uniform_from
 
 __all__ = ["Binomial", "Geometric", "NegativeBinomial", "Poisson"]
 
@@ -32,7 +32,7 @@ class _Trials(ProbsOrLogits):
 
 
 class Binomial(_Trials, Distribution):
-    """How many of total_count trials succeed.
+    """The number of successes in total_count trials.
 
     Args:
         total_count: the number of trials.
@@ -81,8 +81,7 @@ class Binomial(_Trials, Distribution):
             return rushlight.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self._chances.log_binomial(value, self.total_count - value)
 
     def _equal_count(self, what: str) -> int:
@@ -98,13 +97,12 @@ class Binomial(_Trials, Distribution):
 
     def enumerate_support(self, expand=True):
         count = self._equal_count("enumerate_support")
-        values = rushlight.arange(1 + count, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        values = rushlight.arange(count + 1, dtype=self._param.dtype, device=self._param.device)
+        return self._enumerated(values, expand)
 
 
 class Geometric(ProbsOrLogits, Distribution):
-    """How many trials fail before the first that succeeds.
+    """The number of failures before the first success.
 
     Args:
         probs: the probability that one succeeds, above 0.
@@ -126,12 +124,8 @@ class Geometric(ProbsOrLogits, Distribution):
         (given,) = broadcast_all(logits if probs is None else probs)
         self._given(None if probs is None else given, given)
         Distribution.__init__(self, given.shape, (), validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all():
-            raise ValueError(
-                f"Expected parameter probs ({type(probs).__name__} of shape "
-                f"{tuple(given.shape)}) of distribution {self!r} to be positive but found invalid "
-                f"values:\n{given[given <= 0]}"
-            )
+        if self._validate_args and probs is not None and not (given > 0).all():
+            raise self._outside("probs", given, "to be positive")
 
     @property
     def mean(self) -> Tensor:
@@ -146,15 +140,13 @@ class Geometric(ProbsOrLogits, Distribution):
         return self.mean * (self.mean + 1)
 
     def sample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        tiny = rushlight.finfo(self.probs.dtype).tiny
-        with rushlight.no_grad():
-            u = self.probs.new_empty(shape).uniform_(tiny, 1)
-            return (u.log() / (-self.probs).log1p()).floor()
+        probs = self.probs.detach()
+        tiny = rushlight.finfo(probs.dtype).tiny
+        u = uniform_from(tiny, probs, self._extended_shape(sample_shape))
+        return (u.log() / (-probs).log1p()).floor()
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self._chances.weigh(rushlight.ones_like(value), value)
 
     def entropy(self):
@@ -162,7 +154,7 @@ class Geometric(ProbsOrLogits, Distribution):
 
 
 class NegativeBinomial(_Trials, Distribution):
-    """How many trials succeed before total_count have failed.
+    """The number of successes before total_count failures.
 
     Args:
         total_count: the number of failures; need not be an integer.
@@ -211,8 +203,7 @@ class NegativeBinomial(_Trials, Distribution):
             return rushlight.poisson(self._gamma.sample(sample_shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         n = self.total_count
         # That of n failures and as many successes in any order, of which the last one fails.
         none = value == 0
@@ -253,8 +244,7 @@ class Poisson(ExponentialFamily):
             return rushlight.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         rate, value = broadcast_all(self.rate, value)
         log_rate = rate.masked_fill((rate == 0) & (value == 0), 1).log()
         return log_poisson(value, rate, log_rate, value + 1)

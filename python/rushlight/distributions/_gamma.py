@@ -69,8 +69,7 @@ class Gamma(ExponentialFamily):
 
     def log_prob(self, value):
         value = rushlight.as_tensor(value, dtype=self.rate.dtype, device=self.rate.device)
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         a, log_rate = self.concentration, self.rate.log()
         log_value = value.masked_fill((value == 0) & (a == 1), 1).log()
         return log_poisson(a - 1, self.rate * value, log_rate + log_value, a) + log_rate
@@ -87,8 +86,7 @@ class Gamma(ExponentialFamily):
         return (x + 1).lgamma() + (x + 1) * (-y.reciprocal()).log()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return rushlight.igamma(self.concentration, self.rate * value)
 
 
@@ -142,11 +140,15 @@ class InverseGamma(TransformedDistribution):
         return self.base_dist.rate
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         a, log_rate, log_value = self.concentration, self.rate.log(), value.log()
         gamma = log_poisson(a - 1, self.rate / value, log_rate - log_value, a)
         return gamma + log_rate - 2 * log_value
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return rushlight.igammac(self.concentration, self.rate / value)
 
     @property
     def mean(self) -> Tensor:
@@ -206,13 +208,11 @@ class Exponential(ExponentialFamily):
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self.rate.log() - self.rate * value
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return -(-self.rate * value).expm1()
 
     def icdf(self, value):
@@ -263,8 +263,7 @@ class Dirichlet(ExponentialFamily):
         return ops._sample_dirichlet(self.concentration.expand(shape))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         a = self.concentration
         return log_dirichlet(a, value, value.masked_fill((value == 0) & (a == 1), 1).log())
 
@@ -356,8 +355,7 @@ class Beta(ExponentialFamily):
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return self._dirichlet.log_prob(rushlight.stack([value, 1.0 - value], -1))
 
     def entropy(self):
@@ -391,9 +389,10 @@ class FisherSnedecor(Distribution):
 
     def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
         self.df1, self.df2 = broadcast_all(df1, df2)
-        self._gamma1 = Gamma(self.df1 * 0.5, self.df1, validate_args=False)
-        self._gamma2 = Gamma(self.df2 * 0.5, self.df2, validate_args=False)
         super().__init__(self.df1.shape, validate_args=validate_args)
+        self._gamma1, self._gamma2 = (
+            Gamma(df / 2, df, validate_args=False) for df in (self.df1, self.df2)
+        )
 
     @property
     def mean(self) -> Tensor:
@@ -420,8 +419,7 @@ class FisherSnedecor(Distribution):
         return ratio
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         # That of the beta number r x / (1 + r x), r = df1 / df2, whose slope is r / (1 + r x)^2.
         log_ratio = self.df1.log() - self.df2.log()
         log_odds = log_ratio + value.log()

@@ -16,7 +16,13 @@ from ._gamma import Chi2
 from ._powers import Uniform
 from .distribution import Distribution
 from .transforms import AffineTransform, ExpTransform
-from .utils import _standard_normal, broadcast_all, euler_constant, lazy_property
+from .utils import (
+    _standard_normal,
+    broadcast_all,
+    euler_constant,
+    lazy_property,
+    uniform_from,
+)
 
 __all__ = ["Cauchy", "Gumbel", "HalfCauchy", "Laplace", "StudentT", "VonMises"]
 
@@ -74,14 +80,12 @@ class Cauchy(LocationScale):
         return self.loc + self.loc.new_empty(shape).cauchy_() * self.scale
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         tail = _log1p_square(value - self.loc, self.scale)
         return -math.log(math.pi) - self.scale.log() - tail
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         # The angle from below, of which small ones have their digits.
         return rushlight.atan2(self.scale, self.loc - value) / math.pi
 
@@ -118,15 +122,13 @@ class HalfCauchy(FoldedDistribution):
         return self.base_dist.variance
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        value = rushlight.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
-        doubled = self.base_dist.log_prob(value) + math.log(2)
-        return rushlight.where(value >= 0, doubled, -math.inf)
+        self._check_value(value)
+        return self._doubled(
+            rushlight.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
+        )
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return rushlight.atan(value / self.scale) * (2 / math.pi)
 
     def icdf(self, value):
@@ -160,14 +162,12 @@ class Gumbel(TransformedDistribution):
         new.transforms = _to_gumbel(new.loc, new.scale)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return (-((self.loc - value) / self.scale).exp()).exp()
 
     def icdf(self, value):
@@ -225,19 +225,16 @@ class Laplace(LocationScale):
         return (2**0.5) * self.scale
 
     def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        least = rushlight.finfo(self.loc.dtype).eps - 1
-        u = self.loc.new_empty(shape).uniform_(least, 1)
-        return self.loc - self.scale * u.sign() * rushlight.log1p(-u.abs())
+        inside = rushlight.finfo(self.loc.dtype).eps - 1
+        u = uniform_from(inside, self.loc, self._extended_shape(sample_shape))
+        return self.loc + self.scale * rushlight.copysign((-u.abs()).log1p(), u)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         away = value - self.loc
         below = -away.abs() / self.scale
         return rushlight.where(away < 0, below.exp() / 2, (1 - below.expm1()) / 2)
@@ -301,8 +298,7 @@ class StudentT(Distribution):
         return math.lgamma(0.5) - lgamma_step(half, 0.5)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         tail = _log1p_square(value - self.loc, self.scale, self.df.sqrt())
         normalizer = self.scale.log() + 0.5 * self.df.log() + self._log_beta()
         return -0.5 * (self.df + 1) * tail - normalizer
@@ -336,8 +332,7 @@ class VonMises(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         # log I0(k) = k + log i0e(k)
         k = self.concentration
         scaled = -2 * k * ((value - self.loc) / 2).sin() ** 2  # k (cos(x - loc) - 1)
@@ -354,12 +349,9 @@ class VonMises(Distribution):
     @lazy_property
     def _proposal_r(self) -> Tensor:
         """Best and Fisher's (1979) parameter of the wrapped Cauchy distribution."""
-        k = self._concentration
-        tau = 1 + (1 + 4 * k**2).sqrt()
-        rho = (tau - (2 * tau).sqrt()) / (2 * k)
-        r = (1 + rho**2) / (2 * rho)
-        # For small k the differences above cancel; the first terms of the series do not.
-        return rushlight.where(k < 1e-5, 1 / k + k, r)
+        half = 0.5 / self._concentration
+        # Their (1 + rho^2) / (2 rho), where rho is a difference, simplified to what has none.
+        return half + half.hypot(rushlight.ones_like(half))
 
     def sample(self, sample_shape=()):
         """Draws by rejection from a wrapped Cauchy distribution, in double precision.

@@ -35,13 +35,13 @@ class MixtureSameFamily(Distribution):
     ) -> None:
         if not isinstance(mixture_distribution, Categorical):
             raise ValueError(
-                "The Mixture distribution needs to be an instance of "
-                "torch.distributions.Categorical"
+                "The Mixture distribution needs to be a Categorical, but got "
+                f"{type(mixture_distribution).__name__}"
             )
         if not isinstance(component_distribution, Distribution):
             raise ValueError(
-                "The Component distribution needs to be an instance of "
-                "torch.distributions.Distribution"
+                "The Component distribution needs to be a Distribution, but got "
+                f"{type(component_distribution).__name__}"
             )
         self._mixture_distribution = mixture_distribution
         self._component_distribution = component_distribution
@@ -77,7 +77,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Any:
-        """How probable each component is."""
+        """The distribution over the components."""
         return self._mixture_distribution
 
     @property
@@ -106,8 +106,7 @@ class MixtureSameFamily(Distribution):
         return (each * self.mixture_distribution.probs).sum(-1)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         each = self.component_distribution.log_prob(value.unsqueeze(-1 - self._event_ndims))
         chances = self.mixture_distribution.logits.log_softmax(-1)
         return rushlight.logsumexp(each + chances, dim=-1)

@@ -84,7 +84,7 @@ def _one_matrix(error: type, **given: Any) -> tuple[str, Tensor]:
     name, matrix = found[0]
     if matrix.dim() < 2:
         raise ValueError(
-            f"{name} must be at least two-dimensional, with optional leading batch dimensions"
+            f"{name} must be at least two-dimensional: (batch, n, n), but got {matrix.shape}"
         )
     return name, matrix
 
@@ -122,8 +122,13 @@ class _ByMatrix(Distribution):
         return rushlight.cholesky_inverse(self._unbroadcasted_scale_tril).expand(shape)
 
 
+def _log_2pi(normal: Distribution) -> float:
+    """The logarithm of (2 pi)^n, for vectors of n numbers."""
+    return normal.event_shape[0] * math.log(2 * math.pi)
+
+
 class MultivariateNormal(_ByMatrix):
-    """Normal vectors.
+    """The multivariate normal distribution.
 
     Args:
         loc: the mean: (batch, n).
@@ -186,11 +191,10 @@ class MultivariateNormal(_ByMatrix):
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
-        log_det = _log_det_of_factor(self._unbroadcasted_scale_tril)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - log_det
+        self._check_value(value)
+        factor = self._unbroadcasted_scale_tril
+        exponent = _log_2pi(self) + _batch_mahalanobis(factor, value - self.loc)
+        return -0.5 * exponent - _log_det_of_factor(factor)
 
     def entropy(self):
         log_det = _log_det_of_factor(self._unbroadcasted_scale_tril)
@@ -264,8 +268,8 @@ class LowRankMultivariateNormal(Distribution):
         event_shape = loc.shape[-1:]
         if cov_factor.dim() < 2:
             raise ValueError(
-                "cov_factor must be at least two-dimensional, with optional leading batch "
-                "dimensions"
+                f"cov_factor must be at least two-dimensional: (batch, n, rank), but got "
+                f"{cov_factor.shape}"
             )
         if cov_factor.shape[-2:-1] != event_shape:
             raise ValueError(
@@ -332,12 +336,13 @@ class LowRankMultivariateNormal(Distribution):
         return self._matrix(inverse - half.mT @ half)
 
     def rsample(self, sample_shape=()):
-        shape = self._extended_shape(sample_shape)
-        rank = self.cov_factor.shape[-1:]
-        inner = _standard_normal(shape[:-1] + rank, self.loc.dtype, self.loc.device)
-        own = _standard_normal(shape, self.loc.dtype, self.loc.device)
-        shared = _batch_mv(self._unbroadcasted_cov_factor, inner)
-        return self.loc + shared + self._unbroadcasted_cov_diag.sqrt() * own
+        *batch, n = self._extended_shape(sample_shape)
+        factor, root = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag.sqrt()
+        shared, own = (
+            _standard_normal((*batch, size), root.dtype, root.device)
+            for size in (factor.shape[-1], n)
+        )
+        return self.loc + _batch_mv(factor, shared) + root * own
 
     def _log_det(self) -> Tensor:
         return _batch_lowrank_logdet(
@@ -345,16 +350,10 @@ class LowRankMultivariateNormal(Distribution):
         )
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        distance = _batch_lowrank_mahalanobis(
-            self._unbroadcasted_cov_factor,
-            self._unbroadcasted_cov_diag,
-            value - self.loc,
-            self._capacitance_tril,
-        )
-        size = self._event_shape[0] * math.log(2 * math.pi)
-        return -0.5 * (size + self._log_det() + distance)
+        self._check_value(value)
+        W, D = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+        distance = _batch_lowrank_mahalanobis(W, D, value - self.loc, self._capacitance_tril)
+        return -0.5 * (_log_2pi(self) + self._log_det() + distance)
 
     def entropy(self):
         size = self._event_shape[0] * (1.0 + math.log(2 * math.pi))
@@ -481,8 +480,7 @@ class Wishart(_ByMatrix, ExponentialFamily):
         return size + _log_det_of_factor(self._unbroadcasted_scale_tril)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         n = self._event_shape[-1]
         factor = self._unbroadcasted_scale_tril
         shape = rushlight.broadcast_shapes(value.shape, factor.shape)
@@ -533,9 +531,7 @@ class LKJCholesky(Distribution):
         self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None
     ) -> None:
         if dim < 2:
-            raise ValueError(
-                f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}."
-            )
+            raise ValueError(f"LKJCholesky: dim must be greater than or equal to 2, but got {dim}")
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         like = {"dtype": self.concentration.dtype, "device": self.concentration.device}
@@ -562,14 +558,14 @@ class LKJCholesky(Distribution):
 
     def log_prob(self, value):
         """Of the factor: that of the matrix with the Jacobian, prod L_ii^(dim - i)."""
-        if self._validate_args:
-            self._validate_sample(value)
-        diagonal = _diagonal(value)[..., 1:]
-        order = rushlight.arange(2, self.dim + 1, device=self.concentration.device)
-        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
+        self._check_value(value)
         n = self.dim - 1
+        row = rushlight.arange(2, self.dim + 1, device=self.concentration.device)
+        powers = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - row
+        logs = _diagonal(value)[..., 1:].log()
+        return (powers * logs).sum(-1) - self._log_volume(n)
+
+    def _log_volume(self, n: int) -> Tensor:
+        """The logarithm of what the powers of the diagonal integrate to over all factors."""
         alpha = self.concentration + 0.5 * n
-        normalizer = (
-            0.5 * n * math.log(math.pi) + rushlight.mvlgamma(alpha - 0.5, n) - alpha.lgamma() * n
-        )
-        return (order * diagonal.log()).sum(-1) - normalizer
+        return 0.5 * n * math.log(math.pi) + rushlight.mvlgamma(alpha - 0.5, n) - n * alpha.lgamma()

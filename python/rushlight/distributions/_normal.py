@@ -51,14 +51,12 @@ class Normal(LocationScale, ExponentialFamily):
         return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         square = ((value - self.loc) / self.scale) ** 2 / 2
         return -square - self.scale.log() - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return rushlight.special.ndtr((value - self.loc) / self.scale)
 
     def icdf(self, value):
@@ -143,8 +141,7 @@ class HalfNormal(FoldedDistribution):
         return self.scale.pow(2) * (1 - 2 / math.pi)
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return rushlight.erf(value / self.scale / math.sqrt(2))
 
     def icdf(self, value):

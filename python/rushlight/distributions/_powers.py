@@ -69,14 +69,12 @@ class Uniform(Distribution):
         return self.low + u * (self.high - self.low)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         inside = self.low.le(value) & self.high.gt(value)
         return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
 
     def icdf(self, value):
@@ -142,14 +140,12 @@ class Kumaraswamy(TransformedDistribution):
         return _log1mexp(self.concentration1 * log_value)
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         a, b, log = self.concentration1, self.concentration0, value.log()
         return a.log() + b.log() + times(a - 1, log) + times(b - 1, self._log_of_rest(log))
 
     def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         return -(self.concentration0 * self._log_of_rest(value.log())).expm1()
 
     def icdf(self, value):
@@ -270,15 +266,13 @@ class GeneralizedPareto(Distribution):
         return self.icdf(rushlight.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         log_density = (1 + self.concentration) * self.log_survival_function(value)
         return log_density - self.scale.log()
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         """The logarithm of the probability of more than `value`."""
-        if self._validate_args:
-            self._validate_sample(value)
+        self._check_value(value)
         z = (value - self.loc) / self.scale
         return -self._or_limit(z, lambda z, k: rushlight.log1p(k * z) / k)
 
@@ -336,9 +330,9 @@ class Weibull(TransformedDistribution):
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
-        self.concentration_reciprocal = self.concentration.reciprocal()
-        base = Exponential(rushlight.ones_like(self.scale), validate_args=validate_args)
-        super().__init__(base, self._from_exponential(), validate_args=validate_args)
+        self.concentration_reciprocal = 1 / self.concentration
+        unit = Exponential(rushlight.ones_like(self.scale), validate_args)
+        super().__init__(unit, self._from_exponential(), validate_args)
 
     def _from_exponential(self) -> list[Any]:
         return [
@@ -349,6 +343,26 @@ class Weibull(TransformedDistribution):
     def _expand_into(self, new, batch_shape):
         super()._expand_into(new, batch_shape)
         new.transforms = new._from_exponential()
+
+    def _log_power(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        """log(x / scale), to all digits where the quotient is nearly 1, and (x / scale)^k."""
+        away = (value - self.scale) / self.scale
+        near = away.abs() < 0.5
+        quotient = value.log() - self.scale.log()
+        log = rushlight.where(near, away.masked_fill(~near, 0).log1p(), quotient)
+        return log, (self.concentration * log).exp()
+
+    def log_prob(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        log, power = self._log_power(value)
+        k = self.concentration
+        return k.log() - self.scale.log() + times(k - 1, log) - power
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(-self._log_power(value)[1]).expm1()
 
     def _moment(self, n: int) -> Tensor:
         """E (x / scale)^n = gamma(1 + n / k)"""

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class Transform:
-    """A function with a known Jacobian, and an inverse or a pseudoinverse.
+    """A function whose Jacobian is known, and an inverse of it.
 
     A subclass defines `domain`, `codomain`, `_call` and, as far as they exist, `_inverse`,
     `log_abs_det_jacobian`, `sign` and `bijective`.
@@ -35,7 +35,7 @@ class Transform:
             Jacobian need not be computed from scratch.
 
     Attributes:
-        bijective: whether `t.inv(t(x)) == x` and `t(t.inv(y)) == y`.
+        bijective: whether t is one to one between domain and codomain, so that `t.inv` undoes it.
         sign: of the derivative, for increasing or decreasing functions of one number: 1 or -1.
     """
 
@@ -56,7 +56,7 @@ class Transform:
 
     @open_property
     def event_dim(self) -> int:
-        """How many dimensions are transformed together; ValueError where this differs by side."""
+        """How many dimensions are transformed together; ValueError if this differs by side."""
         if self.domain.event_dim != self.codomain.event_dim:
             raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
         return self.domain.event_dim
@@ -271,16 +271,14 @@ class ComposeTransform(Transform):
     def log_abs_det_jacobian(self, x, y):
         if not self.parts:
             return rushlight.zeros_like(x)
-        values = [x]
-        for part in self.parts[:-1]:
-            values.append(part(values[-1]))
-        values.append(y)
-        dims = self.domain.event_dim
         total: Any = 0
-        for part, before, after in zip(self.parts, values[:-1], values[1:], strict=True):
-            own = part.log_abs_det_jacobian(before, after)
-            total = total + _sum_rightmost(own, dims - part.domain.event_dim)
-            dims += part.codomain.event_dim - part.domain.event_dim
+        dims = self.domain.event_dim
+        last = len(self.parts) - 1
+        for place, part in enumerate(self.parts):
+            spare = dims - part.domain.event_dim  # of the event, but not of the part's
+            dims = part.codomain.event_dim + spare
+            before, x = x, y if place == last else part(x)
+            total = total + _sum_rightmost(part.log_abs_det_jacobian(before, x), spare)
         return total
 
     def forward_shape(self, shape):
@@ -368,7 +366,7 @@ class ReshapeTransform(Transform):
 
     Args:
         in_shape: the shape of an event before.
-        out_shape: the shape of an event after; ValueError where the numbers of elements differ.
+        out_shape: the shape of an event after; ValueError if the numbers of elements differ.
         cache_size: 0 or 1.
     """
 

@@ -1,4 +1,4 @@
-"""Which transform leads from all real numbers to what a constraint allows.
+"""The transforms from all real numbers to the values that constraints allow.
 
 `biject_to(constraint)` gives a bijection, for changes of variables; `transform_to(constraint)` one
 that may take several values to one, for optimisation without bounds. Both are registries:
@@ -10,6 +10,7 @@ that may take several values to one, for optimisation without bounds. Both are r
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,32 +20,31 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Factories of transforms by type of constraint."""
+    """Factories of transforms by the type of constraint."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], transforms.Transform]] = {}
 
     def register(self, constraint: Any, factory: Callable[[Any], Any] | None = None) -> Any:
-        """Registers a factory for a type of constraint, or for that of an object.
+        """Register a factory for a type of constraint, or for the type of an object.
 
         Args:
             constraint: a subclass of `Constraint` or one of its objects.
             factory: gets the constraint and gives its transform; without, this is a decorator.
         """
         if factory is None:
-            return lambda factory: self.register(constraint, factory)
-        if isinstance(constraint, constraints.Constraint):
-            constraint = type(constraint)
-        if not (isinstance(constraint, type) and issubclass(constraint, constraints.Constraint)):
+            return functools.partial(self.register, constraint)
+        kind = constraint if isinstance(constraint, type) else type(constraint)
+        if not issubclass(kind, constraints.Constraint):
             raise TypeError(
-                "Expected constraint to be either a Constraint subclass or instance, but got "
-                f"{constraint}"
+                f"a transform is registered for a Constraint subclass or instance, not for "
+                f"{constraint!r}"
             )
-        self._registry[constraint] = factory
+        self._registry[kind] = factory
         return factory
 
     def __call__(self, constraint: Any) -> Any:
-        """The transform to a constraint; NotImplementedError where none is registered."""
+        """The transform to a constraint; NotImplementedError if none is registered."""
         if type(constraint) not in self._registry:
             raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints")
         return self._registry[type(constraint)](constraint)

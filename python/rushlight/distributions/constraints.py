@@ -1,4 +1,4 @@
-"""Constraints: which values a parameter or a sample may have.
+"""Constraints: the values that a parameter or a sample may have.
 
 A constraint's `check` says for each event of a tensor whether it is allowed; an event is its last
 `event_dim` dimensions. What depends on a distribution's parameters is a `dependent_property`.
@@ -61,7 +61,7 @@ class Constraint:
     _shown: tuple[str, ...] = ()  # attributes that the representation lists
 
     def check(self, value: Tensor) -> Tensor:
-        """Booleans of the shape `value.shape[:-event_dim]`: which events are allowed."""
+        """A bool tensor of shape `value.shape[:-event_dim]`: which events are allowed."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -104,13 +104,13 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property of a distribution or transform that is a constraint.
+    """A constraint that objects of a class have by their attributes.
 
-    On an object it is the constraint, on the class a dependent one:
+    Read from the class, it is a dependent one:
 
-        @dependent_property(is_discrete=False, event_dim=0)
+        @dependent_property(is_discrete=True)
         def support(self):
-            return interval(self.low, self.high)
+            return integer_interval(1, self.sides)
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """What all components of a mixture allow.
+    """The constraint that all components of a mixture satisfy.
 
     Args:
         base_constraint: that of the components, whose last batch dimension counts them.

@@ -1,4 +1,4 @@
-"""The bases of distributions: `Distribution` and `ExponentialFamily`."""
+"""The base classes of distributions: `Distribution` and `ExponentialFamily`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,13 @@ def _listed(check: Any) -> bool:
     return bool(check.all()) if isinstance(check, Tensor) else bool(check)
 
 
+def _shown(value: Tensor) -> str:
+    """A tensor in messages."""
+    return f"a {type(value).__name__} of shape {tuple(value.shape)}:\n{value}"
+
+
 class Distribution:
-    """A distribution of random tensors.
+    """A probability distribution of tensors.
 
     A sample has the shape `sample_shape + batch_shape + event_shape`: events are drawn together,
     for each element of the batch from other parameters.
@@ -43,7 +48,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Says whether distributions check their arguments unless they are told."""
+        """Set whether distributions check their arguments by default."""
         if value not in (True, False):
             raise ValueError(f"expected True or False, but got {value!r}")
         Distribution._validate_args = value
@@ -79,11 +84,11 @@ class Distribution:
                 continue  # not computed for a check alone
             value = getattr(self, name)
             if not _listed(constraint.check(value)):
-                raise ValueError(
-                    f"Expected parameter {name} ({type(value).__name__} of shape "
-                    f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
-                    f"{constraint!r}, but found invalid values:\n{value}"
-                )
+                raise self._outside(name, value, f"to satisfy the constraint {constraint!r}")
+
+    def _outside(self, name: str, value: Tensor, demand: str) -> ValueError:
+        """What is raised for a parameter that does not do what is demanded."""
+        return ValueError(f"Expected parameter {name} {demand}: {self!r} was given {_shown(value)}")
 
     def _expanding_class(self) -> type:
         """The nearest class that says what `expand` expands."""
@@ -125,12 +130,12 @@ class Distribution:
 
     @property
     def event_shape(self) -> Size:
-        """The shape of one draw."""
+        """The shape of one sample."""
         return self._event_shape
 
     @open_property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        """By parameter, what it must satisfy."""
+        """The constraint of each parameter."""
         raise NotImplementedError
 
     @open_property
@@ -159,12 +164,12 @@ class Distribution:
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draws without a gradient: (sample_shape, batch_shape, event_shape)."""
+        """Samples without a gradient: (sample_shape, batch_shape, event_shape)."""
         with rushlight.no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Draws that are differentiable functions of the parameters, where `has_rsample`."""
+        """Reparametrised samples: differentiable functions of the parameters, if `has_rsample`."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
@@ -173,24 +178,30 @@ class Distribution:
         return self.sample(Size((n,)))
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """The logarithm of the density, or of the probability, at `value`: (…, batch_shape)."""
+        """The log-density, or log-probability, at `value`: (…, batch_shape)."""
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability of a number up to `value`."""
+        """The cumulative distribution function at `value`."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
-        """The number below which the probability is `value`."""
+        """The quantile function: the inverse of `cdf`."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """All values that have a probability, along a new first dimension.
+        """All values with a positive probability, along a new first dimension.
 
         Args:
             expand: to the batch shape; without, that has ones in the batch's places.
         """
         raise NotImplementedError
+
+    def _enumerated(self, values: Tensor, expand: bool) -> Tensor:
+        """For `enumerate_support`: values along the first dimension, each of an event's shape."""
+        batch = self._batch_shape if expand else (1,) * len(self._batch_shape)
+        values = values[(slice(None), *[None] * len(batch))]
+        return values.expand(-1, *batch, *self._event_shape)
 
     def entropy(self) -> Tensor:
         """The entropy in nats: (batch_shape)."""
@@ -204,23 +215,28 @@ class Distribution:
         """The shape of samples."""
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
+    def _check_value(self, value: Any) -> None:
+        """`_validate_sample`, where arguments are checked."""
+        if self._validate_args:
+            self._validate_sample(value)
+
     def _validate_sample(self, value: Any) -> None:
-        """ValueError where a value's shape does not fit or it lies outside of the support."""
+        """ValueError if a value's shape does not fit or it lies outside of the support."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
-        events = value.size()[value.dim() - len(self._event_shape) :]
-        if events != self._event_shape:
+        own = self._extended_shape()
+        cut = value.dim() - len(self._event_shape)
+        if value.shape[cut:] != self._event_shape:
             raise ValueError(
-                "The right-most size of value must match event_shape: "
-                f"{value.size()} vs {self._event_shape}."
+                f"a value of shape {value.shape} has the wrong right-most size: an event of "
+                f"{self!r} has the shape {self._event_shape}"
             )
-        expected = self._batch_shape + self._event_shape
-        for i, j in zip(reversed(value.size()), reversed(expected), strict=False):
-            if i != 1 and j != 1 and i != j:
-                raise ValueError(
-                    "Value is not broadcastable with batch_shape+event_shape: "
-                    f"{value.size()} vs {expected}."
-                )
+        pairs = zip(value.shape[::-1], own[::-1], strict=False)
+        if any(1 not in pair and len(set(pair)) > 1 for pair in pairs):
+            raise ValueError(
+                f"a value of shape {value.shape} is not broadcastable with {own}, the batch and "
+                f"event shapes of {self!r}"
+            )
         try:
             support = self.support
         except NotImplementedError:
@@ -231,9 +247,8 @@ class Distribution:
             return
         if not _listed(support.check(value)):
             raise ValueError(
-                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
-                f"to be within the support ({support!r}) of the distribution {self!r}, but found "
-                f"invalid values:\n{value}"
+                f"{self!r} expected a value to be within the support {support!r}, but got "
+                f"{_shown(value)}"
             )
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
@@ -243,8 +258,8 @@ class Distribution:
         own: Any = type(self)
         if own.__init__ is not cls.__init__:
             raise NotImplementedError(
-                f"Subclass {own.__name__} of {cls.__name__} that defines a custom __init__ method "
-                "must also define a custom .expand() method."
+                f"{own.__name__} has an __init__ of its own, with which {cls.__name__}.expand "
+                "makes no object: it must also define a custom .expand() method"
             )
         return own.__new__(own)
 
@@ -260,7 +275,7 @@ class Distribution:
 
 
 class ExponentialFamily(Distribution):
-    """Densities exp(t(x) . n - F(n) + k(x)), with natural parameters n and log-normalizer F.
+    """Exponential families: densities exp(t(x) . n - F(n) + k(x)), with natural parameters n.
 
     A subclass gives `_natural_params`, `_log_normalizer` and, for the entropy,
     `_mean_carrier_measure`, the mean of k. Entropies and divergences within the family follow by

@@ -46,7 +46,7 @@ _KL_MEMOIZE: dict[tuple[type, type], Any] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Any:
-    """A decorator: the function gives the divergence of a `type_p` from a `type_q`."""
+    """A decorator that registers a function for the divergence of a `type_p` from a `type_q`."""
     for name, cls in (("type_p", type_p), ("type_q", type_q)):
         if not isinstance(cls, type):  # others' classes of distributions need not be ours
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {cls}")
@@ -84,9 +84,9 @@ def _dispatch_kl(type_p: type, type_q: type) -> Any:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The divergence of p from q: E_p[log p(x) - log q(x)], of their common batch shape.
+    """The Kullback-Leibler divergence of p from q, with their common batch shape.
 
-    NotImplementedError where no formula is registered for their types or bases of these.
+    NotImplementedError if no formula is registered for their types or bases of these.
     """
     types = type(p), type(q)
     if types not in _KL_MEMOIZE:
@@ -94,8 +94,8 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     formula = _KL_MEMOIZE[types]
     if formula is NotImplemented:
         raise NotImplementedError(
-            "No KL(p || q) is implemented for p type "
-            f"{types[0].__name__} and q type {types[1].__name__}"
+            f"No KL(p || q) is implemented of a {types[0].__name__} from a {types[1].__name__}: "
+            "register_kl adds one"
         )
     return formula(p, q)
 

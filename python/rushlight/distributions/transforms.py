@@ -1,4 +1,4 @@
-"""Invertible functions of random tensors, with the logarithms of their Jacobians' determinants.
+"""Invertible transforms of random tensors, with the log-determinants of their Jacobians.
 
 `t(x)` and `t.inv(y)` go both ways, `t.log_abs_det_jacobian(x, y)` is log |dy / dx| of each event.
 `t.domain` and `t.codomain` are constraints; their `event_dim` says how many of the last dimensions
@@ -192,7 +192,7 @@ class TanhTransform(_SameType):
 
 
 class AbsTransform(_SameType):
-    """y = |x|; the inverse takes the positive one of the two."""
+    """y = |x|; the inverse returns the positive value."""
 
     domain = constraints.real
     codomain = constraints.positive
@@ -285,8 +285,20 @@ class AffineTransform(Transform):
 # ---- of vectors and matrices ----
 
 
+def _with_dims(least: int, shape: Any) -> Any:
+    """The shape, if it has so many dimensions."""
+    if len(shape) < least:
+        raise ValueError(f"Too few dimensions: a shape of at least {least}, but got {shape}")
+    return shape
+
+
+def _before(t: Tensor) -> Tensor:
+    """Of each element the one before it in its row; 1 before the first."""
+    return pad(t[..., :-1], [1, 0], value=1.0)
+
+
 class CorrCholeskyTransform(Transform):
-    """Vectors of D (D - 1) / 2 numbers become Cholesky factors of D x D correlation matrices.
+    """From vectors of D (D - 1) / 2 numbers to Cholesky factors of D x D correlation matrices.
 
     The tangents r of the numbers lie below the diagonal and are canonical partial correlations: an
     element is r times the root of what the row's elements to the left have left of its length 1
@@ -300,14 +312,13 @@ class CorrCholeskyTransform(Transform):
     def _call(self, x):
         eps = rushlight.finfo(x.dtype).eps
         r = vec_to_tril_matrix(x.tanh().clamp(min=-1 + eps, max=1 - eps), diag=-1)
-        left = (1 - r * r).sqrt().cumprod(-1)
-        r = r + rushlight.eye(r.shape[-1], dtype=r.dtype, device=r.device)
-        return r * pad(left[..., :-1], [1, 0], value=1.0)
+        rest = _before((1 - r.square()).sqrt().cumprod(-1))
+        return r * rest + rest.diagonal(dim1=-2, dim2=-1).diag_embed()
 
     def _inverse(self, y):
-        left = 1 - (y * y).cumsum(-1)
-        before = pad(left[..., :-1], [1, 0], value=1.0)
-        r = tril_matrix_to_vec(y, diag=-1) / tril_matrix_to_vec(before, diag=-1).sqrt()
+        both = rushlight.stack((y, _before(1 - y.square().cumsum(-1))))
+        below, rest = tril_matrix_to_vec(both, diag=-1)
+        r = below / rest.sqrt()
         return (r.log1p() - (-r).log1p()) / 2
 
     def log_abs_det_jacobian(self, x, y, intermediates=None):
@@ -318,24 +329,24 @@ class CorrCholeskyTransform(Transform):
         return 0.5 * left.log().sum(-1) + tangents
 
     def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        n = shape[-1]
-        d = round((0.25 + 2 * n) ** 0.5 + 0.5)
-        if d * (d - 1) // 2 != n:
-            raise ValueError("Input is not a flattened lower-diagonal number")
-        return (*shape[:-1], d, d)
+        *batch, n = _with_dims(1, shape)
+        d = (1 + math.isqrt(1 + 8 * n)) // 2
+        if math.comb(d, 2) != n:
+            raise ValueError(
+                f"{n} numbers are not a flattened lower-diagonal matrix: one of {d} rows has "
+                f"{math.comb(d, 2)} below its diagonal"
+            )
+        return (*batch, d, d)
 
     def inverse_shape(self, shape):
-        if len(shape) < 2:
-            raise ValueError("Too few dimensions on input")
-        if shape[-2] != shape[-1]:
-            raise ValueError("Input is not square")
-        return (*shape[:-2], shape[-1] * (shape[-1] - 1) // 2)
+        *batch, rows, columns = _with_dims(2, shape)
+        if rows != columns:
+            raise ValueError(f"Input is not square: matrices of {rows} rows, {columns} columns")
+        return (*batch, math.comb(rows, 2))
 
 
 class SoftmaxTransform(_SameType):
-    """Vectors become probabilities by softmax; the inverse is the logarithm.
+    """From vectors to probabilities by softmax; the inverse is the logarithm.
 
     Vectors that differ by a constant have the same probabilities, so that there is no Jacobian.
     """
@@ -350,21 +361,19 @@ class SoftmaxTransform(_SameType):
         return y.log()
 
     def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return shape
+        return _with_dims(1, shape)
 
     def inverse_shape(self, shape):
         return self.forward_shape(shape)
 
 
-def _choices_left(n: int, like: Tensor) -> Tensor:
-    """The logarithms of n, n - 1 … 1."""
-    return rushlight.arange(n, 0, -1, dtype=like.dtype, device=like.device).log()
+def _choices_left(x: Tensor) -> Tensor:
+    """The logarithms of n, n - 1 … 1, for a last dimension of n."""
+    return rushlight.arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
 
 
 class StickBreakingTransform(_SameType):
-    """Vectors of n numbers become n + 1 probabilities, by breaking pieces off a stick of length 1.
+    """From vectors of n numbers to n + 1 probabilities, by breaking a stick of length 1.
 
     Each number's sigmoid is the share that is broken off what is left; the sigmoids are shifted so
     that zeros become equal probabilities.
@@ -375,33 +384,32 @@ class StickBreakingTransform(_SameType):
     bijective = True
 
     def _call(self, x):
-        share = _clipped_sigmoid(x - _choices_left(x.shape[-1], x))
-        left = (1 - share).cumprod(-1)
-        return pad(share, [0, 1], value=1.0) * pad(left, [1, 0], value=1.0)
+        share = _clipped_sigmoid(x - _choices_left(x))
+        length = pad((1 - share).cumprod(-1), [1, 0], value=1.0)  # what is left before each
+        return rushlight.cat((share * length[..., :-1], length[..., -1:]), dim=-1)
 
     def _inverse(self, y):
-        broken = y[..., :-1]
-        left = (1 - broken.cumsum(-1)).clamp(min=rushlight.finfo(y.dtype).tiny)
-        return broken.log() - left.log() + _choices_left(broken.shape[-1], y)
+        tiny = rushlight.finfo(y.dtype).tiny
+        left = (1 - y.cumsum(-1)).clamp(min=tiny)
+        broken, left = y[..., :-1], left[..., :-1]
+        return broken.log() - left.log() + _choices_left(broken)
 
     def log_abs_det_jacobian(self, x, y):
         # Triangular: dy / dx = y (1 - share) on the diagonal.
-        shifted = x - _choices_left(x.shape[-1], x)
+        shifted = x - _choices_left(x)
         return (logsigmoid(-shifted) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return (*shape[:-1], shape[-1] + 1)
+        *batch, n = _with_dims(1, shape)
+        return (*batch, n + 1)
 
     def inverse_shape(self, shape):
-        if len(shape) < 1:
-            raise ValueError("Too few dimensions on input")
-        return (*shape[:-1], shape[-1] - 1)
+        *batch, n = _with_dims(1, shape)
+        return (*batch, n - 1)
 
 
 class LowerCholeskyTransform(_SameType):
-    """Matrices become lower triangular ones with the exponentials of their diagonal."""
+    """From matrices to lower triangular ones with the exponentials of their diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -414,7 +422,7 @@ class LowerCholeskyTransform(_SameType):
 
 
 class PositiveDefiniteTransform(_SameType):
-    """Matrices become L L^T with the factor of `LowerCholeskyTransform`."""
+    """From matrices to L L^T with the factor of `LowerCholeskyTransform`."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
@@ -428,7 +436,7 @@ class PositiveDefiniteTransform(_SameType):
 
 
 class CumulativeDistributionTransform(Transform):
-    """Numbers become the probabilities of their not being exceeded.
+    """From numbers to values of the cumulative distribution function.
 
     Args:
         distribution: of numbers, with `cdf`, `icdf` and `log_prob`.

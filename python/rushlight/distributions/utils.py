@@ -1,4 +1,4 @@
-"""What distributions share: broadcasting, probabilities and logits, lazy attributes."""
+"""Helpers of distributions: broadcasting, probabilities and logits, lazy properties."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ euler_constant = 0.57721566490153286060
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """The values as tensors of one shape.
+    """Broadcast values to tensors of one shape.
 
     Numbers become tensors with the dtype and on the device of the first tensor, of the default
     dtype where there is none. ValueError for anything else.
     """
     if not all(is_tensor_like(value) or isinstance(value, (int, float)) for value in values):
         raise ValueError(
-            "Input arguments must all be instances of Number, torch.Tensor or objects implementing "
-            f"__torch_function__, but got {', '.join(type(value).__name__ for value in values)}"
+            "Input arguments must all be instances of Number or Tensor, or be tensor-like, but got "
+            f"{', '.join(type(value).__name__ for value in values)}"
         )
     first = next((value for value in values if isinstance(value, Tensor)), None)
     options: dict[str, Any] = {"dtype": rushlight.get_default_dtype()}
@@ -54,6 +54,11 @@ def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Tensor:
     return rushlight.randn(shape, dtype=dtype, device=device)
 
 
+def uniform_from(low: float, like: Tensor, shape: Sequence[int]) -> Tensor:
+    """Uniform numbers between `low` and 1, of the dtype and on the device of a tensor."""
+    return like.new_empty(shape).uniform_(low, 1)
+
+
 def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
     """The sum over the last `dim` dimensions."""
     if dim == 0:
@@ -62,24 +67,24 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Probabilities moved away from 0 and 1 by a machine epsilon, so that logarithms are finite."""
+    """Move probabilities away from 0 and 1 by a machine epsilon, so that logarithms are finite."""
     eps = rushlight.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Probabilities: the sigmoid of logits if binary, else the softmax over the last dimension."""
+    """Convert logits to probabilities: sigmoid if binary, else softmax over the last dimension."""
     return logits.sigmoid() if is_binary else functional.softmax(logits, dim=-1)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Logits of probabilities, which are clamped: log(p / (1 - p)) if binary, else log(p)."""
+    """Convert clamped probabilities to logits: log(p / (1 - p)) if binary, else log(p)."""
     clamped = clamp_probs(probs)
     return clamped.log() - (-clamped).log1p() if is_binary else clamped.log()
 
 
 class lazy_property:
-    """A property that is computed when it is first read and is an ordinary attribute from then on.
+    """A property that is computed when it is first read, and is an ordinary attribute after that.
 
     Gradients are recorded for it whatever the mode is at that time.
     """

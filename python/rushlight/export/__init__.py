@@ -1,4 +1,4 @@
-"""Export of programs: the names that programs import. There is no exporter yet."""
+"""Export of programs: the names exist, and there is no exporter yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of what ops are made of, for graphs that are exported."""
+"""Tables of decompositions of ops, for exported graphs."""
 
 from . import CustomDecompTable
 

@@ -1,4 +1,4 @@
-"""Graphs of modules: recorded by running on proxies, changed as lists of nodes, run as Python."""
+"""Graphs of modules: they are traced with proxies, changed as lists of nodes, and run as Python."""
 
 from __future__ import annotations
 

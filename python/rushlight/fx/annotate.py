@@ -1,4 +1,4 @@
-"""Types of values, for those who read a graph."""
+"""Types of values, for readers of a graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["annotate"]
 
 
 def annotate(val, type):
-    """The value; the node of a proxy keeps the type.
+    """Return the value; if it is a proxy, its node keeps the type.
 
     Args:
         val: a value, or a proxy while a function is traced.

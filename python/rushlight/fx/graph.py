@@ -73,7 +73,7 @@ class _InsertPoint:
 
 
 class Graph:
-    """The steps of a computation, as `Node`s in the order in which they run.
+    """The steps of a computation: `Node`s in the order in which they run.
 
     Args:
         owning_module: the GraphModule that the graph is of.
@@ -99,7 +99,7 @@ class Graph:
 
     @property
     def owning_module(self) -> Any:
-        """The GraphModule that the graph is of, or None."""
+        """The GraphModule that owns the graph, or None."""
         return self._owning_module
 
     @owning_module.setter
@@ -108,18 +108,18 @@ class Graph:
 
     @property
     def nodes(self) -> _node_list:
-        """All nodes in order; `reversed` gives them from the end."""
+        """All nodes in order; `reversed` iterates from the end."""
         return _node_list(self)
 
     def output_node(self) -> Node:
-        """The node of the output."""
+        """The output node."""
         node = next(iter(reversed(self.nodes)), None)
         if node is None or node.op != "output":
             raise AssertionError("the graph has no output")
         return node
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, of a target if one is given.
+        """The nodes with this `op`, and with this target if one is given.
 
         Args:
             op: the kind.
@@ -137,7 +137,7 @@ class Graph:
     def graph_copy(
         self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False
     ) -> Any:
-        """Copies all nodes of another graph to the current place.
+        """Copy all nodes of another graph to the insertion point.
 
         Args:
             g: the other graph.
@@ -177,7 +177,7 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Puts a node at the current place.
+        """Insert a node at the insertion point.
 
         Args:
             op: its kind.
@@ -204,15 +204,15 @@ class Graph:
         return node
 
     def process_inputs(self, *args: Any) -> Any:
-        """From what callers pass to the values of the inputs."""
+        """Convert the arguments of a caller to the values of the inputs."""
         return self._codegen.process_inputs(*args)
 
     def process_outputs(self, out: Any) -> Any:
-        """From the value of the output to what callers get."""
+        """Convert the value of the output to the result for the caller."""
         return self._codegen.process_outputs(out)
 
     def erase_node(self, to_erase: Node) -> None:
-        """Removes a node, which nobody may use any more."""
+        """Remove a node, which must have no users."""
         if to_erase.users:
             raise RuntimeError(
                 f"cannot erase Node {to_erase}: it still had {len(to_erase.users)} users, "
@@ -230,7 +230,7 @@ class Graph:
         to_erase._update_args_kwargs((), {})
 
     def inserting_before(self, n: Node | None = None) -> _InsertPoint:
-        """New nodes go before a node, in a `with` block or until the next place is set."""
+        """Set the insertion point before a node, for a `with` block or until it is set again."""
         if n is None:
             return self.inserting_after(self._root)
         if n.graph is not self:
@@ -238,7 +238,7 @@ class Graph:
         return _InsertPoint(self, n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> _InsertPoint:
-        """New nodes go behind a node, the latest directly behind it."""
+        """Set the insertion point after a node; the latest new node is directly after it."""
         if n is None:
             return self.inserting_before(self._root)
         if n.graph is not self:
@@ -248,12 +248,12 @@ class Graph:
     # ---- one function for each kind of node ----
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
-        """An input of the graph; `...` means that it has no default."""
+        """Insert an input of the graph; `...` means that it has no default."""
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args=args, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
-        """A parameter, buffer or other attribute by its dotted name."""
+        """Insert the reading of a parameter, buffer or other attribute by its dotted name."""
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(
@@ -263,7 +263,7 @@ class Graph:
         kwargs: dict[str, Argument] | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A call of a submodule by its dotted name."""
+        """Insert a call of a submodule by its dotted name."""
         if self.owning_module is not None:
             self.owning_module.get_submodule(module_name)  # raises where there is none
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
@@ -275,7 +275,7 @@ class Graph:
         kwargs: dict[str, Argument] | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A call of a method of the first argument."""
+        """Insert a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_function(
@@ -286,13 +286,13 @@ class Graph:
         type_expr: Any = None,
         name: str | None = None,
     ) -> Node:
-        """A call of a function."""
+        """Insert a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
     def node_copy(
         self, node: Node, arg_transform: Callable[[Node], Argument] = lambda x: x
     ) -> Node:
-        """Puts a copy of a node, of this graph or another, at the current place.
+        """Insert a copy of a node, of this graph or another, at the insertion point.
 
         Args:
             node: the original.
@@ -304,7 +304,7 @@ class Graph:
         return twin
 
     def output(self, result: Argument, type_expr: Any = None) -> Node:
-        """What the graph returns."""
+        """Insert the output of the graph."""
         return self.create_node("output", "output", args=(result,), type_expr=type_expr)
 
     def _target_to_str(self, target: Target | None) -> str:
@@ -318,7 +318,7 @@ class Graph:
     # ---- Python ----
 
     def python_code(self, root_module: str, *, verbose: bool = False, **options: Any) -> PythonCode:
-        """The graph as a function.
+        """Write the graph as a Python function.
 
         Args:
             root_module: what modules and attributes are read from: "self".
@@ -346,7 +346,7 @@ class Graph:
         return f"graph():{''.join(f'{chr(10)}    {line}' for line in lines)}"
 
     def print_tabular(self) -> None:
-        """Prints the nodes as a table."""
+        """Print the nodes as a table."""
         heads = ["opcode", "name", "target", "args", "kwargs"]
         rows = [[str(v) for v in (n.op, n.name, n.target, n.args, n.kwargs)] for n in self.nodes]
         columns = zip(heads, *rows, strict=True)
@@ -357,7 +357,7 @@ class Graph:
     # ---- checks and changes ----
 
     def lint(self) -> None:
-        """Checks that the graph is well formed.
+        """Check that the graph is well formed.
 
         Raises:
             RuntimeError: an argument is of another graph or not there yet, a name stands twice, or
@@ -401,7 +401,7 @@ class Graph:
             )
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Removes the nodes that nobody uses and that do nothing else; whether there were any.
+        """Remove nodes without users or side effects; returns whether there were any.
 
         Args:
             is_impure_node: of a node whether it does more than give its result.
@@ -416,11 +416,11 @@ class Graph:
         return changed
 
     def set_codegen(self, codegen: CodeGen) -> None:
-        """Writes code in another way."""
+        """Set the object that writes the code."""
         self._codegen = codegen
 
     def on_generate_code(self, make_transformer: Callable[[Any], Any]) -> Any:
-        """Changes the lines of `forward` as they are written.
+        """Register a function that changes the lines of `forward` as they are written.
 
         Args:
             make_transformer: given the function that changes them now (or None), the one that

@@ -138,7 +138,7 @@ class _CodeOnlyModule(nn.Module):
 
 
 def reduce_graph_module(body: dict[str, Any], import_block: str) -> nn.Module:
-    """Makes a module again from its attributes and code; what pickles of them call."""
+    """Rebuild a module from its attributes and code; pickles call it."""
     code = body.get("_code") or body["code"]
     forward = _forward_from_src(import_block + "\n" + code, {})
     return _deserialize(forward, body)
@@ -237,7 +237,7 @@ class _WrappedCall:
 
 
 class GraphModule(nn.Module):
-    """A module made of a graph and of what the graph uses of another module.
+    """A module made of a graph and of the attributes that the graph uses.
 
     Args:
         root: the module that modules and attributes of the graph are taken from, or a dict of
@@ -297,7 +297,7 @@ class GraphModule(nn.Module):
 
     @property
     def graph(self) -> Graph:
-        """The graph; the module recompiles when it is given another."""
+        """The graph; setting another graph recompiles the module."""
         return self._graph
 
     @graph.setter
@@ -310,13 +310,13 @@ class GraphModule(nn.Module):
 
     @property
     def code(self) -> str:
-        """The Python of `forward`."""
+        """The Python code of `forward`."""
         if self._code is None:
             raise RuntimeError("Code has not been generated")
         return self._code
 
     def recompile(self) -> PythonCode:
-        """Writes `forward` anew, after changes to the graph."""
+        """Write `forward` again, after changes to the graph."""
         codegen = self._graph._codegen
         if isinstance(codegen, _PyTreeCodeGen):
             self._in_spec = codegen.pytree_info.in_spec
@@ -342,7 +342,7 @@ class GraphModule(nn.Module):
     # ---- submodules ----
 
     def add_submodule(self, target: str, m: nn.Module) -> bool:
-        """Puts a module under a dotted name; False where something other than a module is."""
+        """Add a module under a dotted name; False if the path leads through something else."""
         way = target.rpartition(".")[0]
         free = all(isinstance(inner, nn.Module) for inner in _standing(self, way))
         if free:
@@ -351,7 +351,7 @@ class GraphModule(nn.Module):
         return free
 
     def delete_submodule(self, target: str) -> bool:
-        """Removes the module under a dotted name; False where there is none."""
+        """Remove the module under a dotted name; False if there is none."""
         way = [self, *_standing(self, target)]
         whole = len(way) == target.count(".") + 2
         found = whole and all(isinstance(part, nn.Module) for part in way)
@@ -360,7 +360,7 @@ class GraphModule(nn.Module):
         return found
 
     def delete_all_unused_submodules(self) -> None:
-        """Removes the modules that the graph neither calls nor reads from."""
+        """Remove the modules that the graph neither calls nor reads."""
         used: set[str] = set()
         for node in self.graph.nodes:
             if node.op not in ("call_module", "get_attr"):
@@ -414,7 +414,7 @@ class GraphModule(nn.Module):
         return result
 
     def to_folder(self, folder: str | Path, module_name: str = "FxModule") -> None:
-        """Writes a folder that can be imported: code, and the tensors and modules beside it.
+        """Write a folder that can be imported: code, and the tensors and modules beside it.
 
         Args:
             folder: made if it is not there.
@@ -457,7 +457,7 @@ class GraphModule(nn.Module):
         colored: bool = False,
         **options: Any,
     ) -> str:
-        """The code of this module and of graph modules inside of it.
+        """Print the code of this module and of its graph modules.
 
         Args:
             print_output: print it, too.

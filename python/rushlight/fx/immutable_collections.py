@@ -1,4 +1,4 @@
-"""Lists and dicts that stay as they are: the arguments of nodes."""
+"""Immutable lists and dicts for the arguments of nodes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _refuse(self, *args, **kwargs) -> NoReturn:
 
 
 class immutable_list(list):
-    """A list that cannot be changed, and has a hash."""
+    """A list that cannot be changed and has a hash."""
 
     def __hash__(self) -> int:
         return hash(tuple(self))
@@ -30,7 +30,7 @@ class immutable_list(list):
 
 
 class immutable_dict(dict):
-    """A dict that cannot be changed, and has a hash."""
+    """A dict that cannot be changed and has a hash."""
 
     def __hash__(self) -> int:
         return hash(frozenset(self.items()))

@@ -1,4 +1,4 @@
-"""`Interpreter`: runs a graph node by node; `Transformer`: makes another graph that way."""
+"""`Interpreter` runs a graph node by node; `Transformer` makes another graph that way."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Interpreter", "Transformer"]
 
 
 class Interpreter:
-    """Runs a graph; subclasses change what a kind of node does.
+    """Runs a graph; subclasses override the methods for kinds of nodes.
 
     Args:
         module: a GraphModule, or the module that a graph refers to.
@@ -54,7 +54,7 @@ class Interpreter:
         initial_env: dict[Node, Any] | None = None,
         enable_io_processing: bool = True,
     ) -> Any:
-        """The value of the output.
+        """Run the graph and return the value of its output.
 
         Args:
             args: the inputs.
@@ -86,18 +86,18 @@ class Interpreter:
         return None
 
     def boxed_run(self, args_list: list[Any]) -> Any:
-        """`run` with the inputs in a list, which is emptied."""
+        """`run` with a list of inputs, which is emptied."""
         args = list(args_list)
         args_list.clear()
         return self.run(*args, enable_io_processing=False)
 
     def run_node(self, n: Node) -> Any:
-        """The value of one node."""
+        """Run one node and return its value."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The next input; its default where there is none left."""
+        """The next input, or its default if there is none left."""
         if isinstance(target, str) and target.startswith("**"):
             return kwargs
         if isinstance(target, str) and target.startswith("*"):
@@ -111,32 +111,32 @@ class Interpreter:
         )
 
     def get_attr(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """An attribute by its dotted name; a node of the kind has no arguments."""
+        """The attribute with a dotted name."""
         if args or kwargs:
             raise AssertionError("an attribute has no arguments")
         return self.fetch_attr(str(target))
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls a function."""
+        """Call a function."""
         return target(*args, **kwargs)
 
     def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls a method of the first argument."""
+        """Call a method of the first argument."""
         obj, *rest = args
         return getattr(obj, target)(*rest, **kwargs)
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls a submodule."""
+        """Call a submodule."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the graph returns."""
+        """The value that the graph returns."""
         if kwargs:
             raise AssertionError("the output has one argument")
         return args[0]
 
     def fetch_attr(self, target: str) -> Any:
-        """An attribute of the module by its dotted name."""
+        """The attribute of the module with a dotted name."""
         value: Any = self.module
         parts = target.split(".")
         for i, part in enumerate(parts):
@@ -150,7 +150,7 @@ class Interpreter:
         return self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n)
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
-        """The structure of arguments with values in the place of nodes."""
+        """Replace nodes by their values in a structure of arguments."""
 
         def value_of(node: Node) -> Any:
             if node not in self.env:
@@ -175,7 +175,7 @@ class _Retracer(Tracer):
 
 
 class Transformer(Interpreter):
-    """Makes another GraphModule: methods get and give proxies of the new graph.
+    """Makes another GraphModule: its methods take and return proxies of the new graph.
 
     Args:
         module: the GraphModule.
@@ -189,26 +189,26 @@ class Transformer(Interpreter):
         self.tracer = _Retracer(module, self.new_graph)
 
     def placeholder(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An input of the new graph."""
+        """Insert an input into the new graph."""
         default = next(iter(args)) if args else inspect.Signature.empty
         given = () if default is inspect.Signature.empty else (default,)
         return self.tracer.create_proxy("placeholder", target, given, {})
 
     def get_attr(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Proxy:
-        """An attribute read in the new graph."""
+        """Insert the reading of an attribute into the new graph."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     def call_module(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a module in the new graph."""
+        """Insert a call of a module into the new graph."""
         module = self.fetch_attr(target)
         return self.tracer.call_module(module, module.forward, args, kwargs)
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A call of a function in the new graph."""
+        """Insert a call of a function into the new graph."""
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def transform(self) -> GraphModule:
-        """The new module."""
+        """Make the new module."""
         result = super().run(enable_io_processing=False)
         if result is not None:
 

@@ -1,4 +1,4 @@
-"""`Node`: one step of a graph, and the walks over its arguments."""
+"""`Node`: one step of a graph, and functions that map over arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _side_effectful_functions: set[Callable[..., Any]] = {rushlight._assert, rushlig
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Keeps calls of a function although nobody uses their results; a decorator as well."""
+    """Keep calls of a function even if their results are unused; also a decorator."""
     _side_effectful_functions.add(fn)
     return fn
 
@@ -110,7 +110,7 @@ def _type_repr(obj: Any) -> str:
 
 
 def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
-    """The same structure of tuples, lists, dicts and slices with `fn` of everything in them.
+    """Apply `fn` to everything in a structure of tuples, lists, dicts and slices.
 
     Lists and dicts become ones that cannot be changed.
     """
@@ -129,7 +129,7 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
 
 
 def map_arg(a: Argument, fn: Callable[[Node], Argument]) -> Argument:
-    """The same for nodes alone; all else stays."""
+    """Apply `fn` to the nodes in a structure."""
     if not callable(fn):
         raise AssertionError("torch.fx.map_arg(a, fn): fn must be a callable")
     return map_aggregate(a, lambda x: fn(x) if isinstance(x, Node) else x)
@@ -154,7 +154,7 @@ def _format_arg(arg: Any, max_list_len: float = float("inf")) -> str:
 
 
 class Node:
-    """A step of a graph: an input, a call, an attribute that is read, or the output.
+    """A step of a graph: an input, a call, the reading of an attribute, or the output.
 
     `op` says which: "placeholder", "get_attr", "call_function", "call_method", "call_module" or
     "output"; `target` what is called or read; `args` and `kwargs` hold nodes where values of other
@@ -213,12 +213,12 @@ class Node:
 
     @property
     def next(self) -> Node:
-        """The node behind this one."""
+        """The next node."""
         return self._next
 
     @property
     def prev(self) -> Node:
-        """The node before this one."""
+        """The previous node."""
         return self._prev
 
     def _position(self) -> int:
@@ -240,7 +240,7 @@ class Node:
         return self is other or self > other
 
     def prepend(self, x: Node) -> None:
-        """Moves node `x` to the place before this one."""
+        """Move node `x` before this one."""
         if self.graph is not x.graph:
             raise AssertionError("Attempting to move a Node into a different Graph")
         if self is x:
@@ -251,7 +251,7 @@ class Node:
         x._next, self._prev = self, x
 
     def append(self, x: Node) -> None:
-        """Moves node `x` to the place behind this one."""
+        """Move node `x` after this one."""
         self._next.prepend(x)
 
     def _remove_from_list(self) -> None:
@@ -259,7 +259,7 @@ class Node:
 
     @property
     def args(self) -> tuple[Argument, ...]:
-        """Positional arguments; give new ones to change them."""
+        """The positional arguments; assign new ones to change them."""
         return self._args
 
     @args.setter
@@ -268,7 +268,7 @@ class Node:
 
     @property
     def kwargs(self) -> dict[str, Argument]:
-        """Keyword arguments; give new ones to change them."""
+        """The keyword arguments; assign new ones to change them."""
         return self._kwargs
 
     @kwargs.setter
@@ -277,7 +277,7 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list[Node]:
-        """The nodes among the arguments, each once."""
+        """The distinct nodes among the arguments."""
         return list(self._input_nodes)
 
     def _update_args_kwargs(self, args: Any, kwargs: Any) -> None:
@@ -294,24 +294,24 @@ class Node:
         self._kwargs = map_arg(dict(kwargs), use)
 
     def update_arg(self, idx: int, arg: Argument) -> None:
-        """Gives one positional argument a new value."""
+        """Set one positional argument."""
         args = list(self.args)
         args[idx] = arg
         self.args = tuple(args)
 
     def insert_arg(self, idx: int, arg: Argument) -> None:
-        """Puts a positional argument before number `idx`."""
+        """Insert a positional argument before index `idx`."""
         if not 0 <= idx <= len(self.args):
             raise AssertionError("insert_args index must be between 0 and len(self.args)")
         self.args = (*self.args[:idx], arg, *self.args[idx:])
 
     def update_kwarg(self, key: str, arg: Argument) -> None:
-        """Gives one keyword argument a new value."""
+        """Set one keyword argument."""
         self.kwargs = {**self.kwargs, key: arg}
 
     @property
     def stack_trace(self) -> str | None:
-        """Where the program made this step, if the tracer recorded it."""
+        """The place in the program that made this node, if the tracer recorded it."""
         return self.meta.get("stack_trace", None)
 
     @stack_trace.setter
@@ -340,7 +340,7 @@ class Node:
         *,
         include_tensor_metadata: bool = False,
     ) -> str | None:
-        """The line that a printed graph has for this node.
+        """The line for this node in a printed graph.
 
         Args:
             placeholder_names: None, or a list that names of inputs are appended to; they have no
@@ -376,7 +376,7 @@ class Node:
         *,
         propagate_meta: bool = False,
     ) -> list[Node]:
-        """Puts another node into the arguments of all users of this one.
+        """Replace this node by another in the arguments of all its users.
 
         Args:
             replace_with: the node.
@@ -396,7 +396,7 @@ class Node:
         return changed
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Puts one node in the place of another among the arguments."""
+        """Replace one node by another among the arguments."""
         hooks = self.graph._replace_hooks
         for hook in hooks:
             hook(old_input, new_input.name, self)
@@ -409,7 +409,7 @@ class Node:
     _replace_input_with = replace_input_with
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether the step does more than give its result, so that it is kept without users."""
+        """Whether the node has side effects, so that it is kept without users."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_method":
@@ -438,7 +438,7 @@ class Node:
         kwarg_types: dict[str, Any] | None = None,
         normalize_to_only_use_kwargs: bool = False,
     ) -> Any:
-        """The arguments as the signature of the target orders them, or None where it has none.
+        """The arguments in the order of the target's signature, or None if there is none.
 
         Args:
             root: the module that modules of the graph are in.

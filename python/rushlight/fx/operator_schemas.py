@@ -1,4 +1,4 @@
-"""Arguments of calls as signatures order and name them."""
+"""Normalised arguments of calls, as in their signatures."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _signature_of_schema(schema: Any) -> inspect.Signature:
 
 
 def get_signature_for_torch_op(op: Callable[..., Any], return_schemas: bool = False) -> Any:
-    """The signatures of an op's overloads, or None of what is no op; with schemas if asked for."""
+    """The signatures of an op's overloads, with schemas if asked for; None if it is no op."""
     schemas = []
     if hasattr(op, "_schema"):
         schemas = [op._schema]
@@ -73,7 +73,7 @@ def _is_op(target: Any) -> bool:
 def check_for_mutable_operation(
     target: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """RuntimeError where a call of an op with these arguments writes into one of them."""
+    """Raise RuntimeError if a call of an op with these arguments writes into one of them."""
     if not isinstance(target, types.BuiltinFunctionType) and not _is_op(target):
         return
     signatures, schemas = get_signature_for_torch_op(target, return_schemas=True)
@@ -88,7 +88,7 @@ def check_for_mutable_operation(
 
 
 def create_type_hint(x: Any) -> Any:
-    """A type for a list or tuple of types: of its items, if one covers all; else `x`."""
+    """The type of a list or tuple of items, if one type covers all of them; else `x`."""
     if not isinstance(x, list | tuple):
         return x
     if not all(isinstance(item, type) for item in x):
@@ -98,7 +98,7 @@ def create_type_hint(x: Any) -> Any:
 
 
 def type_matches(signature_type: Any, argument_type: Any) -> bool:
-    """Whether an argument of one type can be given where another is asked for.
+    """Whether an argument of one type can be passed for a parameter of another.
 
     A single number stands for a list of them, and a dtype for an int.
     """
@@ -122,7 +122,7 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
 def _bound(
     signature: inspect.Signature, args: Any, kwargs: Any, by_keyword: bool
 ) -> ArgsKwargsPair | None:
-    """Arguments in the order of a signature, defaults put in; None where they do not fit."""
+    """Arguments in the order of a signature, defaults put in; None if they do not fit."""
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
@@ -148,7 +148,7 @@ def normalize_function(
     kwarg_types: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
-    """The arguments of a call of a function, or None where no one signature fits.
+    """The arguments of a call of a function, or None if no single signature fits.
 
     Args:
         target: the function.
@@ -181,7 +181,7 @@ def normalize_module(
     kwargs: dict[str, Any] | None = None,
     normalize_to_only_use_kwargs: bool = False,
 ) -> ArgsKwargsPair | None:
-    """The arguments of a call of a submodule, by the signature of its `forward`.
+    """The arguments of a call of a submodule, as in the signature of its `forward`.
 
     Args:
         root: the module that it is in.

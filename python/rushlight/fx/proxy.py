@@ -32,11 +32,11 @@ __all__ = [
 
 
 class TraceError(ValueError):
-    """A program asks for the value of what is only recorded."""
+    """The error of a program that needs the value of a proxy."""
 
 
 class Scope:
-    """Which module is running: its dotted name and its class."""
+    """The module that is running: its dotted name and its class."""
 
     def __init__(self, module_path: str, module_type: Any) -> None:
         self.module_path = module_path
@@ -44,7 +44,7 @@ class Scope:
 
 
 class ScopeContextManager:
-    """Another scope for the time of a `with` block."""
+    """A context manager that sets another scope."""
 
     def __init__(self, scope: Scope, current_scope: Scope) -> None:
         self._before = copy.copy(scope)
@@ -69,7 +69,7 @@ def _no_nodes(arg: Any) -> Any:
 
 
 class TracerBase:
-    """Makes nodes of what proxies meet."""
+    """Makes nodes from operations on proxies."""
 
     graph: Graph
     # Whether nodes know the stack of the program.
@@ -95,7 +95,7 @@ class TracerBase:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """Puts a node into the graph; the one place where a tracer does."""
+        """Insert a node into the graph; all nodes of a tracer come from here."""
         if kind == "call_function" and self.check_mutable_operations:
             schema = getattr(target, "_schema", None)
             if getattr(schema, "is_mutable", False):
@@ -110,7 +110,7 @@ class TracerBase:
         return node
 
     def proxy(self, node: Node) -> Proxy:
-        """What stands for the value of a node."""
+        """Make the proxy of a node."""
         return Proxy(node, self)
 
     def create_proxy(
@@ -123,7 +123,7 @@ class TracerBase:
         type_expr: Any = None,
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
-        """A node whose arguments may be proxies, and what stands for its value."""
+        """Make a node whose arguments may be proxies, and return its proxy."""
         given, named = self.create_arg(args), self.create_arg(kwargs)
         if not isinstance(given, tuple) or not isinstance(named, dict):
             raise AssertionError("arguments of a call are a tuple and a dict")
@@ -131,7 +131,7 @@ class TracerBase:
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:
-        """From a value that a program passes to an argument of a node.
+        """Convert a value that a program passes to an argument of a node.
 
         Raises:
             NotImplementedError: a graph cannot hold it.
@@ -166,18 +166,18 @@ class TracerBase:
         raise NotImplementedError(f"argument of type: {type(a)}")
 
     def to_bool(self, obj: Proxy) -> bool:
-        """Called where a program branches on a proxy; a subclass may answer."""
+        """Called if a program branches on a proxy; a subclass may return a value."""
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Proxy) -> Iterator[Any]:
-        """Called where a program walks over a proxy; a subclass may answer."""
+        """Called if a program iterates over a proxy; a subclass may return an iterator."""
         raise TraceError(
             "Proxy object cannot be iterated. A loop over it, or passing it as *args or **kwargs, "
             "depends on a length that is not known while a program is traced"
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """Called where a program asks a proxy for its keys, as `**proxy` does."""
+        """Called if a program asks a proxy for its keys, as `**proxy` does."""
         return Attribute(obj, "keys")()
 
 
@@ -186,7 +186,7 @@ def _is_own_file(name: str) -> bool:
 
 
 class GraphAppendingTracer(TracerBase):
-    """Appends to a graph what proxies on its nodes meet."""
+    """Appends operations on proxies of a graph's nodes to that graph."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -197,13 +197,13 @@ class GraphAppendingTracer(TracerBase):
 
 
 def assert_fn(x: Any) -> None:
-    """`assert`, as graphs call it."""
+    """The function that graphs call for `assert`."""
     if not x:
         raise AssertionError
 
 
 class Proxy:
-    """Stands for the value of a node; calls with it become nodes.
+    """Stands for the value of a node; operations on it become nodes.
 
     Args:
         node: the node.
@@ -324,7 +324,7 @@ def _in_assert(frame: Any) -> bool:
 
 
 class Attribute(Proxy):
-    """An attribute of a proxy. Read alone it is a node; called it is a call of a method."""
+    """An attribute of a proxy. Reading it makes a node; calling it records a method call."""
 
     def __init__(self, root: Proxy, attr: str) -> None:
         self.root = root
@@ -334,7 +334,7 @@ class Attribute(Proxy):
 
     @property
     def node(self) -> Node:
-        """The node, made when it is first asked for: most attributes are called."""
+        """The node, made when it is first needed, because most attributes are called."""
         if self._node is None:
             args = (self.root, self.attr)
             self._node = self.tracer.create_proxy("call_function", getattr, args, {}).node
@@ -345,7 +345,7 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """Stands for a parameter whose sizes are known: questions about these are answered."""
+    """Stands for a parameter whose sizes are known; it answers questions about them."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param: Tensor) -> None:
         super().__init__(node, tracer)
@@ -357,24 +357,24 @@ class ParameterProxy(Proxy):
 
     @property
     def shape(self):
-        """The sizes."""
+        """The sizes of the parameter."""
         return self.param.shape
 
     @property
     def ndim(self):
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return self.param.ndim
 
     def size(self, *args: Any) -> Any:
-        """The sizes, or one of them."""
+        """All sizes, or one of them."""
         return self.param.size(*args)
 
     def dim(self) -> int:
-        """How many dimensions there are."""
+        """The number of dimensions."""
         return self.param.dim()
 
     def numel(self) -> int:
-        """How many elements there are."""
+        """The number of elements."""
         return self.param.numel()
 
     nelement = numel

@@ -1,4 +1,4 @@
-"""Finds a pattern of nodes in a graph, and puts another in its place."""
+"""Finds a pattern of nodes in a graph and replaces it by another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with
 
 
 class Match(NamedTuple):
-    """A place where a pattern was found: its last node, and by node of the pattern what it is."""
+    """A match of a pattern: its last node, and a dict from the pattern's nodes to the graph's."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -25,7 +25,7 @@ class Match(NamedTuple):
 
 @dataclass
 class ReplacedPatterns:
-    """The same, with the nodes that were put there."""
+    """A match with the nodes that replaced it."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -128,7 +128,7 @@ def _replace(
 
 
 def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Match]:
-    """Replaces every match that does not overlap an earlier one.
+    """Replace every match that does not overlap an earlier one.
 
     Args:
         gm: the module, changed in place.
@@ -150,7 +150,7 @@ def replace_pattern_with_filters(
     ignore_literals: bool = False,
     replacement_callback: Callable[..., Graph] | None = None,
 ) -> list[ReplacedPatterns]:
-    """The same where functions of `(match, graph, pattern graph)` say which matches count.
+    """Replace matches for which functions of `(match, graph, pattern graph)` are true.
 
     Args:
         gm: the module, changed in place.

@@ -1,4 +1,4 @@
-"""Types of tensors by their sizes, some of which may be unknown (`Dyn`)."""
+"""Types of tensors with sizes, some of which may be unknown (`Dyn`)."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def _of_one_rank(t1: object, t2: object) -> bool:
 
 
 def is_consistent(t1: object, t2: object) -> bool:
-    """Whether a value may be of both types: they are the same wherever both are known."""
+    """Whether a value can have both types: they agree wherever both are known."""
     if t1 == t2 or isinstance(t1, _DynType) or isinstance(t2, _DynType):
         return True
     return _of_one_rank(t1, t2) and all(map(is_consistent, t1.__args__, t2.__args__))  # type: ignore[attr-defined]
 
 
 def is_more_precise(t1: object, t2: object) -> bool:
-    """Whether t1 knows all that t2 knows, and the same."""
+    """Whether t1 knows everything that t2 knows."""
     if t1 == t2 or isinstance(t2, _DynType):
         return True
     return _of_one_rank(t1, t2) and all(map(is_more_precise, t1.__args__, t2.__args__))  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Whether nodes that are made while others run take over what is known of those."""
+"""Copies `meta` from running nodes to nodes that are made meanwhile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _preserving = False
 
 @contextlib.contextmanager
 def preserve_node_meta(enable: bool = True) -> Iterator[None]:
-    """Lets nodes made inside take over `meta`."""
+    """A context manager in which new nodes copy the `meta` of the running node."""
     global _preserving, _current
     before = _preserving, _current
     _preserving, _current = enable, dict(_current)
@@ -40,13 +40,13 @@ def has_preserved_node_meta() -> bool:
 
 
 def set_stack_trace(stack: list[str]) -> None:
-    """The stack of what runs."""
+    """Set the stack trace of the running node."""
     if _preserving and stack:
         _current["stack_trace"] = "".join(stack)
 
 
 def format_stack() -> list[str]:
-    """The stack of what runs: the one that was set, or Python's own."""
+    """The stack trace of the running node: the one that was set, or Python's own."""
     if _preserving:
         return [_current.get("stack_trace", "")]
     return traceback.format_list(traceback.extract_stack()[:-1])
@@ -54,7 +54,7 @@ def format_stack() -> list[str]:
 
 @contextlib.contextmanager
 def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
-    """What is known of the node that runs.
+    """Set the `meta` of the running node.
 
     Args:
         node: the node.
@@ -71,5 +71,5 @@ def set_current_meta(node: Node, pass_name: str = "") -> Iterator[None]:
 
 
 def get_current_meta() -> dict[str, Any]:
-    """What is known of the node that runs."""
+    """The `meta` of the running node."""
     return _current

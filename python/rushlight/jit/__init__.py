@@ -1,4 +1,4 @@
-"""What programs say to TorchScript: marks on functions, and questions about where they run.
+"""Names of TorchScript: decorators and questions. Programs run as Python; nothing is compiled.
 
 Nothing is compiled yet: `script` and `trace` give back the functions that they are given, and
 modules under a class that is a `ScriptModule`, with one warning, so that a program runs as it is
@@ -66,29 +66,29 @@ _is = isinstance  # the name is a function of this module below
 
 
 class Error(RuntimeError):
-    """What compiled code would raise."""
+    """The error that compiled code would raise."""
 
 
 class TracerWarning(Warning):
-    """About a trace that would not hold for other inputs."""
+    """A warning about a trace that would be wrong for other inputs."""
 
 
 class ScriptWarning(Warning):
-    """About a program that scripts would run in another way."""
+    """A warning about a program that TorchScript would run in another way."""
 
 
 # ---- types that programs ask about ----
 
 
 class ScriptFunction:
-    """A compiled function. Nothing makes one yet."""
+    """A compiled function. It cannot be made yet."""
 
     def __init__(self, *args, **kwargs) -> None:
         raise RuntimeError("rushlight compiles no functions yet: call the Python function")
 
 
 class ScriptMethod:
-    """A compiled method. Nothing makes one yet."""
+    """A compiled method. It cannot be made yet."""
 
     def __init__(self, *args, **kwargs) -> None:
         raise RuntimeError("rushlight compiles no methods yet: call the Python method")
@@ -99,7 +99,7 @@ class ScriptModule(nn.Module):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What `script` makes of a module: the module's own parts under a class that says so.
+    """The class of a module that `script` returns; it runs the module as Python.
 
     It is of the module's class, too, and runs as Python; parameters, submodules and hooks are the
     module's, in one place, so that what one changes the other sees.
@@ -133,11 +133,11 @@ class RecursiveScriptModule(ScriptModule):
 
 
 class TracedModule(RecursiveScriptModule):
-    """What `trace` makes of a module."""
+    """The class of submodules of a module that `trace` returns."""
 
 
 class TopLevelTracedModule(TracedModule):
-    """What `trace` makes of the module that it is given."""
+    """The class of a module that `trace` returns."""
 
 
 # By the classes of modules and of scripts: the class that is both.
@@ -174,7 +174,7 @@ def _without_script(script: Any) -> Any:
 
 
 class CompilationUnit:
-    """Functions compiled from text, which is not there yet."""
+    """Functions that are compiled from text, which is not supported yet."""
 
     def __init__(self, lang=None, _frames_up: int = 0) -> None:
         if lang is not None:
@@ -220,12 +220,12 @@ def ignore(drop: Any = False, **kwargs) -> Any:
     if callable(drop):
         return _mark(drop, "ignore")
     if not _is(drop, bool):
-        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function: {drop}")
+        raise RuntimeError(f"jit.ignore: `drop` must be a bool or a function, but got {drop}")
     return lambda fn: _mark(fn, "unused" if drop or kwargs.get("drop_on_export") else "ignore")
 
 
 def interface(obj: _F) -> _F:
-    """Marks a class whose methods stand for those of several modules."""
+    """Marks a class as the common interface of several modules."""
     if not _is(obj, type):
         raise RuntimeError("interface must be applied to a class")
     obj.__torch_script_interface__ = True
@@ -238,7 +238,7 @@ def script_method(fn: _F) -> _F:
 
 
 def script_if_tracing(fn: _F) -> _F:
-    """A function that is compiled only while something is traced: never."""
+    """A function that would be compiled while something is traced; it is returned unchanged."""
     return fn
 
 
@@ -251,7 +251,7 @@ _overload_method = _overload
 
 
 def annotate(the_type, the_value):
-    """The value; the type is for the compiler."""
+    """Return the value; the type is for the compiler."""
     return the_value
 
 
@@ -259,7 +259,7 @@ def annotate(the_type, the_value):
 
 
 def is_scripting() -> bool:
-    """Whether compiled code runs: never."""
+    """Whether compiled code is running: always False."""
     return False
 
 
@@ -311,9 +311,7 @@ def _tell(function: str, what: str) -> None:
 
 
 def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
-    """The function or class itself, or the module as a script module, with a warning: nothing is
-    compiled yet.
-    """
+    """Return the function or class itself, or the module as a script module, with a warning."""
     if not callable(obj):
         raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
     _tell("script", "what is given")
@@ -334,7 +332,7 @@ def trace(
     example_kwarg_inputs=None,
     _store_inputs=True,
 ) -> Any:
-    """The function itself, or the module as a traced module, with a warning: nothing is traced."""
+    """Return the function itself, or the module as a traced module, with a warning."""
     if not callable(func):
         raise RuntimeError(f"trace() takes a function or a module, not {type(func)}")
     _tell("trace", "what is given")
@@ -342,7 +340,7 @@ def trace(
 
 
 def trace_module(mod, inputs, *args, **kwargs):
-    """The module as a traced module, with a warning: nothing is traced yet."""
+    """Return the module as a traced module, with a warning."""
     if not _is(mod, nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not _is(inputs, dict):
@@ -352,20 +350,20 @@ def trace_module(mod, inputs, *args, **kwargs):
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """The module itself, which must be in evaluation mode."""
+    """Return the module itself, which must be in evaluation mode."""
     if mod.training:
         raise RuntimeError("Freezing is currently only implemented for modules in eval mode.")
     return mod
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """The module itself."""
+    """Return the module itself."""
     return mod.eval()
 
 
 @_refused.refuses("TorchScript files are not written; save m.state_dict() with torch.save")
 def save(m, f, _extra_files=None):
-    """Refused: there are no graphs to write; `rushlight.save` writes a `state_dict`."""
+    """Raises: there are no graphs to write; `rushlight.save` writes a `state_dict`."""
     raise RuntimeError(
         "rushlight writes no TorchScript files yet: save m.state_dict() with torch.save"
     )
@@ -373,7 +371,7 @@ def save(m, f, _extra_files=None):
 
 @_refused.refuses("TorchScript files are not read; load a state_dict into the Python module")
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """Refused: scripts are not run yet; `rushlight.load` reads files of tensors."""
+    """Raises: scripts cannot be run yet; `rushlight.load` reads files of tensors."""
     raise RuntimeError(
         "rushlight reads no TorchScript files yet: load a state_dict into the Python module"
     )
@@ -383,25 +381,25 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
 
 def fork(func, *args, **kwargs) -> Future:
-    """A future of `func(*args, **kwargs)`, which runs at once, as in Python code there."""
+    """A future of `func(*args, **kwargs)`, which runs at once."""
     future: Future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future: Future) -> Any:
-    """The result of a future."""
+    """Wait for a future and return its result."""
     return future.wait()
 
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
-    """Accepted: there is nothing to optimize."""
+    """A no-op: there is nothing to optimise."""
     yield
 
 
 class strict_fusion:
-    """Accepted around compiled code: nothing is fused."""
+    """A no-op: nothing is fused."""
 
     def __enter__(self):
         return self
@@ -411,16 +409,16 @@ class strict_fusion:
 
 
 def set_fusion_strategy(strategy):
-    """Accepted: nothing is fused. The strategy before, which was none."""
+    """A no-op: nothing is fused. Returns the previous strategy, which is always empty."""
     return []
 
 
 def enable_onednn_fusion(enabled: bool):
-    """Accepted: nothing is fused."""
+    """A no-op: nothing is fused."""
 
 
 def onednn_fusion_enabled() -> bool:
-    """Whether graphs are fused with oneDNN: never."""
+    """Whether graphs are fused with oneDNN: always False."""
     return False
 
 

@@ -131,8 +131,8 @@ class TracingState:
         if thing is None or isinstance(thing, str | bool | int | float):
             return []
         raise RuntimeError(
-            "Only tuples, lists and Variables are supported as JIT inputs/outputs. Dictionaries "
-            f"and strings are also accepted. But got unsupported type {type(thing).__name__}"
+            "Only tuples, lists, dicts and tensors can be inputs and outputs of a trace, but got "
+            f"unsupported type {type(thing).__name__}"
         )
 
     def _finish(self, outs: Any) -> None:
@@ -156,8 +156,8 @@ def _tensors(name: str, thing: Any) -> list[tuple[str, rushlight.Tensor]]:
     if thing is None or isinstance(thing, str):
         return []
     raise RuntimeError(
-        "Only tuples, lists and Variables are supported as JIT inputs/outputs. Dictionaries and "
-        f"strings are also accepted. But got unsupported type {type(thing).__name__}"
+        "Only tuples, lists, dicts and tensors can be inputs and outputs of a trace, but got "
+        f"unsupported type {type(thing).__name__}"
     )
 
 

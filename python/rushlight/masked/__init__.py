@@ -1,4 +1,4 @@
-"""`rushlight.masked`: reductions, scans and normalisations of the elements that a mask names.
+"""`rushlight.masked`: reductions, scans and normalisations of the unmasked elements.
 
 A mask is a bool tensor that can be broadcast to the input; elements where it is False do not take
 part. Where nothing takes part the result is the op's identity (0 for `sum`) or NaN where it has

@@ -45,7 +45,7 @@ def _greatest(dtype):
 
 
 def _reduction_identity(op_name: str, input, *args):
-    """What leaves a reduction as it is, as a tensor without dimensions; None where there is none.
+    """What leaves a reduction as it is, as a tensor without dimensions; None if there is none.
 
     Args:
         op_name: the name of a function of this module, with or without its module's before it.
@@ -84,7 +84,7 @@ def _where(mask, input, fill_value):
 
 
 def _input_mask(input, *args, **kwargs):
-    """The mask of a call as a bool tensor of the input's shape; ValueError where it has none."""
+    """The mask of a call as a bool tensor of the input's shape; ValueError if it has none."""
     mask = kwargs.get("mask")
     if mask is None:
         raise ValueError("input mask is not given")
@@ -257,7 +257,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def median(input, dim: int = -1, *, keepdim=False, dtype=None, mask=None):
     """The median of the elements in the mask along a dimension, the lower one of two.
 
-    NaN in the mask are passed over. ValueError where no element of a row of integers is in it.
+    NaN in the mask are passed over. ValueError if no element of a row of integers is in it.
     """
     dtype = dtype or input.dtype
     (dim,) = _canonical_dim(dim, input.ndim) or (0,)

@@ -54,7 +54,7 @@ def get_sharing_strategy():
 
 
 def set_sharing_strategy(new_strategy):
-    """Accepted: memory is always shared by file descriptors, which leave nothing behind."""
+    """A no-op: memory is always shared by file descriptors."""
     global _strategy
     if new_strategy not in _STRATEGIES:
         raise AssertionError(f"expected one of {sorted(_STRATEGIES)}, but got {new_strategy!r}")

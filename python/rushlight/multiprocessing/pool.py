@@ -1,4 +1,4 @@
-"""Pools of processes whose arguments and results may hold tensors."""
+"""Pools of processes whose arguments and results may contain tensors."""
 
 from __future__ import annotations
 

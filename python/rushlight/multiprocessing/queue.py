@@ -1,4 +1,4 @@
-"""Queues whose items may hold tensors, which move through memory that processes share."""
+"""Queues whose items may contain tensors, which are sent in shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How tensors go to other processes: as a file descriptor of memory that both map.
+"""How tensors are sent to other processes: as file descriptors of shared memory.
 
 The memory is an anonymous file, which is gone with the last process that maps it.
 """
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class StorageWeakRef:
-    """Stands for a storage without keeping it; two are equal that stand for one.
+    """A weak reference to a storage; references to the same storage are equal.
 
     Args:
         storage: what `untyped_storage()` gives, or a `TypedStorage`.
@@ -44,14 +44,14 @@ class StorageWeakRef:
 
     @classmethod
     def from_weakref(cls, cdata: int) -> StorageWeakRef:
-        """Takes over what `storage._weak_ref()` gave."""
+        """Take over the result of `storage._weak_ref()`."""
         made = cls.__new__(cls)
         made.cdata = cdata
         made._free_weak_ref = _C.StorageBase._free_weak_ref
         return made
 
     def expired(self) -> bool:
-        """Whether the storage is gone."""
+        """Whether the storage has been freed."""
         return _C.StorageBase._expired(self.cdata)
 
     def __del__(self) -> None:
@@ -101,13 +101,13 @@ def _block_of(tensor):
 
 
 def shared_file(tensor):
-    """The file descriptor of the shared memory that a tensor lies in; None for other memory."""
+    """The file descriptor of a tensor's shared memory; None for other memory."""
     block = _block_of(tensor)
     return None if block is None else block.fd
 
 
 def memory_of_file(fd, nbytes):
-    """All of the memory that a file descriptor stands for; mapped once, however often it comes."""
+    """The memory of a file descriptor, which is mapped once, however often it is received."""
     status = os.fstat(fd)
     file = (status.st_dev, status.st_ino)
     block = _files.get(file)
@@ -118,14 +118,16 @@ def memory_of_file(fd, nbytes):
 
 
 def is_shared(tensor):
-    """Whether other processes may see its memory."""
+    """Whether other processes may see a tensor's memory."""
     if tensor.layout is not _C.strided:
         return all(map(is_shared, sparse_parts(tensor)))
     return tensor.device.type != "cpu" or _block_of(tensor) is not None
 
 
 def share_memory_(tensor):
-    """Move a tensor to shared memory, in place; what shares its memory now does not follow."""
+    """Move a tensor to shared memory, in place; other tensors on its storage stay where they
+    are.
+    """
     if tensor.layout is not _C.strided:
         reduced: Any = _utils.reduce_tensor(tensor)
         rebuild, (layout, parts) = reduced
@@ -157,16 +159,15 @@ def rebuild_tensor(cls, handle, nbytes, dtype, size, stride, offset, requires_gr
 
 
 def reduce_tensor(tensor):
-    """What is pickled of a tensor on its way to another process.
+    """The function and arguments that rebuild a tensor in another process.
 
     Raises:
         RuntimeError: it is the result of a recorded op.
     """
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
-            "does not support crossing process boundaries. If you just want to transfer the data, "
-            "call detach() on the tensor before serializing (e.g., putting it on the queue)."
+            "Cowardly refusing to serialize non-leaf tensor that requires gradients: its graph "
+            "stays in this process. detach() gives what can be sent"
         )
     if tensor.device.type != "cpu" or tensor.layout is not _C.strided:
         return tensor.__reduce_ex__(2)  # of a sparse one: its parts, which are tensors
@@ -186,6 +187,8 @@ def reduce_tensor(tensor):
 
 
 def init_reductions():
-    """Let multiprocessing's pickler send tensors so; ordinary pickles hold their values."""
+    """Let multiprocessing's pickler send tensors in shared memory; ordinary pickles contain
+    values.
+    """
     for cls in (Tensor, Parameter):
         ForkingPickler.register(cls, reduce_tensor)

@@ -1,4 +1,4 @@
-"""`spawn`: one function in several processes, whose errors come back."""
+"""`spawn`: run a function in several processes and raise their errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CAUSE_SECONDS = 5
 
 
 class ProcessException(Exception):
-    """A process failed; `error_index` says which."""
+    """A process failed; `error_index` is its index."""
 
     def __init__(self, msg, error_index, pid) -> None:
         super().__init__(msg)
@@ -46,14 +46,14 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function raised; the message holds its traceback."""
+    """The function of a process raised; the message contains its traceback."""
 
     def __init__(self, msg, error_index, error_pid) -> None:
         super().__init__(msg, error_index, error_pid)
 
 
 class ProcessExitedException(ProcessException):
-    """The process ended with another exit code than 0, or by a signal."""
+    """A process ended by a signal or with an exit code other than 0."""
 
     def __init__(self, msg, error_index, error_pid, exit_code, signal_name=None) -> None:
         super().__init__(msg, error_index, error_pid)
@@ -93,7 +93,7 @@ class ProcessContext:
         self._failed: dict[int, float] = {}  # when it was seen of which process
 
     def pids(self):
-        """Their numbers."""
+        """The process ids."""
         return [p.pid for p in self.processes]
 
     def _stop_others(self, timeout):
@@ -109,7 +109,8 @@ class ProcessContext:
                 process.join()
 
     def join(self, timeout=None, grace_period=None):
-        """Wait until one ends; True once all have. Where one fails the others are ended.
+        """Wait until a process ends; True once all have ended. If one fails, the others are
+        terminated.
 
         Raises:
             ProcessRaisedException: the function raised in one of them.
@@ -171,7 +172,7 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """`ProcessContext` by the name of what `spawn` returns."""
+    """`ProcessContext` under the name of the result of `spawn`."""
 
 
 def start_processes(
@@ -183,7 +184,9 @@ def start_processes(
     start_method: str = "spawn",
     numa_options=None,
 ):
-    """Run `fn(i, *args)` in `nprocs` processes; with `join` wait for them, else return them."""
+    """Run `fn(i, *args)` in `nprocs` processes; wait for them with `join=True`, else return
+    them.
+    """
     context: Any = multiprocessing.get_context(start_method)
     processes, files = [], []
     for i in range(nprocs):
@@ -215,7 +218,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ):
-    """`start_processes` by fresh interpreters.
+    """`start_processes` with the start method "spawn".
 
     Raises:
         ProcessRaisedException, ProcessExitedException: as `ProcessContext.join`.

@@ -31,7 +31,7 @@ def _known(layout):
 def nested_tensor(
     tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ) -> Tensor:
-    """A nested tensor with copies of the tensors (or lists of numbers) in a list; a leaf.
+    """A nested tensor of copies of a list of tensors or of lists of numbers; it is a leaf.
 
     Args:
         tensor_list: tensors, or what `torch.tensor` takes, of equally many dimensions; in the
@@ -59,7 +59,7 @@ def nested_tensor(
 
 
 def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
-    """A nested tensor of a list of tensors, or of the slices of a tensor; gradients pass.
+    """A nested tensor of a list of tensors, or of the slices of a tensor; gradients flow through.
 
     A nested tensor of this layout is given back as it is.
 
@@ -115,7 +115,7 @@ def _of_list(parts, dtype, layout, device):
 def nested_tensor_from_jagged(
     values, offsets=None, lengths=None, jagged_dim=None, min_seqlen=None, max_seqlen=None
 ) -> Tensor:
-    """A jagged nested tensor on the memory of `values`; gradients pass.
+    """A jagged nested tensor on the memory of `values`; gradients flow through.
 
     Args:
         values: the components, one behind the other along `jagged_dim - 1`.
@@ -145,7 +145,7 @@ def nested_tensor_from_jagged(
 
 
 def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
-    """A nested tensor of windows along `dim` of the slices of a tensor.
+    """A nested tensor of slices along `dim`, one for each row of a tensor.
 
     Args:
         tensor: a plain tensor.
@@ -167,7 +167,7 @@ def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
 
 
 def masked_select(tensor, mask) -> Tensor:
-    """The jagged nested tensor (B, lengths) of the elements that a mask keeps of each row.
+    """The jagged nested tensor of the elements of each row for which a mask is True.
 
     Args:
         tensor: a plain tensor of 2 dimensions.
@@ -188,7 +188,7 @@ def masked_select(tensor, mask) -> Tensor:
 
 
 def to_padded_tensor(input, padding, output_size=None, out=None) -> Tensor:
-    """A plain tensor with the components of `input`, each followed by `padding` up to one size.
+    """A plain tensor of the components of `input`, each padded to the largest size.
 
     Args:
         input: a nested tensor.

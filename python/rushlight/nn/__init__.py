@@ -25,7 +25,7 @@ __all__ = [
 
 
 def factory_kwargs(kwargs):
-    """The device, dtype and memory_format among a module's arguments, for tensor factories.
+    """The arguments device, dtype and memory_format of a module, for tensor factories.
 
     They may also lie in a dict `factory_kwargs`; TypeError for others and for what is given twice.
     """

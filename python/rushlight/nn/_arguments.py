@@ -7,7 +7,7 @@ from rushlight._warnings import warn
 
 
 def _dims(function, input):
-    """How many dimensions the first argument of a function has; TypeError where it is no tensor."""
+    """How many dimensions the first argument of a function has; TypeError if it is no tensor."""
     if not isinstance(input, _C.TensorBase):
         kind = type(input).__name__
         raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {kind}")

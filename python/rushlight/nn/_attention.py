@@ -39,7 +39,7 @@ def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_
 
 
 def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
-    """True for a batch; AssertionError where the dimensions do not fit each other."""
+    """True for a batch; AssertionError if the dimensions do not fit each other."""
     if query.dim() not in (2, 3):
         raise AssertionError(
             f"query should be unbatched 2D or batched 3D, not of shape {query.shape}"
@@ -190,6 +190,32 @@ def _masked_softmax(scores, mask):
     return ops.softmax(scores + mask.masked_fill(nothing, 0.0), -1).masked_fill(nothing, 0.0)
 
 
+def _weighed(q, k, v, mask, dropout):
+    """What the values of seen keys add up to, and the weights of all keys."""
+    scores = (q * math.sqrt(1.0 / q.shape[-1])) @ k.transpose(-2, -1)
+    weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
+    if dropout > 0.0:
+        weights = ops.dropout(weights, _probability(dropout), True)
+    return weights @ v, weights
+
+
+def _weighed_in_float32(q, k, v, mask, dropout):
+    """`_weighed` of 16 bits, whose scores are not rounded before their softmax is taken."""
+    autocast = rushlight.is_autocast_enabled(q.device.type)
+    if autocast:
+        with rushlight.autocast(q.device.type, enabled=False):
+            joined, weights = _weighed(q.float(), k.float(), v.float(), mask, dropout)
+    else:
+        joined, weights = _weighed(q.float(), k.float(), v.float(), mask, dropout)
+    return joined.to(q.dtype), weights if autocast else weights.to(q.dtype)
+
+
+def _without_unseen(padding, *tensors):
+    """Keys and values with zeros where padding hides them: what is there may be no number."""
+    unseen = padding.detach().eq(-_INFINITY)[:, None, :, None]
+    return [t.masked_fill(unseen, 0.0) for t in tensors]
+
+
 def _joined_mask(mask, padding, batch, heads, keys):
     """Both masks as one that is added to scores (batch, heads, queries, keys), or None."""
     if mask is not None and mask.dim() == 3:
@@ -293,11 +319,11 @@ def attend(
     mask = _joined_mask(mask, padding, batch, num_heads, k.shape[2])
     weights = None
     if need_weights:
-        scores = (q * math.sqrt(1.0 / head_dim)) @ k.transpose(-2, -1)
-        weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
-        if layer.dropout > 0.0:
-            weights = ops.dropout(weights, _probability(layer.dropout), True)
-        joined = (weights @ v).transpose(1, 2)
+        if padding is not None:
+            k, v = _without_unseen(padding, k, v)
+        compute = _weighed_in_float32 if q.dtype.itemsize == 2 else _weighed
+        joined, weights = compute(q, k, v, mask, layer.dropout)
+        joined = joined.transpose(1, 2)
         if average_attn_weights:
             weights = weights.mean(1)
     else:
@@ -339,7 +365,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What `nn.MultiheadAttention` computes, with all its parameters given.
+    """The function of `nn.MultiheadAttention`, with all its parameters as arguments.
 
     Inputs are (length, batch, width) or (length, width). Returns the output, of the query's shape,
     and the weights (batch, length, keys), one for each head unless averaged, or None.

@@ -69,7 +69,7 @@ def nll_loss(
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """The squared difference."""
+    """The squared error."""
     number = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return ops._weighted_loss(ops.mse_loss(input, target, _NONE), weight, number)
@@ -77,7 +77,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
-    """The absolute difference."""
+    """The absolute error."""
     number = _reduction(reduction, size_average, reduce)
     if weight is not None:
         return ops._weighted_loss(ops.l1_loss(input, target, _NONE), weight, number)
@@ -87,12 +87,12 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 def smooth_l1_loss(
     input, target, size_average=None, reduce=None, reduction="mean", beta: float = 1.0
 ):
-    """The squared difference over 2 beta where it is below beta, the absolute one beyond."""
+    """The squared error over 2 beta where it is below beta, the absolute error beyond."""
     return ops.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
 def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None):
-    """Half the squared difference where it is below delta, linear beyond."""
+    """Half the squared error where it is below delta, linear beyond."""
     number = _reduction(reduction)
     if weight is not None:
         return _reduced(ops.huber_loss(input, target, _NONE, delta) * weight, number)
@@ -198,7 +198,7 @@ def triplet_margin_loss(
     reduce=None,
     reduction="mean",
 ):
-    """How much nearer the anchor should be to `positive` than to `negative`."""
+    """max(0, distance to `positive` - distance to `negative` + margin)."""
     number = _reduction(reduction, size_average, reduce)
     return ops.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, number)
 
@@ -243,7 +243,8 @@ def ctc_loss(
     reduction="mean",
     zero_infinity=False,
 ):
-    """-log of the probability of targets under all their alignments with sequences.
+    """Connectionist temporal classification: -log of the probability of targets under all
+    alignments.
 
     Args:
         log_probs: (length, batch, classes), logarithms of probabilities.
@@ -269,13 +270,13 @@ def multi_margin_loss(
     reduce=None,
     reduction="mean",
 ):
-    """The hinge loss of many classes."""
+    """The hinge loss for many classes."""
     number = _reduction(reduction, size_average, reduce)
     return ops.multi_margin_loss(input, target, p, margin, weight, number)
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
-    """The hinge loss of samples with several classes each."""
+    """The hinge loss for samples with several classes each."""
     return ops.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 

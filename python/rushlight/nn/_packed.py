@@ -52,11 +52,11 @@ class PackedSequence(PackedSequence_):
         )
 
     def pin_memory(self):
-        """The same in page-locked memory."""
+        """A copy in pinned memory."""
         return self._with(self.data.pin_memory(), lambda t: t.pin_memory())
 
     def to(self, *args, **kwargs):
-        """`Tensor.to` of the data; the indices follow to its device."""
+        """Apply `Tensor.to` to the data; the indices follow to its device."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -64,13 +64,13 @@ class PackedSequence(PackedSequence_):
         return self._with(data, lambda t: t.to(data.device, **moved))
 
     def cuda(self, *args, **kwargs):
-        """The same on a GPU."""
+        """A copy on a GPU."""
         # An empty tensor tells whether the arguments name a device already.
         moved = self.data.new_empty(0).to(*args, **kwargs)
         return self.to(*args, **kwargs if moved.is_cuda else {**kwargs, "device": "cuda"})
 
     def cpu(self, *args, **kwargs):
-        """The same on the CPU."""
+        """A copy on the CPU."""
         return self.to(*args, device="cpu", **kwargs)
 
     def double(self):

@@ -14,7 +14,7 @@ ops = _C.ops
 
 
 class ScalingType(enum.IntEnum):
-    """How many numbers of a matrix share a scale."""
+    """How many numbers of a matrix share one scale."""
 
     TensorWise = 0
     RowWise = 1
@@ -25,7 +25,7 @@ class ScalingType(enum.IntEnum):
 
 
 class SwizzleType(enum.IntEnum):
-    """How scales lie in memory."""
+    """The memory layout of scales."""
 
     NO_SWIZZLE = 0
     SWIZZLE_32_4_4 = 1
@@ -225,7 +225,7 @@ def linear_cross_entropy(
     label_smoothing: float = 0.0,
     options=None,
 ):
-    """`cross_entropy` of what a linear layer makes of the input.
+    """`cross_entropy` after a linear layer.
 
     Args:
         input: (batch, in) or (in).

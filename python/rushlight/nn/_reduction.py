@@ -8,7 +8,7 @@ _NUMBERS = {"none": 0, "mean": 1, "sum": 2}
 
 
 def get_enum(reduction: str) -> int:
-    """aten's number of a reduction: none 0, mean 1, sum 2."""
+    """The number of a reduction in aten: none 0, mean 1, sum 2."""
     if reduction not in _NUMBERS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return _NUMBERS[reduction]
@@ -17,7 +17,7 @@ def get_enum(reduction: str) -> int:
 def legacy_get_string(
     size_average: bool | None, reduce: bool | None, emit_warning: bool = True
 ) -> str:
-    """The reduction that the old flags mean; None is True."""
+    """The reduction of the deprecated flags; None is True."""
     if emit_warning and not (size_average is None and reduce is None):
         return _reduction("mean", size_average, reduce)
     if reduce is False:
@@ -28,5 +28,5 @@ def legacy_get_string(
 def legacy_get_enum(
     size_average: bool | None, reduce: bool | None, emit_warning: bool = True
 ) -> int:
-    """aten's number of the reduction that the old flags mean."""
+    """The number of the reduction of the deprecated flags in aten."""
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))

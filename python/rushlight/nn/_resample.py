@@ -20,7 +20,7 @@ def interpolate(
     recompute_scale_factor=None,
     antialias: bool = False,
 ):
-    """Images (N, C, ...) at another size, or scaled; one number holds for all dimensions.
+    """Resize images (N, C, ...) to a size or by a factor; one number is for all dimensions.
 
     Args:
         mode: "nearest", "nearest-exact", "area", "linear" (of vectors), "bilinear", "bicubic" (of
@@ -50,7 +50,7 @@ def _warn_of_old_name(name):
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
-    """The old name of `interpolate`."""
+    """Deprecated name of `interpolate`."""
     _warn_of_old_name("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 

@@ -1,4 +1,4 @@
-"""Names of types for annotations: what a module takes as a size for each dimension."""
+"""Type aliases for annotations of sizes."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""Gradients of convolutions by their inputs and weights, as functions of their own."""
+"""Gradients of convolutions with respect to inputs and weights, as functions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def conv1d_input(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """The gradient of `conv1d` by its input, of size `input_size`."""
+    """Differentiate `conv1d` by its input, which has the size `input_size`."""
     return _by_input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
@@ -64,7 +64,7 @@ def conv1d_weight(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """The gradient of `conv1d` by its weight, of size `weight_size`."""
+    """Differentiate `conv1d` by its weight, which has the size `weight_size`."""
     return _by_weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
@@ -77,7 +77,7 @@ def conv2d_input(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """The gradient of `conv2d` by its input, of size `input_size`."""
+    """Differentiate `conv2d` by its input, which has the size `input_size`."""
     return _by_input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
@@ -90,7 +90,7 @@ def conv2d_weight(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """The gradient of `conv2d` by its weight, of size `weight_size`."""
+    """Differentiate `conv2d` by its weight, which has the size `weight_size`."""
     return _by_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
@@ -103,7 +103,7 @@ def conv3d_input(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """The gradient of `conv3d` by its input, of size `input_size`."""
+    """Differentiate `conv3d` by its input, which has the size `input_size`."""
     return _by_input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
@@ -116,5 +116,5 @@ def conv3d_weight(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ):
-    """The gradient of `conv3d` by its weight, of size `weight_size`."""
+    """Differentiate `conv3d` by its weight, which has the size `weight_size`."""
     return _by_weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)

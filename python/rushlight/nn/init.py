@@ -1,4 +1,4 @@
-"""`nn.init`: fill tensors with the starting values of parameters.
+"""`nn.init`: fills parameters with initial values.
 
 Every function works in place without recording gradients and returns its tensor. The random
 numbers are drawn as PyTorch draws them, so that one seed gives the same weights.
@@ -146,7 +146,7 @@ def eye_(tensor: Tensor):
 
 
 def dirac_(tensor: Tensor, groups: int = 1):
-    """Fill a convolution's weight so that it hands its input channels on unchanged."""
+    """Fill the weight of a convolution so that it passes its input channels through unchanged."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")

@@ -1,4 +1,4 @@
-"""Optimisers and learning rate schedules: `rushlight.optim`."""
+"""Optimisers and learning-rate schedules: `rushlight.optim`."""
 
 from typing import TYPE_CHECKING
 

@@ -126,7 +126,7 @@ class OneCycleLR(LRScheduler):
     _annealing_linear = staticmethod(_line_between)
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave; states of old name a function to go by."""
+        """Load a state from `state_dict`; states of old name a function to go by."""
         state = dict(state_dict)
         function = state.pop("anneal_func", None)
         if function is not None:
@@ -278,7 +278,7 @@ class CyclicLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave; a function to scale by stays the schedule's own."""
+        """Load a state from `state_dict`; a function to scale by stays the schedule's own."""
         state = dict(state_dict)
         saved = state.pop("_scale_fn_custom", None)
         super().load_state_dict(state)

@@ -20,7 +20,7 @@ def _parts(*tensors) -> list[Any]:
 
 
 def _members(*lists) -> Iterator[list[Any]]:
-    """The tensors of each parameter, as real ones; None where a list is empty."""
+    """The tensors of each parameter, as real ones; None if a list is empty."""
     count = len(lists[0])
     for tensors in zip(*(own or [None] * count for own in lists), strict=True):
         yield [None if t is None else _parts(t)[0] for t in tensors]

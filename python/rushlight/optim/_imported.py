@@ -62,7 +62,7 @@ def _default_to_fused_or_foreach(
 
 
 def _device_dtype_check_for_fused(p: Tensor, cuda_unsupported: bool = False) -> None:
-    """RuntimeError where a fused step cannot take a parameter."""
+    """RuntimeError if a fused step cannot take a parameter."""
     devices = _get_fused_kernels_supported_devices()
     if cuda_unsupported:
         devices.remove("cuda")

@@ -75,7 +75,7 @@ def _enable_get_lr_call(scheduler):
 
 
 class LRScheduler:
-    """Base class of schedules.
+    """The base class of learning-rate schedules.
 
     Args:
         optimizer: the optimiser whose groups get new rates.
@@ -130,19 +130,19 @@ class LRScheduler:
         self._update_lr(0)
 
     def state_dict(self) -> dict[str, Any]:
-        """All of the schedule but the optimiser."""
+        """The state of the schedule without the optimiser."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Load a state from `state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rates set by the last step."""
+        """The learning rates that the last step set."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The rates of the present epoch; called by `step`."""
+        """The learning rates of the current epoch; `step` calls it."""
         raise NotImplementedError
 
     def _warn_if_outside_step(self):
@@ -156,7 +156,7 @@ class LRScheduler:
         return [_copied(group["lr"]) for group in self.optimizer.param_groups]
 
     def step(self, epoch: Any = None) -> None:
-        """Move on by one epoch (or to `epoch`, which is deprecated) and set the rates."""
+        """Advance by one epoch (or to `epoch`, which is deprecated) and set the learning rates."""
         if self._step_count == 1:
             self._warn_of_order()
         self._step_count += 1

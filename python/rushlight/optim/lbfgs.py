@@ -205,7 +205,7 @@ class LBFGS(Optimizer):
         return d
 
     def step(self, closure):  # it needs one
-        """One step of at most `max_iter` iterations.
+        """Run one step of at most `max_iter` iterations.
 
         Returns:
             the loss before it.

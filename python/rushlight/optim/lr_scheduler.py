@@ -1,4 +1,4 @@
-"""Learning rate schedules.
+"""Learning-rate schedules.
 
 A schedule sets the "lr" of each group of an optimiser; `step()` moves it on, after the optimiser's
 own step. Most are recursive: `get_lr` gives the next rates from the present ones, so that rates
@@ -55,7 +55,7 @@ _LRScheduler = LRScheduler
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times a function of the epoch.
+    """Sets the learning rate to its initial value times a function of the epoch.
 
     Args:
         lr_lambda: the function, or one for each group.
@@ -69,7 +69,9 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self):
-        """All but the optimiser; functions are left out, callable objects give their dicts."""
+        """The state without the optimiser; functions are left out, callable objects give their
+        dicts.
+        """
         state = super().state_dict()
         del state["lr_lambdas"]
         state["lr_lambdas"] = [
@@ -79,7 +81,7 @@ class LambdaLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave; functions stay the schedule's own."""
+        """Load a state from `state_dict`; functions stay the schedule's own."""
         state = dict(state_dict)
         functions = state.pop("lr_lambdas")
         if len(functions) != len(self.lr_lambdas):
@@ -101,7 +103,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times a function of the epoch."""
+    """Multiplies the learning rate by a function of the epoch."""
 
     def get_lr(self):
         self._warn_if_outside_step()
@@ -114,7 +116,7 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """The rate times `gamma` every `step_size` epochs."""
+    """Multiplies the learning rate by `gamma` every `step_size` epochs."""
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -135,7 +137,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times `gamma` at each of the epochs `milestones`."""
+    """Multiplies the learning rate by `gamma` at each of the epochs `milestones`."""
 
     def __init__(
         self, optimizer: Optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1
@@ -158,7 +160,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times `factor` until epoch `total_iters`."""
+    """Multiplies the learning rate by `factor` until epoch `total_iters`."""
 
     def __init__(
         self, optimizer: Optimizer, factor=1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -182,7 +184,9 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """A factor on the rate, from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Multiplies the learning rate by a factor from `start_factor` to `end_factor` in `total_iters`
+    epochs.
+    """
 
     def __init__(
         self,
@@ -222,7 +226,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times `gamma` every epoch."""
+    """Multiplies the learning rate by `gamma` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -239,7 +243,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial rate times (1 - epoch / total_iters) ** power, zero after that."""
+    """The initial learning rate times (1 - epoch / total_iters) ** power, zero after that."""
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
@@ -262,7 +266,9 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial rate to `eta_min` in `T_max` epochs, then back, and so on."""
+    """Half a cosine from the initial learning rate to `eta_min` in `T_max` epochs, then back, and
+    so on.
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
@@ -321,7 +327,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
     def step(self, epoch=None):
-        """Move on by one epoch, or to `epoch`, which may be a fraction."""
+        """Advance by one epoch, or to `epoch`, which may be a fraction."""
         if epoch is None and self.last_epoch >= 0:
             self.last_epoch += 1
             self._advance()
@@ -356,7 +362,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Lowers the rate when a measure has stopped getting better.
+    """Lowers the learning rate when a metric stops improving.
 
     Args:
         mode: "min" or "max", what is better.
@@ -415,7 +421,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = 0
 
     def step(self, metrics, epoch=None):
-        """Take the measure of an epoch and lower the rates where it is time to."""
+        """Take the metric of an epoch, and lower the learning rates if it stopped improving."""
         value = float(metrics)
         if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING)
@@ -450,11 +456,11 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self):
-        """Whether a reduction is so recent that nothing is counted."""
+        """Whether the last reduction is so recent that bad epochs are not counted."""
         return self.cooldown_counter > 0
 
     def is_better(self, a, best):
-        """Whether a measure is better than the best so far, by more than the threshold."""
+        """Whether a metric is better than the best so far, by more than the threshold."""
         if self.mode == "min":
             if self.threshold_mode == "rel":
                 return a < best * (1.0 - self.threshold)
@@ -464,7 +470,7 @@ class ReduceLROnPlateau(LRScheduler):
         return a > best + self.threshold
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave."""
+        """Load a state from `state_dict`."""
         self.__dict__.update(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)
 
@@ -489,7 +495,7 @@ def _check_together(owner, schedulers, optimizer):
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after another; `milestones` are the epochs at which the next one takes over.
+    """Schedules one after the other; the next one starts at each of the epochs `milestones`.
 
     Each schedule begins at its own epoch 0. With `last_epoch` the rates are those that this many
     steps and one more lead to.
@@ -544,7 +550,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = self._rates()
 
     def step(self) -> None:
-        """Move on by one epoch."""
+        """Advance by one epoch."""
         self.last_epoch += 1
         index = self._index()
         takes_over = index > 0 and self._milestones[index - 1] == self.last_epoch
@@ -554,7 +560,7 @@ class SequentialLR(LRScheduler):
         )
 
     def state_dict(self):
-        """All but the optimiser, with the schedules' own states."""
+        """The state without the optimiser, with the states of the schedules."""
         state = {
             key: value
             for key, value in self.__dict__.items()
@@ -564,7 +570,7 @@ class SequentialLR(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]):
-        """Take over what `state_dict` gave."""
+        """Load a state from `state_dict`."""
         state = dict(state_dict)
         schedulers = state.pop("_schedulers")
         self.__dict__.update(state)
@@ -573,7 +579,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules at once: each step steps all of them.
+    """Several schedules at once: each step advances all of them.
 
     A `SequentialLR` among them is a factor on what the others make of the rates: it is stepped
     with rates of its own, its `get_last_lr()`.
@@ -627,7 +633,7 @@ class ChainedScheduler(LRScheduler):
         )
 
     def step(self) -> None:
-        """Step all schedules."""
+        """Advance all schedules by one epoch."""
         for scheduler in self._schedulers:
             if isinstance(scheduler, SequentialLR):
                 self._as_factor(scheduler.get_last_lr(), scheduler.step)

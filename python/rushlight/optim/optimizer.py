@@ -135,7 +135,7 @@ def _hooked(step):
 
 
 class Optimizer:
-    """Base class of optimisers.
+    """The base class of optimisers.
 
     Args:
         params: tensors, (name, tensor) pairs, or dicts with "params" and settings of that group.
@@ -234,7 +234,7 @@ class Optimizer:
     # ---- state ---------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Settings and state: {"state": {index: dict}, "param_groups": [dict]}.
+        """The settings and the state: {"state": {index: dict}, "param_groups": [dict]}.
 
         Parameters are numbered in the order of the groups; the state's tensors are not copied.
         """
@@ -254,7 +254,7 @@ class Optimizer:
         return _replaced(self, made, self._optimizer_state_dict_post_hooks)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over settings and state that `state_dict` gave.
+        """Load settings and state from `state_dict`.
 
         Tensors are copied, in the dtype and on the device of their parameter: steps change nothing
         of what is given.
@@ -398,7 +398,7 @@ def _settings(names, arguments):
 
 
 def _check_settings(lr, **at_least_zero):
-    """Raise ValueError where a setting is out of its range, in PyTorch's words and order."""
+    """Raise ValueError if a setting is out of its range, in PyTorch's words and order."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
     if not lr >= 0.0:
@@ -440,7 +440,7 @@ def _counter():
 
 
 class ParameterwiseOptimizer(Optimizer):
-    """One whose step is composed of ops, for one parameter after the other."""
+    """An optimiser whose step is composed of ops, for one parameter after the other."""
 
     def _step_parameter(self, p, group):
         """Updates a parameter that has a gradient."""
@@ -457,7 +457,7 @@ class ParameterwiseOptimizer(Optimizer):
 
 
 class StatewiseOptimizer(Optimizer):
-    """One whose step is an op over all parameters of a group that have gradients.
+    """An optimiser whose step is one op for all parameters of a group that have gradients.
 
     Each parameter's state is a dict of tensors, among them the count of its steps.
     """

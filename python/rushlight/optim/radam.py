@@ -23,7 +23,7 @@ __all__ = ["RAdam"]
 
 
 class RAdam(StatewiseOptimizer):
-    """Adam that starts as momentum alone, until its mean squares can be relied on.
+    """Adam that begins with momentum alone, until its mean squares are reliable.
 
     Args:
         params: see `Optimizer`.

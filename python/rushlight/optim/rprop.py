@@ -24,7 +24,8 @@ __all__ = ["Rprop"]
 
 
 class Rprop(StatewiseOptimizer):
-    """Steps of a length of each element's own, which grows while its gradient keeps its sign.
+    """Adapts the step length of each element: it grows while the sign of the gradient stays the
+    same.
 
     Args:
         params: see `Optimizer`.

@@ -14,7 +14,7 @@ __all__ = ["SparseAdam"]
 
 
 class SparseAdam(ParameterwiseOptimizer):
-    """Adam for sparse gradients: only the rows that have one change, and their running means.
+    """Adam for sparse gradients: only rows with gradients, and their running means, change.
 
     Args:
         params: see `Optimizer`; none of them may be sparse itself.

@@ -1,4 +1,4 @@
-"""Averages of a model's weights over training, and the rates that go with them."""
+"""Averages of a model's weights during training, and learning-rate schedules for them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def get_swa_avg_fn():
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages.
+    """A copy of a model whose parameters are averages over training.
 
     Args:
         model: what is copied; it stays as it is.
@@ -118,7 +118,7 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model):
-        """Take the present parameters of `model` into the averages."""
+        """Add the current parameters of `model` to the averages."""
         own = self.module.parameters()
         other = model.parameters()
         if self.use_buffers:
@@ -142,7 +142,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader, model, device: Device = None):
-    """Compute the running statistics of batch normalisation again over a loader's batches."""
+    """Recompute the running statistics of batch norms over the batches of a loader."""
     with rushlight.no_grad():
         layers: list[Any] = [m for m in model.modules() if isinstance(m, _BatchNorm)]
         if not layers:
@@ -165,7 +165,7 @@ def update_bn(loader, model, device: Device = None):
 
 
 class SWALR(LRScheduler):
-    """Anneals the rates to constant ones.
+    """Anneals the learning rates to constant ones.
 
     Args:
         optimizer: whose rates these are.
@@ -207,7 +207,7 @@ class SWALR(LRScheduler):
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def get_lr(self):
-        """The rates of this epoch."""
+        """The learning rates of this epoch."""
         self._warn_if_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

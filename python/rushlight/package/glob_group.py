@@ -1,4 +1,4 @@
-"""Patterns of the names of modules and files."""
+"""Patterns for names of modules and files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _expression(pattern: str, separator: str) -> re.Pattern[str]:
 
 
 class GlobGroup:
-    """Names that fit one of some patterns and none of others.
+    """The names that match one of some patterns and none of others.
 
     Args:
         include: a pattern or several: `torch.*`, `package.**`.
@@ -44,7 +44,7 @@ class GlobGroup:
         return f"GlobGroup(include={self.include!r}, exclude={self.exclude!r})"
 
     def matches(self, candidate: str) -> bool:
-        """Whether a name fits."""
+        """Whether a name matches."""
         # `**` may stand for nothing at all: each part brings the separator before it.
         name = self.separator + candidate
         fits, barred = ([p.fullmatch(name) for p in some] for some in self._parts)

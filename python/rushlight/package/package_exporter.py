@@ -29,11 +29,11 @@ _FRAMEWORK = {"torch", "rushlight"}
 
 
 class EmptyMatchError(Exception):
-    """A pattern that had to match a module matched none."""
+    """A pattern that had to match a module has matched none."""
 
 
 class PackagingErrorReason(enum.Enum):
-    """Why a module cannot be in an archive."""
+    """Why a module cannot be put into an archive."""
 
     DENIED = "it was denied by a pattern"
     NO_ACTION = "no pattern says what becomes of it: intern, extern or mock it"
@@ -42,7 +42,7 @@ class PackagingErrorReason(enum.Enum):
 
 
 class PackagingError(Exception):
-    """Modules that an archive needs and cannot have, by the reason."""
+    """Modules that an archive needs and cannot contain, by reason."""
 
     def __init__(self, broken: dict[str, tuple[PackagingErrorReason, str]]) -> None:
         self.broken = broken
@@ -76,7 +76,7 @@ def _imported(source: str, module: str, is_package: bool) -> Iterator[tuple[str,
 
 
 class PackageExporter:
-    """Writes an archive; its end, or `close`, writes the code that it needs.
+    """Writes an archive; `close`, or the end of the `with` block, writes the code that it needs.
 
     Patterns say of each module that objects and code need whether its source goes into the archive
     (`intern`), the reader must have it (`extern`), a stand-in comes in its place (`mock`), or it
@@ -114,21 +114,21 @@ class PackageExporter:
     def intern(
         self, include: Patterns, *, exclude: Patterns = (), allow_empty: bool = True
     ) -> None:
-        """The sources of modules of these names go into the archive."""
+        """Put the sources of modules of these names into the archive."""
         self._rule("intern", include, exclude, allow_empty)
 
     def extern(
         self, include: Patterns, *, exclude: Patterns = (), allow_empty: bool = True
     ) -> None:
-        """Who reads the archive has modules of these names."""
+        """Leave modules of these names to the program that reads the archive."""
         self._rule("extern", include, exclude, allow_empty)
 
     def mock(self, include: Patterns, *, exclude: Patterns = (), allow_empty: bool = True) -> None:
-        """Stand-ins of which nothing can be used take the places of modules of these names."""
+        """Replace modules of these names by stand-ins that cannot be used."""
         self._rule("mock", include, exclude, allow_empty)
 
     def deny(self, include: Patterns, *, exclude: Patterns = ()) -> None:
-        """Nothing may need modules of these names."""
+        """Forbid dependencies on modules of these names."""
         self._rule("deny", include, exclude, True)
 
     # ---- what is saved ----
@@ -136,7 +136,7 @@ class PackageExporter:
     def save_source_string(
         self, module_name: str, src: str, is_package: bool = False, dependencies: bool = True
     ) -> None:
-        """Saves the source of a module; with `dependencies` what it imports is needed, too."""
+        """Save the source of a module; with `dependencies` also the modules that it imports."""
         self._sources[module_name] = (src, is_package)
         if dependencies:
             for name, is_module in _imported(src, module_name, is_package):
@@ -145,7 +145,7 @@ class PackageExporter:
     def save_source_file(
         self, module_name: str, file_or_directory: str, dependencies: bool = True
     ) -> None:
-        """Saves a file as a module, or all modules of a folder as a package."""
+        """Save a file as a module, or a folder as a package."""
         path = Path(file_or_directory)
         if path.is_dir():
             for file in sorted(path.rglob("*.py")):
@@ -157,7 +157,7 @@ class PackageExporter:
             self.save_source_string(module_name, path.read_text(), False, dependencies)
 
     def save_module(self, module_name: str, dependencies: bool = True) -> None:
-        """Saves the source of a module that can be imported here."""
+        """Save the source of an importable module."""
         if not isinstance(module_name, str):
             raise TypeError("save_module() expects a module's name")
         source = self._source_of(module_name)
@@ -173,7 +173,7 @@ class PackageExporter:
         dependencies: bool = True,
         pickle_protocol: int = 3,
     ) -> None:
-        """Saves an object; with `dependencies` the modules of its classes are needed, too."""
+        """Save an object; with `dependencies` also the modules of its classes."""
         data = pickled(obj, self._saved, pickle, pickle_protocol)
         if dependencies:
             for module in _pickled_modules(data):
@@ -181,15 +181,15 @@ class PackageExporter:
         self.save_binary(package, resource, data)
 
     def save_text(self, package: str, resource: str, text: str) -> None:
-        """Saves a text."""
+        """Save a string."""
         self.save_binary(package, resource, text.encode("utf-8"))
 
     def save_binary(self, package: str, resource: str, binary: bytes) -> None:
-        """Saves bytes."""
+        """Save bytes."""
         self._write("/".join([*package.split("."), resource]), binary)
 
     def get_unique_id(self) -> str:
-        """A number, as text, that this archive has given nobody else."""
+        """A number, as a string, that is unique in this archive."""
         self._unique += 1
         return str(self._unique - 1)
 
@@ -274,15 +274,15 @@ class PackageExporter:
         return sorted(self._sources)
 
     def externed_modules(self) -> list[str]:
-        """Those that the reader must have."""
+        """The modules that the reading program must have."""
         return self._named("extern")
 
     def mocked_modules(self) -> list[str]:
-        """Those that have stand-ins."""
+        """The modules that are replaced by stand-ins."""
         return self._named("mock")
 
     def close(self) -> None:
-        """Writes code and storages, and ends the archive.
+        """Write the code and the storages, and close the archive.
 
         Raises:
             PackagingError: a module is needed and cannot be there.

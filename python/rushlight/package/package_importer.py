@@ -34,7 +34,7 @@ def is_from_package(obj: object) -> bool:
 
 
 class PackageImporter:
-    """Imports modules from an archive, apart from those of the program, and loads objects.
+    """Imports modules from an archive, separately from those of the program, and loads objects.
 
     Args:
         file_or_buffer: a path, a file that is open for reading, or a `PyTorchFileReader`.
@@ -69,18 +69,18 @@ class PackageImporter:
         self._builtins = {**vars(builtins), "__import__": self.__import__}
 
     def id(self) -> str:
-        """What the names of its modules begin with."""
+        """The prefix of the names of its modules."""
         return self._id
 
     def python_version(self) -> str | None:
-        """The version of Python that wrote it."""
+        """The version of Python that wrote the archive."""
         name = ".data/python_version"
         return self.zip_reader.get_record(name).decode() if name in self._records else None
 
     # ---- modules ----
 
     def import_module(self, name: str, package: str | None = None) -> types.ModuleType:
-        """A module of the archive, or one that it takes from the program.
+        """Import a module of the archive, or one that the archive takes from the program.
 
         Raises:
             ModuleNotFoundError: it is neither.
@@ -189,17 +189,17 @@ class PackageImporter:
     # ---- what else is in it ----
 
     def load_binary(self, package: str, resource: str) -> bytes:
-        """Bytes that `save_binary` has saved."""
+        """Load bytes that `save_binary` saved."""
         return self.zip_reader.get_record("/".join([*package.split("."), resource]))
 
     def load_text(
         self, package: str, resource: str, encoding: str = "utf-8", errors: str = "strict"
     ) -> str:
-        """A text that `save_text` has saved."""
+        """Load a string that `save_text` saved."""
         return self.load_binary(package, resource).decode(encoding, errors)
 
     def load_pickle(self, package: str, resource: str, map_location: Any = None) -> Any:
-        """An object that `save_pickle` has saved. It runs what the archive says.
+        """Load an object that `save_pickle` saved. This may run code of the archive.
 
         Args:
             package: its package.

@@ -1,4 +1,4 @@
-"""`profile()`: which ops ran on this thread, how often and how long."""
+"""`profile()`: records which ops ran on this thread, how often and how long."""
 
 from __future__ import annotations
 

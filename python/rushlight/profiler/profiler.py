@@ -1,4 +1,4 @@
-"""`profile`: which ops ran on this thread, when and how long, for some steps of a program.
+"""`profile`: records which ops ran on this thread, when and how long, for some steps of a program.
 
 It sees what runs on the thread that started it, backward included. Only the CPU is profiled: the
 other activities show nothing, and are refused where they stand alone.
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class ProfilerActivity(enum.Enum):
-    """Where to look; only CPU shows anything."""
+    """The activities to record; only CPU records anything."""
 
     CPU = 0
     XPU = 1
@@ -48,7 +48,7 @@ class ProfilerActivity(enum.Enum):
 
 
 class ProfilerAction(enum.Enum):
-    """What a schedule says of a step."""
+    """What a schedule does in a step."""
 
     NONE = 0
     WARMUP = 1
@@ -57,12 +57,12 @@ class ProfilerAction(enum.Enum):
 
 
 def supported_activities():
-    """The activities that show something."""
+    """The activities that can be recorded."""
     return {ProfilerActivity.CPU}
 
 
 def kineto_available():
-    """False: PyTorch's tracing library is not used."""
+    """Whether PyTorch's tracing library is used: always False."""
     return False
 
 
@@ -73,7 +73,8 @@ def _default_schedule_fn(_step):
 def schedule(
     *, wait, warmup: int, active, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ):
-    """A function of the step's number: which steps to skip, to warm up with and to record.
+    """A function from a step's number to an action: which steps to skip, to warm up with and to
+    record.
 
     After `skip_first` steps: `wait` idle ones, `warmup`, `active` recorded ones, and again,
     `repeat` times (0: without end). With `skip_first_wait` the first cycle does not wait.
@@ -105,7 +106,7 @@ def schedule(
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip: bool = False):
-    """For `on_trace_ready`: writes a trace into a folder for each recorded cycle."""
+    """A function for `on_trace_ready` that writes a trace into a folder for each cycle."""
 
     def handler(prof):
         os.makedirs(dir_name, exist_ok=True)
@@ -152,7 +153,7 @@ class record_function:
 
 
 def note_work(name, shapes):
-    """Show something that goes on beside the thread; a function that says that it has ended."""
+    """Show work beside the thread in profiles; returns a function that ends it."""
     now = time.perf_counter_ns()
     noted = [[name, max(now, profile._began), now, shapes] for profile in _recording()]
     for profile, work in zip(_recording(), noted, strict=True):
@@ -276,7 +277,7 @@ class profile(_Recorder):
         self.stop()
 
     def start(self):
-        """Begin.
+        """Start the profiler.
 
         Raises:
             AssertionError: the CPU, which alone is profiled, is not among the activities.
@@ -292,7 +293,7 @@ class profile(_Recorder):
             self._open_step()
 
     def stop(self):
-        """End, and hand over what is recorded."""
+        """Stop the profiler and hand over the recorded events."""
         self._close_step()
         if self._is_recording:
             self._finish()
@@ -300,7 +301,7 @@ class profile(_Recorder):
                 self.on_trace_ready(self)
 
     def step(self):
-        """Tell that a step of the program is over; the schedule says what to do in the next."""
+        """End a step of the program; the schedule chooses the action for the next step."""
         self._close_step()
         before = self.current_action
         self.step_num += 1
@@ -337,11 +338,11 @@ class profile(_Recorder):
 
     @property
     def profiler(self):
-        """The profile itself, as older programs ask for it."""
+        """The profile itself, for older programs."""
         return self
 
     def events(self):
-        """What was recorded last, in the order of time.
+        """The last recorded events in the order of time.
 
         Raises:
             AssertionError: nothing was recorded yet.
@@ -360,17 +361,17 @@ class profile(_Recorder):
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
     ):
-        """The events by name, and by what else is asked for."""
+        """The events, grouped by name and optionally by shapes or stacks."""
         return self.events().key_averages(
             group_by_input_shape, group_by_stack_n, group_by_overload_name
         )
 
     def count(self, name: str):
-        """How often an op ran."""
+        """How many times an op ran."""
         return self.events().count(name)
 
     def total_average(self):
-        """One entry for all events."""
+        """The sum of all events as one event."""
         return self.events().total_average()
 
     @property
@@ -378,24 +379,24 @@ class profile(_Recorder):
         return self.events().self_cpu_time_total
 
     def table(self, *args, **kwargs):
-        """The events as text."""
+        """The events as a table of text."""
         return self.events().table(*args, **kwargs)
 
     def add_metadata(self, key, value):
-        """Keep a text with the trace."""
+        """Add a string to the trace."""
         self._metadata[key] = str(value)
 
     def add_metadata_json(self, key, value):
-        """Keep a JSON value, given as text, with the trace."""
+        """Add a JSON value, given as text, to the trace."""
         self._metadata[key] = json.loads(value)
 
     preset_metadata_json = add_metadata_json
 
     def toggle_collection_dynamic(self, enable, activities):
-        """Accepted: what is recorded does not change in between."""
+        """A no-op: what is recorded does not change during a run."""
 
     def export_chrome_trace(self, path):
-        """Write the events for chrome://tracing; gzipped where the name ends with .gz."""
+        """Write the events in the format of chrome://tracing; gzipped if the name ends with .gz."""
         plain = path.removesuffix(".gz")
         self.events().export_chrome_trace(plain)
         if self._metadata:
@@ -410,7 +411,7 @@ class profile(_Recorder):
             os.remove(plain)
 
     def export_stacks(self, path, metric: str = "self_cpu_time_total"):
-        """Write, for flame graphs, the Python calls around events and what those took."""
+        """Write Python stacks and their times in the format of flame graphs."""
         if not self.with_stack:
             raise AssertionError("export_stacks(): the profile was made without with_stack=True")
         self.events().export_stacks(path, metric)

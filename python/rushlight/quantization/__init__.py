@@ -1,4 +1,4 @@
-"""Quantisation, by its old place."""
+"""Quantisation, under its deprecated name."""
 
 from rushlight.quantization.fake_quantize import *  # noqa: F403
 from rushlight.quantization.fuse_modules import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""`ao.quantization.fake_quantize`, by its old place."""
+"""`ao.quantization.fake_quantize`, under its deprecated name."""
 
 from rushlight.ao.quantization.fake_quantize import *  # noqa: F403
 from rushlight.ao.quantization.fake_quantize import __all__ as __all__

@@ -1,4 +1,4 @@
-"""`ao.quantization.fuse_modules`, by its old place."""
+"""`ao.quantization.fuse_modules`, under its deprecated name."""
 
 from rushlight.ao.quantization.fuse_modules import *  # noqa: F403
 from rushlight.ao.quantization.fuse_modules import __all__ as __all__

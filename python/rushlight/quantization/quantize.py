@@ -1,4 +1,4 @@
-"""`ao.quantization.quantize`, by its old place."""
+"""`ao.quantization.quantize`, under its deprecated name."""
 
 from rushlight.ao.quantization.quantize import *  # noqa: F403
 from rushlight.ao.quantization.quantize import __all__ as __all__

@@ -1,4 +1,4 @@
-"""`rushlight.signal`: windows for spectra."""
+"""`rushlight.signal`: window functions for spectra."""
 
 from rushlight.signal import windows
 

@@ -1,4 +1,4 @@
-"""Windows for spectra, all `f(M, *, ..., sym=True, dtype=None, device=None, requires_grad=False)`.
+"""Window functions: `f(M, *, ..., sym=True, dtype=None, device=None, requires_grad=False)`.
 
 M is the number of points, `sym` a symmetric window instead of one period of a periodic one. A new
 window: a function over `_window`, which gives it the points and the length of the period.
@@ -70,7 +70,7 @@ def exponential(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """exp(-|n - center| / tau)."""
+    """The exponential window: exp(-|n - center| / tau)."""
     _positive("exponential", "Tau", tau)
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
@@ -92,7 +92,7 @@ def cosine(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """Half a period of a sine."""
+    """The cosine window: half a period of a sine."""
     return _window(
         "cosine",
         M,
@@ -112,7 +112,9 @@ def gaussian(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """exp of minus half of the squared distance from the middle, in units of std."""
+    """The Gaussian window: exp of minus half of the squared distance from the middle, in units of
+    std.
+    """
     _positive("gaussian", "Standard deviation", std)
     return _window(
         "gaussian",
@@ -133,7 +135,7 @@ def kaiser(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """The Bessel function i0 over an arc of height beta."""
+    """The Kaiser window: the Bessel function i0 over an arc of height beta."""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
 
@@ -155,7 +157,7 @@ def general_cosine(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """a[0] - a[1] cos(t) + a[2] cos(2 t) - ..., over one turn of t."""
+    """A window of cosines: a[0] - a[1] cos(t) + a[2] cos(2 t) - ..., over one period of t."""
     if not isinstance(a, (list, tuple)):
         raise TypeError("Coefficients must be a list/tuple")
     if not a:
@@ -169,27 +171,27 @@ def general_cosine(
 
 
 def general_hamming(M, *, alpha: float = 0.54, sym: bool = True, **options):
-    """alpha - (1 - alpha) cos."""
+    """The general Hamming window: alpha - (1 - alpha) cos."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
 def hamming(M, *, sym: bool = True, **options):
-    """0.54 - 0.46 cos."""
+    """The Hamming window: 0.54 - 0.46 cos."""
     return general_hamming(M, sym=sym, **options)
 
 
 def hann(M, *, sym: bool = True, **options):
-    """0.5 - 0.5 cos."""
+    """The Hann window: 0.5 - 0.5 cos."""
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
 def blackman(M, *, sym: bool = True, **options):
-    """0.42 - 0.5 cos + 0.08 cos of the doubled angle."""
+    """The Blackman window: 0.42 - 0.5 cos + 0.08 cos of the doubled angle."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 
 def nuttall(M, *, sym: bool = True, **options):
-    """Four cosines whose side lobes are small."""
+    """The Nuttall window: four cosines with small side lobes."""
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options)
 
 
@@ -202,7 +204,7 @@ def bartlett(
     device: Device = None,
     requires_grad: bool = False,
 ):
-    """A triangle."""
+    """The Bartlett window: a triangle."""
     return _window(
         "bartlett",
         M,

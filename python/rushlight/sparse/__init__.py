@@ -1,4 +1,4 @@
-"""Functions of sparse tensors; docs/sparse.md says what there is."""
+"""Functions of sparse tensors; docs/sparse.md lists what is supported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _REDUCTIONS = {
 
 
 def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
-    """sparse @ dense.
+    """The matrix product of a sparse and a dense matrix.
 
     Args:
         reduce: instead of adding the products of an element up, "mean", "amax" or "amin" of those
@@ -80,7 +80,7 @@ def mm(sparse: Tensor, dense: Tensor, reduce: str | None = None) -> Tensor:
 
 
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * mat + alpha * mat1 @ mat2, where mat1 is sparse."""
+    """beta * mat + alpha * mat1 @ mat2 with a sparse mat1."""
     return rushlight.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
@@ -92,17 +92,17 @@ def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """softmax of the specified elements along a dimension; the others count as -inf."""
+    """The softmax of the specified elements along a dimension; unspecified ones are -inf."""
     return ops._softmax_of_sparse(input, dim, dtype)
 
 
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Logarithm of `softmax`."""
+    """The logarithm of `softmax`."""
     return ops._log_softmax_of_sparse(input, dim, dtype)
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
-    """A sparse matrix with the rows of `diagonals` on the diagonals that `offsets` names.
+    """A sparse matrix whose diagonals, named by `offsets`, are the rows of `diagonals`.
 
     Element j of a row stands in column j, as in SciPy.
     """
@@ -139,7 +139,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
 
 
 def as_sparse_gradcheck(gradcheck: Any) -> Any:
-    """A `gradcheck` whose sparse inputs are varied in their values.
+    """A `gradcheck` that varies the values of sparse inputs.
 
     Sparse inputs and outputs are replaced by their dense forms: the function is given
     `values -> sparse tensor` compositions, so that the differences are those of dense numbers.

@@ -190,20 +190,20 @@ _sparse_bsc_tensor_unsafe = sparse_bsc_tensor
 def _validate_sparse_coo_tensor_args(
     indices, values, size, is_coalesced=None, check_pinning=None
 ) -> None:
-    """Raises RuntimeError where these are no COO tensor."""
+    """Raises RuntimeError if these are no COO tensor."""
     ops._check_sparse_coo(indices, values, tuple(size), bool(is_coalesced))
 
 
 def _validate_sparse_compressed_tensor_args(
     compressed_indices, plain_indices, values, size, layout, check_pinning=None
 ) -> None:
-    """Raises RuntimeError where these are no compressed tensor."""
+    """Raises RuntimeError if these are no compressed tensor."""
     ops._check_sparse_compressed(compressed_indices, plain_indices, values, tuple(size), layout)
 
 
 def _validator(layout):
     def validate(compressed_indices, plain_indices, values, size, check_pinning=None) -> None:
-        """Raises RuntimeError where these are no tensor of the layout."""
+        """Raises RuntimeError if these are no tensor of the layout."""
         _validate_sparse_compressed_tensor_args(
             compressed_indices, plain_indices, values, size, layout
         )

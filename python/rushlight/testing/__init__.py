@@ -1,4 +1,4 @@
-"""Comparing tensors in tests: `assert_close`; tensors to test with: `make_tensor`."""
+"""Tools for tests: `assert_close` compares tensors, and `make_tensor` makes them."""
 
 import unittest.mock  # noqa: F401  tests name it without importing it, as they may beside PyTorch
 

@@ -1,4 +1,4 @@
-"""Helpers beside the framework: data loading and hook handles. Submodules load on first use."""
+"""Utilities: data loading, hook handles and others. Submodules are loaded on first use."""
 
 import os
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ cmake_prefix_path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "sh
 
 
 def swap_tensors(t1, t2):
-    """Exchange two tensors: their memory, geometry, gradients and attributes.
+    """Swap two tensors: their memory, geometry, gradients and attributes.
 
     Raises:
         RuntimeError: one has weak references or is part of a graph, where the exchange would be

@@ -11,7 +11,7 @@ __all__ = ["DeviceContext", "set_device"]
 
 
 class DeviceContext:
-    """`with torch.device(...)` by its old name.
+    """`with torch.device(...)` under its old name.
 
     Args:
         device: where factories that are told nothing make their tensors.

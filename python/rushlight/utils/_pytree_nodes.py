@@ -108,7 +108,7 @@ def register_pytree_node(
 
 
 def _register_pytree_node(cls, flatten_fn, unflatten_fn, *unused, **options):
-    """`register_pytree_node` by its old name, which may be called again."""
+    """`register_pytree_node` under its old name, which may be called again."""
     SUPPORTED_NODES.pop(cls, None)
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 

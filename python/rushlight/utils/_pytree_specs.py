@@ -38,7 +38,7 @@ class TreeSpec:
         return self.children_specs[index]
 
     def unflatten(self, leaves):
-        """The tree with these leaves; ValueError where there are more or fewer."""
+        """The tree with these leaves; ValueError if there are more or fewer."""
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(

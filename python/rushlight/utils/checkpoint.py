@@ -1,4 +1,4 @@
-"""Activation checkpointing: repeat a part of the forward pass instead of keeping what it saves."""
+"""Activation checkpointing: backward recomputes a function instead of keeping its saved tensors."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ __all__ = [
 
 
 class CheckpointError(RuntimeError):
-    """Raised where a recomputation does not repeat what the forward pass did."""
+    """Raised if a recomputation differs from the forward pass."""
 
 
 def noop_context_fn():
-    """The default contexts of the forward pass and of the recomputation: none."""
+    """The default contexts of the forward pass and of the recomputation, which do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
@@ -52,7 +52,7 @@ _debug = None
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable):
-    """Within it, whether recomputation ends as soon as all saved tensors are there."""
+    """A context manager that sets whether recomputation ends as soon as all saved tensors exist."""
     global _early_stop
     before = _early_stop
     _early_stop = enable
@@ -64,7 +64,7 @@ def set_checkpoint_early_stop(enable):
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled):
-    """Within it, `debug` of every checkpoint; None leaves it to the calls."""
+    """A context manager that sets `debug` of every checkpoint; None leaves it to the calls."""
     global _debug
     before = _debug
     _debug = enabled
@@ -75,7 +75,7 @@ def set_checkpoint_debug_enabled(enabled):
 
 
 class DefaultDeviceType:
-    """The device type whose random state is kept where no argument lies on one."""
+    """The device type whose random state is saved if no argument is on an accelerator."""
 
     _default = "cuda"
 
@@ -89,7 +89,7 @@ class DefaultDeviceType:
 
 
 def get_device_states(*args):
-    """The accelerators that tensors among the arguments lie on, and their random states."""
+    """The accelerators of the tensors among the arguments, and their random states."""
     devices = sorted(
         {a.device.index or 0 for a in args if isinstance(a, _C.TensorBase) and a.is_cuda}
     )
@@ -97,13 +97,13 @@ def get_device_states(*args):
 
 
 def set_device_states(devices, states, *, device_type=None):
-    """Set the random states that `get_device_states` returned."""
+    """Restore random states from `get_device_states`."""
     for device, state in zip(devices, states, strict=True):
         rushlight.cuda.set_rng_state(state, device)
 
 
 def detach_variable(inputs):
-    """The tensors of a tuple apart from their graphs, each requiring grad as it did."""
+    """Detach the tensors of a tuple, and keep their requires_grad."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(
             f"Only tuple of tensors is supported. Got Unsupported input type: "
@@ -116,7 +116,7 @@ def detach_variable(inputs):
 
 
 def check_backward_validity(inputs):
-    """Warn where no input requires grad."""
+    """Warn if no input requires grad."""
     if not any(isinstance(i, _C.TensorBase) and i.requires_grad for i in inputs):
         warn("None of the inputs have requires_grad=True. Gradients will be None")
 
@@ -173,7 +173,8 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs,
 ):
-    """Return `function(*args, **kwargs)`, keeping only the arguments for backward.
+    """Call `function(*args, **kwargs)` and save only its arguments for backward, which calls it
+    again.
 
     Args:
         function: is called again in backward; it must do the same again.
@@ -213,7 +214,9 @@ def checkpoint(
 
 
 class CheckpointFunction(Function):
-    """The reentrant way: forward without recording, backward by a run inside of the run."""
+    """The reentrant implementation: forward is not recorded, and backward runs a nested
+    backward.
+    """
 
     @staticmethod
     def forward(ctx, function: Callable[..., Any], preserve, *args):
@@ -229,10 +232,8 @@ class CheckpointFunction(Function):
     def backward(ctx, *grads):
         if not _C._reaches_all_leaves():
             raise RuntimeError(
-                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
-                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
-                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
-                "argument."
+                "checkpoint with use_reentrant=True is incompatible with .grad() and with inputs= "
+                "of .backward(): it has to reach all leaves. use_reentrant=False has no such limit"
             )
         arguments = list(ctx.arguments)
         for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
@@ -293,15 +294,15 @@ def _recomputing(
             run_again()
         if place not in recomputed:
             raise refused(
-                "checkpoint: A different number of tensors was saved during the original forward "
-                f"and recomputation: {len(shapes)} and {len(recomputed)}."
+                f"checkpoint: A different number of tensors was saved: {len(shapes)} at first, "
+                f"{len(recomputed)} when the function ran again. It must do the same each time"
             )
         tensor = recomputed.pop(place)
         found = (tuple(tensor.shape), tensor.dtype, tensor.device)
         if determinism_check != "none" and found != shapes[place]:
             raise refused(
-                "checkpoint: Recomputed values for the following tensors have different metadata "
-                f"than during the forward pass: tensor {place} was {shapes[place]} and is {found}."
+                "checkpoint: Recomputed values have different metadata: saved tensor "
+                f"{place} was {shapes[place]} at first and is {found} when the function ran again"
             )
         return tensor
 
@@ -341,7 +342,7 @@ def _recomputing(
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy may say of an op: keep its results, or compute them again."""
+    """What a policy returns for an op: keep its results, or recompute them."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -350,7 +351,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told beside the op: whether this is the repetition."""
+    """What a policy gets beside the op: whether this is the recomputation."""
 
     def __init__(self, *, is_recompute) -> None:
         self.is_recompute = is_recompute
@@ -410,36 +411,37 @@ class _CachedTorchDispatchMode(_SelectiveMode):
 def create_selective_checkpoint_contexts(
     policy_fn_or_list, allow_cache_entry_mutation: bool = False
 ):
-    """For `context_fn`: contexts that keep the results of some ops and repeat the others.
+    """Contexts for `context_fn` that keep the results of some ops and recompute the others.
 
     Args:
         policy_fn_or_list: `policy(ctx, op, *args, **kwargs)` -> CheckpointPolicy, or a list of the
             ops (`rushlight.ops.aten.mm.default`) whose results are to be kept.
     """
-    if isinstance(policy_fn_or_list, list):
-        kept_ops = set(policy_fn_or_list)
-        for op in kept_ops:
-            if not isinstance(op, OpOverload):
-                raise ValueError(
-                    f"Unexpected op in `op_list`, got: {op} of type {type(op)}: an OpOverload such "
-                    "as torch.ops.aten.mm.default is expected"
-                )
-
-        def policy_fn(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> Any:
-            if op in kept_ops:
-                return CheckpointPolicy.MUST_SAVE
-            return CheckpointPolicy.PREFER_RECOMPUTE
-
-    elif callable(policy_fn_or_list):
-        policy_fn = policy_fn_or_list
-    else:
-        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    policy = policy_fn_or_list
+    if isinstance(policy, list):
+        policy = _policy_of_ops(policy)
+    elif not callable(policy):
+        raise TypeError(
+            f"policy_fn_or_list must be either a function or a list, but got {policy!r}"
+        )
     kept: defaultdict[Any, list] = defaultdict(list)
-    return _CachingTorchDispatchMode(policy_fn, kept), _CachedTorchDispatchMode(policy_fn, kept)
+    return _CachingTorchDispatchMode(policy, kept), _CachedTorchDispatchMode(policy, kept)
+
+
+def _policy_of_ops(ops: list[Any]) -> Callable[..., CheckpointPolicy]:
+    """The policy that keeps what some ops give."""
+    wrong = [op for op in ops if not isinstance(op, OpOverload)]
+    if wrong:
+        raise ValueError(
+            f"Unexpected op in `op_list`, got: {wrong[0]} of type {type(wrong[0])}: an OpOverload "
+            "such as ops.aten.mm.default is expected"
+        )
+    must = dict.fromkeys(ops, CheckpointPolicy.MUST_SAVE)
+    return lambda context, op, *args, **kwargs: must.get(op, CheckpointPolicy.PREFER_RECOMPUTE)
 
 
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
-    """Run functions one after the other in `segments` groups, each but the last checkpointed."""
+    """Call functions in sequence, in `segments` groups, each but the last checkpointed."""
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

@@ -1,4 +1,4 @@
-"""`python -m rushlight.utils.collect_env`: what to tell when something goes wrong."""
+"""`python -m rushlight.utils.collect_env`: prints versions and the machine, for bug reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["get_pretty_env_info", "main"]
 
 
 def get_pretty_env_info():
-    """The versions and the machine, as text."""
+    """The versions and the machine as text."""
     lines = [
         f"rushlight version: {rushlight.version.rushlight} (interface of PyTorch "
         f"{rushlight.__version__.partition('+')[0]})",
@@ -28,7 +28,7 @@ def get_pretty_env_info():
 
 
 def main():
-    """Print it."""
+    """Print the versions and the machine."""
     print(get_pretty_env_info())
 
 

@@ -1,4 +1,4 @@
-"""Extensions in C++, compiled when they are asked for or by setuptools.
+"""Extensions in C++, which are compiled at run time or by setuptools.
 
 Functions that `load_inline` is given are bound by `<torch/extension.h>` itself, with Python's C
 API; sources with a `PYBIND11_MODULE` of their own need the package pybind11.
@@ -46,7 +46,7 @@ _STANDARD = "-std=c++17"
 
 
 def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
-    """Folders of headers: rushlight's, and pybind11's where it is installed."""
+    """The folders of headers: rushlight's, and pybind11's if it is installed."""
     paths = [str(_PACKAGE / "include")] if torch_include_dirs else []
     if importlib.util.find_spec("pybind11") is not None:
         paths.append(importlib.import_module("pybind11").get_include())
@@ -54,12 +54,12 @@ def include_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> 
 
 
 def library_paths(device_type: str = "cpu", torch_include_dirs: bool = True) -> list[str]:
-    """Folders of libraries."""
+    """The folders of libraries."""
     return [str(_PACKAGE / "lib")] if torch_include_dirs else []
 
 
 def get_default_build_root() -> str:
-    """The folder below which extensions are built, but for those that are given one."""
+    """The folder in which extensions are built, if none is given."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     return os.path.join(cache, "torch_extensions")
 
@@ -91,7 +91,7 @@ COMMON_NVCC_FLAGS = [
 
 
 def get_cxx_compiler() -> str:
-    """The path of the C++ compiler: CXX, or the first of c++, g++ and clang++.
+    """The path of the C++ compiler: CXX, or the first of c++, g++ and clang++ that exists.
 
     Raises:
         RuntimeError: if there is none.
@@ -104,7 +104,7 @@ def get_cxx_compiler() -> str:
 
 
 def _asked(compiler: str, flag: str) -> str:
-    """What a compiler answers; nothing where it does not run."""
+    """What a compiler answers; nothing if it does not run."""
     try:
         done = subprocess.run([compiler, flag], capture_output=True, text=True, check=False)
     except OSError:
@@ -113,18 +113,18 @@ def _asked(compiler: str, flag: str) -> str:
 
 
 def check_compiler_is_gcc(compiler: str) -> bool:
-    """Whether it is GCC: clang, too, defines __GNUC__, but does not say so of itself."""
+    """Whether a compiler is GCC and not clang, which defines __GNUC__ as well."""
     about = _asked(compiler, "--version")
     return "Free Software Foundation" in about and bool(_asked(compiler, "-dumpversion"))
 
 
 def check_compiler_ok_for_platform(compiler: str) -> bool:
-    """Whether it is GCC or clang."""
+    """Whether a compiler is GCC or clang."""
     return check_compiler_is_gcc(compiler) or "clang" in _asked(compiler, "--version")
 
 
 def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, TorchVersion]:
-    """Whether its objects go with the library, and its version; "0.0.0" if it has none."""
+    """Whether a compiler's ABI fits the library, and its version; "0.0.0" if unknown."""
     version = TorchVersion(_asked(compiler, "-dumpfullversion") or _asked(compiler, "-dumpversion"))
     if not version:
         return False, TorchVersion("0.0.0")
@@ -134,12 +134,12 @@ def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, Tor
 
 
 def is_ninja_available() -> bool:
-    """Whether ninja runs; extensions are built without it."""
+    """Whether ninja can be run; extensions are built without it."""
     return bool(_asked("ninja", "--version"))
 
 
 def verify_ninja_availability() -> None:
-    """RuntimeError where ninja does not run."""
+    """Raise RuntimeError if ninja cannot be run."""
     if not is_ninja_available():
         raise RuntimeError("Ninja is required to load C++ extensions: pip install ninja")
 
@@ -236,7 +236,7 @@ def load(
     is_standalone: bool = False,
     keep_intermediates: bool = True,
 ) -> Any:
-    """Compile C++ files, unless that was done before, and import the module that they make.
+    """Compile C++ files, unless they are compiled already, and import the resulting module.
 
     Without `is_python_module` the library is loaded into the process, and its path returned.
     """
@@ -291,7 +291,7 @@ def load_inline(
     use_pch: bool = False,
     no_implicit_headers: bool = False,
 ) -> Any:
-    """`load` of source text; `functions` names those that become the module's.
+    """`load` for source text; `functions` lists the functions of the module.
 
     `functions` may map names to docstrings. Parameters and results may be tensors, numbers, bools,
     strings, dtypes, vectors and optionals of these, results tuples as well.
@@ -357,12 +357,12 @@ def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> An
 
 
 def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
-    """Refuses: CUDA sources cannot be built yet."""
+    """Raises: CUDA sources cannot be built yet."""
     raise NotImplementedError("extensions with CUDA sources cannot be built yet")
 
 
 def SyclExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Any:
-    """Refuses: SYCL sources cannot be built."""
+    """Raises: SYCL sources cannot be built."""
     raise NotImplementedError("extensions with SYCL sources cannot be built")
 
 

@@ -1,4 +1,4 @@
-"""Flags for reproducible programs, which rushlight's are anyway."""
+"""Flags for reproducible programs; rushlight's results are reproducible anyway."""
 
 import sys
 from types import ModuleType

@@ -15,7 +15,7 @@ __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
 
 class DLDeviceType(enum.IntEnum):
-    """The kinds of devices by DLPack's numbers."""
+    """The device types with DLPack's numbers."""
 
     kDLCPU = 1
     kDLCUDA = 2

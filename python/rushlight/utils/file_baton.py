@@ -1,4 +1,4 @@
-"""A file that one process at a time holds."""
+"""A lock file that one process at a time can hold."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["FileBaton"]
 
 
 class FileBaton:
-    """A lock between processes: a file that is there while one of them works.
+    """A lock between processes: a file that exists while a process holds the lock.
 
     Args:
         lock_file_path: the file.
@@ -26,7 +26,7 @@ class FileBaton:
         self.fd: int | None = None
 
     def try_acquire(self) -> bool:
-        """Whether this process has it now."""
+        """Try to acquire the lock; returns whether this process holds it."""
         try:
             self.fd = os.open(self.lock_file_path, os.O_CREAT | os.O_EXCL)
         except FileExistsError:
@@ -34,7 +34,7 @@ class FileBaton:
         return True
 
     def wait(self) -> None:
-        """Returns when nobody holds it."""
+        """Wait until no process holds the lock."""
         start = time.monotonic()
         limit = self.warn_after_seconds
         told = False
@@ -45,7 +45,7 @@ class FileBaton:
                 told = True
 
     def release(self) -> None:
-        """Gives it to others."""
+        """Release the lock."""
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None

@@ -1,4 +1,4 @@
-"""`FlopCounterMode`: how many multiplications and additions a piece of a program takes.
+"""`FlopCounterMode`: counts the floating-point operations of a program.
 
 >>> with FlopCounterMode(display=False) as counter:
 ...     model(x).sum().backward()
@@ -34,7 +34,7 @@ __all__ = ["FlopCounterMode", "flop_registry", "register_flop_formula"]
 
 
 class FlopCounterMode(TorchDispatchMode):
-    """Counts within its `with` block.
+    """Counts floating-point operations inside its `with` block.
 
     Args:
         depth: down to which level of modules the table goes.
@@ -73,15 +73,15 @@ class FlopCounterMode(TorchDispatchMode):
         return result
 
     def get_total_flops(self):
-        """All."""
+        """The sum of all counts."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self):
-        """{module, or "Global": {op: flops}}."""
+        """The counts as {module, or "Global": {op: flops}}."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth=None):
-        """The counts as text."""
+        """The counts as a table of text."""
         depth = self.depth if depth is None else depth
         total = max(1, self.get_total_flops())
         rows = [("Module", "FLOP", "% Total")]

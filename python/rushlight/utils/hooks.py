@@ -1,4 +1,4 @@
-"""Handles of registered hooks, and the wiring of a module's backward hooks.
+"""Handles of registered hooks, and the implementation of a module's backward hooks.
 
 `RemovableHandle` is what every `register_*hook` returns. `BackwardHook` surrounds one call of a
 module with two identity functions of autograd, one on its inputs and one on its outputs, whose
@@ -17,7 +17,7 @@ __all__ = ["BackwardHook", "RemovableHandle"]
 
 
 class RemovableHandle:
-    """Takes a hook out of the dict that holds it: by `remove()` or at the end of a `with` block."""
+    """Removes a hook from its dict: by `remove()` or at the end of a `with` block."""
 
     next_id = 0
 
@@ -29,7 +29,7 @@ class RemovableHandle:
         RemovableHandle.next_id = self.id + 1
 
     def remove(self):
-        """Remove the hook; does nothing the second time."""
+        """Remove the hook; the second call is a no-op."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:
@@ -96,13 +96,15 @@ class BackwardHook:
         self.n_inputs = 0
 
     def setup_input_hook(self, args):
-        """The arguments with the tensors among them passed through the first boundary."""
+        """Return the arguments with their tensors passed through the first boundary node."""
         self.n_inputs = len(args)
         result, self.inputs_watched = self._watch(args, self._inputs_done)
         return result
 
     def setup_output_hook(self, result):
-        """The module's result, a tensor or a tuple, passed through the second boundary."""
+        """Return the module's result, a tensor or a tuple, passed through the second boundary
+        node.
+        """
         single = not isinstance(result, tuple)
         watched, _ = self._watch((result,) if single else result, self._outputs_known)
         return watched[0] if single else watched

@@ -1,4 +1,4 @@
-"""`to_mkldnn`, by its name: tensors in oneDNN's own layouts do not exist here."""
+"""`to_mkldnn`, for compatibility: tensors in oneDNN's own layouts do not exist here."""
 
 from rushlight import _refused
 

@@ -1,4 +1,4 @@
-"""`ModuleTracker`: which modules run now, forward or backward.
+"""`ModuleTracker`: which modules are running, in forward or in backward.
 
 >>> with ModuleTracker() as tracker:
 ...     model(x)  # in there, tracker.parents is {"Global", "Net", "Net.layer1", ...}
@@ -31,7 +31,7 @@ def _running() -> int | None:
 
 
 class ModuleTracker:
-    """Knows, within its `with` block, which modules run.
+    """Tracks, inside its `with` block, which modules are running.
 
     A module is called by its place in the one that was called first, whose name is its class's:
     "Net.layer1.conv". In backward the modules are those whose forward made the node that runs.
@@ -63,12 +63,12 @@ class ModuleTracker:
 
     @property
     def is_bw(self) -> bool:
-        """Whether backward runs."""
+        """Whether backward is running."""
         return _backward_run() != 0
 
     @property
     def parents(self) -> set[str]:
-        """The names of the modules that run, and "Global"."""
+        """The names of the modules that are running, and "Global"."""
         names, called_by = self._stack[-1][1:] if self._stack else ((), None)
         node = _running()
         # A module that is called in backward, as a checkpoint does, is no part of the node's.

@@ -1,4 +1,6 @@
-"""Shows what a pickle holds without running it: `python -m rushlight.utils.show_pickle FILE`."""
+"""Shows the contents of a pickle without running it: `python -m rushlight.utils.show_pickle
+FILE`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ __all__ = ["DumpUnpickler", "FakeClass", "FakeObject", "main"]
 
 
 class FakeObject:
-    """What a pickle would make by calling something."""
+    """The result of a call in a pickle."""
 
     def __init__(self, module: str, name: str, args: tuple[Any, ...]) -> None:
         self.module, self.name, self.args = module, name, args
@@ -47,7 +49,7 @@ _Unpickler: Any = vars(pickle)["_Unpickler"]
 
 
 class DumpUnpickler(_Unpickler):
-    """Unpickles into descriptions.
+    """Unpickles into descriptions of objects.
 
     Args:
         file: one that is open for reading.
@@ -62,15 +64,15 @@ class DumpUnpickler(_Unpickler):
         self.catch_invalid_utf8 = catch_invalid_utf8
 
     def find_class(self, module: str, name: str) -> Any:
-        """A description of a name."""
+        """A description of a function or class."""
         return FakeClass(module, name)
 
     def persistent_load(self, pid: Any) -> FakeObject:
-        """A description of an id."""
+        """A description of a persistent id."""
         return FakeObject("pers", "obj", (pid,))
 
     def load_binunicode(self) -> None:
-        """A text."""
+        """Load a string."""
         data = self.read(int.from_bytes(self.read(4), "little"))
         try:
             text: Any = data.decode("utf-8", "surrogatepass")
@@ -84,14 +86,14 @@ class DumpUnpickler(_Unpickler):
 
     @classmethod
     def dump(cls, in_stream: Any, out_stream: Any = None) -> Any:
-        """Prints what the pickle in an open file holds, and returns it."""
+        """Print the contents of the pickle in an open file, and return them."""
         value = cls(in_stream).load()
         pprint.pprint(value, stream=out_stream)
         return value
 
 
 def main(argv: list[str], output_stream: Any = None) -> int | None:
-    """Shows one pickle.
+    """Show one pickle.
 
     Args:
         argv: the program and a file, `ARCHIVE@MEMBER` or `ARCHIVE@PATTERN`: the first that fits.

@@ -1,4 +1,4 @@
-"""Weak references to tensors, and dicts whose keys are compared by identity and held weakly."""
+"""Weak references to tensors, and dicts with weak keys that are compared by identity."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WeakIdRef(weakref.ref):
 
 
 class WeakIdKeyDictionary(MutableMapping):
-    """A dict of objects by identity; an entry goes when its key does.
+    """A dict that compares keys by identity; an entry is removed when its key is freed.
 
     Args:
         dict: entries to begin with.
@@ -84,11 +84,11 @@ class WeakIdKeyDictionary(MutableMapping):
         return f"<{type(self).__name__} at {id(self):#x}>"
 
     def keyrefs(self):
-        """The references to keys, which may be gone by the time they are asked."""
+        """The weak references to the keys, which may be freed at any time."""
         return list(self.data)
 
     def copy(self):
-        """Another with the same entries."""
+        """A copy with the same entries."""
         return type(self)(self, self.ref_type)
 
     __copy__ = copy
@@ -107,7 +107,7 @@ WeakTensorKeyDictionary = WeakIdKeyDictionary
 
 
 class TensorWeakRef:
-    """A weak reference to a tensor: called, it gives the tensor, or None."""
+    """A weak reference to a tensor; calling it returns the tensor, or None."""
 
     ref: WeakIdRef
 

@@ -25,8 +25,8 @@ _video_backend = "pyav"
 
 
 def set_image_backend(backend: str) -> None:
-    """Which package data sets load images with: "PIL"; "accimage" is refused, ValueError for
-    others.
+    """Set the package that loads images: "PIL"; "accimage" raises, and so do other names
+    (ValueError).
     """
     if backend == "accimage":
         raise ValueError("accimage is not supported: images are loaded by Pillow")
@@ -40,7 +40,7 @@ def get_image_backend() -> str:
 
 
 def set_video_backend(backend: str) -> None:
-    """Which package decodes videos: "pyav"; ValueError for others."""
+    """Set the package that decodes videos: "pyav"; ValueError for other names."""
     if backend != _video_backend:
         raise ValueError(f"Invalid video backend '{backend}'. The only one is 'pyav'")
 
@@ -51,4 +51,4 @@ def get_video_backend() -> str:
 
 
 def disable_beta_transforms_warning() -> None:
-    """Nothing: transforms.v2 warn of nothing that this could silence."""
+    """A no-op: transforms.v2 do not warn."""

@@ -59,7 +59,7 @@ class _File:
         return OSError(f"{self._path} cannot be read as a picture: {error}")
 
     def in_colours(self) -> Any:
-        """The picture in RGB; OSError where it cannot be decoded."""
+        """The picture in RGB; OSError if it cannot be decoded."""
         picture = self.picture
         try:
             if picture.mode != "RGB":

@@ -1,4 +1,4 @@
-"""Pictures of tensors: grids, files, boxes, masks, keypoints, optical flow."""
+"""Drawing of tensors: grids, files, boxes, masks, keypoints, optical flow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_grid(
     scale_each: bool = False,
     pad_value: float = 0.0,
 ) -> Tensor:
-    """One image of several.
+    """Arrange several images in a grid.
 
     Args:
         tensor: (N, C, H, W), or a list of N images of one size; grey ones get three channels.
@@ -86,7 +86,7 @@ def make_grid(
 def save_image(
     tensor: Tensor | list[Tensor], fp: Any, format: str | None = None, **kwargs: Any
 ) -> None:
-    """Writes an image, or a grid of several, to a file.
+    """Write an image, or a grid of several, to a file.
 
     Args:
         tensor: as `make_grid` takes them, of values from 0 to 1.
@@ -166,7 +166,7 @@ def draw_bounding_boxes(
     label_background_colors: Any = None,
     fill_labels: bool = False,
 ) -> Tensor:
-    """The image with rectangles.
+    """Draw boxes on an image.
 
     Args:
         image: (1 or 3, H, W), bytes or numbers from 0 to 1.
@@ -239,7 +239,7 @@ def draw_bounding_boxes(
 def draw_segmentation_masks(
     image: Tensor, masks: Tensor, alpha: float = 0.8, colors: Any = None
 ) -> Tensor:
-    """The image with coloured masks.
+    """Draw coloured masks on an image.
 
     Args:
         image: (3, H, W), bytes or numbers from 0 to 1.
@@ -279,7 +279,7 @@ def draw_keypoints(
     width: int = 3,
     visibility: Tensor | None = None,
 ) -> Tensor:
-    """The image with points and lines between them.
+    """Draw points, and lines between them, on an image.
 
     Args:
         image: (3, H, W), bytes or numbers from 0 to 1.
@@ -342,8 +342,8 @@ def _wheel() -> Tensor:
 
 
 def flow_to_image(flow: Tensor) -> Tensor:
-    """Optical flow in colours: the hue is the direction, the saturation the length by the largest
-    one.
+    """Convert optical flow to colours: the hue is the direction, the saturation the relative
+    length.
 
     Args:
         flow: (N, 2, H, W) or (2, H, W), float32.

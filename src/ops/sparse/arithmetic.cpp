@@ -70,8 +70,8 @@ Tensor add_sparse(const Tensor& self, const Tensor& other, const Scalar& alpha) 
 
 Tensor add_to_dense(const Tensor& dense, const Tensor& sparse, const Scalar& alpha) {
   RL_CHECK(is_expandable_to(sparse.sizes(), dense.sizes()) && dense.dim() == sparse.dim(),
-           "add: expected 'self' and 'other' to have same size, but self has size ", dense.sizes(),
-           " while other has size ", sparse.sizes());
+           "add: expected 'self' and 'other' to have same size, but they have ", dense.sizes(),
+           " and ", sparse.sizes());
   check_sizes("add", dense, sparse);
   const Tensor coo = is_coo(sparse) && !sparse.requires_grad() ? sparse : as_coo(sparse);
   const ScalarType dtype = promote_types(dense.dtype(), sparse.dtype());
@@ -253,8 +253,9 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
     return as_dense(src).to(self.dtype()).expand(self.sizes());
   }
   RL_CHECK(is_sparse(src),
-           "copy_() between dense and sparse Tensors is not implemented! Found self type = ",
-           self.toString(), " and src type = ", src.toString());
+           "copy_() between dense and sparse Tensors is not implemented: to_dense() or to_sparse() "
+           "makes them alike. self is ",
+           self.toString(), " and src ", src.toString());
   RL_CHECK(layout_of(self) == layout_of(src), "copy of ", printed(layout_of(src)), " tensors to ",
            printed(layout_of(self)), " is not supported");
   if (!is_coo(self)) {

@@ -34,8 +34,8 @@ void check_coo(const Tensor& indices, const Tensor& values, IntArrayRef sizes, b
     wanted.push_back(sizes[static_cast<size_t>(d)]);
   }
   RL_CHECK(values.size(0) == indices.size(1),
-           "indices and values must have same nnz, but got nnz from indices: ", indices.size(1),
-           ", nnz from values: ", values.size(0));
+           "indices and values must have same nnz, but indices have ", indices.size(1),
+           " and values ", values.size(0));
   RL_CHECK(values.sizes() == wanted, "values has incorrect size, expected ", wanted, ", got ",
            values.sizes());
   if (indices.numel() == 0 || indices.is_meta()) {
@@ -54,7 +54,8 @@ void check_coo(const Tensor& indices, const Tensor& values, IntArrayRef sizes, b
   if (coalesced) {
     const Tensor flat = linear(indices, sizes.slice(0, static_cast<size_t>(n)));
     RL_CHECK(flat.size(0) < 2 || rushlight::all(rushlight::diff(flat).gt(0)).item<bool>(),
-             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor");
+             "cannot set is_coalesced to true: indices are not in order, or occur twice. "
+             "coalesce() makes them so");
   }
 }
 
@@ -124,9 +125,7 @@ void check_compressed(Layout layout, const Tensor& compressed, const Tensor& pla
     const Tensor rows = expanded_starts(starts, entries);
     const Tensor whole = rows * along + plain.to(kInt64);
     RL_CHECK(holds(rushlight::diff(whole).gt(0)), "`", second, "[..., ", first,
-             "[..., i - 1]:", first,
-             "[..., i]] for all i = 1, ..., compressed_dim are sorted and distinct along the last "
-             "dimension values` is not satisfied.");
+             "[..., i - 1]:", first, "[..., i]] grows for each i` is not satisfied.");
   }
 }
 

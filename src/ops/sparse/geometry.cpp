@@ -1,4 +1,5 @@
 // Sparse tensors transposed, cut and joined: what happens to their indices.
+#include "ops/geometry.h"
 #include "ops/sparse/sparse.h"
 
 namespace rushlight::sparse {
@@ -43,11 +44,7 @@ Tensor chosen(const Tensor& coo, int64_t dim, const Tensor& which, const Tensor&
 
 Tensor permute(const Tensor& self, IntArrayRef dims) {
   const int64_t n = self.dim();
-  RL_CHECK(
-      static_cast<int64_t>(dims.size()) == n,
-      "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
-      "of the desired ordering of dimensions i.e. input.dim() = ",
-      n, " is not equal to len(dims) = ", dims.size());
+  check_order(dims, n);
   const DimVector order = wrap_dims(dims, n, false);
   const Tensor coo = is_coo(self) && !self.requires_grad() ? self : as_coo(self);
   const int64_t sparse = sparse_dims(coo);
@@ -99,8 +96,7 @@ Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
   return sparse::permute(self, order);
 }
 Tensor t(const Tensor& self) {
-  RL_CHECK(self.dim() <= 2,
-           "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got ",
+  RL_CHECK(self.dim() <= 2, "t() expects at most 2 sparse and no dense dimensions, but got ",
            sparse_dims(self), " sparse and ", dense_dims(self), " dense dimensions");
   return self.dim() < 2 ? self : sparse::transpose(self, 0, 1);
 }

@@ -1,4 +1,4 @@
-"""Quantisation: networks whose layers multiply codes of 8 bits.
+"""Quantisation: networks whose layers multiply 8-bit codes.
 
 A network is prepared (`prepare`), looks at data, and is converted (`convert`); or it is trained
 with rounded weights (`prepare_qat`), or has its weights rounded at once (`quantize_dynamic`).

@@ -1,4 +1,4 @@
-"""Fake quantisation: modules that round numbers to the codes they would have, for training."""
+"""Fake quantisation: modules for training that round floats to the values of codes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 
 class FakeQuantizeBase(nn.Module):
-    """A module that rounds numbers, with two switches: whether it rounds, and whether it looks."""
+    """A module that rounds floats; rounding and observing can be turned on and off."""
 
     fake_quant_enabled: Any
     observer_enabled: Any
@@ -65,24 +65,24 @@ class FakeQuantizeBase(nn.Module):
         raise NotImplementedError("calculate_qparams() gives scale and zero point")
 
     def enable_fake_quant(self, enabled: bool = True) -> None:
-        """Rounds from now on, or not."""
+        """Turn rounding on or off."""
         self.fake_quant_enabled[0] = int(enabled)
 
     def disable_fake_quant(self):
-        """Rounds no more."""
+        """Turn rounding off."""
         self.enable_fake_quant(False)
 
     def enable_observer(self, enabled: bool = True) -> None:
-        """Looks at numbers from now on, or not."""
+        """Turn observing on or off."""
         self.observer_enabled[0] = int(enabled)
 
     def disable_observer(self):
-        """Looks no more: scale and zero point stay."""
+        """Turn observing off: scale and zero point stay."""
         self.enable_observer(False)
 
 
 class FakeQuantize(FakeQuantizeBase):
-    """Numbers rounded to codes whose scale an observer chooses.
+    """Rounds floats to codes whose scale an observer chooses.
 
     Args:
         observer: the class, or constructor, of the observer.
@@ -157,7 +157,7 @@ class FakeQuantize(FakeQuantizeBase):
 
 
 class FixedQParamsFakeQuantize(FakeQuantize):
-    """Numbers rounded to codes whose scale is given.
+    """Rounds floats to codes of a fixed scale.
 
     Args:
         observer: the constructor of a `FixedQParamsObserver`.
@@ -184,7 +184,7 @@ class FixedQParamsFakeQuantize(FakeQuantize):
 
 
 class FusedMovingAvgObsFakeQuantize(FakeQuantize):
-    """The same with moving averages, all in one op.
+    """`FakeQuantize` with moving averages, all in one op.
 
     Args:
         observer: a class of observers of moving averages.
@@ -334,24 +334,24 @@ fused_per_channel_wt_fake_quant_range_neg_127_to_127 = FusedMovingAvgObsFakeQuan
 
 
 def disable_fake_quant(mod):
-    """Rounds no more, where `mod` is a fake quantisation."""
+    """Turn rounding off if `mod` is a fake quantisation."""
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_fake_quant()
 
 
 def enable_fake_quant(mod):
-    """Rounds, where `mod` is a fake quantisation."""
+    """Turn rounding on if `mod` is a fake quantisation."""
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_fake_quant()
 
 
 def disable_observer(mod):
-    """Looks no more, where `mod` is a fake quantisation."""
+    """Turn observing off if `mod` is a fake quantisation."""
     if isinstance(mod, FakeQuantizeBase):
         mod.disable_observer()
 
 
 def enable_observer(mod):
-    """Looks, where `mod` is a fake quantisation."""
+    """Turn observing on if `mod` is a fake quantisation."""
     if isinstance(mod, FakeQuantizeBase):
         mod.enable_observer()

@@ -1,4 +1,4 @@
-"""Modules one behind the other become one: convolution, batch norm and relu."""
+"""Fusion of consecutive modules: convolution, batch norm and relu become one."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def _check(is_qat: bool, layer: Any, norm: Any) -> None:
 
 
 def fuse_conv_bn(is_qat, conv, bn):
-    """A convolution with its batch norm folded in; for training (`is_qat`) both as one module."""
+    """Fold a batch norm into its convolution; for training (`is_qat`) return both as one module."""
     _check(is_qat, conv, bn)
     return _CONVS[type(conv)][0](conv, bn) if is_qat else fuse_conv_bn_eval(conv, bn)
 
 
 def fuse_conv_bn_relu(is_qat, conv, bn, relu):
-    """A convolution, its batch norm and relu, as one module."""
+    """Fuse a convolution, its batch norm and relu into one module."""
     _check(is_qat, conv, bn)
     _, three, two = _CONVS[type(conv)]
     return three(conv, bn, relu) if is_qat else two(fuse_conv_bn_eval(conv, bn), relu)
 
 
 def fuse_linear_bn(is_qat, linear, bn):
-    """A linear layer with its batch norm folded in; for training both as one module."""
+    """Fold a batch norm into its linear layer; for training return both as one module."""
     _check(is_qat, linear, bn)
     return intrinsic.LinearBn1d(linear, bn) if is_qat else fuse_linear_bn_eval(linear, bn)
 
@@ -78,7 +78,7 @@ for _conv, _norm in _NORMS.items():
 
 
 def get_fuser_method(op_list, additional_fuser_method_mapping=None):
-    """The function that makes one module of modules of these classes."""
+    """The function that fuses modules of these classes."""
     method = {**_METHODS, **(additional_fuser_method_mapping or {})}.get(tuple(op_list))
     if method is None:
         raise AssertionError(f"did not find fuser method for: {op_list} ")
@@ -91,7 +91,7 @@ def _move_hooks(hooks: dict[int, Any], register: Any) -> None:
 
 
 def fuse_known_modules(mod_list, is_qat, additional_fuser_method_mapping=None):
-    """The one module, and identities in the places of the others.
+    """Fuse modules; returns the fused module, and identities to replace the others.
 
     Hooks before the first and behind the last come along.
     """
@@ -123,7 +123,7 @@ def fuse_modules(
     fuser_func=fuse_known_modules,
     fuse_custom_config_dict=None,
 ):
-    """A network in evaluation, with modules that follow each other made one.
+    """Fuse consecutive modules of a network in evaluation mode.
 
     Args:
         model: the network.
@@ -142,5 +142,7 @@ def fuse_modules_qat(
     fuser_func=fuse_known_modules,
     fuse_custom_config_dict=None,
 ):
-    """The same for a network in training: batch norms stay; arguments as above."""
+    """Fuse consecutive modules of a network in training mode: batch norms stay; arguments as
+    above.
+    """
     return _fuse(model, modules_to_fuse, True, inplace, fuser_func, fuse_custom_config_dict)

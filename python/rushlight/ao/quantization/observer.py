@@ -1,4 +1,4 @@
-"""Observers: modules that look at the numbers that pass and choose scales and zero points."""
+"""Observers: modules that see the tensors that pass through and choose scales and zero points."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _with_callable_args(cls_or_self, **kwargs):
 
 
 class ObserverBase(nn.Module):
-    """A module that sees tensors and tells how to quantise them.
+    """A module that sees tensors and computes how to quantise them.
 
     Args:
         dtype: of the codes.
@@ -131,7 +131,7 @@ class ObserverBase(nn.Module):
 
 
 class UniformQuantizationObserverBase(ObserverBase):
-    """Codes at equal distances, from the smallest and the largest number.
+    """Chooses equidistant codes from the smallest and the largest number.
 
     Args:
         dtype: of the codes.
@@ -213,7 +213,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         return scale.reshape(1) if scale.dim() == 0 else scale, zero
 
     def calculate_qparams(self):
-        """Scale and zero point for what was seen."""
+        """The scale and zero point for the tensors that were observed."""
         return self._calculate_qparams(self.min_val, self.max_val)
 
     def reset_min_max_vals(self):
@@ -246,7 +246,7 @@ class _BoundsObserver(UniformQuantizationObserverBase):
 
 
 class MinMaxObserver(_BoundsObserver):
-    """The smallest and the largest number so far. Its arguments are the base's."""
+    """Observes the smallest and the largest number. It has the arguments of its base class."""
 
     def __init__(
         self,
@@ -288,13 +288,13 @@ class MinMaxObserver(_BoundsObserver):
         return x_orig
 
     def reset_min_max_vals(self):
-        """Forgets what was seen."""
+        """Forget all observations."""
         self.min_val.fill_(rushlight.inf)
         self.max_val.fill_(-rushlight.inf)
 
 
 class MovingAverageMinMaxObserver(MinMaxObserver):
-    """Moving averages of the smallest and the largest number of each tensor.
+    """Observes moving averages of the smallest and the largest number of each tensor.
 
     Args:
         averaging_constant: the part of a new tensor in the averages.
@@ -348,7 +348,7 @@ def _average(observer, low, high):
 
 
 class PerChannelMinMaxObserver(_BoundsObserver):
-    """The smallest and the largest number of each channel so far.
+    """Observes the smallest and the largest number of each channel.
 
     Args:
         ch_axis: the dimension of the channels.
@@ -406,7 +406,7 @@ class PerChannelMinMaxObserver(_BoundsObserver):
         return x_orig
 
     def reset_min_max_vals(self):
-        """Forgets what was seen."""
+        """Forget all observations."""
         self.min_val.resize_(0)
         self.max_val.resize_(0)
 
@@ -419,7 +419,7 @@ class PerChannelMinMaxObserver(_BoundsObserver):
 
 
 class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
-    """Moving averages of the smallest and the largest number of each channel.
+    """Observes moving averages of the smallest and the largest number of each channel.
 
     Args:
         averaging_constant: the part of a new tensor in the averages.
@@ -464,7 +464,7 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 
 
 class HistogramObserver(_BoundsObserver):
-    """A histogram of what was seen, cut at both ends where codes then lose the least.
+    """Observes a histogram, and clips it at both ends so that the quantisation error is least.
 
     Args:
         bins: of the histogram.
@@ -612,7 +612,7 @@ class HistogramObserver(_BoundsObserver):
 
 
 class FixedQParamsObserver(ObserverBase):
-    """A scale and a zero point that are given.
+    """An observer with a fixed scale and zero point.
 
     Args:
         scale: what a step of the codes is.
@@ -665,7 +665,7 @@ class _WithoutScale(ObserverBase):
 
 
 class PlaceholderObserver(_WithoutScale):
-    """Sees nothing: it says how a place is to be quantised.
+    """Observes nothing; it only says how to quantise.
 
     Args:
         dtype: of the codes.
@@ -702,7 +702,7 @@ class PlaceholderObserver(_WithoutScale):
 
 
 class RecordingObserver(_WithoutScale):
-    """Keeps the tensors that it sees.
+    """Keeps the tensors that it observes.
 
     Args:
         dtype: of the codes that it speaks of.
@@ -717,12 +717,12 @@ class RecordingObserver(_WithoutScale):
         return x
 
     def get_tensor_value(self):
-        """The tensors."""
+        """The observed tensors."""
         return self.tensor_val
 
 
 class NoopObserver(_WithoutScale):
-    """Sees nothing: for numbers that stay floats.
+    """Observes nothing, for tensors that stay floats.
 
     Args:
         dtype: of the numbers.
@@ -735,7 +735,7 @@ class NoopObserver(_WithoutScale):
 
 
 class ReuseInputObserver(_WithoutScale):
-    """Sees nothing: the result has its input's codes."""
+    """Observes nothing, because the result has the codes of its input."""
 
     def __init__(self) -> None:
         super().__init__(rushlight.quint8, is_dynamic=False)
@@ -745,13 +745,13 @@ class ReuseInputObserver(_WithoutScale):
 
 
 def get_observer_state_dict(mod):
-    """What the observers of a module have seen, by name."""
+    """The states of a module's observers, by name."""
     found = {k: v for k, v in mod.state_dict().items() if "activation_post_process" in k}
     return type(mod.state_dict())(found)
 
 
 def load_observer_state_dict(mod, obs_dict):
-    """Gives the observers of a module what others saw.
+    """Load the states of a module's observers.
 
     Args:
         mod: a module that was prepared.

@@ -1,4 +1,4 @@
-"""`QConfig`: which observers a module gets for its results and for its weight."""
+"""`QConfig`: the observers of a module's results and of its weight."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class _Two(NamedTuple):
 
 
 class QConfig(_Two):
-    """The constructors of the observers of results and of the weight: no instances of them.
+    """The constructors, not instances, of the observers for results and for the weight.
 
     Args:
         activation: for what modules give.
@@ -93,7 +93,7 @@ class QConfig(_Two):
 
 
 class QConfigDynamic(_Two):
-    """The same for networks whose results are quantised as they come; older programs' way.
+    """Deprecated form of `QConfig` for dynamic quantisation.
 
     Args:
         activation: for what modules give.
@@ -181,7 +181,7 @@ def _check(backend, version, versions):
 
 
 def get_default_qconfig(backend="x86", version: int = 0):
-    """What is usual for a network that is calibrated.
+    """The default for a network that is calibrated.
 
     Args:
         backend: "fbgemm" or "x86" (codes of 7 bits, scales by channels), "onednn", "qnnpack".
@@ -196,7 +196,7 @@ def get_default_qconfig(backend="x86", version: int = 0):
 
 
 def get_default_qat_qconfig(backend="x86", version: int = 1):
-    """What is usual for a network that is trained further.
+    """The default for quantisation-aware training.
 
     Args:
         backend: as above.

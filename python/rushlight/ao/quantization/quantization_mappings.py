@@ -1,4 +1,4 @@
-"""Which module stands for which when networks are quantised."""
+"""The classes that replace modules when networks are quantised."""
 
 from __future__ import annotations
 
@@ -84,17 +84,17 @@ _DYNAMIC: dict[Any, Any] = {
 
 
 def get_default_static_quant_module_mappings():
-    """From float modules with observers, or trained ones, to those of codes."""
+    """From float modules with observers, or trained ones, to quantised ones."""
     return copy.copy(_STATIC)
 
 
 def get_default_qat_module_mappings():
-    """From float modules to those that are trained with rounded weights."""
+    """From float modules to those for quantisation-aware training."""
     return copy.copy(_QAT)
 
 
 def get_default_dynamic_quant_module_mappings():
-    """From float modules to those with weights of codes and inputs of floats."""
+    """From float modules to dynamically quantised ones."""
     return copy.copy(_DYNAMIC)
 
 
@@ -104,5 +104,7 @@ def get_default_qconfig_propagation_list():
 
 
 def no_observer_set():
-    """The classes of modules whose results need no observer: they have their inputs' codes."""
+    """The classes of modules whose results need no observer, because they have their inputs'
+    codes.
+    """
     return {nn.Dropout}

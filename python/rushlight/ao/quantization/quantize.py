@@ -1,4 +1,4 @@
-"""Quantising networks of modules: prepare, look at data or train, convert."""
+"""Quantisation of networks of modules: prepare, calibrate or train, convert."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def default_eval_fn(model, calib_data):
-    """Runs a network on pairs of inputs and targets."""
+    """Run a network on pairs of inputs and targets."""
     for data, _ in calib_data:
         model(data)
 
@@ -50,7 +50,7 @@ def _propagate(module: Any, by_name: dict[Any, Any], given: Any, prefix: str, cu
 
 
 def propagate_qconfig_(module, qconfig_dict=None, prepare_custom_config_dict=None):
-    """Gives each module its qconfig: its own, else by its name or class, else its parent's.
+    """Give each module its qconfig: its own, else that of its name or class, else its parent's.
 
     Args:
         module: the network, changed in place.
@@ -104,7 +104,7 @@ def prepare(
     observer_non_leaf_module_list=None,
     prepare_custom_config_dict=None,
 ):
-    """A network that looks at what its modules give, for calibration.
+    """Insert observers into a network, for calibration.
 
     Args:
         model: a network in evaluation whose `qconfig`, or those of its parts, say how.
@@ -132,7 +132,7 @@ def prepare(
 
 
 def add_quant_dequant(module):
-    """The network with each module that has a qconfig and no children between the two marks."""
+    """Wrap each module that has a qconfig and no children in a `QuantWrapper`."""
     if not list(module.children()) and getattr(module, "qconfig", None):
         return QuantWrapper(module)
     for name, child in module.named_children():
@@ -144,7 +144,7 @@ def add_quant_dequant(module):
 
 
 def swap_module(mod, mapping, custom_module_class_mapping, use_precomputed_fake_quant=False):
-    """The module that stands for this one, made from it; itself where there is none.
+    """Make the quantised module for this one; return the module itself if there is none.
 
     Args:
         mod: the module.
@@ -210,7 +210,7 @@ def convert(
     convert_custom_config_dict=None,
     use_precomputed_fake_quant=False,
 ):
-    """The network with modules of codes in the places of those that were observed or trained.
+    """Replace observed or trained modules of a network by quantised ones.
 
     Args:
         module: what `prepare` or `prepare_qat` gave.
@@ -234,7 +234,7 @@ def convert(
 
 
 def quantize(model, run_fn, run_args, mapping=None, inplace=False):
-    """Prepares a network, runs it on data by `run_fn(model, *run_args)`, and converts it."""
+    """Prepare a network, run it on data by `run_fn(model, *run_args)`, and convert it."""
     if not inplace:
         model = copy.deepcopy(model)
     model.eval()
@@ -245,7 +245,7 @@ def quantize(model, run_fn, run_args, mapping=None, inplace=False):
 
 
 def quantize_dynamic(model, qconfig_spec=None, dtype=rushlight.qint8, mapping=None, inplace=False):
-    """A network whose linear and recurrent layers have weights of codes.
+    """Quantise the weights of a network's linear and recurrent layers.
 
     Args:
         model: the network.
@@ -276,7 +276,7 @@ def quantize_dynamic(model, qconfig_spec=None, dtype=rushlight.qint8, mapping=No
 
 
 def prepare_qat(model, mapping=None, inplace=False):
-    """A network in training whose weights and results are rounded to codes.
+    """Prepare a network for quantisation-aware training: weights and results are rounded to codes.
 
     Args:
         model: the network, in training, with a `qconfig` of fake quantisations.
@@ -297,7 +297,7 @@ def prepare_qat(model, mapping=None, inplace=False):
 
 
 def quantize_qat(model, run_fn, run_args, inplace=False):
-    """Prepares a network, trains it by `run_fn(model, *run_args)`, and converts it."""
+    """Prepare a network, train it by `run_fn(model, *run_args)`, and convert it."""
     if not inplace:
         model = copy.deepcopy(model)
     model.train()

@@ -1,4 +1,4 @@
-"""Marks in a network: where numbers become quantised and where floats again."""
+"""Stubs in a network: where floats become quantised, and where they become floats again."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class _Stub(nn.Module):
 
 
 class QuantStub(_Stub):
-    """Where numbers are to become quantised: the input as it is."""
+    """Marks where floats are to be quantised; it returns its input."""
 
 
 class DeQuantStub(_Stub):
-    """Where they are to become floats again: the input as it is."""
+    """Marks where quantised tensors are to become floats; it returns its input."""
 
 
 class QuantWrapper(nn.Module):
-    """A module between the two marks."""
+    """A module between a `QuantStub` and a `DeQuantStub`."""
 
     def __init__(self, module) -> None:
         super().__init__()

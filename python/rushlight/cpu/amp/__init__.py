@@ -1,4 +1,4 @@
-"""Old names of `rushlight.amp` for the CPU."""
+"""Deprecated names of `rushlight.amp` for the CPU."""
 
 from rushlight.cpu.amp import autocast_mode, grad_scaler
 from rushlight.cpu.amp.autocast_mode import autocast

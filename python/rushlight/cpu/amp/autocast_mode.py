@@ -1,4 +1,4 @@
-"""`rushlight.amp.autocast` for the CPU, under its old name."""
+"""`rushlight.amp.autocast` for the CPU, under its deprecated name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Old names of `rushlight.amp` for CUDA."""
+"""Deprecated names of `rushlight.amp` for CUDA."""
 
 from rushlight.cuda.amp import autocast_mode, common, grad_scaler
 from rushlight.cuda.amp.autocast_mode import autocast, custom_bwd, custom_fwd

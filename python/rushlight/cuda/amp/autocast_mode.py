@@ -1,4 +1,4 @@
-"""`rushlight.amp.autocast_mode` for CUDA, under its old names."""
+"""`rushlight.amp.autocast_mode` for CUDA, under its deprecated names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether mixed precision can be had."""
+"""Whether mixed precision is available."""
 
 from rushlight import cuda
 
@@ -6,5 +6,5 @@ __all__ = ["amp_definitely_not_available"]
 
 
 def amp_definitely_not_available():
-    """Whether there is no GPU to run it on."""
+    """Whether there is no GPU for mixed precision."""
     return not cuda.is_available()

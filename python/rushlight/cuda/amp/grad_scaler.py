@@ -1,4 +1,4 @@
-"""`rushlight.amp.GradScaler` for CUDA, under its old name."""
+"""`rushlight.amp.GradScaler` for CUDA, under its deprecated name."""
 
 from __future__ import annotations
 

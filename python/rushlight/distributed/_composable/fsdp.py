@@ -1,4 +1,4 @@
-"""The same, by another old name."""
+"""The same, under another old name."""
 
 from __future__ import annotations
 

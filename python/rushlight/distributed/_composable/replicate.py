@@ -39,7 +39,7 @@ class _ReplicateState(_State):
         return self.ddp._pre_forward(*args, **kwargs)
 
     def after(self, output):
-        """After the module's forward; its output is None where it failed."""
+        """After the module's forward; its output is None if it failed."""
         if self.ddp is None:
             return None
         self.ddp._show_parameters()

@@ -21,8 +21,8 @@ class ShardMetadata:
         self.placement = placement
         if len(self.shard_offsets) != len(self.shard_sizes):
             raise ValueError(
-                "shard_offsets and shard_sizes should have the same number of elements, found "
-                f"{len(self.shard_offsets)} and {self.shard_sizes} respectively"
+                "shard_offsets and shard_sizes should have the same number of elements, but are "
+                f"{self.shard_offsets} and {self.shard_sizes}"
             )
         if any(n < 0 for n in self.shard_offsets):
             raise ValueError("shard_offsets should be >=0")

@@ -1,4 +1,4 @@
-"""Tensors spread over devices, by an old name."""
+"""Tensors spread over devices, under an old name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Meshes, by an old name."""
+"""Meshes, under an old name."""
 
 from __future__ import annotations
 

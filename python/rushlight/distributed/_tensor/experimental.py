@@ -1,4 +1,4 @@
-"""What is tried out with tensors spread over devices, by an old name."""
+"""What is tried out with tensors spread over devices, under an old name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a tensor lies on the devices of a mesh, by an old name."""
+"""How a tensor lies on the devices of a mesh, under an old name."""
 
 from __future__ import annotations
 

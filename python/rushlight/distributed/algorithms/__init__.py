@@ -1,4 +1,4 @@
-"""Ways to train with several processes."""
+"""Algorithms for training in several processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uneven inputs: processes that have none left stand in for what the others still exchange."""
+"""Uneven inputs: processes without inputs take part in the collectives of the others."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class JoinHook:
     """What a process does once it has joined."""
 
     def main_hook(self) -> None:
-        """Once for each iteration of those that go on."""
+        """Called for each iteration of the processes that still have inputs."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Once all have joined."""
+        """Called when all processes have joined."""
 
 
 class Joinable(abc.ABC):
-    """What `Join` takes."""
+    """The base of objects that `Join` accepts."""
 
     @abc.abstractmethod
     def __init__(self):
@@ -40,17 +40,17 @@ class Joinable(abc.ABC):
 
     @abc.abstractmethod
     def join_hook(self, **kwargs) -> JoinHook:
-        """What stands in for it."""
+        """The hook that replaces this object in a process without inputs."""
 
     @property
     @abc.abstractmethod
     def join_device(self):
-        """Where it computes."""
+        """The device of its collectives."""
 
     @property
     @abc.abstractmethod
     def join_process_group(self) -> Any:
-        """Its group."""
+        """The process group of its collectives."""
 
 
 class _Notice:
@@ -71,7 +71,7 @@ class _Notice:
 
 
 class Join:
-    """A context within which processes may have different numbers of inputs."""
+    """A context manager in which processes may have different numbers of inputs."""
 
     def __init__(self, joinables, enable=True, throw_on_early_termination=False, **kwargs):
         if len(joinables) == 0:
@@ -133,7 +133,9 @@ class Join:
 
     @staticmethod
     def notify_join_context(joinable):
-        """Say that this process goes on: before each iteration's first collective."""
+        """Tell the others that this process continues; called before each iteration's first
+        collective.
+        """
         if not hasattr(joinable, "_join_config"):
             raise AssertionError(
                 f"Check that the {type(joinable)} constructor calls the ``Joinable`` constructor"
@@ -149,6 +151,7 @@ class Join:
             group.allreduce([flag], op=ReduceOp.MAX).wait()
             if int(flag):
                 raise RuntimeError(
-                    "Detected at least one rank that exhausted inputs. Throwing across all ranks."
+                    "throw_on_early_termination: there is at least one rank that exhausted inputs, "
+                    "so that all stop"
                 )
         return _Notice(work, ones)

@@ -1,4 +1,6 @@
-"""Checkpoints of several processes: each writes its part; any number of processes loads them."""
+"""Checkpoints of several processes: each writes its share, and any number of processes can load
+them.
+"""
 
 from __future__ import annotations
 

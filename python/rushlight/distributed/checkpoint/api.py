@@ -1,4 +1,4 @@
-"""The error of a checkpoint that failed somewhere."""
+"""The error of a checkpoint that failed in some process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["CheckpointException"]
 
 
 class CheckpointException(BaseException):
-    """What went wrong, by rank: `failures[rank]` is an exception and where it was raised."""
+    """Errors by rank: `failures[rank]` is an exception and the place where it was raised."""
 
     def __init__(self, msg: str, failures: dict):
         super().__init__(msg, failures)

@@ -1,4 +1,4 @@
-"""Plans for states of tensors, distributed tensors and what can be pickled."""
+"""Plans for states of tensors, distributed tensors and picklable objects."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ __all__ = [
 
 
 class DefaultSavePlanner(SavePlanner):
-    """Each process offers its tensors, one its bytes; what several have is written once.
+    """Each process offers its tensors, the coordinator also its objects; replicated data is written
+    once.
 
     Args:
         flatten_state_dict: whether what is nested is saved by the names of its leaves.
@@ -81,7 +82,7 @@ class DefaultSavePlanner(SavePlanner):
         storage_meta: StorageMeta | None = None,
         is_coordinator: bool = False,
     ) -> None:
-        """Take the state."""
+        """Set the state to save."""
         if self.flatten_state_dict:
             state_dict, self.mappings = flatten_state_dict(state_dict)
         self.state_dict = state_dict
@@ -89,7 +90,7 @@ class DefaultSavePlanner(SavePlanner):
         self.is_coordinator = is_coordinator
 
     def create_local_plan(self) -> SavePlan:
-        """What this process could write."""
+        """Plan what this process could write."""
         plan = create_default_local_save_plan(self.state_dict, self.is_coordinator)
         if self.flatten_state_dict:
             plan = dataclasses.replace(plan, planner_data=self.mappings)
@@ -97,7 +98,7 @@ class DefaultSavePlanner(SavePlanner):
         return plan
 
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
-        """What each process writes, and what the checkpoint has."""
+        """Plan what each process writes, and the checkpoint's metadata."""
         plans = dedup_save_plans(all_plans, self.dedup_save_to_lowest_rank)
         global_plan, metadata = create_default_global_save_plan(plans)
         if self.flatten_state_dict:
@@ -112,7 +113,7 @@ class DefaultSavePlanner(SavePlanner):
         return global_plan, metadata
 
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
-        """Take the coordinator's plan."""
+        """Take over the coordinator's plan."""
         self.plan = new_plan
         return new_plan
 
@@ -121,11 +122,11 @@ class DefaultSavePlanner(SavePlanner):
         return self.transform_object(write_item, self.lookup_object(write_item.index))
 
     def lookup_object(self, index: MetadataIndex) -> Any:
-        """What the state has under an index."""
+        """The object of the state with an index."""
         return find_state_dict_object(self.state_dict, index)
 
     def transform_object(self, write_item: WriteItem, object: Any) -> Any:
-        """What is written of an object: bytes of what is no tensor."""
+        """Convert an object to what is written: a tensor, or bytes."""
         if write_item.type == WriteItemType.BYTE_IO:
             stream = io.BytesIO()
             rushlight.save(object, stream)
@@ -134,7 +135,7 @@ class DefaultSavePlanner(SavePlanner):
 
 
 class DefaultLoadPlanner(LoadPlanner):
-    """Fills the tensors of a state in place, and puts loaded objects into it.
+    """Fills the tensors of a state in place, and replaces its other objects.
 
     Args:
         flatten_state_dict: whether what is nested was saved by the names of its leaves.
@@ -162,7 +163,7 @@ class DefaultLoadPlanner(LoadPlanner):
         metadata: Metadata | None = None,
         is_coordinator: bool = False,
     ) -> None:
-        """Take the state, and what the checkpoint has."""
+        """Set the state to load into, and the checkpoint's metadata."""
         self.original_state_dict = state_dict
         if self.flatten_state_dict:
             state_dict, self.mappings = flatten_state_dict(state_dict)
@@ -171,18 +172,18 @@ class DefaultLoadPlanner(LoadPlanner):
         self.is_coordinator = is_coordinator
 
     def create_local_plan(self) -> LoadPlan:
-        """What this process reads."""
+        """Plan what this process reads."""
         assert self.metadata is not None
         return create_default_local_load_plan(
             self.state_dict, self.metadata, not self.allow_partial_load
         )
 
     def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
-        """What all processes read."""
+        """Plan what all processes read."""
         return create_default_global_load_plan(global_plan)
 
     def finish_plan(self, central_plan: LoadPlan) -> LoadPlan:
-        """Take the coordinator's plan."""
+        """Take over the coordinator's plan."""
         return central_plan
 
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
@@ -194,18 +195,18 @@ class DefaultLoadPlanner(LoadPlanner):
             self.state_dict[read_item.dest_index.fqn] = loaded
 
     def resolve_tensor(self, read_item: ReadItem):
-        """Where the numbers of an item go."""
+        """The tensor into which an item is read."""
         return self.transform_tensor(read_item, self.lookup_tensor(read_item.dest_index))
 
     def commit_tensor(self, read_item: ReadItem, tensor) -> None:
-        """Nothing is left to do: numbers were written in place."""
+        """A no-op: the tensor was filled in place."""
 
     def lookup_tensor(self, index: MetadataIndex):
-        """The tensor of the state under an index."""
+        """The tensor of the state with an index."""
         return find_state_dict_object(self.state_dict, index)
 
     def transform_tensor(self, read_item: ReadItem, tensor):
-        """The box of a tensor that an item fills."""
+        """The slice of a tensor that an item fills."""
         for dim, (begin, length) in enumerate(
             zip(read_item.dest_offsets, read_item.lengths, strict=True)
         ):
@@ -233,27 +234,27 @@ class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
         is_coordinator: bool = False,
     ) -> None:
         """Make tensors for what the checkpoint has."""
-        if state_dict:
-            raise AssertionError("the state is not empty")
-        if metadata is None:
-            raise AssertionError("metadata must not be None")
-        for name, md in metadata.state_dict_metadata.items():
-            if not self._should_include_key(name, metadata):
-                continue
-            value: Any = "<bytes_io>"
-            if isinstance(md, TensorStorageMetadata):
-                value = rushlight.empty(md.size, dtype=md.properties.dtype)
-            if name in (metadata.planner_data or {}):
-                set_element(state_dict, metadata.planner_data[name], value)
-            else:
-                state_dict[name] = value
+        if state_dict or metadata is None:
+            raise AssertionError("an empty state and the metadata of a checkpoint are expected")
+        paths = metadata.planner_data or {}
+        kept = (n for n in metadata.state_dict_metadata if self._should_include_key(n, metadata))
+        for name in kept:
+            place = _place_for(metadata.state_dict_metadata[name])
+            set_element(state_dict, paths.get(name, (name,)), place)
         super().set_up_planner(state_dict, metadata, is_coordinator)
+
+
+def _place_for(stored: Any) -> Any:
+    """What is overwritten by what a checkpoint has."""
+    if isinstance(stored, TensorStorageMetadata):
+        return rushlight.empty(stored.size, dtype=stored.properties.dtype)
+    return "<bytes_io>"
 
 
 def create_default_local_load_plan(
     state_dict: dict[str, Any], metadata: Metadata, strict: bool = True
 ) -> LoadPlan:
-    """What is read to fill this process's part of a state."""
+    """Plan what is read to fill this process's shards of a state."""
     items: list[ReadItem] = []
     for fqn, obj in state_dict.items():
         md = metadata.state_dict_metadata.get(fqn)
@@ -272,12 +273,12 @@ def create_default_local_load_plan(
 
 
 def create_default_global_load_plan(all_plans: list[LoadPlan]) -> list[LoadPlan]:
-    """Everybody reads what it planned."""
+    """The global plan: every process reads what it planned."""
     return all_plans
 
 
 def create_default_local_save_plan(state_dict: dict[str, Any], is_coordinator: bool) -> SavePlan:
-    """What a process could write: its tensors; the coordinator all else, too."""
+    """Plan what a process could write: its tensors; the coordinator also all other objects."""
     items: list[WriteItem] = []
     for fqn, obj in state_dict.items():
         if is_dtensor(obj) and not in_mesh(obj):
@@ -291,28 +292,31 @@ def create_default_global_save_plan(
     all_plans: list[SavePlan], rewrite_index_hints: bool = True
 ) -> tuple[list[SavePlan], Metadata]:
     """The plans with hints where a box stands in its tensor's list, and what they make."""
-    found: dict[str, Any] = {}
-    plans = []
-    for plan in all_plans:
-        items = []
-        for item in plan.items:
-            name = item.index.fqn
-            if item.type == WriteItemType.BYTE_IO:
-                found[name] = BytesStorageMetadata()
-                items.append(item)
-                continue
-            data = item.tensor_data
-            assert data is not None
-            md = found.setdefault(
-                name, TensorStorageMetadata(data.properties, data.size, chunks=[])
-            )
-            if rewrite_index_hints:
-                hint = dataclasses.replace(item.index, index=len(md.chunks))
-                item = dataclasses.replace(item, index=hint)
-            items.append(item)
-            md.chunks.append(data.chunk)
-        plans.append(dataclasses.replace(plan, items=items))
-    return plans, Metadata(found)
+    made = _Made()
+    plans = [
+        dataclasses.replace(plan, items=[made.add(item) for item in plan.items])
+        for plan in all_plans
+    ]
+    return plans if rewrite_index_hints else list(all_plans), Metadata(made.by_name)
+
+
+class _Made:
+    """What the items of plans make, by name."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, Any] = {}
+
+    def add(self, item: WriteItem) -> WriteItem:
+        """The item, told where its box stands among those of its tensor."""
+        data, name = item.tensor_data, item.index.fqn
+        if data is None:
+            self.by_name[name] = BytesStorageMetadata()
+            return item
+        whole = TensorStorageMetadata(data.properties, data.size, chunks=[])
+        boxes = self.by_name.setdefault(name, whole).chunks
+        boxes.append(data.chunk)
+        index = dataclasses.replace(item.index, index=len(boxes) - 1)
+        return dataclasses.replace(item, index=index)
 
 
 def _create_default_local_metadata(state_dict: dict[str, Any]) -> Metadata:

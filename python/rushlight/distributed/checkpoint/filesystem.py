@@ -50,43 +50,43 @@ _DATA_FILE = re.compile(r"__\d+_(\d+)\.distcp")
 
 
 class SerializationFormat(Enum):
-    """How tensors stand in files."""
+    """The format of tensors in files."""
 
     TORCH_SAVE = "torch_save"
     SAFETENSORS = "safetensors"
 
 
 class FileSystemBase(ABC):
-    """What is asked of a system of files."""
+    """The interface of a file system."""
 
     @abstractmethod
     def create_stream(self, path, mode: str) -> contextlib.AbstractContextManager[Any]:
-        """An open file."""
+        """Open a file."""
 
     @abstractmethod
     def concat_path(self, path, suffix: str):
-        """A path below another."""
+        """Join two paths."""
 
     @abstractmethod
     def rename(self, path, new_path) -> None:
-        """Give a file another name."""
+        """Rename a file."""
 
     @abstractmethod
     def init_path(self, path):
-        """A path as the system has it."""
+        """Convert a path to the file system's type."""
 
     @abstractmethod
     def mkdir(self, path) -> None:
-        """Make a folder, if there is none."""
+        """Make a folder if it does not exist."""
 
     @classmethod
     @abstractmethod
     def validate_checkpoint_id(cls, checkpoint_id) -> bool:
-        """Whether a name is a path here."""
+        """Whether a name is a path of this file system."""
 
     @abstractmethod
     def exists(self, path) -> bool:
-        """Whether there is such a file."""
+        """Whether a file exists."""
 
     @abstractmethod
     def rm_file(self, path) -> None:
@@ -94,33 +94,33 @@ class FileSystemBase(ABC):
 
 
 class FileSystem(FileSystemBase):
-    """The files of this machine."""
+    """The file system of this machine."""
 
     @contextlib.contextmanager
     def create_stream(self, path, mode: str) -> Iterator[io.IOBase]:
-        """An open file."""
+        """Open a file."""
         with open(path, mode) as stream:
             yield stream  # type: ignore[misc]
 
     def concat_path(self, path, suffix: str):
-        """A path below another."""
+        """Join two paths."""
         return Path(path) / suffix
 
     def init_path(self, path):
-        """A path as the system has it."""
+        """Convert a path to the file system's type."""
         return Path(path)
 
     def rename(self, path, new_path) -> None:
-        """Give a file another name, in one step."""
+        """Rename a file in one step."""
         os.replace(path, new_path)
 
     def mkdir(self, path) -> None:
-        """Make a folder, if there is none."""
+        """Make a folder if it does not exist."""
         Path(path).mkdir(parents=True, exist_ok=True)
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id) -> bool:
-        """Whether a name is a path here."""
+        """Whether a name is a path of this file system."""
         if isinstance(checkpoint_id, Path):
             return True
         if "://" in str(checkpoint_id):
@@ -130,7 +130,7 @@ class FileSystem(FileSystemBase):
         )
 
     def exists(self, path) -> bool:
-        """Whether there is such a file."""
+        """Whether a file exists."""
         return Path(path).exists()
 
     def rm_file(self, path) -> None:
@@ -335,14 +335,14 @@ class FileSystemWriter(_FileSystemWriter):
         self.cache_staged_state_dict = cache_staged_state_dict
 
     def stage(self, state_dict):
-        """A copy of a state on the CPU."""
+        """Copy a state to the CPU."""
         from rushlight.distributed.checkpoint.staging import copied
 
         return copied(state_dict)
 
 
 class FileSystemReader(StorageReader):
-    """Reads a checkpoint of a folder.
+    """Reads a checkpoint from a folder.
 
     Args:
         path: the folder.
@@ -357,7 +357,7 @@ class FileSystemReader(StorageReader):
         self.load_id = str(uuid.uuid4())
 
     def reset(self, checkpoint_id=None) -> None:
-        """Begin with a checkpoint."""
+        """Set the checkpoint."""
         self.storage_data = {}
         if checkpoint_id:
             self.path = self.fs.init_path(checkpoint_id)
@@ -371,7 +371,7 @@ class FileSystemReader(StorageReader):
         return io.BytesIO(content)
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Read a plan, file by file."""
+        """Read the items of a plan, file by file."""
         by_file: dict[str, list] = {}
         for item in plan.items:
             info = self.storage_data[item.storage_index]
@@ -397,7 +397,7 @@ class FileSystemReader(StorageReader):
         return self.fs.concat_path(self.path, _METADATA_FN)
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """What the checkpoint has."""
+        """The metadata of the checkpoint."""
         with self.fs.create_stream(self._get_metadata_path(), "rb") as stream:
             metadata = _storage_pickle.load(stream)
         if metadata.storage_meta is None:
@@ -408,26 +408,26 @@ class FileSystemReader(StorageReader):
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
     ) -> None:
-        """Know where the pieces are."""
+        """Set the metadata, which says where the pieces are."""
         self.storage_data = metadata.storage_data
         assert self.storage_data is not None
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
-        """A plan needs nothing more."""
+        """Return the plan unchanged."""
         return plan
 
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
-        """Plans need nothing more."""
+        """Return the plans unchanged."""
         return plans
 
     @property
     def checkpoint_id(self):
-        """The folder."""
+        """The folder of the checkpoint."""
         return self.path
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id) -> bool:
-        """Whether the name is a path here."""
+        """Whether a name is a path of this file system."""
         return FileSystem.validate_checkpoint_id(checkpoint_id)
 
 

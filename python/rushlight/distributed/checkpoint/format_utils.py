@@ -1,4 +1,4 @@
-"""From checkpoints in folders to files of one state, and back."""
+"""Conversion between checkpoint folders and single files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path) -> None:
-    """A checkpoint of a folder as one file; in one process, with memory for all of it."""
+    """Convert a checkpoint folder to one file; needs memory for all of it in one process."""
     state: dict[str, Any] = {}
     _load_state_dict(
         state,
@@ -44,13 +44,13 @@ def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path) -> None:
 
 
 def torch_save_to_dcp(torch_save_path, dcp_checkpoint_dir) -> None:
-    """One file as a checkpoint of a folder; in one process, with memory for all of it."""
+    """Convert one file to a checkpoint folder; needs memory for all of it in one process."""
     state = rushlight.load(torch_save_path, weights_only=False)
     _save_state_dict(state, storage_writer=FileSystemWriter(dcp_checkpoint_dir), no_dist=True)
 
 
 class BroadcastingTorchSaveReader(StorageReader):
-    """Reads one file on one process and gives all processes their parts.
+    """Reads one file in one process and sends all processes their shares.
 
     Use it with `DynamicMetaLoadPlanner`.
     """
@@ -60,26 +60,26 @@ class BroadcastingTorchSaveReader(StorageReader):
         self.coordinator_rank = coordinator_rank
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Nothing: the planner knows its own tensors."""
+        """Empty metadata: the planner knows its own tensors."""
         return Metadata(state_dict_metadata={})
 
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
     ) -> None:
-        """Know who reads."""
+        """Set which process reads."""
         self.is_coordinator = is_coordinator
         assert self.checkpoint_id is not None
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
-        """A plan needs nothing more."""
+        """Return the plan unchanged."""
         return plan
 
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
-        """Plans need nothing more."""
+        """Return the plans unchanged."""
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Read the file on one process; everybody takes its parts."""
+        """Read the file in one process, and send every process its shares."""
         flat: dict[str, Any] = {}
         if self.is_coordinator:
             state = rushlight.load(self.checkpoint_id, map_location="cpu", weights_only=False)
@@ -88,8 +88,8 @@ class BroadcastingTorchSaveReader(StorageReader):
         for item in plan.items:
             if item.type == LoadItemType.BYTE_IO:
                 raise RuntimeError(
-                    f"Non-tensor value identified at {item.storage_index.fqn}. At this time "
-                    f"{type(self).__name__} only supports loading Tensors."
+                    f"{type(self).__name__} only supports loading Tensors, but "
+                    f"{item.storage_index.fqn} is none"
                 )
             holder = [flat.get(item.storage_index.fqn)]
             if several:
@@ -107,17 +107,17 @@ class BroadcastingTorchSaveReader(StorageReader):
         return future
 
     def reset(self, checkpoint_id=None) -> None:
-        """Begin with a file."""
+        """Set the file."""
         self.checkpoint_id = checkpoint_id
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         return os.path.isfile(checkpoint_id)
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
-    """Takes what a checkpoint has from the state that is loaded into."""
+    """Derives the metadata of a checkpoint from the state that is loaded into."""
 
     def set_up_planner(
         self,
@@ -125,7 +125,7 @@ class DynamicMetaLoadPlanner(DefaultLoadPlanner):
         metadata: Metadata | None = None,
         is_coordinator: bool = False,
     ) -> None:
-        """Take the state, and its metadata."""
+        """Set the state, and derive the metadata from it."""
         super().set_up_planner(state_dict, metadata, is_coordinator)
         found = _create_default_local_metadata(self.state_dict)
         for name, md in found.state_dict_metadata.items():

@@ -1,4 +1,4 @@
-"""Checkpoints in folders of safetensors files, as models on Hugging Face's hub have them.
+"""Checkpoints in folders of safetensors files, in the layout of Hugging Face's hub.
 
 A file holds whole tensors, or each process's pieces of them: then the strings of the file say where
 a piece begins. Such files can be made into those of whole tensors afterwards.
@@ -68,7 +68,7 @@ def _write_index(folder, places: dict[str, str], total: int) -> None:
 
 
 class HuggingFaceStorageWriter(FileSystemWriter):
-    """Writes a checkpoint of tensors as safetensors. Each file is replaced in one step.
+    """Writes a checkpoint of tensors as safetensors files. Each file is replaced in one step.
 
     Args:
         path: the folder.
@@ -104,17 +104,17 @@ class HuggingFaceStorageWriter(FileSystemWriter):
             self.path = self.fs.concat_path(self.path, _SHARDED)
 
     def reset(self, checkpoint_id=None) -> None:
-        """Begin a checkpoint."""
+        """Set the checkpoint."""
         super().reset(checkpoint_id)
         if checkpoint_id:
             self._enter()
 
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        """Tell each process its number."""
+        """Give each process its file number."""
         return [dataclasses.replace(plan, storage_data=i) for i, plan in enumerate(plans, 1)]
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        """Write a process's files."""
+        """Write the files of a process."""
         chosen = self.fqn_to_index_mapping
         count = 1 if chosen is None else max(chosen.values())
         process = plan.storage_data if self.save_distributed else None
@@ -150,7 +150,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         return results
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """Write the index of whole tensors, made of their pieces where that was asked for."""
+        """Write the index of full tensors, which are merged from their pieces if asked."""
         if not self.save_distributed:
             flat = [result for part in results for result in part]
             places = {result.index.fqn: result.storage_data.relative_path for result in flat}
@@ -168,7 +168,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
 
 
 class HuggingFaceStorageReader(FileSystemReader):
-    """Reads a checkpoint of safetensors files, of whole tensors or of pieces.
+    """Reads a checkpoint of safetensors files, with full tensors or pieces.
 
     Args:
         path: the folder.
@@ -180,7 +180,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         self.thread_count = thread_count
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """What the checkpoint has: found in the files' heads."""
+        """The metadata of the checkpoint, from the headers of the files."""
         found: dict[str, TensorStorageMetadata] = {}
         storage: dict[MetadataIndex, _StorageInfo] = {}
         for name in sorted(_names(self.fs, self.path)):
@@ -205,7 +205,7 @@ class HuggingFaceStorageReader(FileSystemReader):
         return Metadata(state_dict_metadata=found, storage_data=storage, storage_meta=meta)
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Read a plan, file by file."""
+        """Read the items of a plan, file by file."""
         by_file: dict[str, list] = {}
         for item in plan.items:
             if item.type == LoadItemType.BYTE_IO:
@@ -277,7 +277,7 @@ def _index_of(output_dir, files) -> None:
 def consolidate_safetensors_files(
     input_dir: str, output_dir: str, fqn_to_index_mapping: dict[str, int], num_threads: int = 1
 ) -> None:
-    """Make files of whole tensors of files of pieces, and their index.
+    """Merge files with pieces to files with full tensors, and write their index.
 
     Args:
         input_dir: the folder of the pieces.
@@ -301,7 +301,7 @@ def consolidate_safetensors_files_on_every_rank(
     num_threads: int = 1,
     process_group=None,
 ) -> None:
-    """The same by the processes of a group, each of which makes some of the files.
+    """`consolidate_safetensors_files` in the processes of a group, each of which writes some files.
 
     All call it; arguments are those of `consolidate_safetensors_files`.
     """

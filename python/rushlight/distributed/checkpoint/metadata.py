@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: which tensors it has, in which pieces, and where they are."""
+"""The metadata of a checkpoint: its tensors, their pieces, and where they are stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATE_DICT_TYPE = dict[str, Any]
 
 @dataclass
 class ChunkStorageMetadata:
-    """A box of a tensor: where it begins, and its sizes."""
+    """A chunk of a tensor: its offsets and its sizes."""
 
     offsets: rushlight.Size
     sizes: rushlight.Size
@@ -36,7 +36,7 @@ class ChunkStorageMetadata:
 
 @dataclass
 class TensorStorageMetadata:
-    """A tensor of a checkpoint, and the boxes that it is stored in."""
+    """A tensor of a checkpoint, and its chunks."""
 
     properties: TensorProperties
     size: rushlight.Size
@@ -45,12 +45,12 @@ class TensorStorageMetadata:
 
 @dataclass
 class BytesStorageMetadata:
-    """Something of a checkpoint that is no tensor."""
+    """An object of a checkpoint that is not a tensor."""
 
 
 @dataclass
 class StorageMeta:
-    """Where a checkpoint was saved, and by which call."""
+    """The place and the call in which a checkpoint was saved."""
 
     checkpoint_id: str | os.PathLike | None = None
     save_id: str | None = None
@@ -60,7 +60,7 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """All that a checkpoint has; `storage_data` is what the storage knows of each piece."""
+    """The metadata of a checkpoint; `storage_data` says where each piece is stored."""
 
     state_dict_metadata: dict[str, Any]
     planner_data: Any = None
@@ -71,7 +71,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """A piece of something by name and by where it begins; `index` is a hint among its boxes."""
+    """The key of a piece: its name and offsets; `index` is a hint to its chunk."""
 
     fqn: str
     offset: rushlight.Size | None = None

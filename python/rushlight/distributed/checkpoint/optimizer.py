@@ -1,4 +1,4 @@
-"""States of optimisers from checkpoints, as rows of each process, without a state to load into."""
+"""States of optimisers, loaded from checkpoints by rows, without a state to load into."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _rows(properties, size, group) -> ShardedTensor:
 def load_sharded_optimizer_state_dict(
     model_state_dict: dict[str, Any], optimizer_key: str, storage_reader: Any, planner: Any = None
 ) -> dict[str, Any]:
-    """The state that a checkpoint has under a key: rows of its tensors, if the model's are spread.
+    """Load the state of a checkpoint under a key, by rows if the model is sharded.
 
     Args:
         model_state_dict: the state of the model, sharded or not.

@@ -1,4 +1,4 @@
-"""How a state is cut for saving and loading: plans, and what makes them."""
+"""Plans for saving and loading: their items, and the interface of planners."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class WriteItemType(Enum):
-    """Whether a whole tensor, a piece of one, or bytes are written."""
+    """Whether an item writes a full tensor, a piece of one, or bytes."""
 
     TENSOR = auto()
     SHARD = auto()
@@ -41,7 +41,7 @@ class WriteItemType(Enum):
 
 
 class LoadItemType(Enum):
-    """Whether a tensor or bytes are read."""
+    """Whether an item reads a tensor or bytes."""
 
     TENSOR = auto()
     BYTE_IO = auto()
@@ -49,14 +49,14 @@ class LoadItemType(Enum):
 
 @dataclass(frozen=True)
 class BytesIOWriteData:
-    """How many bytes."""
+    """The number of bytes of an item."""
 
     nbytes: int
 
 
 @dataclass(frozen=True)
 class TensorWriteData:
-    """Which box of which tensor."""
+    """The chunk of a tensor that an item writes."""
 
     chunk: ChunkStorageMetadata
     properties: TensorProperties
@@ -65,7 +65,7 @@ class TensorWriteData:
 
 @dataclass(frozen=True)
 class WriteItem:
-    """Something to be written."""
+    """An item that is written."""
 
     index: MetadataIndex
     type: WriteItemType
@@ -73,7 +73,7 @@ class WriteItem:
     tensor_data: TensorWriteData | None = None
 
     def tensor_storage_size(self) -> int | None:
-        """The bytes of its tensor; None where it is none."""
+        """The bytes of the tensor; None for other objects."""
         if self.tensor_data is None:
             return None
         return math.prod(self.tensor_data.size) * self.tensor_data.properties.dtype.itemsize
@@ -81,7 +81,7 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """Something to be read: where it is stored, where it goes, and how much of it."""
+    """An item that is read: its key in the storage, its key in the state, and its size."""
 
     type: LoadItemType
     dest_index: MetadataIndex
@@ -93,7 +93,7 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class SavePlan:
-    """What a process writes."""
+    """The items that a process writes."""
 
     items: list[WriteItem]
     storage_data: Any = None
@@ -103,7 +103,7 @@ class SavePlan:
 
 @dataclass
 class LoadPlan:
-    """What a process reads."""
+    """The items that a process reads."""
 
     items: list[ReadItem]
     storage_data: Any = None
@@ -111,7 +111,7 @@ class LoadPlan:
 
 
 class SavePlanner(abc.ABC):
-    """Says what is written: each process plans, one process makes the plans fit."""
+    """Plans what is written: each process plans, and the coordinator merges the plans."""
 
     @abc.abstractmethod
     def set_up_planner(
@@ -120,19 +120,19 @@ class SavePlanner(abc.ABC):
         storage_meta: StorageMeta | None = None,
         is_coordinator: bool = False,
     ) -> None:
-        """Take the state; on all processes."""
+        """Set the state to save; called in all processes."""
 
     @abc.abstractmethod
     def create_local_plan(self) -> SavePlan:
-        """What this process could write; on all processes."""
+        """Plan what this process could write; called in all processes."""
 
     @abc.abstractmethod
     def create_global_plan(self, all_plans: list[SavePlan]) -> tuple[list[SavePlan], Metadata]:
-        """What each process writes, and what the checkpoint has; on the coordinator."""
+        """Merge the plans, and make the metadata; called in the coordinator."""
 
     @abc.abstractmethod
     def finish_plan(self, new_plan: SavePlan) -> SavePlan:
-        """Take the coordinator's plan; on all processes."""
+        """Take over the coordinator's plan; called in all processes."""
 
     @abc.abstractmethod
     def resolve_data(self, write_item: WriteItem) -> rushlight.Tensor | io.BytesIO:
@@ -140,7 +140,7 @@ class SavePlanner(abc.ABC):
 
 
 class LoadPlanner:
-    """Says what is read, and where it goes."""
+    """Plans what is read, and where it is stored in the state."""
 
     @abc.abstractmethod
     def set_up_planner(
@@ -149,32 +149,32 @@ class LoadPlanner:
         metadata: Metadata | None = None,
         is_coordinator: bool = False,
     ) -> None:
-        """Take the state that is loaded into, and what the checkpoint has."""
+        """Set the state to load into, and the checkpoint's metadata."""
 
     @abc.abstractmethod
     def create_local_plan(self) -> LoadPlan:
-        """What this process reads; on all processes."""
+        """Plan what this process reads; called in all processes."""
 
     @abc.abstractmethod
     def create_global_plan(self, global_plan: list[LoadPlan]) -> list[LoadPlan]:
-        """What all processes read; on the coordinator."""
+        """Plan what all processes read; called in the coordinator."""
 
     @abc.abstractmethod
     def finish_plan(self, central_plan: LoadPlan) -> LoadPlan:
-        """Take the coordinator's plan; on all processes."""
+        """Take over the coordinator's plan; called in all processes."""
 
     @abc.abstractmethod
     def load_bytes(self, read_item: ReadItem, value: io.BytesIO) -> None:
-        """Take the bytes of an item."""
+        """Load the bytes of an item."""
 
     def resolve_bytes(self, read_item: ReadItem) -> io.BytesIO:
-        """Where the bytes of an item go."""
+        """The stream into which the bytes of an item are read."""
         raise NotImplementedError("LoadPlanner.resolve_bytes is not implemented")
 
     @abc.abstractmethod
     def resolve_tensor(self, read_item: ReadItem) -> rushlight.Tensor:
-        """Where the numbers of an item go: a tensor of the item's lengths."""
+        """The tensor into which an item is read, of the item's lengths."""
 
     @abc.abstractmethod
     def commit_tensor(self, read_item: ReadItem, tensor: rushlight.Tensor) -> None:
-        """Hear that the tensor of `resolve_tensor` has its numbers."""
+        """Called when the tensor of `resolve_tensor` has been filled."""

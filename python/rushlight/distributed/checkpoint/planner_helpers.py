@@ -1,4 +1,4 @@
-"""Items of plans: of tensors, of pieces of distributed tensors, of bytes."""
+"""Items of plans: for tensors, pieces of distributed tensors, and bytes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = ["create_read_items_for_chunk_list"]
 
 
 def is_dtensor(obj) -> bool:
-    """Whether a tensor is spread over a mesh."""
+    """Whether a tensor is distributed over a mesh."""
     return hasattr(obj, "placements") and hasattr(obj, "device_mesh")
 
 
 def is_spread(obj) -> bool:
-    """Whether something is a tensor that several processes have pieces of."""
+    """Whether an object is a tensor of which several processes have pieces."""
     return is_dtensor(obj) or isinstance(obj, ShardedTensor)
 
 
 def is_tensor(obj) -> bool:
-    """Whether something is a tensor, whole or spread."""
+    """Whether an object is a tensor, full or distributed."""
     return isinstance(obj, (rushlight.Tensor, ShardedTensor))
 
 
@@ -143,7 +143,7 @@ def _create_default_metadata_only_plan(state_dict) -> SavePlan:
 
 
 def _overlap(saved: ChunkStorageMetadata, wanted: ChunkStorageMetadata):
-    """The box in both: where it begins in each, and its sizes; None where there is none."""
+    """The box in both: where it begins in each, and its sizes; None if there is none."""
     begins, ends = [], []
     for a, m, b, n in zip(saved.offsets, saved.sizes, wanted.offsets, wanted.sizes, strict=True):
         begins.append(max(a, b))
@@ -159,7 +159,7 @@ def _overlap(saved: ChunkStorageMetadata, wanted: ChunkStorageMetadata):
 def create_read_items_for_chunk_list(
     fqn: str, checkpoint_md: TensorStorageMetadata, local_chunks: list[ChunkStorageMetadata]
 ) -> list[ReadItem]:
-    """What is read of a tensor to fill some boxes of it."""
+    """The items that are read to fill some chunks of a tensor."""
     items = []
     for number, wanted in enumerate(local_chunks):
         for stored, saved in enumerate(checkpoint_md.chunks):

@@ -1,4 +1,4 @@
-"""Copies of states, so that saving can go on while training does."""
+"""Staging: copies of states, so that training can continue during a save."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOption
 
 
 def copied(value: Any) -> Any:
-    """The same structure with copies of its tensors on the CPU."""
+    """Copy a structure, with copies of its tensors on the CPU."""
     if isinstance(value, ShardedTensor):
         return value.detach().to("cpu", copy=True)
     if isinstance(value, rushlight.Tensor):
@@ -31,24 +31,24 @@ def copied(value: Any) -> Any:
 
 @runtime_checkable
 class AsyncStager(Protocol):
-    """Makes a copy of a state that can be saved while the state changes."""
+    """Copies a state, so that it can be saved while the original changes."""
 
     _synchronize_after_execute: bool = True
 
     @property
     def should_synchronize_after_execute(self) -> bool:
-        """Whether `synchronize_staging` is called once the save has begun."""
+        """Whether `synchronize_staging` is called once the save has started."""
         return self._synchronize_after_execute
 
     def stage(self, state_dict):
-        """The copy, or a future of it."""
+        """Copy a state; returns the copy or a future of it."""
         raise NotImplementedError(f"{self.__class__.__name__} must implement stage method")
 
     def synchronize_staging(self) -> None:
-        """Wait until the copy is there."""
+        """Wait until the copy is complete."""
 
     def close(self) -> None:
-        """Let everything go."""
+        """Free all resources."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class StagingOptions:
 
 
 class BlockingAsyncStager(AsyncStager):
-    """Copies while the caller waits.
+    """Copies a state while the caller waits.
 
     Args:
         cache_staged_state_dict: no effect.
@@ -76,18 +76,18 @@ class BlockingAsyncStager(AsyncStager):
         self.type_check = type_check
 
     def stage(self, state_dict):
-        """The copy."""
+        """Copy a state."""
         return copied(state_dict)
 
     def synchronize_staging(self) -> None:
-        """The copy is there."""
+        """A no-op: the copy is complete."""
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """A no-op: nothing is kept."""
 
 
 class DefaultStager(AsyncStager):
-    """Copies while the caller waits."""
+    """Copies a state while the caller waits."""
 
     _synchronize_after_execute: bool = False
 
@@ -95,11 +95,11 @@ class DefaultStager(AsyncStager):
         self._config = config or StagingOptions()
 
     def stage(self, state_dict, **kwargs):
-        """The copy."""
+        """Copy a state."""
         return copied(state_dict)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """A no-op: nothing is kept."""
 
     def synchronize_staging(self) -> None:
-        """The copy is there."""
+        """A no-op: the copy is complete."""

@@ -1,4 +1,4 @@
-"""States of modules and optimisers by the names that a module alone has.
+"""States of models and optimisers under the names of the plain model, however it is wrapped.
 
 However a model is wrapped (DDP, FSDP, checkpointing of activations), its state and its optimisers'
 have the same names, so that a checkpoint can be loaded into a model that is wrapped otherwise.
@@ -41,7 +41,7 @@ _WRAPPERS = ("_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod")
 
 @dataclasses.dataclass
 class StateDictOptions:
-    """How states are gathered and spread.
+    """How states are gathered and distributed.
 
     Args:
         full_state_dict: whole tensors instead of distributed ones.
@@ -136,7 +136,7 @@ def get_model_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """A model's state by clean names."""
+    """The state of a model, under the names of the plain model."""
     options = _checked(options)
     if _has_units(model):
         with _state_type(model, options, _first_only(options)):
@@ -167,7 +167,7 @@ def _of_submodules(model, submodules, state, options):
 def set_model_state_dict(
     model: nn.Module, model_state_dict: dict, *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
-    """Load a state by clean names into a model, however it is wrapped."""
+    """Load a state under the names of the plain model into a model, however it is wrapped."""
     options = _checked(options)
     state: dict[str, Any] = dict(model_state_dict)
     if any(isinstance(key, nn.Module) for key in state):
@@ -279,7 +279,7 @@ def get_optimizer_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
-    """The states of optimisers by clean names of parameters."""
+    """The states of optimisers, under the names of the plain model's parameters."""
     options = _checked(options)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
     for optim in _listed(optimizers):
@@ -350,7 +350,7 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Load states by clean names of parameters into optimisers."""
+    """Load states under the names of the plain model's parameters into optimisers."""
     options = _checked(options)
     if options.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
@@ -421,7 +421,7 @@ def get_state_dict(
     submodules: set[nn.Module] | None = None,
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The states of a model and of its optimisers, by clean names."""
+    """The states of a model and of its optimisers, under the names of the plain model."""
     optimizers = _listed(optimizers)
     return (
         get_model_state_dict(model, submodules=submodules, options=options),
@@ -437,7 +437,7 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> _IncompatibleKeys:
-    """Load the states of a model and of its optimisers, by clean names."""
+    """Load the states of a model and of its optimisers, under the names of the plain model."""
     optimizers = _listed(optimizers)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

@@ -1,4 +1,4 @@
-"""Loading states over several processes, of whatever number saved them."""
+"""Loading of checkpoints in any number of processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def load_state_dict(
     no_dist: bool = False,
     planner=None,
 ) -> None:
-    """The old form of `load`."""
+    """Deprecated form of `load`."""
     warn(
         "'load_state_dict' is deprecated and will be removed in future versions. "
         "Please use 'load' instead.",

@@ -1,4 +1,4 @@
-"""Saving states over several processes."""
+"""Saving of checkpoints in several processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class AsyncCheckpointerType(Enum):
-    """What saves while training goes on."""
+    """What saves in the background: a process or a thread."""
 
     THREAD = "thread"
     PROCESS = "process"
@@ -35,7 +35,7 @@ class AsyncCheckpointerType(Enum):
 
 @dataclasses.dataclass
 class AsyncSaveResponse:
-    """When the state is copied, and when it is saved."""
+    """The futures of the staged copy and of the saved checkpoint."""
 
     staging_completion: Future[None]
     upload_completion: Future[None]
@@ -47,8 +47,8 @@ def _alone(no_dist: bool) -> bool:
     if _world.is_initialized():
         return False
     warn(
-        "torch.distributed is disabled, unavailable or uninitialized, assuming the intent is to "
-        "save in a single process.",
+        "no process group has been initialized: this process saves by itself, as if there were no "
+        "others",
     )
     return True
 
@@ -86,7 +86,9 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
-    """Save a state, of which each process writes its part; what it replaces stays until the end."""
+    """Save a state, of which each process writes its share; an old checkpoint stays until the
+    end.
+    """
     alone = _alone(no_dist)
     if not use_collectives:
         raise NotImplementedError("rushlight saves with collectives only")
@@ -103,7 +105,7 @@ def save_state_dict(
     no_dist: bool = False,
     planner=None,
 ) -> Metadata:
-    """The old form of `save`."""
+    """Deprecated form of `save`."""
     warn(
         "'save_state_dict' is deprecated and will be removed in future versions."
         "Please use 'save' instead.",
@@ -183,7 +185,7 @@ def async_save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ):
-    """Copy a state and save it while training goes on; a future of the checkpoint's metadata."""
+    """Copy a state and save it in the background; returns a future of the checkpoint's metadata."""
     global _threads
     alone = _alone(no_dist)
     writer = _storage_setup(storage_writer, checkpoint_id)

@@ -1,4 +1,4 @@
-"""What can be saved: objects with a state."""
+"""The interface of objects with a state."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["Stateful", "StatefulT"]
 
 @runtime_checkable
 class Stateful(Protocol):
-    """Something with `state_dict` and `load_state_dict`."""
+    """An object with `state_dict` and `load_state_dict`."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Its state."""
+        """The state of the object."""
         ...
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take a state."""
+        """Load a state."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Where checkpoints are: what writes plans, and what reads them."""
+"""The interfaces of storages of checkpoints: writers and readers of plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["StorageReader", "StorageWriter", "WriteResult"]
 
 @dataclass(frozen=True)
 class WriteResult:
-    """Something written: what, how large, and what its storage knows of it."""
+    """The result of writing an item: its key, its size, and the storage's data about it."""
 
     index: MetadataIndex
     size_in_bytes: int
@@ -29,72 +29,72 @@ class WriteResult:
 
 
 class StorageWriter(abc.ABC):
-    """Writes the plans of all processes, then what makes them one checkpoint."""
+    """Writes the plans of all processes, and then the metadata."""
 
     @abc.abstractmethod
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
-        """Begin a checkpoint."""
+        """Set the checkpoint."""
 
     @abc.abstractmethod
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        """Prepare; on all processes."""
+        """Prepare for writing; called in all processes."""
 
     @abc.abstractmethod
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
-        """Add to a process's plan what the storage has to know."""
+        """Add the storage's data to a process's plan."""
 
     @abc.abstractmethod
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
-        """Add to all plans what the storage has to know; on the coordinator."""
+        """Add the storage's data to all plans; called in the coordinator."""
 
     @abc.abstractmethod
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
-        """Write a plan."""
+        """Write the items of a plan."""
 
     @abc.abstractmethod
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        """Make what was written a checkpoint; on the coordinator."""
+        """Write the metadata, which completes the checkpoint; called in the coordinator."""
 
     @classmethod
     @abc.abstractmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike) -> bool:
-        """Whether the name is one for this storage."""
+        """Whether a name is valid for this storage."""
 
     def storage_meta(self) -> StorageMeta | None:
-        """Where this checkpoint goes."""
+        """The place of this checkpoint."""
         return None
 
 
 class StorageReader(abc.ABC):
-    """Reads what a checkpoint has, and plans."""
+    """Reads the metadata of a checkpoint, and plans."""
 
     @abc.abstractmethod
     def reset(self, checkpoint_id: str | os.PathLike | None = None) -> None:
-        """Begin with a checkpoint."""
+        """Set the checkpoint."""
 
     @abc.abstractmethod
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """What the checkpoint has."""
+        """The metadata of the checkpoint."""
 
     @abc.abstractmethod
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
     ) -> None:
-        """Prepare; on all processes."""
+        """Prepare for reading; called in all processes."""
 
     @abc.abstractmethod
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
-        """Add to a process's plan what the storage has to know."""
+        """Add the storage's data to a process's plan."""
 
     @abc.abstractmethod
     def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
-        """Add to all plans what the storage has to know; on the coordinator."""
+        """Add the storage's data to all plans; called in the coordinator."""
 
     @abc.abstractmethod
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        """Read a plan."""
+        """Read the items of a plan."""
 
     @classmethod
     @abc.abstractmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike) -> bool:
-        """Whether the name is one for this storage."""
+        """Whether a name is valid for this storage."""

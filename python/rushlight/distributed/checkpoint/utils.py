@@ -1,4 +1,4 @@
-"""Steps that all processes take together, and tensors of states by index."""
+"""Steps that all processes run together, and lookup of tensors in states."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class _DistWrapper:
 
 
 def find_tensor_shard(tensor, index: MetadataIndex):
-    """The piece of a tensor that this process has under an index."""
+    """The piece of a tensor that this process has for an index."""
     if isinstance(tensor, ShardedTensor):
         for shard in tensor.local_shards():
             if index.offset is None or tuple(shard.metadata.shard_offsets) == tuple(index.offset):
@@ -162,25 +162,28 @@ def find_tensor_shard(tensor, index: MetadataIndex):
         raise ValueError(f"Could not find shard at '{index.offset}' for FQN: '{index.fqn}'")
     if hasattr(tensor, "placements"):
         return tensor.to_local()
-    if index.offset is not None and any(index.offset):
-        raise ValueError(
-            f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: '{index.offset}'"
-        )
+    if any(index.offset or ()):
+        raise _whole(index)
     return tensor
 
 
 def find_state_dict_object(state_dict, index: MetadataIndex) -> Any:
-    """What a state has under an index."""
-    if index.fqn not in state_dict:
-        raise ValueError(f"Could not find FQN: '{index.fqn}'")
-    obj = state_dict[index.fqn]
-    if isinstance(obj, (rushlight.Tensor, ShardedTensor)):
-        return find_tensor_shard(obj, index)
+    """The object of a state for an index."""
+    try:
+        found = state_dict[index.fqn]
+    except KeyError:
+        raise ValueError(f"Could not find FQN: '{index.fqn}'") from None
+    if isinstance(found, (rushlight.Tensor, ShardedTensor)):
+        return find_tensor_shard(found, index)
     if index.offset is not None:
-        raise ValueError(
-            f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: '{index.offset}'"
-        )
-    return obj
+        raise _whole(index)
+    return found
+
+
+def _whole(index: MetadataIndex) -> ValueError:
+    return ValueError(
+        f"FQN: '{index.fqn}' is not a ShardedTensor: it has no piece at '{index.offset}'"
+    )
 
 
 def _all_keys(local: dict, group=None) -> list[str]:

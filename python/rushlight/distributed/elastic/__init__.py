@@ -1,4 +1,4 @@
-"""What launched processes and their launcher share."""
+"""Functions that launched processes and their launcher share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules whose parameters are spread over processes."""
+"""Fully sharded data parallelism: parameters are sharded over processes."""
 
 from __future__ import annotations
 

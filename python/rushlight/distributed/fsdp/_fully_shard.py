@@ -329,11 +329,11 @@ class FSDPModule:
         self._get_fsdp_state().settings.reduce_scatter = comm
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """Gradients are sums divided by `factor`, instead of means."""
+        """Divide sums of gradients by `factor`, instead of averaging."""
         self._get_fsdp_state().settings.divisor = float(factor)
 
     def set_reduce_scatter_divide_factor(self, factor: float) -> None:
-        """The same as `set_gradient_divide_factor`, by its old name."""
+        """Deprecated name of `set_gradient_divide_factor`."""
         self.set_gradient_divide_factor(factor)
 
     def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
@@ -361,13 +361,11 @@ def _check_reshard(value, size):
         return
     if not isinstance(value, int) or size is None:
         raise ValueError(
-            "reshard_after_forward should be a bool or an int representing the group size to "
-            f"reshard to, not {value}"
+            f"reshard_after_forward should be a bool or an int, the size of a group, not {value}"
         )
     if value < 1 or value > size or size % value != 0:
         raise ValueError(
-            "If passing reshard_after_forward as an int, it should be a factor of "
-            f"{size}, not {value}"
+            f"reshard_after_forward={value} should be a factor of the number of shards, {size}"
         )
 
 
@@ -430,7 +428,7 @@ def fully_shard(
     offload_policy: OffloadPolicy | None = None,
     ignored_params: set[nn.Parameter] | None = None,
 ) -> Any:
-    """Spreads a module's parameters, gradients and optimiser states over processes.
+    """Shard a module's parameters, gradients and optimiser states over processes.
 
     Parameters become distributed tensors in place. In forward and backward the module has them
     whole; gradients are the mean over processes, of which each keeps its part. Call it first with
@@ -497,8 +495,8 @@ def _make_units(modules, settings, place, ignored) -> list[ParamUnit]:
     for p, fqn, places in params.values():
         if p.ndim == 0:
             raise ValueError(
-                "fully_shard doesn't support scalar parameters. Change "
-                f"{fqn} to a 1D tensor with numel equal to 1."
+                f"fully_shard doesn't support scalar parameters: make {fqn} a tensor of one "
+                "dimension"
             )
         part, leaf = cut(p, fqn, settings, _dim_of(p, fqn, place), places)
         parts, leaves = kinds.setdefault(p.dtype, ([], []))
@@ -521,7 +519,7 @@ def _dim_of(param, fqn, place) -> int:
 
 
 def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
-    """Let another method of a spread module find its parameters whole, as `forward` does.
+    """Let another method of a sharded module get full parameters, as `forward` does.
 
     Of a module that is not spread nothing changes.
     """
@@ -547,5 +545,5 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
 
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:
-    """May be said; modules share no streams."""
+    """A no-op: modules share no streams."""
     _states_of(modules)

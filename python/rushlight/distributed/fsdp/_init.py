@@ -113,7 +113,7 @@ def own_parameters(module, params_left_out, modules_left_out):
 
 
 def check_not_wrapped(module, kind):
-    """ValueError where a part of the module is wrapped already."""
+    """ValueError if a part of the module is wrapped already."""
     for name, m in module.named_modules():
         if isinstance(m, kind):
             raise ValueError(
@@ -207,7 +207,7 @@ def sync(module, params, group, replicas):
 
 
 def handle(unit, module):
-    """The parameters of a unit as they are found now; None where it has none."""
+    """The parameters of a unit as they are found now; None if it has none."""
     index: dict[int, int] = {}
     params, places = [], []
     names = {id(m): name for name, m in module.named_modules()}

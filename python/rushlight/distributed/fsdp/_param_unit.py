@@ -197,10 +197,9 @@ class ParamUnit(Unit):
         for_real = [p.fqn for p, leaf in zip(self.parts, self.leaves, strict=True) if leaf.is_meta]
         if for_real:
             raise RuntimeError(
-                "FSDP parameters should be materialized from meta device before training, but the "
-                f"following were still on meta device: {for_real}\nFor example, call "
-                "module.to_empty(device) to materialize to device and call "
-                "module.reset_parameters() on each module to initialize values."
+                "parameters on the meta device have no numbers to train: "
+                f"{for_real}\nmodule.to_empty(device=...) gives them memory, and "
+                "reset_parameters() of each module values"
             )
 
     def wants_grad(self):

@@ -55,7 +55,8 @@ def get_type(units) -> StateDictSettings:
             found = own
         elif found != own:
             raise AssertionError(
-                f"All FSDP modules must have the same state dict settings. Got {own} and {found}."
+                "the FSDP modules of a model must have the same state dict settings, but got "
+                f"{own} and {found}"
             )
     return found or StateDictSettings(
         StateDictType.FULL_STATE_DICT, api.FullStateDictConfig(), api.FullOptimStateDictConfig()

@@ -104,9 +104,8 @@ def _unpack(packed):
     unit = packed.unit
     if unit.version() != packed.version:
         raise RuntimeError(
-            "one of the variables needed for gradient computation has been modified by an inplace "
-            f"operation: a parameter of {', '.join(unit.fqns)} was written between forward and "
-            "backward"
+            f"a parameter of {', '.join(unit.fqns)} has been modified by an inplace operation "
+            "between forward and backward, which needs what it was"
         )
     unit.returns()
     unit.unshard()

@@ -1,4 +1,4 @@
-"""Settings of modules whose parameters are spread over processes, as plain data."""
+"""Settings of fully sharded modules, as plain data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ShardingStrategy(Enum):
-    """What is spread over the processes."""
+    """What is sharded over the processes."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -39,14 +39,14 @@ class ShardingStrategy(Enum):
 
 
 class BackwardPrefetch(Enum):
-    """When backward fetches the next parameters."""
+    """When backward gathers the next parameters."""
 
     BACKWARD_PRE = auto()
     BACKWARD_POST = auto()
 
 
 class StateDictType(Enum):
-    """How much of a state each process has."""
+    """Whether a state dict is full, local or sharded."""
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()
@@ -54,7 +54,7 @@ class StateDictType(Enum):
 
 
 class OptimStateKeyType(Enum):
-    """What the keys of an optimiser's state are."""
+    """The keys of an optimiser's state: names or indices."""
 
     PARAM_NAME = auto()
     PARAM_ID = auto()
@@ -62,7 +62,7 @@ class OptimStateKeyType(Enum):
 
 @dataclasses.dataclass
 class MixedPrecision:
-    """The dtypes of parameters, of gradients as they are added up, and of buffers."""
+    """The dtypes of parameters, of reduced gradients, and of buffers."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -75,68 +75,68 @@ class MixedPrecision:
 
 @dataclasses.dataclass
 class CPUOffload:
-    """Whether parameters wait in the CPU's memory."""
+    """Whether parameters are kept in the CPU's memory."""
 
     offload_params: bool = False
 
 
 @dataclasses.dataclass
 class StateDictConfig:
-    """How a state is made."""
+    """Settings of state dicts."""
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class FullStateDictConfig(StateDictConfig):
-    """A whole state, on the first process alone if asked for."""
+    """A full state dict, only in the first process if asked for."""
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalStateDictConfig(StateDictConfig):
-    """The pieces of a process as they are."""
+    """A state dict of this process's flat shards."""
 
 
 @dataclasses.dataclass
 class ShardedStateDictConfig(StateDictConfig):
-    """The pieces of a process, each of which knows the whole."""
+    """A state dict of this process's shards, which know the full tensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclasses.dataclass
 class OptimStateDictConfig:
-    """How an optimiser's state is made."""
+    """Settings of optimisers' state dicts."""
 
     offload_to_cpu: bool = True
 
 
 @dataclasses.dataclass
 class FullOptimStateDictConfig(OptimStateDictConfig):
-    """A whole state, on the first process alone if asked for."""
+    """A full state dict of an optimiser, only in the first process if asked for."""
 
     rank0_only: bool = False
 
 
 @dataclasses.dataclass
 class LocalOptimStateDictConfig(OptimStateDictConfig):
-    """The pieces of a process as they are."""
+    """An optimiser's state dict of this process's flat shards."""
 
     offload_to_cpu: bool = False
 
 
 @dataclasses.dataclass
 class ShardedOptimStateDictConfig(OptimStateDictConfig):
-    """The pieces of a process, each of which knows the whole."""
+    """An optimiser's state dict of this process's shards, which know the full tensors."""
 
     _use_dtensor: bool = False
 
 
 @dataclasses.dataclass
 class StateDictSettings:
-    """The kind and the settings of states."""
+    """The type and the settings of state dicts."""
 
     state_dict_type: StateDictType
     state_dict_config: StateDictConfig

@@ -1,4 +1,4 @@
-"""`FullyShardedDataParallel`: each process keeps a part of every wrapped module's parameters.
+"""`FullyShardedDataParallel`: each process keeps a shard of every wrapped module's parameters.
 
 `_flat_param.py` has the parameters of one unit, `_unit.py` how they come and go, `_states.py`
 states of modules, `_optim_states.py` those of optimisers, `wrap.py` what is wrapped.
@@ -37,7 +37,7 @@ __all__ += api.__all__
 
 
 class FullyShardedDataParallel(nn.Module):
-    """A module whose parameters, gradients and optimiser states are spread over processes.
+    """A module whose parameters, gradients and optimiser states are sharded over processes.
 
     The parameters are gathered for forward and backward of each wrapped unit; gradients are the
     mean over processes, of which each keeps its part. Give the optimiser this module's parameters.
@@ -67,8 +67,7 @@ class FullyShardedDataParallel(nn.Module):
             raise ValueError("The module is wrapped by FullyShardedDataParallel already")
         if ignored_modules is not None and ignored_states is not None:
             raise ValueError(
-                "Cannot pass both ignored_modules and ignored_states at the same time. Please just "
-                "pass ignored_states."
+                "Cannot pass both ignored_modules and ignored_states: the latter can name all"
             )
         if mixed_precision is not None and mixed_precision.keep_low_precision_grads:
             raise NotImplementedError(
@@ -138,7 +137,7 @@ class FullyShardedDataParallel(nn.Module):
 
     @property
     def module(self):
-        """The module that is wrapped."""
+        """The wrapped module."""
         return getattr(self, FSDP_WRAPPED_MODULE)
 
     @property
@@ -162,7 +161,7 @@ class FullyShardedDataParallel(nn.Module):
 
     @staticmethod
     def fsdp_modules(module: nn.Module, root_only: bool = False) -> list:
-        """The wrapped units of a module, itself first if it is one."""
+        """The wrapped units of a module, with itself first if it is one."""
         found = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
         if not root_only:
             return found
@@ -189,7 +188,7 @@ class FullyShardedDataParallel(nn.Module):
                         module._buffers[name] = buffer.to(self.mixed_precision.buffer_dtype)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes, with its parameters gathered."""
+        """Run the module with its parameters gathered."""
         self._find_root()
         args, kwargs = self._cast_inputs(args, kwargs)
         if not self._is_root:
@@ -243,7 +242,7 @@ class FullyShardedDataParallel(nn.Module):
         return self
 
     def apply(self, fn):
-        """Call `fn(module)` of all modules within, with their whole parameters."""
+        """Call `fn(module)` for all submodules, with full parameters."""
         with FullyShardedDataParallel.summon_full_params(self, recurse=False):
             return super().apply(fn)
 
@@ -268,12 +267,13 @@ class FullyShardedDataParallel(nn.Module):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Gradients wait in this process within; the next backward outside reduces them, too."""
+        """A context manager in which gradients are not reduced; the next backward outside reduces
+        them.
+        """
         self._find_root()
         if not self._is_root:
             raise RuntimeError(
-                "`no_sync()` on inner FSDP instances is not supported. Please call `no_sync()` on "
-                "root FSDP module."
+                "`no_sync()` on inner FSDP instances is not supported: the outermost has it for all"
             )
         handles = self._handles()
         before = [h.syncs for h in handles]
@@ -323,8 +323,8 @@ class FullyShardedDataParallel(nn.Module):
             grad.mul_(scale.to(grad.dtype))
         if not everything:
             warn(
-                f"Called FSDP.clip_grad_norm_() on rank {self.rank} with no gradients -- returning "
-                f"the total norm in the default dtype {total.dtype}",
+                f"clip_grad_norm_() on rank {self.rank} with no gradients: the norm of nothing is "
+                f"returned in the default dtype {total.dtype}",
             )
             return total
         return total.to(max((g.dtype for g in everything), key=lambda d: rushlight.finfo(d).bits))
@@ -405,7 +405,7 @@ class FullyShardedDataParallel(nn.Module):
         state_dict_config=None,
         optim_state_dict_config=None,
     ) -> StateDictSettings:
-        """Say how the units' states are made; returns what was said before."""
+        """Set the type of the units' state dicts; returns the previous settings."""
         return _states.set_type(
             FullyShardedDataParallel.fsdp_modules(module),
             state_dict_type,
@@ -415,7 +415,7 @@ class FullyShardedDataParallel(nn.Module):
 
     @staticmethod
     def get_state_dict_type(module: nn.Module) -> StateDictSettings:
-        """How the units' states are made."""
+        """The type and settings of the units' state dicts."""
         return _states.get_type(FullyShardedDataParallel.fsdp_modules(module))
 
     @staticmethod
@@ -426,7 +426,7 @@ class FullyShardedDataParallel(nn.Module):
         state_dict_config=None,
         optim_state_dict_config=None,
     ):
-        """`set_state_dict_type` for a while."""
+        """A context manager that sets the type of state dicts."""
         before = FullyShardedDataParallel.set_state_dict_type(
             module, state_dict_type, state_dict_config, optim_state_dict_config
         )

@@ -1,4 +1,4 @@
-"""Gradient scaling where each process has a part of the gradients."""
+"""Gradient scaling for sharded gradients."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["ShardedGradScaler"]
 
 
 class ShardedGradScaler(GradScaler):
-    """A `GradScaler` that skips a step on all processes if one has found an infinite gradient."""
+    """A `GradScaler` that skips a step in all processes if one of them has found a gradient that is
+    not finite.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,7 @@ class ShardedGradScaler(GradScaler):
         self.process_group = process_group
 
     def unscale_(self, optimizer) -> None:
-        """Divide the gradients by the scale; what one process finds, all have found."""
+        """Divide the gradients by the scale; all processes share what they find."""
         super().unscale_(optimizer)
         if not self._enabled:
             return

@@ -1,4 +1,4 @@
-"""Which modules of a network are wrapped: policies, as functions of modules and sizes."""
+"""Wrapping policies: which submodules are wrapped, as functions of modules and sizes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ __all__ = [
 
 
 def always_wrap_policy(*args, **kwargs) -> bool:
-    """Every module."""
+    """Wrap every module."""
     return True
 
 
 def lambda_auto_wrap_policy(
     module: nn.Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[..., Any]
 ) -> bool:
-    """Those for which a function says so."""
+    """Wrap modules for which a function is true."""
     return recurse or lambda_fn(module)
 
 
@@ -38,7 +38,7 @@ def transformer_auto_wrap_policy(
     nonwrapped_numel: int,
     transformer_layer_cls: Iterable[type[nn.Module]],
 ) -> bool:
-    """Those of some classes."""
+    """Wrap modules of some classes."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 
@@ -50,7 +50,7 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: set[type[nn.Module]] | None = None,
     exclude_wrap_modules: set[type[nn.Module]] | None = None,
 ) -> bool:
-    """Those with many parameters."""
+    """Wrap modules with many parameters."""
     leaves = {nn.MultiheadAttention} if force_leaf_modules is None else force_leaf_modules
     excluded = (
         {nn.ModuleList, nn.ModuleDict} if exclude_wrap_modules is None else exclude_wrap_modules
@@ -62,7 +62,7 @@ def size_based_auto_wrap_policy(
 
 
 class ModuleWrapPolicy:
-    """Those of some classes, as a policy for others.
+    """Wraps modules of some classes.
 
     Args:
         module_classes: the classes.
@@ -80,7 +80,7 @@ class ModuleWrapPolicy:
 
 
 class CustomPolicy:
-    """Those for which a function of the module is true, or gives arguments.
+    """Wraps modules for which a function is true, or returns arguments.
 
     Args:
         lambda_fn: the function.
@@ -108,7 +108,7 @@ class _Wrapping:
 
 @contextlib.contextmanager
 def enable_wrap(*, wrapper_cls, **wrapper_kwargs):
-    """Within it, `wrap` wraps modules by a class, with these arguments."""
+    """A context manager in which `wrap` wraps modules in a class, with these arguments."""
     before = _Wrapping.kind, _Wrapping.settings
     _Wrapping.kind, _Wrapping.settings = wrapper_cls, wrapper_kwargs
     try:
@@ -118,7 +118,7 @@ def enable_wrap(*, wrapper_cls, **wrapper_kwargs):
 
 
 def wrap(module: nn.Module, **wrap_overrides: Any) -> nn.Module:
-    """The module, wrapped where it is called within `enable_wrap`."""
+    """Wrap a module if this is called within `enable_wrap`."""
     if _Wrapping.kind is None:
         return module
     return _wrap(module, _Wrapping.kind, **{**_Wrapping.settings, **wrap_overrides})
@@ -157,8 +157,8 @@ def _auto_wrap(root, policy, kind, ignored_modules, ignored_params, settings):
             said = policy(module, False)
             if not isinstance(said, (bool, dict)):
                 raise ValueError(
-                    f"The lambda_fn passed to CustomPolicy should return False/True or a kwarg "
-                    f"dict, but it returned {said}"
+                    "the lambda_fn of a CustomPolicy should return a bool or a dict of keywords, "
+                    f"but it returned {said}"
                 )
             if said is not False:
                 chosen[id(module)] = {**settings, **(said if isinstance(said, dict) else {})}

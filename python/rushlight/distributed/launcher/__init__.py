@@ -1,4 +1,4 @@
-"""Starts functions and programs in several processes, as the launcher does."""
+"""Starts functions and programs in several processes."""
 
 from rushlight.distributed.launcher.api import LaunchConfig, elastic_launch, launch_agent
 

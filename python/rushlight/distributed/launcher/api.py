@@ -1,4 +1,4 @@
-"""Starts a function or a program in several processes; what `torchrun` does, for programs."""
+"""Starts a function or a program in several processes, as `torchrun` does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["LaunchConfig", "elastic_launch", "launch_agent"]
 
 @dataclass
 class LaunchConfig:
-    """How many processes are started, where, and how often again.
+    """How many processes are started, where, and how often they are restarted.
 
     Args:
         min_nodes: how many machines at least,
@@ -201,7 +201,7 @@ class _FunctionAgent(Agent):
 
 
 def launch_agent(config: LaunchConfig, entrypoint: Callable | str, args: list[Any]) -> Any:
-    """Start a function or a program in several processes, and wait for its end.
+    """Start a function or a program in several processes, and wait for them.
 
     Returns:
         What the function returned, by rank, of this machine's processes; nothing of a program.
@@ -219,7 +219,7 @@ def launch_agent(config: LaunchConfig, entrypoint: Callable | str, args: list[An
 
 
 class elastic_launch:
-    """Starts a function, or a program by its path, when it is called with arguments.
+    """A callable that starts a function, or a program by its path, with its arguments.
 
         results = elastic_launch(LaunchConfig(1, 1, nproc_per_node=2), train)(0.1)
 

@@ -1,4 +1,4 @@
-"""Collectives that gradients pass through."""
+"""Differentiable collectives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collectives that gradients pass through: each process's loss counts."""
+"""Differentiable collectives: gradients of all processes' losses are summed."""
 
 from __future__ import annotations
 
@@ -159,47 +159,47 @@ class _AllToAllSingle(Function):
 
 
 def broadcast(tensor, src, group=None):
-    """One process's tensor; its gradient is the sum of all processes'."""
+    """Broadcast one process's tensor; its gradient is the sum of all processes'."""
     return _Broadcast.apply(src, _world._group(group), tensor)
 
 
 def gather(tensor, dst: int = 0, group=None):
-    """At one process all tensors."""
+    """Gather all tensors in one process."""
     return _Gather.apply(dst, _world._group(group), tensor)
 
 
 def scatter(tensors, src: int = 0, group=None):
-    """This process's tensor of a list that one has."""
+    """Send each process its tensor of one process's list."""
     return _Scatter.apply(src, _world._group(group), *tensors)
 
 
 def reduce(tensor, dst, op=dist.ReduceOp.SUM, group=None):
-    """At one process the reduction of all tensors."""
+    """Reduce all tensors to one process."""
     return _Reduce.apply(dst, op, _world._group(group), tensor)
 
 
 def reduce_scatter(output, input_list, op=dist.ReduceOp.SUM, group=None):
-    """This process's part of the reduction of all lists."""
+    """Reduce lists of tensors elementwise; each process gets its tensor."""
     return _ReduceScatter.apply(op, _world._group(group), output, *input_list)
 
 
 def all_gather(tensor, group=None):
-    """All tensors, as a tuple."""
+    """Gather all tensors in all processes, as a tuple."""
     return _AllGather.apply(_world._group(group), tensor)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None):
-    """This process's tensors of everybody's list, as a tuple."""
+    """Send each process its tensor of every process's list, as a tuple."""
     return _AllToAll.apply(_world._group(group), output_tensor_list, *input_tensor_list)
 
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None):
-    """This process's rows of everybody's tensor."""
+    """Send each process its rows of every process's tensor."""
     return _AllToAllSingle.apply(
         _world._group(group), output, output_split_sizes, input_split_sizes, input
     )
 
 
 def all_reduce(tensor, op=dist.ReduceOp.SUM, group=None):
-    """The reduction of all tensors."""
+    """Reduce all tensors in all processes."""
     return _AllReduce.apply(op, _world._group(group), tensor)

@@ -1,4 +1,4 @@
-"""Optimisers over several processes. `DistributedOptimizer`, which needs `rpc`, refuses."""
+"""Optimisers for several processes. `DistributedOptimizer`, which needs `rpc`, raises."""
 
 from __future__ import annotations
 

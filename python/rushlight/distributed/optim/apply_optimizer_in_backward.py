@@ -1,4 +1,4 @@
-"""Optimisers that step in backward, as soon as a parameter's gradient is there."""
+"""Optimisers that step in backward, as soon as a parameter's gradient is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An optimiser after whose steps parameters are averaged over processes."""
+"""An optimiser that averages parameters over processes after its steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["PostLocalSGDOptimizer"]
 
 
 class PostLocalSGDOptimizer(Optimizer):
-    """Steps as another optimiser does, then lets an averager average parameters if it is time.
+    """Steps another optimiser, then averages parameters if a period is over.
 
     Together with `post_localSGD_hook`, which leaves gradients local from the iteration on at which
     the averager begins.
@@ -36,30 +36,29 @@ class PostLocalSGDOptimizer(Optimizer):
         return repr(self.optim)
 
     def state_dict(self) -> dict[str, Any]:
-        """The optimiser's state, and as `step` how often the averager was asked."""
+        """The optimiser's state; its `step` counts the averager's calls."""
         return {**self.optim.state_dict(), "step": self.averager.step}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load what `state_dict` gave; one without `step` lets the averager begin at 0."""
+        """Load a state from `state_dict`; without `step` the averager begins at 0."""
         self.optim.load_state_dict(state_dict)
         self.param_groups = self.optim.param_groups
         if "step" not in state_dict:
             warn(
-                "Loaded state dict does not contain a step counter for an averager. Setting step "
-                "counter to 0.",
+                "the state dict has no step counter for an averager, which begins at 0 therefore",
             )
         self.averager.step = state_dict.get("step", 0)
 
     def step(self, closure: Any = None) -> Any:
-        """One step, and the average of parameters where it is time for that."""
+        """Step the optimiser, and average parameters if a period is over."""
         loss = self.optim.step(closure)
         self.averager.average_parameters(self.param_groups)
         return loss
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """No gradients, or zeros."""
+        """Remove the gradients, or set them to zero."""
         self.optim.zero_grad(set_to_none=set_to_none)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """More parameters for the optimiser."""
+        """Add a group of parameters to the optimiser."""
         self.optim.add_param_group(param_group)

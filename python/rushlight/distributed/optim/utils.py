@@ -1,4 +1,4 @@
-"""Optimisers whose gradients are arguments, as communication hooks have them."""
+"""Optimisers that take gradients as arguments, for communication hooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["as_functional_optim", "functional_optim_map", "register_functional_o
 
 
 def step_with(optimizer, parameters, gradients) -> None:
-    """A step of an optimiser of one group on these parameters alone, with these gradients."""
+    """Step an optimiser of one group for these parameters only, with these gradients."""
     (group,) = optimizer.param_groups
     managed, kept = group["params"], [p.grad for p in parameters]
     group["params"] = list(parameters)
@@ -42,8 +42,8 @@ class _Functional:
         params = self.param_group["params"]
         if len(params) != len(gradients):
             raise ValueError(
-                "the gradients passed in does not equal to the size of the parameters! Params "
-                f"length: {len(params)}. Gradients length: {len(gradients)}"
+                "the number of gradients is not equal to the size of the parameters' list: "
+                f"{len(gradients)} for {len(params)}"
             )
         step_with(self._optimizer, params, gradients)
 
@@ -72,12 +72,12 @@ functional_optim_map: dict[Any, Any] = {
 
 
 def register_functional_optim(key, optim) -> None:
-    """Say which class does with given gradients what `key` does."""
+    """Register the class that steps as `key` does, with given gradients."""
     functional_optim_map.setdefault(key, optim)
 
 
 def as_functional_optim(optim_cls: type, *args: Any, **kwargs: Any) -> Any:
-    """An optimiser of a class's settings, without parameters: `step_param` brings them."""
+    """An optimiser with a class's settings and without parameters, which `step_param` gets."""
     if optim_cls not in functional_optim_map:
         raise ValueError(f"Optimizer {optim_cls} does not have a functional counterpart!")
     return functional_optim_map[optim_cls]([], *args, **kwargs, _allow_empty_param_list=True)

@@ -1,4 +1,4 @@
-"""`ZeroRedundancyOptimizer`: each process keeps the state of its part of the parameters alone."""
+"""`ZeroRedundancyOptimizer`: each process keeps the state of only its share of the parameters."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def _listed(params):
     for p in every:
         if p.is_sparse or p.type() != kind:
             raise ValueError(
-                "ZeroRedundancyOptimizer only supports using the same dense type for all "
-                f"parameters but got both {kind} and {p.type()}"
+                "ZeroRedundancyOptimizer only supports dense parameters, with the same dense type "
+                f"for all, but got {kind} and {p.type()}"
             )
     return params
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """An optimiser whose state is spread over processes.
+    """An optimiser whose state is sharded over processes.
 
     Each process steps on its part of the parameters and gives the others the results.
 
@@ -159,16 +159,16 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
 
     @property
     def join_device(self):
-        """Where it computes."""
+        """The device of the parameters."""
         return self.param_groups[0]["params"][0].device
 
     @property
     def join_process_group(self):
-        """Its group."""
+        """The process group."""
         return self.process_group
 
     def join_hook(self, **kwargs):
-        """What stands in for this process once it has no more inputs."""
+        """The hook that replaces this process once it has no more inputs."""
         return _JoinHook(self)
 
     def _partition_parameters(self):
@@ -224,8 +224,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for piece in self._pieces[bucket.index()]:
             if not all(p.requires_grad for p in piece.parameters):
                 raise RuntimeError(
-                    "ZeroRedundancyOptimizer with `overlap_with_ddp=True` does not support "
-                    "changing parameter trainability at run time"
+                    "with `overlap_with_ddp=True` parameters are shared out once: requires_grad of "
+                    "none may change at run time"
                 )
             if piece.rank == self.rank:
                 end = piece.begin + len(piece.parameters)
@@ -236,9 +236,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def _check_built(self):
         if self._overlap_with_ddp and not self._owns_buckets:
             raise RuntimeError(
-                "This method should not be called until this ZeroRedundancyOptimizer instance has "
-                "been fully initialized: it takes its parameters from the buckets of DDP, which "
-                "the first iterations arrange"
+                "this ZeroRedundancyOptimizer is not fully initialized yet: it takes its "
+                "parameters from the buckets of DDP, which the first iterations arrange"
             )
 
     @staticmethod
@@ -262,10 +261,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                     self.optim.state[p] = state
 
     def step(self, closure=None, **kwargs):
-        """A step of this process's part, and everybody's results."""
+        """Step this process's parameters, and send the results to all processes."""
         if self._overlap_with_ddp:
             _logger.warning(
-                "`step()` should not be included in the training loop when `overlap_with_ddp=True`"
+                "ZeroRedundancyOptimizer with `overlap_with_ddp=True` steps during backward: a "
+                "call of `step()` does nothing"
             )
             return None
         Join.notify_join_context(self)
@@ -286,7 +286,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     # ---- states ----
 
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Gather all processes' states in one, for its `state_dict`."""
+        """Gather all processes' states in one process, for its `state_dict`."""
         self._check_built()
         stream = io.BytesIO()
         rushlight.save(self.optim.state_dict(), stream)
@@ -302,13 +302,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {id(p): i for i, p in enumerate(order)}
 
     def state_dict(self):
-        """The state of all parameters, as one process's optimiser has it."""
+        """The state of all parameters, in the form of an unsharded optimiser."""
         self._check_built()
         if not self._all_state_dicts:
             raise RuntimeError(
-                "Optimizer state has not been consolidated on this rank. Please call "
-                f"`consolidate_state_dict(to={self.rank})` on all ranks beforehand if you meant "
-                "to save the global state."
+                "Optimizer state has not been consolidated on this rank: all ranks have to call "
+                f"`consolidate_state_dict(to={self.rank})` before"
             )
         whole = super().state_dict()
         indices = self._indices()
@@ -321,7 +320,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return whole
 
     def load_state_dict(self, state_dict):
-        """Take this process's part of a state of all parameters."""
+        """Load this process's share of a state of all parameters."""
         self._check_built()
         order = [p for group in self.param_groups for p in group["params"]]
         mine = [p for group in self.optim.param_groups for p in group["params"]]

@@ -1,4 +1,4 @@
-"""Distributed tensors: one tensor in pieces on many processes, with ops that act on the whole."""
+"""Distributed tensors: one tensor in pieces in many processes, with ops on the full tensor."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ def _as_distributed(func, t, mesh, alone):
         meta = TensorMeta(t.shape, t.stride(), t.dtype)
         return DTensor(t, DTensorSpec(mesh, replicated(mesh), meta))
     raise RuntimeError(
-        f"{func}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor "
-        "before calling distributed operators! `distribute_tensor` and `DTensor.from_local` do."
+        f"{func}: got mixed torch.Tensor and DTensor: `distribute_tensor` and `DTensor.from_local` "
+        "make a DTensor of a plain tensor"
     )
 
 

@@ -73,7 +73,7 @@ class _ToLocal(Function):
 
 
 class DTensor(Tensor):
-    """A tensor whose pieces lie in several processes, in the shape of the whole.
+    """A tensor with pieces in several processes, with the shape of the full tensor.
 
     Each process of `device_mesh` has a local piece; `placements` say for each dimension of the mesh
     whether it is cut (`Shard`), whole everywhere (`Replicate`), or yet to be reduced (`Partial`).
@@ -151,12 +151,12 @@ class DTensor(Tensor):
 
     @property
     def device_mesh(self) -> DeviceMesh:
-        """The mesh it lies on."""
+        """The mesh of the tensor."""
         return self._spec.mesh
 
     @property
     def placements(self) -> tuple[Placement, ...]:
-        """How it lies along each dimension of the mesh."""
+        """The placement along each dimension of the mesh."""
         return self._spec.placements
 
     @staticmethod
@@ -170,7 +170,7 @@ class DTensor(Tensor):
         stride=None,
         grad_placements=None,
     ) -> DTensor:
-        """The distributed tensor whose piece here is `local_tensor`; gradients pass.
+        """Make the distributed tensor whose piece here is `local_tensor`; differentiable.
 
         Args:
             local_tensor: this process's piece.
@@ -209,7 +209,7 @@ class DTensor(Tensor):
         return made
 
     def to_local(self, *, grad_placements=None) -> Tensor:
-        """This process's piece; gradients pass.
+        """The piece of this process; differentiable.
 
         Args:
             grad_placements: how the gradients of the pieces lie; by default as this tensor lies,
@@ -230,7 +230,7 @@ class DTensor(Tensor):
         forward_dtype=None,
         backward_dtype=None,
     ) -> DTensor:
-        """The same tensor under other placements; gradients pass the other way.
+        """Convert the tensor to other placements; differentiable.
 
         Args:
             device_mesh: has to be the mesh that it lies on.
@@ -252,7 +252,7 @@ class DTensor(Tensor):
         return moved if backward_dtype is None else moved.to(backward_dtype).to(moved.dtype)
 
     def full_tensor(self, *, grad_placements=None) -> Tensor:
-        """The whole tensor, on every process; gradients pass."""
+        """The full tensor in every process; differentiable."""
         whole = self.redistribute(placements=replicated(self.device_mesh))
         return whole.to_local(grad_placements=grad_placements)
 
@@ -328,32 +328,32 @@ def distribute_tensor(
     *,
     src_data_rank: int | None = 0,
 ) -> DTensor:
-    """The distributed tensor of a whole one, a leaf.
+    """Distribute a full tensor; the result is a leaf.
 
     Args:
         tensor: the whole; its values are taken from `src_data_rank`.
         device_mesh: the mesh, by default the one of `with mesh:`.
         placements: one for each dimension of the mesh; by default `Replicate()`.
         src_data_rank: the process, by its number along each dimension of the mesh, whose values are
-            sent to the others; None where all have the same, so that nothing is sent.
+            sent to the others; None if all have the same, so that nothing is sent.
     """
     mesh = mesh_or_current(device_mesh)
     if not tensor.is_leaf:
         raise RuntimeError(
-            "`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf "
-            "tensor!"
+            "`distribute_tensor` takes leaf tensors, but found non-leaf tensor: detach() it, or "
+            "use `DTensor.from_local`"
         )
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh:
             raise ValueError(
-                f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a "
-                f"different device mesh {mesh}."
+                f"Cannot distribute a DTensor on another mesh: it lies on {tensor.device_mesh}, "
+                f"not {mesh}"
             )
         placed = normalize_placements(placements, mesh, tensor.ndim, tensor.placements)
         if tensor.placements != placed:
             raise ValueError(
-                f"Cannot distribute a DTensor with placements {tensor.placements} to a different "
-                f"placements {placed}. do you want to call `redistribute` instead?"
+                f"Cannot distribute a DTensor anew: it has the placements {tensor.placements}, and "
+                f"`redistribute` gives it {placed}"
             )
         return tensor
     placed = normalize_placements(placements, mesh, tensor.ndim, replicated(mesh))
@@ -384,7 +384,7 @@ def distribute_tensor(
 def distribute_module(
     module, device_mesh: DeviceMesh | None = None, partition_fn=None, input_fn=None, output_fn=None
 ):
-    """The module with distributed parameters and buffers, in place.
+    """Distribute the parameters and buffers of a module, in place; returns the module.
 
     Args:
         module: whose parameters and buffers become distributed tensors.
@@ -397,8 +397,8 @@ def distribute_module(
     mesh = mesh_or_current(device_mesh)
     if getattr(module, "_distribute_module_applied", False):
         raise RuntimeError(
-            "distribute_module should only be called once on a module, but it has already been "
-            "called on this module!"
+            "distribute_module should only be called once on a module, and this "
+            f"{type(module).__name__} was distributed before"
         )
     for name, part in module.named_modules():
         if partition_fn is not None:
@@ -500,7 +500,7 @@ def full(
     device_mesh=None,
     placements=None,
 ):
-    """A distributed tensor of one value; arguments as of `zeros`."""
+    """A distributed tensor of one value; the other arguments are those of `zeros`."""
 
     def fill(shape, dtype):
         return rushlight.full(shape, fill_value, dtype=dtype)

@@ -68,8 +68,13 @@ def nothing():
 
 
 def manual_seed(seed: int, device_mesh) -> None:
-    """Seeds the draws of distributed tensors on a mesh; every process gives the same seed."""
+    """Seed the random numbers of distributed tensors on a mesh; every process passes the same
+    seed.
+    """
     if device_mesh.get_coordinate() is None:
-        raise RuntimeError("manual_seed requires the current rank to be a part of the device mesh")
+        raise RuntimeError(
+            "manual_seed seeds the ranks of a device mesh, and the current rank is none of "
+            f"{device_mesh}"
+        )
     _synchronized.add(device_mesh)
     rushlight.manual_seed(seed)

@@ -131,7 +131,7 @@ def rule(names):
 
 
 def rule_of(call):
-    """The rule of an op: its own, else that of its kind; None where it has none."""
+    """The rule of an op: its own, else that of its kind; None if it has none."""
     name = call.name
     if REGISTERED and call.func in REGISTERED:
         return REGISTERED[call.func]

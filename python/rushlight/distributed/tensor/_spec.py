@@ -106,8 +106,8 @@ def normalize_placements(placements, mesh: DeviceMesh, ndim: int, default) -> tu
     placements = tuple(placements)
     if len(placements) != mesh.ndim:
         raise ValueError(
-            "`placements` must have the same length as `device_mesh.ndim`! Found placements "
-            f"length: {len(placements)}, and device_mesh.ndim: {mesh.ndim}."
+            f"`placements` must have the same length as the mesh has dimensions: {len(placements)} "
+            f"for {mesh.ndim}"
         )
     result = []
     for placement in placements:

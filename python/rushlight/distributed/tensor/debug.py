@@ -1,4 +1,4 @@
-"""Tools to see what distributed tensors do."""
+"""Debugging tools for distributed tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["CommDebugMode", "visualize_sharding"]
 
 
 class CommDebugMode:
-    """Counts, within it, the collectives that ops of distributed tensors ask for.
+    """Counts, inside its `with` block, the collectives of ops on distributed tensors.
 
     >>> with CommDebugMode() as comm:
     ...     x.redistribute(placements=[Replicate()])
@@ -33,16 +33,16 @@ class CommDebugMode:
         self._counts[name] += 1
 
     def get_comm_counts(self):
-        """How often each collective was used, by its name."""
+        """The number of calls of each collective, by name."""
         return self._counts
 
     def get_total_counts(self) -> int:
-        """How many collectives were used."""
+        """The number of calls of all collectives."""
         return sum(self._counts.values())
 
 
 def visualize_sharding(dtensor, header="") -> None:
-    """Prints which rows of a tensor of one or two dimensions lie in which process."""
+    """Print which rows of a tensor of one or two dimensions are in which process."""
     from rushlight.distributed.tensor._spec import local_shape_and_offset
 
     if dtensor.ndim not in (1, 2):

@@ -1,4 +1,4 @@
-"""Meshes, where programs look for them beside distributed tensors."""
+"""Device meshes, under the name of distributed tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Distributed tensors, what is tried out."""
+"""Experimental functions for distributed tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def local_map(
     *,
     redistribute_inputs: bool = False,
 ):
-    """A function of distributed tensors from one of their pieces.
+    """Convert a function of local pieces to one of distributed tensors.
 
     Args:
         func: takes and gives plain tensors, this process's pieces; left out, a decorator is given.
@@ -98,7 +98,7 @@ def local_map(
 
 
 def register_sharding(op):
-    """A decorator that makes a function the rule of an op, or of a list of them.
+    """A decorator that registers a function as the sharding strategy of an op, or of several.
 
     The function gets the op's arguments, distributed tensors in their places, and gives a list of
     pairs for one dimension of a mesh: (a placement for each result, a placement for each argument,

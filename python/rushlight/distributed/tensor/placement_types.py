@@ -1,4 +1,4 @@
-"""How a tensor lies on the devices of a mesh, as plain data."""
+"""Placements of a tensor on the devices of a mesh, as plain data."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """How a tensor lies along one dimension of a mesh."""
+    """How a tensor is placed along one dimension of a mesh."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is cut, along dimension `dim` if one is given."""
+        """Whether the tensor is sharded, along dimension `dim` if one is given."""
         return isinstance(self, Shard) and dim in (None, self.dim)
 
     def is_replicate(self) -> bool:
-        """Whether every device has the whole."""
+        """Whether every device has the full tensor."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether the devices' values are yet to be reduced, by `reduce_op` if one is given."""
+        """Whether the devices' values still have to be reduced, by `reduce_op` if one is given."""
         return isinstance(self, Partial) and reduce_op in (None, self.reduce_op)
 
 
 @dataclasses.dataclass(frozen=True)
 class Shard(Placement):
-    """Cut into pieces along a dimension of the tensor, as `chunk` cuts.
+    """The tensor is split along a dimension, as `chunk` splits.
 
     The first devices have ceil(size / devices) rows each, the last one that has any the rest.
     """
@@ -36,7 +36,7 @@ class Shard(Placement):
     def local_shard_size_and_offset(
         curr_local_size: int, num_chunks: int, rank: int
     ) -> tuple[int, int]:
-        """How many of `curr_local_size` rows the piece `rank` has, and how many lie before it."""
+        """The number of rows of piece `rank`, of `curr_local_size` rows, and its offset."""
         width = -(-curr_local_size // num_chunks)
         begin = min(curr_local_size, width * rank)
         return min(width, curr_local_size - begin), begin
@@ -65,7 +65,7 @@ class _StridedShard(Shard):
 
 @dataclasses.dataclass(frozen=True)
 class Replicate(Placement):
-    """The whole on every device."""
+    """Every device has the full tensor."""
 
     def __str__(self):
         return "R"
@@ -73,7 +73,9 @@ class Replicate(Placement):
 
 @dataclasses.dataclass(frozen=True)
 class Partial(Placement):
-    """Values yet to be reduced over the devices, by "sum", "avg", "product", "min" or "max"."""
+    """Values that still have to be reduced over the devices, by "sum", "avg", "product", "min" or
+    "max".
+    """
 
     reduce_op: str = "sum"
 

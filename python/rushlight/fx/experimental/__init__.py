@@ -1,4 +1,4 @@
-"""What programs use of PyTorch's experiments with graphs."""
+"""Names of PyTorch's experimental functions for graphs that programs use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph computes of constants alone, computed once."""
+"""Constant folding: values that depend on no input are computed once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FoldedGraphModule(GraphModule):
         return super().__call__(*args, **kwargs)
 
     def run_folding(self) -> None:
-        """Computes the constants and keeps them; does nothing where there are none."""
+        """Compute and keep the constants; a no-op if there are none."""
         if self.const_subgraph_module is None or self.fx_const_folded_attrs_name is None:
             return
         if self.has_folding_been_run:
@@ -71,7 +71,7 @@ class FoldedGraphModule(GraphModule):
 
 
 def get_unique_attr_name_in_module(mod_traced: nn.Module, name: str) -> str:
-    """A name that begins so and is no attribute of the module yet."""
+    """A name with this prefix that is not an attribute of the module yet."""
     name = re.sub(r"\W", "_", name)
     if name[:1].isdigit():
         name = f"_{name}"
@@ -86,7 +86,7 @@ def split_const_subgraphs(
     skip_folding_node_fn: Callable[[Node], bool] | None = None,
     device_for_folded_attrs: str = "cpu",
 ) -> FoldedGraphModule:
-    """A module that computes once what depends on no input.
+    """A module that computes values without dependence on inputs only once.
 
     Args:
         module: a module that can be traced, or a GraphModule, which stays as it is.

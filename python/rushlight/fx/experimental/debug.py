@@ -1,4 +1,4 @@
-"""A debugger in the code of a graph."""
+"""A breakpoint in the code of a graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["set_trace"]
 
 
 def set_trace(gm: GraphModule) -> GraphModule:
-    """Makes the module's `forward` begin with `pdb.set_trace()`."""
+    """Let the module's `forward` begin with `pdb.set_trace()`."""
 
     def stop(body: list[str]) -> list[str]:
         return ["import pdb; pdb.set_trace()\n", *body]

@@ -1,4 +1,4 @@
-"""Checks a graph's shapes, as far as its annotations say them: `TensorType((2, Dyn, 4))`.
+"""Checks the shapes of a graph as far as annotations give them: `TensorType((2, Dyn, 4))`.
 
 Each node gets the type that a rule makes of those of its arguments, joined with its annotation;
 where they contradict each other a TypeError is raised. What is not known is `Dyn`.
@@ -23,7 +23,7 @@ _rules: dict[Any, Callable[..., Any]] = {}
 
 
 def register_inference_rule(call_target: Any) -> Callable:
-    """A decorator: a function of a node (and of its module) that gives the node's type."""
+    """A decorator for a function of a node (and of its module) that returns the node's type."""
 
     def register(rule: Callable) -> Callable:
         if call_target in _rules:
@@ -38,7 +38,7 @@ def register_inference_rule(call_target: Any) -> Callable:
 
 
 def expand_to_tensor_dim(t: Any, n: int) -> TensorType:
-    """A type of n dimensions: an unknown one becomes one of unknown sizes."""
+    """A type of n dimensions: an unknown type becomes one of unknown sizes."""
     if t == Dyn:
         return TensorType((Dyn,) * n)
     if not isinstance(t, TensorType):
@@ -58,7 +58,7 @@ def _joined(t1: Any, t2: Any) -> Any:
 
 
 def broadcast_types(t1: Any, t2: Any) -> tuple[Any, Any]:
-    """The two types as broadcasting extends them.
+    """Broadcast two types.
 
     Raises:
         TypeError: one is no type of a tensor, or sizes that are known do not fit.
@@ -247,7 +247,7 @@ def _linear_rule(node: Node, module: Any) -> Any:
 
 
 class GraphTypeChecker:
-    """Gives every node of a module's graph a type.
+    """Infers the type of every node of a module's graph.
 
     Args:
         env: accepted; types stand in the nodes.
@@ -259,13 +259,13 @@ class GraphTypeChecker:
         self.traced = traced
 
     def type_check(self) -> bool:
-        """Gives the types; raises TypeError where they contradict each other."""
+        """Infer the types; raises TypeError if they are inconsistent."""
         for node in self.traced.graph.nodes:
             self.type_check_node(node)
         return True
 
     def type_check_node(self, n: Node) -> Any:
-        """The type of a node whose arguments have theirs."""
+        """Infer the type of a node from the types of its arguments."""
         if n.type is None:
             n.type = Dyn
         if n.op == "placeholder":

@@ -1,4 +1,4 @@
-"""Products with the same second factor as one product."""
+"""Merges matrix products with the same second factor into one product."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ __all__ = ["are_nodes_independent", "may_depend_on", "merge_matmul", "split_resu
 
 
 def split_result_tensors(result: Tensor, inputs: list[Tensor]) -> tuple[Tensor, ...]:
-    """A product cut into as many rows as each of some matrices has."""
+    """Split a product into pieces with the numbers of rows of some matrices."""
     if isinstance(result, Proxy):  # the sizes are known when it runs
         return rushlight.split(result, [0] * len(inputs))
     return rushlight.split(result, [x.shape[0] for x in inputs])
 
 
 def may_depend_on(a: Node, b: Node, search_depth: int = 6) -> bool:
-    """Whether a node is another or needs it, or may: ways longer than `search_depth` may lead."""
+    """Whether a node is or may depend on another; paths longer than `search_depth` count as
+    dependence.
+    """
     if a is b:
         return True
     inputs = a.all_input_nodes
@@ -35,13 +37,13 @@ def may_depend_on(a: Node, b: Node, search_depth: int = 6) -> bool:
 
 
 def are_nodes_independent(nodes: list[Node]) -> bool:
-    """Whether none of some nodes needs another one."""
+    """Whether no node of a list depends on another one."""
     pairs = itertools.combinations(nodes, 2)
     return not any(may_depend_on(a, b) or may_depend_on(b, a) for a, b in pairs)
 
 
 def merge_matmul(in_mod: nn.Module) -> GraphModule:
-    """A module traced, where calls of `matmul` with the same second factor become one.
+    """Trace a module and merge calls of `matmul` with the same second factor.
 
     The first factors are put below each other, so they are matrices.
     """

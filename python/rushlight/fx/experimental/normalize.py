@@ -1,4 +1,4 @@
-"""Calls written in one way: arguments by name, operators for functions."""
+"""Normalises calls: arguments by name, operators instead of functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["NormalizeArgs", "NormalizeOperators"]
 
 
 class NormalizeArgs(Transformer):
-    """A copy of a module whose calls have the arguments of their signatures: `….transform()`.
+    """Copies a module, with arguments of calls as in their signatures: `….transform()`.
 
     Args:
         module: the module.
@@ -30,7 +30,7 @@ class NormalizeArgs(Transformer):
         self.node_map: dict[Any, Node] = {}
 
     def run_node(self, n: Node) -> Any:
-        """The node again, with its arguments in order."""
+        """Copy a node with normalised arguments."""
         result = super().run_node(n)
         if n.op != "output":
             self.node_map[result] = n
@@ -46,7 +46,7 @@ class NormalizeArgs(Transformer):
         arg_types: Any = None,
         kwarg_types: Any = None,
     ) -> Any:
-        """The call, with arguments as the signature has them, where one fits."""
+        """Copy a call, with arguments as in the signature, if one fits."""
         found = normalize_function(
             target, args, kwargs, arg_types, kwarg_types, self.normalize_to_only_use_kwargs
         )
@@ -55,7 +55,7 @@ class NormalizeArgs(Transformer):
         return super().call_function(target, args, kwargs)
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """The call, with arguments as `forward` has them."""
+        """Copy a call, with arguments as in `forward`."""
         found = normalize_module(
             self.module, target, args, kwargs, self.normalize_to_only_use_kwargs
         )
@@ -65,7 +65,7 @@ class NormalizeArgs(Transformer):
 
 
 class NormalizeOperators(AnnotateTypesWithSchema):
-    """A copy of a module with operators of Python for functions that do the same."""
+    """Copies a module, with Python's operators instead of equivalent functions."""
 
     binary_magic_method_remap: dict[Any, Any] = {  # noqa: RUF012  # PyTorch's is a dict of the class
         rushlight.add: operator.add,
@@ -83,7 +83,7 @@ class NormalizeOperators(AnnotateTypesWithSchema):
     }
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """The call, or the operator of two arguments."""
+        """Copy a call, or replace it by the operator of two arguments."""
         instead = self.binary_magic_method_remap.get(target)
         if instead is None or kwargs or len(args) != 2:
             return super().call_function(target, args, kwargs)

@@ -1,4 +1,4 @@
-"""Networks made cheaper for evaluation: batch norms join convolutions, dropouts go."""
+"""Optimises networks for evaluation: folds batch norms into convolutions, removes dropouts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAIRS = (
 
 
 def matches_module_pattern(pattern: Any, node: Node, modules: dict[str, Any]) -> bool:
-    """Whether a node and the one before it call modules of two classes."""
+    """Whether a node and its input call modules of these two classes."""
     if not node.args or not isinstance(node.args[0], Node):
         return False
     for one, kind in zip((node.args[0], node), pattern, strict=True):
@@ -32,14 +32,14 @@ def matches_module_pattern(pattern: Any, node: Node, modules: dict[str, Any]) ->
 
 
 def replace_node_module(node: Node, modules: dict[str, Any], new_module: nn.Module) -> None:
-    """Puts another module where a node calls one."""
+    """Replace the module that a node calls."""
     parent, _, name = node.target.rpartition(".")
     modules[node.target] = new_module
     setattr(modules[parent], name, new_module)
 
 
 def fuse(model: nn.Module, inplace: bool = False, no_trace: bool = False) -> GraphModule:
-    """A network whose batch norms are part of the convolutions before them, for evaluation.
+    """Fold batch norms into the convolutions before them, for evaluation.
 
     Args:
         model: the network, in evaluation mode.
@@ -74,5 +74,5 @@ class _WithoutDropout(Transformer):
 
 
 def remove_dropout(model: nn.Module) -> nn.Module:
-    """A network without its dropouts, for evaluation."""
+    """Remove the dropouts of a network, for evaluation."""
     return _WithoutDropout(symbolic_trace(model)).transform()

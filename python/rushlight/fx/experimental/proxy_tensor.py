@@ -1,4 +1,4 @@
-"""`make_fx`: the graph of the ops that a function runs on tensors, below autograd."""
+"""`make_fx`: traces the ops that a function runs on tensors, below autograd."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _key(tensor: Tensor) -> Any:
 
 
 class PythonKeyTracer(Tracer):
-    """A tracer whose graph is written by a mode."""
+    """A tracer whose graph is written by a dispatch mode."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class PythonKeyTracer(Tracer):
         self.graph = Graph(tracer_cls=PythonKeyTracer)
 
     def create_arg(self, a: Any) -> Any:
-        """The same for parameters, of whatever module: they become the root's."""
+        """Convert an argument; parameters of any module become attributes of the root."""
         if not isinstance(a, nn.Parameter):
             return super().create_arg(a)
         own = dict(self.root.named_parameters())
@@ -47,7 +47,7 @@ class PythonKeyTracer(Tracer):
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
-    """Writes every op that runs inside of it into the graph of a tracer.
+    """Writes every op that runs inside it into the graph of a tracer.
 
     Args:
         tracer: the tracer.
@@ -73,7 +73,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         super().__exit__(kind, value, trace)
 
     def track(self, value: Any, proxy: Proxy) -> None:
-        """Says what stands for a tensor, or for each of several."""
+        """Set the proxy of a tensor, or of each of several."""
         if isinstance(value, Tensor):
             self.known[_key(value)] = (value, proxy)
         elif isinstance(value, list | tuple):
@@ -82,7 +82,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                     self.track(part, proxy[i])  # type: ignore[index]
 
     def proxy_of(self, value: Any) -> Any:
-        """What stands for a tensor; tensors from elsewhere become attributes of the module."""
+        """The proxy of a tensor; tensors from elsewhere become attributes of the module."""
         if not isinstance(value, Tensor):
             return value
         found = self.known.get(_key(value))
@@ -105,7 +105,7 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
-    """The mode that writes ops now, or None."""
+    """The mode that is tracing, or None."""
     return _modes[-1] if _modes else None
 
 
@@ -114,7 +114,7 @@ def make_fx(
     decomposition_table: dict[Any, Callable[..., Any]] | None = None,
     tracing_mode: str = "real",
 ) -> Callable[..., GraphModule]:
-    """A function that runs `f` on its arguments and gives the graph of the ops that ran.
+    """Return a function that runs `f` on its arguments and returns the graph of the ops that ran.
 
     Args:
         f: the function, of tensors and containers of them.

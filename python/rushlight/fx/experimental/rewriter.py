@@ -1,4 +1,4 @@
-"""Traces of functions whose statements a trace would not see: assertions and annotations."""
+"""Tracing of statements that a tracer cannot see: assertions and annotations."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["AST_Rewriter", "RewritingTracer"]
 
 
 class AST_Rewriter(ast.NodeTransformer):
-    """Statements as calls: `assert` as `torch._assert`, `x: T = v` as `annotate(v, T)`."""
+    """Rewrites statements as calls: `assert` as `torch._assert`, `x: T = v` as `annotate(v, T)`."""
 
     def rewrite(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with its statements rewritten; itself where there is nothing to rewrite."""
+        """Rewrite the statements of a function; return the function itself if there are none."""
         tree = ast.parse(textwrap.dedent(inspect.getsource(fn)))
         definition = tree.body[0]
         wanted = (ast.Assert, ast.AnnAssign)
@@ -56,7 +56,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 class RewritingTracer(Tracer):
-    """A tracer that rewrites the functions and the modules' `forward` that it traces."""
+    """A tracer that first rewrites the functions and the modules' `forward`."""
 
     def trace(self, root, concrete_args=None) -> Graph:
         return super().trace(_rewrite(root), concrete_args)

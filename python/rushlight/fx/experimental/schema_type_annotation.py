@@ -1,4 +1,4 @@
-"""`AnnotateTypesWithSchema`: types of nodes, from what ops and modules say that they give."""
+"""`AnnotateTypesWithSchema`: types of nodes from the signatures of ops and modules."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["AnnotateTypesWithSchema"]
 
 
 class AnnotateTypesWithSchema(Transformer):
-    """A copy of a module with the types of results on its nodes: `….transform()`.
+    """Copies a module, with the types of results on its nodes: `….transform()`.
 
     Args:
         module: the module.
@@ -36,21 +36,21 @@ class AnnotateTypesWithSchema(Transformer):
         self.annotate_get_attrs = annotate_get_attrs
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """The call, with its type."""
+        """Copy a call and set its type."""
         proxy = super().call_function(target, args, kwargs)
         if self.annotate_functionals and proxy.node.type is None:
             proxy.node.type = _of_function(target)
         return proxy
 
     def call_module(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """The call, with its type."""
+        """Copy a call and set its type."""
         proxy = super().call_module(target, args, kwargs)
         if self.annotate_modules and proxy.node.type is None:
             proxy.node.type = _given_by(self.submodules[target].forward)
         return proxy
 
     def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """The attribute, with its type."""
+        """Copy the reading of an attribute and set its type."""
         proxy = super().get_attr(target, args, kwargs)
         if self.annotate_get_attrs and proxy.node.type is None:
             proxy.node.type = type(_get_attr(self.module, target))

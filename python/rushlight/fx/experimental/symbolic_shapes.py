@@ -1,4 +1,4 @@
-"""Questions about sizes that stand for any number. Sizes are plain numbers here."""
+"""Questions about symbolic sizes; sizes are plain numbers here."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ __all__ = [
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """A program asks for a size that depends on data."""
+    """The error of a program that needs a size which depends on data."""
 
 
 def guard_or_false(a: Any) -> bool:
-    """A condition on sizes."""
+    """The value of a condition on sizes."""
     return bool(a)
 
 
@@ -34,7 +34,7 @@ guard_or_true = guard_size_oblivious = statically_known_true = guard_or_false
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """The symbols in a value: a set, empty for numbers and tensors.
+    """The symbols in a value: an empty set for numbers and tensors.
 
     Args:
         val: the value.
@@ -48,27 +48,27 @@ free_unbacked_symbols = free_symbols
 
 
 def has_free_symbols(val: Any) -> bool:
-    """Whether there are symbols in a value."""
+    """Whether a value contains symbols."""
     return bool(free_symbols(val))
 
 
 def is_symbolic(val: Any) -> bool:
-    """Whether a number is not known yet."""
+    """Whether a number is symbolic."""
     return has_free_symbols(val)
 
 
 def is_concrete_int(a: Any) -> bool:
-    """Whether it is a number that is known."""
+    """Whether a number is known."""
     return isinstance(a, int)
 
 
 def is_concrete_bool(a: Any) -> bool:
-    """Whether it is a condition that is known."""
+    """Whether a condition is known."""
     return isinstance(a, bool)
 
 
 def hint_int(a: Any, fallback: int | None = None) -> int:
-    """The number; `fallback` is for those that are not known."""
+    """The number itself; `fallback` is for symbolic ones."""
     known: Any = fallback if a is None else a
     return int(known)
 

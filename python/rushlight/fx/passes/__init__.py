@@ -1,4 +1,4 @@
-"""What is done with graphs: shapes are noted, modules are split, steps follow each other."""
+"""Passes over graphs: they propagate shapes, split modules, and run one after the other."""
 
 from __future__ import annotations
 

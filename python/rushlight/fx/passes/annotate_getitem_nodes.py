@@ -1,4 +1,4 @@
-"""Types of items, from those of what they are items of."""
+"""Types of items of containers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["annotate_getitem_nodes"]
 
 
 def annotate_getitem_nodes(graph: Graph) -> None:
-    """Gives nodes that take an item of a tuple, list, dict or named tuple its type, if known."""
+    """Set the types of nodes that read an item of a tuple, list, dict or named tuple."""
     for node in graph.nodes:
         if node.target is not operator.getitem:
             continue

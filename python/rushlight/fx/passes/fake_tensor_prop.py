@@ -1,4 +1,4 @@
-"""`FakeTensorProp`: runs a graph without memory and keeps what each node gives."""
+"""`FakeTensorProp`: runs a graph on fake tensors and keeps the result of each node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FakeTensorProp"]
 
 
 class FakeTensorProp(Interpreter):
-    """Sets `meta["val"]` of every node to a tensor without memory, or to what else it gives.
+    """Sets `meta["val"]` of every node to its fake tensor or other value.
 
     Args:
         module: the module.
@@ -26,7 +26,7 @@ class FakeTensorProp(Interpreter):
         self._mode = FakeTensorMode() if mode is None else mode
 
     def run_node(self, n: Node) -> Any:
-        """Runs a node and keeps what it gives."""
+        """Run a node and keep its result."""
         result = super().run_node(n)
         found = False
 
@@ -41,11 +41,11 @@ class FakeTensorProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Any:
-        """Runs on inputs, of which the sizes and dtypes count."""
+        """Run the graph on inputs, of which only sizes and dtypes matter."""
         fake = [self._mode.from_tensor(a) if isinstance(a, Tensor) else a for a in args]
         return self.propagate_dont_convert_inputs(*fake)
 
     def propagate_dont_convert_inputs(self, *args: Any) -> Any:
-        """Runs on inputs that are of the mode already."""
+        """Run the graph on inputs that are fake tensors already."""
         with self._mode:
             return super().run(*args)

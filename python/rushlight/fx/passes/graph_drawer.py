@@ -1,4 +1,4 @@
-"""`FxGraphDrawer`: a graph as a picture, by Graphviz through the package pydot."""
+"""`FxGraphDrawer`: draws a graph with Graphviz, through the package pydot."""
 
 from __future__ import annotations
 
@@ -74,19 +74,19 @@ class FxGraphDrawer:
         self._draw(graph_module, name)
 
     def get_dot_graph(self, submod_name: str | None = None) -> Any:
-        """The picture of the module, or of the one called so inside of it."""
+        """The drawing of the module, or of the graph module with this name inside it."""
         return self._dot_graphs[self._name if submod_name is None else submod_name]
 
     def get_main_dot_graph(self) -> Any:
-        """The picture of the module."""
+        """The drawing of the module."""
         return self._dot_graphs[self._name]
 
     def get_submod_dot_graph(self, submod_name: str) -> Any:
-        """The picture of a graph module inside of it."""
+        """The drawing of a graph module inside the module."""
         return self._dot_graphs[f"{self._name}_{submod_name}"]
 
     def get_all_dot_graphs(self) -> dict[str, Any]:
-        """All pictures by name."""
+        """All drawings by name."""
         return self._dot_graphs
 
     def _draw(self, gm: GraphModule, name: str) -> None:

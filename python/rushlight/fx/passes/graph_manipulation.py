@@ -1,4 +1,4 @@
-"""Targets of nodes replaced, and sizes of what nodes give."""
+"""Replacement of nodes' targets, and sizes of nodes' results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class size_bytes(NamedTuple):
-    """Bytes of what a node gives, and with its parameters and buffers."""
+    """The bytes of a node's result, without and with its parameters and buffers."""
 
     output_size: int
     total_size: int
@@ -28,7 +28,7 @@ class size_bytes(NamedTuple):
 def replace_target_nodes_with(
     fx_module: GraphModule, old_op: str, old_target: Any, new_op: str, new_target: Any
 ) -> None:
-    """Makes nodes of one op and target nodes of another, with the same arguments."""
+    """Replace the op and the target of nodes and keep their arguments."""
     for node in list(fx_module.graph.nodes):
         if node.op == old_op and node.target == old_target:
             with fx_module.graph.inserting_before(node):
@@ -45,7 +45,7 @@ def replace_target_nodes_with(
 
 
 def get_size_of_all_nodes(fx_module: GraphModule, args: list[Tensor] | None = None) -> None:
-    """Sets `size_bytes` of all nodes but the output; `args`: inputs to find out shapes with."""
+    """Set `size_bytes` of all nodes but the output; `args` are inputs for finding shapes."""
     if args is not None:
         ShapeProp(fx_module).propagate(*args)
     for node in fx_module.graph.nodes:
@@ -55,7 +55,7 @@ def get_size_of_all_nodes(fx_module: GraphModule, args: list[Tensor] | None = No
 
 
 def get_tensor_meta(node: Node) -> TensorMetadata:
-    """What is known of the tensor that a node gives.
+    """The metadata of the tensor that a node returns.
 
     Raises:
         RuntimeError: if nothing is: run `ShapeProp` first.
@@ -69,7 +69,7 @@ def get_tensor_meta(node: Node) -> TensorMetadata:
 
 
 def get_size_of_node(fx_module: GraphModule, node: Node) -> size_bytes:
-    """The bytes of what a node gives, and with the parameters and buffers of what it calls."""
+    """The bytes of a node's result, without and with the parameters and buffers that it uses."""
     total = 0
     if node.op == "call_module":
         module = fx_module.get_submodule(node.target)

@@ -1,4 +1,4 @@
-"""Which nodes a backend can run: what partitions of graphs are made by."""
+"""Which nodes a backend can run; partitioners use it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TargetTypeName: TypeAlias = str
 
 
 class OperatorSupportBase(abc.ABC):
-    """Says of nodes whether they can be run."""
+    """Decides whether nodes can be run."""
 
     @abc.abstractmethod
     def is_node_supported(self, submodules: Mapping[str, nn.Module], node: Node) -> bool:
@@ -42,7 +42,7 @@ def _get_arg_dtype(arg: Node) -> Any:
 
 
 class OperatorSupport(OperatorSupportBase):
-    """By name (see `get_node_target`), with the dtypes that inputs may have.
+    """Supports nodes by name (see `get_node_target`) and by the dtypes of their inputs.
 
     Args:
         support_dict: names, with dtypes for each argument, or None for any.
@@ -52,7 +52,7 @@ class OperatorSupport(OperatorSupportBase):
         self._support_dict = support_dict or {}
 
     def is_node_supported(self, submodules: Mapping[str, nn.Module], node: Node) -> bool:
-        """Whether the node's name is listed with its inputs' dtypes; inputs themselves are not."""
+        """Whether the node's name and its inputs' dtypes are listed; inputs are not supported."""
         if node.op not in CALLABLE_NODE_OPS:
             return True
         target = get_node_target(submodules, node)
@@ -80,26 +80,26 @@ class _Functional(OperatorSupportBase):
 def create_op_support(
     is_node_supported: Callable[[Mapping[str, nn.Module], Node], bool],
 ) -> OperatorSupportBase:
-    """What a function says of modules by name and a node."""
+    """An `OperatorSupport` that calls a function of modules and a node."""
     return _Functional(is_node_supported)
 
 
 def chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """True of a node where all say so."""
+    """Supports a node if all arguments support it."""
     return _Functional(lambda m, n: all(one.is_node_supported(m, n) for one in op_support))
 
 
 def any_chain(*op_support: OperatorSupportBase) -> OperatorSupportBase:
-    """True of a node where one says so."""
+    """Supports a node if any argument supports it."""
     return _Functional(lambda m, n: any(one.is_node_supported(m, n) for one in op_support))
 
 
 class OpSupports:
-    """Some that are often chained."""
+    """Frequently used kinds of `OperatorSupport`."""
 
     @classmethod
     def decline_if_input_dtype(cls, dtype: Any) -> OperatorSupportBase:
-        """False of nodes with an input of this dtype."""
+        """Does not support nodes with an input of this dtype."""
         return _Functional(
             lambda modules, node: all(
                 "tensor_meta" not in arg.meta or _get_arg_dtype(arg) != dtype
@@ -109,5 +109,5 @@ class OpSupports:
 
     @classmethod
     def decline_if_node_in_names(cls, disallow_set: set[str]) -> OperatorSupportBase:
-        """False of nodes with these names."""
+        """Does not support nodes with these names."""
         return _Functional(lambda modules, node: node.name not in disallow_set)

@@ -1,4 +1,4 @@
-"""`PassManager`: functions of anything, one behind the other, in an order with constraints."""
+"""`PassManager`: runs functions one after the other, in an order with constraints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _logger = logging.getLogger(__name__)
 
 
 def inplace_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives its first argument, which `fn` changes."""
+    """A function that returns its first argument, which `fn` changes."""
 
     @functools.wraps(fn)
     def changed(gm: Any, *args: Any, **kwargs: Any) -> Any:
@@ -37,7 +37,7 @@ def inplace_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def log_hook(fn: Callable[..., Any], level: int = logging.INFO) -> Callable[..., Any]:
-    """A function that logs what `fn` gives, and gives it."""
+    """A function that logs the result of `fn` and returns it."""
 
     @functools.wraps(fn)
     def logged(*args: Any, **kwargs: Any) -> Any:
@@ -53,7 +53,7 @@ def loop_pass(
     n_iter: int | None = None,
     predicate: Callable[[Any], bool] | None = None,
 ) -> Callable[[Any], Any]:
-    """A pass that runs another `n_iter` times, or while `predicate` is true of what comes.
+    """A pass that runs another `n_iter` times, or while `predicate` of the result is true.
 
     Raises:
         AssertionError: if not exactly one of the two is given.
@@ -77,7 +77,7 @@ def loop_pass(
 def these_before_those_pass_constraint(
     these: Callable[..., Any], those: Callable[..., Any]
 ) -> Callable[..., bool]:
-    """That what `these` wraps comes before what `those` wraps (see `this_before_that…`)."""
+    """The constraint that passes wrapping `these` come before passes wrapping `those`."""
 
     def holds(a: Callable[..., Any], b: Callable[..., Any]) -> bool:
         return not (inspect.unwrap(a) == those and inspect.unwrap(b) == these)
@@ -86,7 +86,7 @@ def these_before_those_pass_constraint(
 
 
 class PassManager:
-    """Runs passes in order, where the constraints hold.
+    """Runs passes in order if the order satisfies the constraints.
 
     Args:
         passes: functions of what is passed on.
@@ -104,31 +104,31 @@ class PassManager:
 
     @classmethod
     def build_from_passlist(cls, passes: list[Callable[..., Any]]) -> PassManager:
-        """One of these passes."""
+        """Make a manager of a list of passes."""
         return cls(passes)
 
     def add_pass(self, _pass: Callable[..., Any]) -> None:
-        """Puts a pass at the end."""
+        """Append a pass."""
         self.passes.append(_pass)
         self._validated = False
 
     def add_constraint(self, constraint: Callable[..., bool]) -> None:
-        """One more constraint."""
+        """Add a constraint."""
         self.constraints.append(constraint)
         self._validated = False
 
     def remove_pass(self, _passes: list[str]) -> None:
-        """Takes passes with these names out."""
+        """Remove the passes with these names."""
         self.passes = [p for p in self.passes if p.__name__ not in _passes]
         self._validated = False
 
     def replace_pass(self, _target: Callable[..., Any], _replacement: Callable[..., Any]) -> None:
-        """Puts a pass in the place of another of the same name."""
+        """Replace the pass of the same name."""
         self.passes = [_replacement if p.__name__ == _target.__name__ else p for p in self.passes]
         self._validated = False
 
     def validate(self) -> None:
-        """RuntimeError where the order breaks a constraint."""
+        """Raise RuntimeError if the order breaks a constraint."""
         if not self._validated:
             for constraint in self.constraints:
                 _validate_pass_schedule_constraint(constraint, self.passes)

@@ -1,4 +1,4 @@
-"""`ShapeProp`: runs a graph and notes sizes and dtypes of all values in it."""
+"""`ShapeProp`: runs a graph and records the sizes and dtypes of all values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ShapeProp", "TensorMetadata"]
 
 
 class TensorMetadata(NamedTuple):
-    """What is known of a tensor without its numbers."""
+    """The metadata of a tensor, without its elements."""
 
     shape: Any
     dtype: Any
@@ -51,7 +51,7 @@ class ShapeProp(Interpreter):
         self.fake_mode = fake_mode
 
     def run_node(self, n: Node) -> Any:
-        """Runs a node and notes what it gives."""
+        """Run a node and record the metadata of its result."""
         result = super().run_node(n)
         found = False
 
@@ -69,7 +69,7 @@ class ShapeProp(Interpreter):
         return result
 
     def propagate(self, *args: Any) -> Any:
-        """Runs the graph on inputs."""
+        """Run the graph on inputs."""
         if self.fake_mode is None:
             return super().run(*args)
         fake = [self.fake_mode.from_tensor(a) if isinstance(a, Tensor) else a for a in args]

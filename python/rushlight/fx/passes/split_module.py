@@ -1,4 +1,4 @@
-"""`split_module`: cuts a graph into modules that a graph of calls puts together."""
+"""`split_module`: splits a graph into modules, and a graph that calls them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["split_module"]
 
 
 class Partition:
-    """The nodes that one module gets, and what it takes and gives."""
+    """The nodes of one module, with its inputs and outputs."""
 
     def __init__(self, name: str) -> None:
         self.name = name

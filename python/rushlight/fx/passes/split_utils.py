@@ -1,4 +1,4 @@
-"""`split_by_tags`: a module cut by the tags of its nodes."""
+"""`split_by_tags`: splits a module by the tags of its nodes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def setattr_recursive(obj: Any, attr: str, value: Any) -> None:
 
 @dataclasses.dataclass
 class Component:
-    """A part of a module: its graph, and what it takes and gives of the whole's nodes."""
+    """One piece of a split module: its graph, and the inputs and outputs of the whole graph's
+    nodes.
+    """
 
     graph: Graph
     order: int

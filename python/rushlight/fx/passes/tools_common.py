@@ -1,4 +1,4 @@
-"""What passes ask of nodes, and graphs put in order."""
+"""Helpers of passes: questions about nodes, and sorting of graphs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALLABLE_NODE_OPS = {"call_module", "call_function", "call_method"}
 
 
 def get_acc_ops_name(k: Any) -> str:
-    """A function's or class's name with the last part of its module before it."""
+    """The name of a function or class, after the last part of its module's name."""
     if isinstance(k, str):
         return k
     module = (getattr(k, "__module__", "") or "").replace("torch._ops", "torch.ops")
@@ -38,7 +38,7 @@ def get_acc_ops_name(k: Any) -> str:
 
 
 def get_node_target(submodules: Mapping[str, nn.Module], node: Node) -> str:
-    """What a node calls, as a name: a module's class, a function's full name, a method's name.
+    """The name of a node's target: a module's class, a function's full name, a method's name.
 
     Raises:
         AssertionError: if the node calls nothing.
@@ -56,7 +56,7 @@ def get_node_target(submodules: Mapping[str, nn.Module], node: Node) -> str:
 
 
 def is_node_output_tensor(node: Node) -> bool:
-    """Whether a node gives a tensor, as its `meta["type"]` says (see `ShapeProp`)."""
+    """Whether a node returns a tensor, given its `meta["type"]` (see `ShapeProp`)."""
     kind = node.meta.get("type")
     return isinstance(kind, type) and issubclass(kind, Tensor)
 
@@ -88,10 +88,10 @@ def _in_order(gm: GraphModule, next_of: Any) -> GraphModule:
 
 
 def legalize_graph(gm: GraphModule) -> GraphModule:
-    """Orders the nodes of a module by what they use, in place; those with nothing to use first."""
+    """Sort the nodes of a module topologically, in place; nodes without inputs come first."""
     return _in_order(gm, lambda ready, place: 0)
 
 
 def stable_topological_sort(gm: GraphModule) -> GraphModule:
-    """The same, where nodes that could change places stay in their order."""
+    """Sort the nodes of a module topologically; independent nodes keep their order."""
     return _in_order(gm, lambda ready, place: ready.index(min(ready, key=place.__getitem__)))

@@ -1,4 +1,4 @@
-"""Tensors that carry a mask with their elements: `MaskedTensor` and its parts."""
+"""Tensors with a mask for their elements: `MaskedTensor` and its functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ops of two tensors that masked tensors have: both masks are the same, or one has none."""
+"""Ops of two tensors for masked tensors: both masks are equal, or one tensor has no mask."""
 
 # ruff: noqa: SIM905
 

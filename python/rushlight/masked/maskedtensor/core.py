@@ -46,7 +46,7 @@ _INPLACE = set(INPLACE_UNARY_NAMES) | set(INPLACE_BINARY_NAMES) | {"copy_"}
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
-    """Whether this is a `MaskedTensor`."""
+    """Whether an object is a `MaskedTensor`."""
     return isinstance(obj, MaskedTensor)
 
 
@@ -348,7 +348,7 @@ def _equal_masks(first, second):
 
 
 class MaskedTensor(Tensor):
-    """Elements and a mask that says which of them take part.
+    """A tensor with a mask that is True for valid elements.
 
     Ops of one tensor keep the mask, ops of two want equal ones (a plain tensor goes with any),
     reductions leave out what is masked and mask what is left of nothing. Gradients of leaves are
@@ -405,15 +405,15 @@ class MaskedTensor(Tensor):
         return made
 
     def get_data(self) -> Tensor:
-        """The elements, those that are masked among them; gradients pass."""
+        """All elements, also the invalid ones; gradients flow through."""
         return _Out.apply(self) if self.requires_grad else self._data
 
     def get_mask(self) -> Tensor:
-        """A bool tensor: True where an element takes part."""
+        """The bool mask: True for valid elements."""
         return self._mask
 
     def to_tensor(self, value) -> Tensor:
-        """The elements, with `value` where nothing takes part; gradients pass."""
+        """The elements, with `value` for invalid ones; gradients flow through."""
         return self.get_data().masked_fill(~self._mask, value)
 
     @property

@@ -1,4 +1,4 @@
-"""How masked tensors are made."""
+"""Functions that make masked tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["as_masked_tensor", "masked_tensor"]
 
 
 def masked_tensor(data, mask, requires_grad=False):
-    """A masked tensor with copies of `data` and `mask`; a leaf, as `tensor(data)` is one.
+    """A masked tensor with copies of `data` and `mask`; it is a leaf, as `tensor(data)` is.
 
     Args:
         data: a tensor of a real dtype, strided, sparse COO or sparse CSR.
@@ -25,7 +25,7 @@ def masked_tensor(data, mask, requires_grad=False):
 
 
 def as_masked_tensor(data, mask):
-    """A masked tensor on the memory of `data` and `mask`, through which gradients pass to `data`.
+    """A masked tensor on the memory of `data` and `mask`; gradients flow to `data`.
 
     Shapes, layouts and errors are those of `masked_tensor`.
     """

@@ -1,4 +1,4 @@
-"""Reductions of masked tensors: the elements that the mask leaves, of `rushlight.masked`."""
+"""Reductions of masked tensors over their valid elements."""
 
 # ruff: noqa: SIM905
 
@@ -13,7 +13,7 @@ REDUCE_NAMES = ("sum mean amin amax argmin argmax prod all norm var std").split(
 
 
 def reduce(name, data, mask, args, kwargs):
-    """What the reduction of this name makes of strided data, and its mask.
+    """The result of the named reduction for strided data, and its mask.
 
     Arguments are those of the op: dimensions first, then `keepdim`.
     """

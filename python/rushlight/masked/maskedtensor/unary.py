@@ -1,4 +1,4 @@
-"""The ops of one tensor that masked tensors have: each keeps the mask."""
+"""Ops of one tensor for masked tensors: each keeps the mask."""
 
 # ruff: noqa: SIM905
 

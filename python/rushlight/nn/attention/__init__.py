@@ -1,4 +1,4 @@
-"""Which way `scaled_dot_product_attention` may be computed: names for programs that choose.
+"""Names for choosing kernels of `scaled_dot_product_attention`, which have no effect.
 
 There is one fused kernel, and ordinary ops where it does not apply; both give the same numbers up
 to rounding, so a choice is checked and remembered, and changes nothing else.
@@ -18,7 +18,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.Enum):
-    """Kernels by the names of other devices' libraries: no numbers, though `int` gives one."""
+    """Names of attention kernels: an enumeration without numbers, though `int` gives one."""
 
     ERROR = -1
     MATH = 0
@@ -58,7 +58,7 @@ def _cur_sdpa_kernel_backends(with_priority=False):
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority: bool = False):
-    """Use only these backends (one or a list of them) inside; AssertionError for anything else."""
+    """A context manager without effect; AssertionError unless it is given backends."""
     global _chosen
     chosen = [backends] if isinstance(backends, SDPBackend) else backends
     if not isinstance(chosen, (list, tuple)) or any(type(b) is not SDPBackend for b in chosen):

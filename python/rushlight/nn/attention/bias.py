@@ -1,4 +1,4 @@
-"""Causal masks that say which corner they start from, as `attn_mask` of attention."""
+"""Causal masks with a corner at which they start, as `attn_mask` of attention."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(enum.IntEnum):
-    """Where the diagonal of a mask that is not square lies."""
+    """The corner at which the diagonal of a mask that is not square starts or ends."""
 
     UPPER_LEFT = 1
     LOWER_RIGHT = 2
 
 
 class CausalBias(rushlight.Tensor):
-    """A causal mask of `seq_len_q` rows and `seq_len_kv` columns, which is made where it is needed.
+    """A causal mask of `seq_len_q` rows and `seq_len_kv` columns, which is computed when needed.
 
     Args:
         variant: the corner that the mask's diagonal goes through.

@@ -1,4 +1,4 @@
-"""Attention whose scores a function changes, and masks that a function gives.
+"""Attention with a function of scores and a function that gives the mask.
 
 The functions are called once with tensors of places that broadcast against each other, in the shape
 (batch, heads, queries, keys); what they compute of them element by element, or by indexing, is what
@@ -34,17 +34,17 @@ AuxOutput = namedtuple("AuxOutput", ["lse", "max_scores"], defaults=(None, None)
 
 
 def noop_mask(batch, head, token_q, token_kv):
-    """Every query sees every key."""
+    """A mask function by which every query sees every key."""
     return batch.new_ones((), dtype=rushlight.bool)
 
 
 def and_masks(*mask_mods):
-    """The mask that shows what all of `mask_mods` show."""
+    """The conjunction of mask functions."""
     return _joined(mask_mods, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods):
-    """The mask that shows what any of `mask_mods` shows."""
+    """The disjunction of mask functions."""
     return _joined(mask_mods, lambda a, b: a | b)
 
 
@@ -73,7 +73,7 @@ def _places(sizes, device):
 
 
 def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device: Device = None):
-    """The mask (B, H, Q_LEN, KV_LEN) that a mask function gives, or the scores of a score function.
+    """The mask (B, H, Q_LEN, KV_LEN) of a mask function, or the scores of a score function.
 
     Args:
         mod_fn: of (b, h, q_idx, kv_idx) -> bool, or of (score, b, h, q_idx, kv_idx) -> score.
@@ -89,7 +89,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device: Device = None):
 
 
 class BlockMask:
-    """Which blocks of keys each block of queries sees, and the function that says so exactly.
+    """The blocks of keys that each block of queries sees, and the exact mask function.
 
     Fields: `kv_num_blocks` (B, H, query blocks) and `kv_indices` (B, H, query blocks, key blocks)
     tell the partly seen blocks, `full_kv_num_blocks` and `full_kv_indices` those seen whole;
@@ -128,7 +128,7 @@ class BlockMask:
         seq_lengths=None,
         **_,
     ):
-        """A mask from the numbers and the lists of key blocks of each block of queries."""
+        """Make a mask from the numbers and lists of key blocks for each block of queries."""
         if (full_kv_num_blocks is None) != (full_kv_indices is None):
             raise AssertionError(
                 "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
@@ -152,18 +152,18 @@ class BlockMask:
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self):
-        """How many places the mask has."""
+        """The number of elements of the mask."""
         return math.prod(self.shape)
 
     def to_dense(self):
-        """(B, H, query blocks, key blocks): 1 where anything is seen."""
+        """A tensor (B, H, query blocks, key blocks): 1 for blocks in which anything is seen."""
         dense = _dense(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None:
             dense = dense | _dense(self.full_kv_num_blocks, self.full_kv_indices)
         return dense.int()
 
     def sparsity(self):
-        """The percentage of blocks that nothing sees."""
+        """The percentage of blocks in which nothing is seen."""
         dense = self.to_dense()
         return 100 * (1 - float(dense.sum()) / max(dense.numel(), 1))
 
@@ -184,7 +184,7 @@ class BlockMask:
         )
 
     def to(self, device):
-        """The same on another device."""
+        """A copy on another device."""
         return self._changed(lambda t: t.to(device))
 
     def __getitem__(self, index):
@@ -225,7 +225,7 @@ def create_block_mask(
     """The `BlockMask` of a function of (b, h, q_idx, kv_idx) -> bool.
 
     Args:
-        B, H: None where the mask is the same for all.
+        B, H: None if the mask is the same for all.
         BLOCK_SIZE: rows and columns of a block.
     """
     block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)

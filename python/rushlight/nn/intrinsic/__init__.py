@@ -1,4 +1,4 @@
-"""`ao.nn.intrinsic`, by its old place."""
+"""`ao.nn.intrinsic`, under its deprecated name."""
 
 from __future__ import annotations
 

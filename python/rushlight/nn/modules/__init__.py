@@ -1,4 +1,4 @@
-"""All layers, losses and containers, one file a family with PyTorch's names."""
+"""All layers, losses and containers, in files with PyTorch's names."""
 
 from . import (
     activation,

@@ -48,14 +48,14 @@ class ModuleChanges(ModuleTree):
     training: bool
 
     def apply(self, fn: Callable[[Any], Any]) -> Self:
-        """Call `fn` with every module below this one, then with this one; returns self."""
+        """Call `fn` with every submodule, then with this module; returns self."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode here and below; returns self."""
+        """Set training mode for this module and its submodules; returns self."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -64,7 +64,7 @@ class ModuleChanges(ModuleTree):
         return self
 
     def eval(self) -> Self:
-        """Set evaluation mode here and below; returns self."""
+        """Set evaluation mode for this module and its submodules; returns self."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
@@ -74,7 +74,7 @@ class ModuleChanges(ModuleTree):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Remove all parameters' gradients, or fill them with zeros."""
+        """Remove the gradients of all parameters, or set them to zero."""
         clear_grads(self.parameters(), set_to_none)
 
     def share_memory(self) -> Self:
@@ -127,7 +127,8 @@ class ModuleChanges(ModuleTree):
         return parameter
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Move to a device, convert floating-point tensors to a dtype, or both; returns self.
+        """Move the module to a device, convert floating-point tensors to a dtype, or both; returns
+        self.
 
         Forms: `to(device=None, dtype=None, non_blocking=False)`, `to(dtype, non_blocking=False)`,
         `to(tensor, non_blocking=False)`, each with `memory_format=` for 4-d and 5-d tensors.
@@ -154,7 +155,7 @@ class ModuleChanges(ModuleTree):
         return self._apply(convert)
 
     def to_empty(self, *, device: Device, recurse: bool = True) -> Self:
-        """Move to a device without copying values: the tensors are uninitialised; returns self."""
+        """Move the module to a device without copying values; returns self."""
         return self._apply(lambda t: rushlight.empty_like(t, device=device), recurse=recurse)
 
     def cuda(self, device: Device = None) -> Self:

@@ -95,7 +95,9 @@ def register_module_full_backward_hook(hook: Callable[..., Any]):
 
 
 def register_module_backward_hook(hook: Callable[..., Any]):
-    """The old form of `register_module_full_backward_hook`, with the last function's gradients."""
+    """Deprecated form of `register_module_full_backward_hook`: it sees the last function's
+    gradients.
+    """
     global global_backward_hooks_are_full
     if global_backward_hooks_are_full is True:
         raise RuntimeError(mixed_backward_hooks("all modules"))

@@ -23,7 +23,7 @@ def _child(module, name):
 
 
 class ModuleTree(_C._ModuleBase):
-    """The base of `Module` that knows what it holds: three dicts, and no further state."""
+    """The base of `Module` for its members: three dicts, and no other state."""
 
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -52,7 +52,7 @@ class ModuleTree(_C._ModuleBase):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """(dotted name, parameter) of this module and, with `recurse`, of those below it."""
+        """Pairs (dotted name, parameter) of this module and, with `recurse`, of its submodules."""
         yield from self._named_members(
             lambda module: module._parameters.items(), prefix, recurse, remove_duplicate
         )
@@ -65,18 +65,18 @@ class ModuleTree(_C._ModuleBase):
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, buffer) of this module and, with `recurse`, of those below it."""
+        """Pairs (dotted name, buffer) of this module and, with `recurse`, of its submodules."""
         yield from self._named_members(
             lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
         )
 
     def children(self) -> Iterator[Any]:
-        """The modules one level below, each once."""
+        """The direct submodules, each once."""
         for _, module in self.named_children():
             yield module
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """(name, module) one level below, each module once."""
+        """Pairs (name, module) of the direct submodules, each once."""
         seen = set()
         for name, module in self._modules.items():
             if module is not None and module not in seen:
@@ -84,14 +84,16 @@ class ModuleTree(_C._ModuleBase):
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
-        """This module and all below it."""
+        """This module and all its submodules."""
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """(dotted name, module) of this module, whose name is `prefix`, and of all below it."""
+        """Pairs (dotted name, module) of this module, whose name is `prefix`, and of its
+        submodules.
+        """
         seen = set() if memo is None else memo
         if self in seen:
             return
@@ -111,7 +113,7 @@ class ModuleTree(_C._ModuleBase):
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Put a module in the place of a dotted name; with `strict` the place must exist."""
+        """Replace the module with a dotted name; with `strict` it must exist."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, _C._ModuleBase):
@@ -148,13 +150,13 @@ class ModuleTree(_C._ModuleBase):
         return module._buffers[name]
 
     def get_extra_state(self) -> Any:
-        """State beside tensors that `state_dict` should hold; override it with its setter."""
+        """State beside tensors for `state_dict`; override it together with `set_extra_state`."""
         raise RuntimeError(
             f"{type(self).__name__} has no extra state: define get_extra_state, and its setter"
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Take back what `get_extra_state` gave."""
+        """Load the state that `get_extra_state` returned."""
         raise RuntimeError(
             f"{type(self).__name__} has no extra state: define set_extra_state, and its getter"
         )

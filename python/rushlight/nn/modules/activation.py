@@ -1,5 +1,4 @@
-"""Activations. Most are generated from ops/modules.py; the ones with state or rules of their own
-stand here."""
+"""Activations: most are generated from ops/modules.py; those with parameters are written here."""
 
 from __future__ import annotations
 
@@ -92,7 +91,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Fill the factors with their starting value."""
+        """Set the factors to their initial value."""
         with rushlight.no_grad():
             self.weight.fill_(self.init)
 

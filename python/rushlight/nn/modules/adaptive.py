@@ -72,14 +72,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.tail = ModuleList(clusters)
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         self.head.reset_parameters()
         for narrow, wide in self.tail:
             narrow.reset_parameters()
             wide.reset_parameters()
 
     def forward(self, input_, target_):
-        """The log probability of each target, and minus their mean.
+        """The log-probability of each target, and minus their mean.
 
         Args:
             input_: (N, in_features) or (in_features).
@@ -133,9 +133,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return rushlight.cat(parts, 1)
 
     def log_prob(self, input):
-        """(N, n_classes): the log probabilities of all classes."""
+        """The log-probabilities of all classes: (N, n_classes)."""
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input):
-        """(N): the most likely classes."""
+        """The most probable classes: (N)."""
         return self.log_prob(input).argmax(1)

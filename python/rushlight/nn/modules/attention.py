@@ -22,7 +22,7 @@ _SEPARATE = ("q_proj_weight", "k_proj_weight", "v_proj_weight")
 
 
 class MultiheadAttention(Module):
-    """Attention of `num_heads` heads, each over its part of the projected inputs.
+    """Attention of `num_heads` heads, each over its slice of the projected inputs.
 
     Args:
         embed_dim: width of the query and of the output; num_heads must divide it.

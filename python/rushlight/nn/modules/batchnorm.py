@@ -1,4 +1,4 @@
-"""BatchNorm of 1, 2 and 3 dimensions, SyncBatchNorm, and what InstanceNorm shares with them."""
+"""BatchNorm of 1, 2 and 3 dimensions, SyncBatchNorm, and their common base with InstanceNorm."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm whose statistics in training are those of all processes of a group.
+    """BatchNorm whose training statistics are computed over all processes of a group.
 
     Alone, and in evaluation, it computes what `BatchNorm` computes, for any number of dimensions.
     """

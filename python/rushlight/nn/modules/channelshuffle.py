@@ -1,4 +1,4 @@
-"""Channels dealt out to groups. Generated from ops/modules.py."""
+"""Shuffling of channels between groups. Generated from ops/modules.py."""
 
 from ._stateless.channelshuffle import *  # noqa: F403
 from ._stateless.channelshuffle import __all__ as _generated

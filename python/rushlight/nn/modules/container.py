@@ -18,7 +18,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterL
 
 
 class Container(Module):
-    """The old name of a plain module whose children come as keywords."""
+    """Deprecated: a plain module whose children are given as keywords."""
 
     def __init__(self, **kwargs) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Container(Module):
 
 
 def _item_index(index, length):
-    """A non-negative index; raises IndexError where it is out of range."""
+    """A non-negative index; raises IndexError if it is out of range."""
     index = operator.index(index)
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range")
@@ -132,7 +132,7 @@ class Sequential(_Sequence):
         return self
 
     def insert(self, index, module):
-        """Put a module in front of the one at `index`; returns self."""
+        """Insert a module before `index`; returns self."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         if not -len(self) <= index <= len(self):
@@ -194,14 +194,14 @@ class ModuleList(_Sequence):
         return ModuleList(chain(self, other))
 
     def insert(self, index, module):
-        """Put a module in front of the one at `index`."""
+        """Insert a module before `index`."""
         modules = list(self)
         modules.insert(index, module)
         self._modules.clear()
         super().extend(modules)
 
     def extend(self, modules):
-        """Add the modules of an iterable at the end; returns self."""
+        """Append the modules of an iterable; returns self."""
         if not isinstance(modules, Iterable):
             raise TypeError(
                 "ModuleList.extend should be called with an iterable, but got "
@@ -361,13 +361,13 @@ class ParameterList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, value):
-        """Add a value at the end; returns self."""
+        """Append a value; returns self."""
         self._size += 1
         self[len(self) - 1] = value
         return self
 
     def extend(self, values):
-        """Add the values of an iterable at the end; returns self."""
+        """Append the values of an iterable; returns self."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(
                 "ParameterList.extend should be called with an iterable, but got "
@@ -448,7 +448,7 @@ class ParameterDict(Module):
         return ParameterDict({key: self[key] for key in self._keys})
 
     def setdefault(self, key, default=None):
-        """The value of a key, which becomes `default` where it is missing."""
+        """The value of a key, which is set to `default` if it is missing."""
         if key not in self:
             self[key] = default
         return self[key]

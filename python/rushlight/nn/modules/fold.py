@@ -1,4 +1,4 @@
-"""Windows of an image as columns, and back. Generated from ops/modules.py."""
+"""Windows of an image as columns of a matrix, and back. Generated from ops/modules.py."""
 
 from ._stateless.fold import *  # noqa: F403
 from ._stateless.fold import __all__ as _generated

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class LazyModuleMixin(Module):
-    """What lazy modules share: the first call, or a state that is loaded, gives sizes.
+    """The base of lazy modules: the first call, or loading a state, determines the sizes.
 
     A class sets `cls_to_become` and writes `initialize_parameters(*args, **kwargs)`, which is
     called with the arguments of the first call and materialises the parameters.
@@ -70,13 +70,13 @@ class LazyModuleMixin(Module):
                 own.materialize(value.shape)
 
     def initialize_parameters(self, *args, **kwargs):
-        """Give the parameters their sizes, from the arguments of the first call."""
+        """Set the sizes of the parameters from the arguments of the first call."""
         raise NotImplementedError(
             f"initialize_parameters is not implemented for {type(self).__name__}"
         )
 
     def has_uninitialized_params(self):
-        """Whether some parameter or buffer has no size yet."""
+        """Whether any parameter or buffer has no size yet."""
         return any(is_lazy(value) for _, value in self._own_tensors())
 
     def _infer_parameters(self, module, args, kwargs=None):

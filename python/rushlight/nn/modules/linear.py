@@ -29,7 +29,7 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """x Wᵀ + b over the last dimension.
+    """The linear layer: x Wᵀ + b over the last dimension.
 
     Args:
         in_features: size of the input's last dimension.
@@ -58,7 +58,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         init._draw_affine_(self.weight, self.bias)
 
     def forward(self, input: Tensor):
@@ -72,7 +72,7 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """The output projection of `MultiheadAttention`, under the name that files know."""
+    """The output projection of `MultiheadAttention`, under the name that files use."""
 
 
 class Bilinear(Module):
@@ -103,7 +103,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         bound = 1 / math.sqrt(self.weight.size(1))
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:

@@ -1,4 +1,4 @@
-"""Losses. Most are generated from ops/modules.py; the ones with rules of their own stand here."""
+"""Losses: most are generated from ops/modules.py; the others are written here."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CTCLoss(_Loss):
 
 
 class LinearCrossEntropyLoss(_Loss):
-    """`CrossEntropyLoss` of what a linear layer of its own makes of the input.
+    """`CrossEntropyLoss` after a linear layer of its own.
 
     Args:
         in_features: size of an input.
@@ -119,7 +119,7 @@ class LinearCrossEntropyLoss(_Loss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The old name of `NLLLoss` for images."""
+    """Deprecated name of `NLLLoss` for images."""
 
 
 class TripletMarginWithDistanceLoss(_Loss):

@@ -266,7 +266,7 @@ class Module(ModuleChanges):
         return table
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Register a tensor that is state but no parameter.
+        """Register a tensor that is part of the state but is not a parameter.
 
         Args:
             name: attribute under which it is found.
@@ -363,7 +363,9 @@ class Module(ModuleChanges):
         return _hooks.add_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """The old form of `register_full_backward_hook`: sees the last function's inputs only."""
+        """Deprecated form of `register_full_backward_hook`: it sees only the last function's
+        inputs.
+        """
         self._set_backward_hook_kind(False)
         return _hooks.add_hook(self._backward_hooks, hook)
 

@@ -1,4 +1,4 @@
-"""Channels into pixels, and back. Generated from ops/modules.py."""
+"""Rearrangement of channels to pixels, and back. Generated from ops/modules.py."""
 
 from ._stateless.pixelshuffle import *  # noqa: F403
 from ._stateless.pixelshuffle import __all__ as _generated

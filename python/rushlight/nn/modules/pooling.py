@@ -1,4 +1,4 @@
-"""Pooling over windows. Most are generated from ops/modules.py; the others stand here."""
+"""Pooling: most layers are generated from ops/modules.py; the others are written here."""
 
 from __future__ import annotations
 

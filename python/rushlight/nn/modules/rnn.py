@@ -26,7 +26,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def apply_permutation(tensor, permutation, dim: int = 1):
-    """`tensor` in another order along `dim`; deprecated."""
+    """Permute `tensor` along `dim`; deprecated."""
     warn(
         "`apply_permutation` is deprecated, please use "
         "`tensor.index_select(dim, permutation)` instead",
@@ -53,7 +53,7 @@ def _check_dims_of_state(batched, **states):
 
 
 class RNNBase(Module):
-    """What recurrent layers share: their parameters and the form of their states.
+    """The base of recurrent layers: parameters, and checks of hidden states.
 
     Args:
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
@@ -162,17 +162,17 @@ class RNNBase(Module):
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
     def flatten_parameters(self):
-        """Nothing: parameters are read where they lie."""
+        """A no-op: parameters are used where they are."""
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         _draw_parameters(self)
 
     def _states_shape(self, batch, width):
         return (self.num_layers * (2 if self.bidirectional else 1), batch, width)
 
     def check_input(self, input, batch_sizes):
-        """ValueError or RuntimeError for an input that does not fit."""
+        """Raise ValueError or RuntimeError if the input does not fit."""
         dtype = self._flat_weights[0].dtype
         if dtype != input.dtype:
             raise ValueError(
@@ -188,7 +188,7 @@ class RNNBase(Module):
             )
 
     def get_expected_hidden_size(self, input, batch_sizes):
-        """The shape of a hidden state for this input."""
+        """The shape of the hidden state for this input."""
         if batch_sizes is not None:
             batch = int(batch_sizes[0])
         else:
@@ -198,7 +198,7 @@ class RNNBase(Module):
     def check_hidden_size(
         self, hx, expected_hidden_size, msg: str = "Expected hidden size {}, got {}"
     ):
-        """RuntimeError for a state of another shape."""
+        """Raise RuntimeError if the state has another shape."""
         if tuple(hx.shape) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
@@ -208,7 +208,7 @@ class RNNBase(Module):
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx, permutation):
-        """A state with its sequences in another order (None: the same)."""
+        """Permute the sequences of a state (None: unchanged)."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
     def _run(self, input, hx):
@@ -332,7 +332,7 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input, batch_sizes):
-        """The shape of a cell state for this input."""
+        """The shape of the cell state for this input."""
         batch = self.get_expected_hidden_size(input, batch_sizes)[1]
         return self._states_shape(batch, self.hidden_size)
 
@@ -372,7 +372,7 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What single steps share: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`."""
+    """The base of recurrent cells: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`."""
 
     def __init__(
         self,
@@ -396,7 +396,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw new starting values."""
+        """Initialise the parameters again."""
         _draw_parameters(self)
 
     def extra_repr(self) -> str:

@@ -54,7 +54,7 @@ def _size_of(embeddings):
 
 
 class Embedding(_Table):
-    """A table of vectors, looked up by index.
+    """A table of vectors that are looked up by index.
 
     Args:
         num_embeddings: number of rows.
@@ -123,7 +123,7 @@ class Embedding(_Table):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ):
-        """An Embedding with the given table, a tensor of shape (rows, dim), frozen by default."""
+        """Make an Embedding from a table of shape (rows, dim), which is frozen by default."""
         rows, columns = _size_of(embeddings)
         return cls(
             num_embeddings=rows,
@@ -139,7 +139,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Sums, means or maxima of the rows of a table at bags of indices.
+    """Sums, means or maxima of the rows of a table, for bags of indices.
 
     Args:
         num_embeddings, embedding_dim: size of the table `weight`, which starts from N(0, 1).
@@ -207,7 +207,7 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx=None,
     ):
-        """A module over a given table (rows, width), which is not trained if frozen."""
+        """Make an EmbeddingBag from a table (rows, width), which is not trained if it is frozen."""
         rows, width = _size_of(embeddings)
         made = cls(
             rows,

@@ -37,14 +37,14 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
 
 
 def _sequence_length(x, layer):
-    """The length of a layer's input; None where that is neither a batch nor one sequence."""
+    """The length of a layer's input; None if that is neither a batch nor one sequence."""
     if x.is_nested:
         return None
     return _get_seq_len(x, getattr(getattr(layer, "self_attn", None), "batch_first", False))
 
 
 def _get_seq_len(src, batch_first):
-    """The length of one sequence or of a batch of them; None where it is neither."""
+    """The length of one sequence or of a batch of them; None if it is neither."""
     if src.dim() == 2:
         return src.shape[0]
     return src.shape[1 if batch_first else 0] if src.dim() == 3 else None
@@ -146,7 +146,7 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a network of two linear layers, each with a sum and a norm around it.
+    """Self-attention and a feed-forward network, each with a residual connection and a layer norm.
 
     Args:
         d_model, nhead: width and number of heads.
@@ -166,7 +166,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """`TransformerEncoderLayer` with attention to an encoder's output in between."""
+    """`TransformerEncoderLayer` with attention to the encoder's output in between."""
 
     _attentions = ("self_attn", "multihead_attn")
 
@@ -275,7 +275,7 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """Encoder and decoder.
+    """An encoder and a decoder.
 
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias: of
@@ -366,7 +366,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device: Device = None, dtype: _C.dtype | None = None):
-        """(sz, sz): 0 on and below the diagonal, -inf above."""
+        """A causal mask (sz, sz): 0 on and below the diagonal, -inf above."""
         return _generate_square_subsequent_mask(sz, device, dtype)
 
     def _reset_parameters(self):

@@ -1,4 +1,4 @@
-"""Upsample and its two old special cases: `nn.functional.interpolate` as layers."""
+"""Upsample and its two deprecated special cases: `nn.functional.interpolate` as layers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _as_floats(factor) -> float | tuple[float, ...] | None:
 
 
 class Upsample(Module):
-    """Images at another size; arguments as `nn.functional.interpolate` has them."""
+    """Resizes images; the arguments are those of `nn.functional.interpolate`."""
 
     def __init__(
         self,

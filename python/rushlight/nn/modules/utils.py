@@ -1,4 +1,4 @@
-"""Small conversions that several layers share."""
+"""Conversions that several layers use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _changed(module, **defaults):
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str):
-    """Take a prefix off all names of a state, in place."""
+    """Remove a prefix from all names of a state dict, in place."""
     for key in [key for key in state_dict if key.startswith(prefix)]:
         state_dict[key[len(prefix) :]] = state_dict.pop(key)
     metadata = getattr(state_dict, "_metadata", None)

@@ -45,5 +45,5 @@ class Scatter:
 
 
 def _get_stream(device: Any) -> Any:
-    """A stream for copies to a device; None where it is the CPU."""
+    """A stream for copies to a device; None if it is the CPU."""
     return None if device.type == "cpu" else rushlight.cuda.Stream(device)

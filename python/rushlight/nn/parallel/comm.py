@@ -1,4 +1,4 @@
-"""Tensors brought to several devices and together again. All of it is differentiable."""
+"""Copies of tensors to several devices and back, all differentiable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _one_of(name: str, devices: Any, out: Any) -> None:
 
 
 def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | None = None) -> Any:
-    """A tensor on each device; where it lies there, the tensor itself seen anew.
+    """A copy of a tensor on each device; on its own device a view of the tensor.
 
     Args:
         tensor: what is copied.
@@ -41,13 +41,13 @@ def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | No
 
 
 def broadcast_coalesced(tensors: Sequence[Tensor], devices, buffer_size: int = 10485760) -> Any:
-    """For each device a tuple of all tensors; they travel one by one, whatever `buffer_size`."""
+    """For each device a tuple of copies of all tensors, which are sent one by one."""
     copies = [broadcast(t, devices) for t in tensors]
     return tuple(tuple(copy[i] for copy in copies) for i in range(len(devices)))
 
 
 def reduce_add(inputs: Sequence[Tensor], destination=None) -> Tensor:
-    """The sum of tensors of several devices, on one of them (the first's by default).
+    """The sum of tensors on several devices, on one of them (by default the first's).
 
     Raises:
         ValueError: if the sizes differ.
@@ -73,7 +73,7 @@ def reduce_add_coalesced(inputs, destination=None, buffer_size: int = 10485760) 
 def scatter(
     tensor: Tensor, devices: Any = None, chunk_sizes=None, dim: int = 0, streams=None, *, out=None
 ) -> Any:
-    """A tensor cut along a dimension, a piece on each device.
+    """Split a tensor along a dimension, one piece for each device.
 
     Args:
         tensor: what is cut.
@@ -100,7 +100,9 @@ def scatter(
 def gather(
     tensors: Sequence[Tensor], dim: int = 0, destination=None, *, out: Tensor | None = None
 ) -> Tensor:
-    """Tensors of several devices joined along a dimension, on one (the first's by default)."""
+    """Concatenate tensors of several devices along a dimension, on one device (by default the
+    first's).
+    """
     if out is not None:
         if destination is not None:
             raise RuntimeError("gather(): 'destination' must not be given with 'out'")

@@ -1,4 +1,4 @@
-"""A batch split over devices of one machine: `data_parallel`, `DataParallel`."""
+"""Data parallelism on the devices of one machine: `data_parallel`, `DataParallel`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """What a module gives for a batch, a part of which each device computes.
+    """Run a module on a batch that is split over devices.
 
     Args:
         module: the module.
@@ -49,7 +49,8 @@ def data_parallel(
 
 
 class DataParallel(Module):
-    """Wraps a module so that its batches are split over GPUs; without any it is just called.
+    """Wraps a module so that its batches are split over GPUs; without a GPU it just calls the
+    module.
 
     Args:
         module: the module, found again under `.module`.

@@ -1,4 +1,4 @@
-"""`DistributedDataParallel`: the same module in every process, each on its part of the samples."""
+"""`DistributedDataParallel`: the same module in every process, each on its share of the samples."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _DDPJoinHook(JoinHook):
 
 
 class DistributedDataParallel(Module, Joinable):
-    """A module whose gradients are the mean of all processes', so that they stay the same.
+    """A module whose gradients are averaged over all processes.
 
     Gradients are reduced in buckets while backward goes on. Inputs are moved to the one device of
     `device_ids`, where it is given.
@@ -214,7 +214,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @property
     def broadcast_buffers(self) -> bool:
-        """Whether forward begins with rank 0's buffers."""
+        """Whether forward begins with a broadcast of rank 0's buffers."""
         return self.forward_sync_buffers
 
     @broadcast_buffers.setter
@@ -242,7 +242,9 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self):
-        """Gradients stay this process's own within; the next backward outside adds them in."""
+        """A context manager in which gradients are not reduced; the next backward outside reduces
+        them.
+        """
         before = self.require_backward_grad_sync
         self.require_backward_grad_sync = False
         try:
@@ -254,7 +256,7 @@ class DistributedDataParallel(Module, Joinable):
         return rushlight.is_grad_enabled() and self.require_backward_grad_sync
 
     def forward(self, *inputs, **kwargs):
-        """What the module computes, with the buffers of rank 0."""
+        """Run the module, with the buffers of rank 0."""
         inputs, kwargs = self._pre_forward(*inputs, **kwargs)
         try:
             output = self.module(*inputs, **kwargs)
@@ -351,7 +353,7 @@ class DistributedDataParallel(Module, Joinable):
         enable=True,
         throw_on_early_termination=False,
     ):
-        """Let processes have different numbers of inputs within."""
+        """A context manager in which processes may have different numbers of inputs."""
         return Join(
             [self],
             enable,
@@ -360,17 +362,17 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def join_hook(self, **kwargs):
-        """What stands in for this process once it has no more inputs."""
+        """The hook that replaces this process once it has no more inputs."""
         return _DDPJoinHook(self, kwargs.get("divide_by_initial_world_size", True))
 
     @property
     def join_device(self):
-        """Where it computes."""
+        """The device of the module."""
         return self.device
 
     @property
     def join_process_group(self):
-        """Its group."""
+        """The process group."""
         return self.process_group
 
     def _note(self, number):
@@ -445,7 +447,7 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = self.reducer.static = True
 
     def will_sync_module_buffers(self) -> bool:
-        """Whether the next forward takes rank 0's buffers."""
+        """Whether the next forward broadcasts rank 0's buffers."""
         return bool(self._shares_buffers())
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""`parallel_apply`: modules on their own inputs, side by side."""
+"""`parallel_apply`: runs modules on their own inputs, in parallel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["get_a_var", "parallel_apply"]
 
 
 def get_a_var(obj: Any) -> Tensor | None:
-    """A tensor among arguments, or None."""
+    """The first tensor among arguments, or None."""
     if isinstance(obj, Tensor):
         return obj
     items = obj.items() if isinstance(obj, dict) else obj
@@ -32,7 +32,8 @@ def parallel_apply(
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """What each module gives for its own inputs; each runs in a thread with the caller's modes.
+    """Run each module on its own inputs, in a thread with the caller's modes, and return the
+    results.
 
     Args:
         modules: the modules.

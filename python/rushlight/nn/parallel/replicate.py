@@ -1,4 +1,4 @@
-"""`replicate`: copies of a module on several devices, whose gradients reach the module."""
+"""`replicate`: copies of a module on several devices, whose gradients flow to the module."""
 
 from __future__ import annotations
 

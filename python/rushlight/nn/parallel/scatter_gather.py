@@ -1,4 +1,4 @@
-"""Batches cut up for several devices, and results put together again."""
+"""Splitting of batches over several devices, and merging of results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def _rebuilt(like: Any, items: list) -> Any:
 
 
 def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
-    """One share of `inputs` for each device: tensors are cut along `dim`, all else goes to each.
+    """One share of `inputs` for each device: tensors are split along `dim`, other values are
+    copied.
 
     Args:
         inputs: a tensor, or tuples, lists and dicts of such.
@@ -47,7 +48,9 @@ def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
 
 
 def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
-    """The same for the arguments of a call: tuples of tuples and of dicts, equally long."""
+    """`scatter` for positional and keyword arguments: equally long tuples of tuples and of
+    dicts.
+    """
     shares = [scatter(given, target_gpus, dim) if given else [] for given in (inputs, kwargs)]
     calls = max(map(len, shares))
     without = ([kind() for _ in range(calls)] for kind in (tuple, dict))
@@ -55,7 +58,7 @@ def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
 
 
 def gather(outputs, target_device, dim: int = 0) -> Any:
-    """The results of several devices as one, on one of them: tensors are joined along `dim`."""
+    """Merge the results of several devices on one of them: tensors are concatenated along `dim`."""
     first = outputs[0]
     if isinstance(first, Tensor):
         parts = [part.unsqueeze(0) if part.dim() == 0 else part for part in outputs]

@@ -1,4 +1,4 @@
-"""`ao.nn.quantized`, by its old place."""
+"""`ao.nn.quantized`, under its deprecated name."""
 
 from __future__ import annotations
 

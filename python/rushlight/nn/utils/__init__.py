@@ -1,4 +1,4 @@
-"""Helpers for parameters: clipping, normal forms, parametrizations, packed sequences, pruning.
+"""Helpers for parameters: clipping, normalisation, parametrisations, packed sequences, pruning.
 
 `parametrize`, `parametrizations`, `prune` and `rnn` are modules of their own.
 """

@@ -1,4 +1,4 @@
-"""Limits on gradients, in place."""
+"""Clipping of gradients, in place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _gradients(parameters):
 def get_total_norm(
     tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ):
-    """The norm of all tensors' values as one vector, a 0-d tensor."""
+    """The norm of all tensors, as if they were one vector: a 0-d tensor."""
     tensors = _listed(tensors)
     norm_type = float(norm_type)
     if not tensors:
@@ -83,7 +83,7 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ):
-    """The old name of `clip_grad_norm_`."""
+    """Deprecated name of `clip_grad_norm_`."""
     warn(
         "`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.",
         FutureWarning,
@@ -92,7 +92,7 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters, clip_value, foreach: bool | None = None):
-    """Limit every gradient's elements to [-clip_value, clip_value]."""
+    """Clip the elements of all gradients to [-clip_value, clip_value]."""
     clip_value = float(clip_value)
     with rushlight.no_grad():
         for grad in _gradients(parameters):

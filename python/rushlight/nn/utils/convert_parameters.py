@@ -6,12 +6,12 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters):
-    """All parameters' values one after the other in a 1-d tensor."""
+    """Concatenate the values of all parameters to a 1-d tensor."""
     return rushlight.cat([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec, parameters):
-    """Make slices of a 1-d tensor the values of parameters, in order."""
+    """Set the values of parameters to slices of a 1-d tensor, in order."""
     if not isinstance(vec, rushlight.Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec)}")
     start = 0

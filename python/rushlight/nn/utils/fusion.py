@@ -1,4 +1,4 @@
-"""A layer and the batch normalisation behind it as one layer, for evaluation."""
+"""Fusion of a layer and the batch norm that follows it, for evaluation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _with_parameters(layer, bn, fuse, *options):
 
 
 def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
-    """A convolution that computes what `conv` and then `bn` compute, both in evaluation mode."""
+    """Fuse `conv` and `bn`, both in evaluation mode, into one convolution."""
     return _with_parameters(conv, bn, fuse_conv_bn_weights, transpose)
 
 
@@ -49,14 +49,14 @@ def _fused(weight, bias, mean, var, eps, scale, shift, shape):
 
 
 def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, transpose: bool = False):
-    """The weight and bias of that convolution; None stands for no bias, scale or shift."""
+    """The weight and bias of the fused convolution; None means no bias, scale or shift."""
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
 
 
 def fuse_linear_bn_eval(linear, bn):
-    """A linear layer that computes what `linear` and then `bn` compute, both in evaluation mode."""
+    """Fuse `linear` and `bn`, both in evaluation mode, into one linear layer."""
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError(
             "To fuse, linear.out_features == bn.num_features or bn.num_features == 1"
@@ -65,5 +65,5 @@ def fuse_linear_bn_eval(linear, bn):
 
 
 def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
-    """The weight and bias of that linear layer."""
+    """The weight and bias of the fused linear layer."""
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))

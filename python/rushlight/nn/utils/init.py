@@ -8,7 +8,7 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls, *args, **kwargs):
-    """A module whose parameters hold anything: memory without initial values.
+    """Make a module whose parameters are not initialised.
 
     Args:
         module_cls: a class of modules that takes `device`.

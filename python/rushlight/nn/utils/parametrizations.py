@@ -1,4 +1,4 @@
-"""Ready-made parametrizations: orthogonal matrices, weight and spectral normalisation."""
+"""Parametrisations: orthogonal matrices, weight normalisation and spectral normalisation."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class _Orthogonal(Module):
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map=None, *, use_trivialization: bool = True
 ):
-    """Keep a matrix of a module orthogonal (unitary, where it is complex).
+    """Keep a matrix of a module orthogonal, or unitary if it is complex.
 
     A tall matrix has orthonormal columns, a wide one orthonormal rows; so has each of a batch.
 
@@ -178,7 +178,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
-    """Train a parameter's length (`original0`) and direction (`original1`) apart.
+    """Train the norm (`original0`) and the direction (`original1`) of a parameter separately.
 
     Args:
         dim: each slice along it has a length of its own; None for one length.

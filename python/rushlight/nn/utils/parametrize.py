@@ -1,4 +1,4 @@
-"""Parameters computed from others: `module.weight` becomes a function of what is trained.
+"""Parametrisation: `module.weight` becomes a function of other, trained tensors.
 
 The trained tensors lie in `module.parametrizations.weight`, and the module's class becomes a
 subclass of its own, in which the name is a property.
@@ -35,7 +35,7 @@ _cache: dict[tuple[int, str], Tensor] = {}
 
 @contextmanager
 def cached():
-    """Inside, each parametrized tensor is computed once."""
+    """A context manager in which each parametrised tensor is computed once."""
     global _cache_depth
     _cache_depth += 1
     try:
@@ -76,7 +76,7 @@ def _check_kept(kind, made):
 
 
 class ParametrizationList(ModuleList):
-    """The functions that a tensor is computed with, and what it is computed from.
+    """The functions of a parametrised tensor, and the tensors from which it is computed.
 
     `original` (or `original0`, `original1`, ... where the first function takes several) is what
     is trained.
@@ -219,7 +219,7 @@ def _inject_property(module, name):
 
 
 def _check_right_inverse(parametrization, name, value, made):
-    """ValueError where what a parametrization would set differs in kind from what is there."""
+    """ValueError if what a parametrization would set differs in kind from what is there."""
     if not hasattr(parametrization, "right_inverse"):
         return
     try:
@@ -241,7 +241,7 @@ def _check_right_inverse(parametrization, name, value, made):
 
 
 def register_parametrization(module: Module, tensor_name, parametrization, *, unsafe: bool = False):
-    """Compute a parameter or buffer of a module by another module, from now on.
+    """Compute a parameter or buffer of a module with another module.
 
     Args:
         module: it is changed and returned.
@@ -287,7 +287,7 @@ def is_parametrized(module: Module, tensor_name=None):
 
 
 def remove_parametrizations(module: Module, tensor_name, leave_parametrized: bool = True):
-    """Make a parametrized tensor an ordinary one again.
+    """Make a parametrised tensor an ordinary one again.
 
     Args:
         leave_parametrized: it keeps its computed value; else it gets back `original`.
@@ -323,7 +323,7 @@ def type_before_parametrizations(module: Module):
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Give one module the parametrizations of another, and the tensors they are computed from.
+    """Copy the parametrisations of one module, and their tensors, to another.
 
     Args:
         tensor_name: of one tensor alone.

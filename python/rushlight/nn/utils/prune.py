@@ -1,4 +1,4 @@
-"""Pruning: elements of parameters set to zero by masks.
+"""Pruning: masks that set elements of parameters to zero.
 
 A pruned parameter `weight` becomes `weight_orig`, which is trained, and the buffer `weight_mask`;
 `weight` itself is their product, computed before each forward pass.
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class BasePruningMethod(ABC):
-    """How a mask is made. Subclasses define `PRUNING_TYPE` and `compute_mask`.
+    """The base of pruning methods. Subclasses define `PRUNING_TYPE` and `compute_mask`.
 
     `PRUNING_TYPE` is "unstructured" (elements), "structured" (slices along `dim`) or "global".
     """
@@ -52,7 +52,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t, default_mask):
-        """The mask for importances `t`, on top of `default_mask`."""
+        """The mask for importance scores `t`, in addition to `default_mask`."""
 
     def apply_mask(self, module: Module):
         """The masked parameter of a module."""
@@ -64,7 +64,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Module, name: str, *args, importance_scores=None, **kwargs):
-        """Prune a parameter of a module; on top of what is pruned already."""
+        """Prune a parameter of a module, in addition to earlier pruning."""
         key, old = find_hook(module, BasePruningMethod, name, "_tensor_name")
         if old is not None:
             del module._forward_pre_hooks[key]
@@ -109,7 +109,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module: Module):
-        """Make the masked values the parameter's own."""
+        """Make the masked values permanent."""
         masked, name = self.apply_mask(module), self._tensor_name
         parameter: Any = module._parameters.pop(f"{name}_orig")
         del module._buffers[f"{name}_mask"]
@@ -118,7 +118,7 @@ class BasePruningMethod(ABC):
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods on one parameter, one after the other."""
+    """Several pruning methods for one parameter."""
 
     PRUNING_TYPE = "container"
 
@@ -154,7 +154,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t, default_mask):
-        """The last method's mask over what the mask so far leaves."""
+        """The mask of the last method for the elements that earlier methods left."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -201,7 +201,7 @@ def _compute_nparams_toprune(amount, tensor_size):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but makes the mask."""
+    """Prunes nothing, but adds a mask."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -231,14 +231,14 @@ class _Unstructured(BasePruningMethod):
 
 
 class RandomUnstructured(_Unstructured):
-    """Prunes elements by lot: a number of them (int) or a part (float)."""
+    """Prunes random elements: a number of them (int) or a fraction (float)."""
 
     def _chosen(self, t, n):
         return rushlight.topk(rushlight.rand_like(t), k=n).indices
 
 
 class L1Unstructured(_Unstructured):
-    """Prunes the elements of least size: a number of them (int) or a part (float)."""
+    """Prunes the elements of smallest magnitude: a number of them (int) or a fraction (float)."""
 
     def _chosen(self, t, n):
         return rushlight.topk(t.abs(), k=n, largest=False).indices
@@ -278,7 +278,7 @@ class _Structured(BasePruningMethod):
 
 
 class RandomStructured(_Structured):
-    """Prunes slices along `dim` by lot."""
+    """Prunes random slices along `dim`."""
 
     def _kept(self, t, dim, n):
         lots = rushlight.rand(t.shape[dim])
@@ -286,7 +286,7 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the slices along `dim` of least n-norm."""
+    """Prunes the slices along `dim` with the smallest n-norm."""
 
     def __init__(self, amount, n, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -318,25 +318,27 @@ def identity(module: Module, name: str):
 
 
 def random_unstructured(module: Module, name: str, amount):
-    """Prune elements of a parameter by lot; returns the module."""
+    """Prune random elements of a parameter; returns the module."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Module, name: str, amount, importance_scores=None):
-    """Prune the elements of least size (or score) of a parameter; returns the module."""
+    """Prune the elements of a parameter with the smallest magnitude (or score); returns the
+    module.
+    """
     L1Unstructured.apply(module, name, amount=amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Module, name: str, amount, dim: int):
-    """Prune slices of a parameter along `dim` by lot; returns the module."""
+    """Prune random slices of a parameter along `dim`; returns the module."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
 
 def ln_structured(module: Module, name: str, amount, n, dim: int, importance_scores=None):
-    """Prune the slices of least n-norm of a parameter along `dim`; returns the module."""
+    """Prune the slices of a parameter along `dim` with the smallest n-norm; returns the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
@@ -392,7 +394,7 @@ def remove(module: Module, name: str):
 
 
 def is_pruned(module: Module):
-    """Whether a parameter of the module, or of one inside, is pruned."""
+    """Whether a parameter of the module or of a submodule is pruned."""
     return any(
         isinstance(hook, BasePruningMethod)
         for submodule in module.modules()

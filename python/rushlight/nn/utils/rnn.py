@@ -53,12 +53,12 @@ def _checked_lengths(lengths, batch):
 
 
 def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sorted: bool = True):
-    """A packed sequence of padded ones.
+    """Pack padded sequences.
 
     Args:
         input: (length, batch, *), or (batch, length, *) with `batch_first`.
         lengths: how many elements of each sequence count, a list or a tensor on the CPU.
-        enforce_sorted: raise RuntimeError where lengths grow instead of sorting.
+        enforce_sorted: raise RuntimeError if lengths grow instead of sorting.
     """
     batch = input.size(0 if batch_first else 1)
     lengths = _checked_lengths(lengths, batch)
@@ -98,10 +98,10 @@ def pack_padded_sequence(input, lengths, batch_first: bool = False, enforce_sort
 def pad_packed_sequence(
     sequence, batch_first: bool = False, padding_value: float = 0.0, total_length=None
 ):
-    """The padded tensor and the lengths of a packed sequence, in the order of before packing.
+    """Pad a packed sequence: the tensor and the lengths, in the order before packing.
 
     Args:
-        total_length: pad to this length; ValueError where it is less than the longest's.
+        total_length: pad to this length; ValueError if it is less than the longest's.
     """
     longest = sequence.batch_sizes.size(0)
     if total_length is not None:
@@ -132,7 +132,7 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ):
-    """Tensors (length, *) of different lengths in one tensor (longest, count, *).
+    """Pad tensors (length, *) of different lengths to one tensor (longest, count, *).
 
     Args:
         batch_first: give (count, longest, *).
@@ -175,7 +175,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
-    """The list of the sequences that `pad_sequence` joined."""
+    """The list of sequences that `pad_sequence` padded."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     counts = [int(n) for n in lengths]
@@ -183,7 +183,7 @@ def unpad_sequence(padded_sequences, lengths, batch_first: bool = False):
 
 
 def pack_sequence(sequences, enforce_sorted: bool = True):
-    """A packed sequence of tensors (length, *)."""
+    """Pack tensors (length, *)."""
     lengths = rushlight.as_tensor([t.size(0) for t in sequences])
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 

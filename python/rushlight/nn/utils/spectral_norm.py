@@ -1,4 +1,4 @@
-"""Spectral normalisation: a layer's weight over its largest singular value, by power iteration."""
+"""Spectral normalisation: divides a layer's weight by its largest singular value."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight"):
-    """Make the present normalised weight a plain parameter again; returns the module."""
+    """Make the current normalised weight a plain parameter; returns the module."""
     key, hook = find_hook(module, SpectralNorm, name)
     if hook is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")

@@ -1,4 +1,4 @@
-"""Modules called with other parameters and buffers than their own."""
+"""Calls of modules with other parameters and buffers than their own."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _reparametrize_module(
 
     Args:
         tie_weights: what the module has under several names is replaced under all.
-        strict: RuntimeError where names are missing or unknown.
+        strict: RuntimeError if names are missing or unknown.
         stack_weights: put back in the reverse order, so that one name may occur twice.
     """
     given = _untie(module, parameters_and_buffers) if tie_weights else dict(parameters_and_buffers)
@@ -120,7 +120,7 @@ def _functional_call(
 def functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
 ):
-    """The older name of `func.functional_call`, for one dict."""
+    """Deprecated form of `func.functional_call`, for one dict."""
     warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated. "
         "Please use `torch.func.functional_call` instead.",

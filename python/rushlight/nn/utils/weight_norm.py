@@ -1,4 +1,4 @@
-"""Weight normalisation by a hook: the weight as a length and a direction, both trained."""
+"""Weight normalisation by a hook: norm and direction of the weight are trained separately."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def norm_except(weight, dim: int | None):
 
 
 def normalized(v, g, dim: int | None):
-    """The direction of `v` in the length `g`."""
+    """The vector with the direction of `v` and the norm `g`."""
     return v * (g / norm_except(v, dim))
 
 
@@ -53,7 +53,7 @@ class WeightNorm:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
-    """Train a parameter's length `<name>_g` and direction `<name>_v` apart.
+    """Train the norm `<name>_g` and the direction `<name>_v` of a parameter separately.
 
     Args:
         module: a layer; it is changed and returned.

@@ -1,4 +1,4 @@
-"""Timing of statements: `Timer`, its `Measurement`s, and `Compare`, a table of them."""
+"""Timing of statements: `Timer`, its `Measurement`s, and `Compare`, which prints tables of them."""
 
 from rushlight.utils.benchmark.utils import common
 from rushlight.utils.benchmark.utils.common import (

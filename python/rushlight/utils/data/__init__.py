@@ -1,4 +1,4 @@
-"""Datasets, samplers and the loader: `rushlight.utils.data`."""
+"""Datasets, samplers and loaders: `rushlight.utils.data`."""
 
 from ._utils.collate import default_collate, default_convert
 from .dataloader import DataLoader, _DatasetKind, get_worker_info

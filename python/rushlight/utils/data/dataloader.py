@@ -1,4 +1,4 @@
-"""`DataLoader`: batches from a dataset, in the order of a sampler.
+"""`DataLoader`: makes batches from a dataset, in the order of a sampler.
 
 The batches are made by an iterator: `_utils/epoch.py` (in this process), `_utils/processes.py` (by
 worker processes), `_utils/threads.py` (by threads).
@@ -108,78 +108,32 @@ class DataLoader:
         num_threads: int = 0,
         seed_samples: bool = False,
     ) -> None:
-        if num_workers < 0:
-            raise ValueError(
-                "num_workers option should be non-negative; "
-                "use num_workers=0 to disable multiprocessing."
-            )
-        if timeout < 0:
-            raise ValueError("timeout option should be non-negative")
-        if num_workers == 0 and prefetch_factor is not None:
-            raise ValueError(
-                "prefetch_factor option could only be specified in multiprocessing. Let "
-                "num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
-            )
-        if prefetch_factor is not None and prefetch_factor < 0:
-            raise ValueError("prefetch_factor option should be non-negative")
-        if num_workers > 0 and prefetch_factor is None:
-            prefetch_factor = 2
-        if persistent_workers and num_workers == 0:
-            raise ValueError("persistent_workers option needs num_workers > 0")
-        self.dataset: Any = dataset
-        self.num_workers = num_workers
-        self.prefetch_factor = prefetch_factor
-        self.pin_memory = pin_memory
-        self.pin_memory_device = pin_memory_device
-        self.timeout = timeout
-        self.worker_init_fn = worker_init_fn
+        _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers)
+        self.num_workers, self.persistent_workers = num_workers, persistent_workers
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.multiprocessing_context = multiprocessing_context
-        self.in_order = in_order
+        self.worker_init_fn, self.timeout, self.in_order = worker_init_fn, timeout, in_order
+        self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
+        if isinstance(dataset, IterDataPipe):
+            dataset = apply_shuffle_settings(dataset, shuffle)
+            shuffle = False  # it does it itself
+        self.dataset: Any = dataset
+        self._dataset_kind = _DatasetKind.Map
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
-            if isinstance(dataset, IterDataPipe):
-                self.dataset = dataset = apply_shuffle_settings(dataset, shuffle)
-                shuffle = False  # it does it itself
             _check_stream_options(shuffle, sampler, batch_sampler)
-        else:
-            self._dataset_kind = _DatasetKind.Map
-            shuffle = bool(shuffle)
         _check_own_options(num_threads, num_workers, seed_samples, self._is_stream)
-        self.num_threads = num_threads
-        self.seed_samples = seed_samples
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
-        if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                    "sampler, and drop_last"
-                )
-            batch_size = None
-            drop_last = False
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with "
-                "drop_last"
-            )
-        if sampler is None:
-            if self._dataset_kind == _DatasetKind.Iterable:
-                sampler = _InfiniteConstantSampler()
-            elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
-            else:
-                sampler = SequentialSampler(dataset)
-        if batch_size is not None and batch_sampler is None:
-            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.sampler = sampler
-        self.batch_sampler = batch_sampler
+        self.num_threads, self.seed_samples = num_threads, seed_samples
+        _check_order_options(batch_size, shuffle, sampler, batch_sampler, drop_last)
         self.generator = generator
-        if collate_fn is None:
-            collate_fn = default_collate if self._auto_collation else default_convert
-        self.collate_fn = collate_fn
-        self.persistent_workers = persistent_workers
+        self.sampler = self._default_sampler(shuffle) if sampler is None else sampler
+        self.batch_size, self.drop_last, self.batch_sampler = batch_size, drop_last, batch_sampler
+        if batch_sampler is not None:
+            self.batch_size, self.drop_last = None, False
+        elif batch_size is not None:
+            self.batch_sampler = BatchSampler(self.sampler, batch_size, drop_last)
+        plain = default_collate if self._auto_collation else default_convert
+        self.collate_fn = plain if collate_fn is None else collate_fn
         self._iterator: Any = None  # kept for its workers
         self._place: Any = None  # of the latest iterator, until its epoch has ended
         self._saved: dict[str, Any] | None = None  # where the next iterator begins
@@ -190,6 +144,13 @@ class DataLoader:
         self.check_worker_number_rationality()
 
     __class_getitem__ = classmethod(types.GenericAlias)
+
+    def _default_sampler(self, shuffle) -> Any:
+        if self._is_stream:
+            return _InfiniteConstantSampler()
+        if shuffle:
+            return RandomSampler(self.dataset, generator=self.generator)
+        return SequentialSampler(self.dataset)
 
     def __setattr__(self, name, value):
         fixed = (
@@ -208,31 +169,16 @@ class DataLoader:
 
     @property
     def multiprocessing_context(self):
-        """The context that workers are started in; None for Python's default."""
+        """The context in which workers are started; None for Python's default."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
     def multiprocessing_context(self, context):
-        if context is not None:
-            if self.num_workers <= 0:
-                raise ValueError(
-                    "multiprocessing_context can only be used with multi-process loading "
-                    f"(num_workers > 0), but got num_workers={self.num_workers}"
-                )
-            if isinstance(context, str):
-                methods = multiprocessing.get_all_start_methods()
-                if context not in methods:
-                    raise ValueError(
-                        "multiprocessing_context option should specify a valid start method in "
-                        f"{methods!r}, but got multiprocessing_context={context!r}"
-                    )
-                context = multiprocessing.get_context(context)
-            if not isinstance(context, multiprocessing.context.BaseContext):
-                raise TypeError(
-                    "multiprocessing_context option should be a valid context object or a string "
-                    f"specifying the start method, but got multiprocessing_context={context}"
-                )
-        self.__multiprocessing_context = context
+        if context is not None and not self.num_workers:
+            raise ValueError(
+                "multiprocessing_context can only be used with workers, but num_workers is 0"
+            )
+        self.__multiprocessing_context = _context(context)
 
     @property
     def _is_stream(self):
@@ -248,10 +194,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         if self.pin_memory and not rushlight.cuda.is_available():
-            warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device "
-                "pinned memory won't be used.",
-            )
+            warn("pin_memory=True has no effect here: no accelerator is found")
         # An interrupt in here leaves the loader where it was.
         self._before = self._generator_states()
         saved, self._place = self._saved, None
@@ -277,7 +220,7 @@ class DataLoader:
         return {**self.__dict__, "_iterator": None, "_place": None, "_spares": []}
 
     def check_worker_number_rationality(self):
-        """Warn of more workers than there are processors for them."""
+        """Warn if there are more workers than processors."""
         if self.num_workers == 0:
             return
         available = len(os.sched_getaffinity(0))
@@ -290,7 +233,8 @@ class DataLoader:
     # ---- going on in the middle of an epoch ----
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the latest iterator is, for a loader that goes on there with the same batches.
+        """The position of the latest iterator, from which a loader can continue with the same
+        batches.
 
         That is behind the last batch that was handed out, also where the loop was left by `break`,
         an exception or an interrupt: the loader that is given this finishes the epoch first.
@@ -304,7 +248,7 @@ class DataLoader:
         return {k: g.get_state() for k, g in generators_of(self).items()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Let the next iterator go on from what `state_dict` gave.
+        """Let the next iterator continue from a state of `state_dict`.
 
         Raises:
             TypeError: it is no such state, but something of another type.
@@ -352,6 +296,56 @@ def _check_state(state):
         missing += [f"epoch.{name}" for name in wanted if name not in epoch]
     if missing:
         raise ValueError(f"{what}, but this has no {', '.join(missing)}; it has {list(state)}")
+
+
+def _context(given: Any) -> Any:
+    """The context in which workers start, by itself or by the name of its method."""
+    if isinstance(given, str):
+        try:
+            return multiprocessing.get_context(given)
+        except ValueError:
+            raise ValueError(
+                "multiprocessing_context should specify a valid start method, one of "
+                f"{multiprocessing.get_all_start_methods()}, but got {given!r}"
+            ) from None
+    if isinstance(given, (multiprocessing.context.BaseContext, type(None))):
+        return given
+    raise TypeError(
+        "multiprocessing_context should be a valid context object or the name of a start method, "
+        f"but got {given!r}"
+    )
+
+
+def _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers):
+    """What is said of workers, and that only where there are some."""
+    counts = {"num_workers": num_workers, "timeout": timeout, "prefetch_factor": prefetch_factor}
+    for name, value in counts.items():
+        if value is not None and value < 0:
+            raise ValueError(f"{name} option should be non-negative, but got {value}")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing: without workers "
+            "(num_workers=0) leave it None"
+        )
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _check_order_options(batch_size, shuffle, sampler, batch_sampler, drop_last):
+    """One option says in which order the samples come, and one what makes a batch."""
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None and (
+        batch_size != 1 or shuffle or sampler is not None or drop_last
+    ):
+        raise ValueError(
+            "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+            "sampler, and drop_last"
+        )
+    if batch_sampler is None and batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None disables auto-batching, and drop_last is about batches: one of the two"
+        )
 
 
 def _check_stream_options(shuffle, sampler, batch_sampler):

@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Dataset:
-    """Samples by index: subclasses define `__getitem__`, and `__len__` where it is known.
+    """Samples by index: subclasses define `__getitem__`, and `__len__` if the length is known.
 
     One that can fetch several samples at once may define `__getitems__(indices)`, which returns a
     list of them.
@@ -72,23 +72,15 @@ class StackDataset(Dataset):
     """Sample `i` is a tuple, or with keywords a dict, of the datasets' samples `i`."""
 
     def __init__(self, *args, **kwargs) -> None:
-        if args:
-            if kwargs:
-                raise ValueError(
-                    "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) "
-                    "like input/output, but both types are given."
-                )
-            self._length = len(args[0])
-            if any(self._length != len(dataset) for dataset in args):
-                raise ValueError("Size mismatch between datasets")
-            self.datasets = args
-        elif kwargs:
-            self._length = len(next(iter(kwargs.values())))
-            if any(self._length != len(dataset) for dataset in kwargs.values()):
-                raise ValueError("Size mismatch between datasets")
-            self.datasets = kwargs
-        else:
+        if args and kwargs:
+            raise ValueError("StackDataset: give all datasets names or none; both types are given")
+        self.datasets: Any = args or kwargs
+        lengths = [len(dataset) for dataset in (*args, *kwargs.values())]
+        if not lengths:
             raise ValueError("At least one dataset should be passed")
+        if len(set(lengths)) > 1:
+            raise ValueError(f"Size mismatch between datasets: they have {lengths} samples")
+        self._length = lengths[0]
 
     def __getitem__(self, index):
         if isinstance(self.datasets, dict):
@@ -121,7 +113,7 @@ def at_once(dataset: Any, indices: Any) -> Any:
 
 
 def one_by_one(dataset: Any, indices: Any) -> list[Any]:
-    """The samples; an error says at which index it came."""
+    """The samples at several indices; an error says at which index it occurred."""
     samples = []
     index = None
     try:
@@ -134,7 +126,7 @@ def one_by_one(dataset: Any, indices: Any) -> list[Any]:
 
 
 def sample_at(dataset: Any, index: Any) -> Any:
-    """The sample at an index, which an error names."""
+    """The sample at an index; an error says at which index it occurred."""
     try:
         return dataset[index]
     except Exception as error:
@@ -147,7 +139,7 @@ def _note_sample(error, dataset, index):
 
 
 def _fetch(dataset, indices):
-    """The same; ValueError where it is another number of them."""
+    """The same; ValueError if it is another number of them."""
     samples = at_once(dataset, indices)
     if len(samples) != len(indices):
         raise ValueError(
@@ -157,11 +149,11 @@ def _fetch(dataset, indices):
 
 
 class ConcatDataset(Dataset):
-    """The samples of several datasets, one dataset after the other."""
+    """Concatenates datasets."""
 
     @staticmethod
     def cumsum(sequence):
-        """The running totals of the lengths."""
+        """The cumulative sums of the lengths."""
         return list(itertools.accumulate(len(item) for item in sequence))
 
     def __init__(self, datasets) -> None:
@@ -176,17 +168,18 @@ class ConcatDataset(Dataset):
         return self.cumulative_sizes[-1]
 
     def __getitem__(self, index):
-        if index < 0:
-            if -index > len(self):
-                raise ValueError("absolute value of index should not exceed dataset length")
-            index += len(self)
-        place = bisect.bisect_right(self.cumulative_sizes, index)
-        before = self.cumulative_sizes[place - 1] if place else 0
-        return self.datasets[place][index - before]
+        ends = self.cumulative_sizes
+        whole = index + ends[-1] if index < 0 else index
+        if whole < 0:
+            raise ValueError(
+                f"absolute value of index should not exceed dataset length: {index} for {ends[-1]}"
+            )
+        place = bisect.bisect_right(ends, whole)
+        return self.datasets[place][whole - (place and ends[place - 1])]
 
 
 class ChainDataset(IterableDataset):
-    """The streams of several datasets, one after the other."""
+    """Concatenates streams of datasets."""
 
     def __init__(self, datasets) -> None:
         super().__init__()
@@ -229,31 +222,37 @@ class Subset(Dataset):
 def random_split(
     dataset: Any, lengths: Sequence[float], generator: _C.Generator | None = None
 ) -> list[Subset]:
-    """Split a dataset into parts that do not overlap, at random.
+    """Split a dataset randomly into subsets that do not overlap.
 
     Args:
         dataset: what to split.
         lengths: the parts' lengths, which add up to the dataset's, or fractions that add up to 1.
         generator: source of the permutation; the default generator if None.
     """
-    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
-        sizes = []
-        for i, fraction in enumerate(lengths):
-            if fraction < 0 or fraction > 1:
-                raise ValueError(f"Fraction at index {i} is not between 0 and 1")
-            sizes.append(math.floor(len(dataset) * fraction))
-        for i in range(len(dataset) - sum(sizes)):
-            sizes[i % len(sizes)] += 1
-        lengths = sizes
-        for i, length in enumerate(lengths):
-            if length == 0:
-                warn(f"Length of split at index {i} is 0. This might result in an empty dataset.")
-    if sum(lengths) != len(dataset):
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    counts: Any = lengths
-    indices = rushlight.randperm(sum(counts), generator=generator).tolist()
-    ends = itertools.accumulate(counts)
-    return [
-        Subset(dataset, indices[end - length : end])
-        for end, length in zip(ends, counts, strict=True)
-    ]
+    total, count = sum(lengths), len(dataset)
+    sizes: Any = lengths
+    if total <= 1 and math.isclose(total, 1):
+        sizes = _sizes_of_fractions(lengths, count)
+    elif total != count:
+        raise ValueError(
+            f"Sum of input lengths does not equal the dataset's: {list(lengths)} for {count} "
+            "samples"
+        )
+    order = iter(rushlight.randperm(sum(sizes), generator=generator).tolist())
+    return [Subset(dataset, list(itertools.islice(order, size))) for size in sizes]
+
+
+def _sizes_of_fractions(fractions: Sequence[float], count: int) -> list[int]:
+    """How many of `count` each part has: rounded down; the first parts share what is left."""
+    wrong = [i for i, fraction in enumerate(fractions) if not 0 <= fraction <= 1]
+    if wrong:
+        raise ValueError(
+            f"Fraction at index {wrong[0]} is not between 0 and 1: {fractions[wrong[0]]}"
+        )
+    sizes = [int(count * fraction) for fraction in fractions]
+    each, more = divmod(count - sum(sizes), len(sizes))
+    sizes = [size + each + (i < more) for i, size in enumerate(sizes)]
+    for i, size in enumerate(sizes):
+        if not size:
+            warn(f"Length of split at index {i} is 0: {count} samples are too few for it")
+    return sizes

@@ -12,7 +12,7 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler):
-    """The indices of one process: every `num_replicas`-th of all, in an order shared by all.
+    """The indices of one process: every `num_replicas`-th of a common permutation.
 
     Args:
         dataset: something with a length.
@@ -54,22 +54,19 @@ class DistributedSampler(Sampler):
         self.seed = seed
 
     def __iter__(self):
-        count = len(self.dataset)
+        order = range(len(self.dataset))
         if self.shuffle:
             generator = rushlight.Generator().manual_seed(self.seed + self.epoch)
-            indices = rushlight.randperm(count, generator=generator).tolist()
-        else:
-            indices = list(range(count))
-        if not self.drop_last:
-            missing = self.total_size - count
-            indices += (indices * math.ceil(missing / count))[:missing]
-        return iter(indices[self.rank : self.total_size : self.num_replicas])
+            order = rushlight.randperm(len(order), generator=generator).tolist()
+        # Beyond the end the order begins again, so that all shares are equal.
+        places = range(self.rank, self.total_size, self.num_replicas)
+        return iter([order[place % len(order)] for place in places])
 
     def __len__(self) -> int:
         return self.num_samples
 
     def set_epoch(self, epoch):
-        """Set the epoch, which decides the permutation: call it before each epoch."""
+        """Set the epoch, which seeds the permutation: call it before each epoch."""
         self.epoch = epoch
 
 

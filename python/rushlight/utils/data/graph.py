@@ -1,4 +1,4 @@
-"""The graph of a datapipe: which pipes it is made of."""
+"""The graph of a datapipe: the pipes that it reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _found_in(value, found, seen):
 
 
 def traverse_dps(datapipe) -> dict[int, tuple[Any, dict]]:
-    """A pipe and those it reads: {id: (pipe, {the same of what it reads})}."""
+    """A pipe and those that it reads: {id: (pipe, {the same for each of them})}."""
     return _graph(datapipe, set())
 
 
@@ -47,7 +47,7 @@ def _graph(datapipe, above):
 
 
 def traverse(datapipe, only_datapipe: bool | None = None):
-    """`traverse_dps` by its old name.
+    """Deprecated form of `traverse_dps`.
 
     Args:
         datapipe: whose graph it is.

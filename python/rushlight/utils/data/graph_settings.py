@@ -1,4 +1,4 @@
-"""Settings of all pipes of a graph: shuffling, its seeds, and shares."""
+"""Settings for all pipes of a graph: shuffling, seeds, and sharding."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def get_all_graph_pipes(graph):
 def apply_sharding(
     datapipe, num_of_instances: int, instance_id: int, sharding_group=SHARDING_PRIORITIES.DEFAULT
 ):
-    """Tell the sharding filter of a graph which share it has; one on each way at most."""
+    """Set the share of the sharding filters of a graph; each path may have one at most."""
 
     def visit(graph, above):
         for pipe, below in graph.values():
@@ -53,7 +53,7 @@ def apply_sharding(
 
 
 def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
-    """Switch the shuffling of a graph on or off; where there is none and it is wanted, add it."""
+    """Turn the shuffling of a graph on or off; a shuffler is added if it is wanted and missing."""
     if shuffle is None:
         return datapipe
     shufflers = [
@@ -74,7 +74,7 @@ def apply_shuffle_settings(datapipe, shuffle: bool | None = None):
 
 
 def apply_random_seed(datapipe, rng):
-    """Give all pipes of a graph that draw a seed from a generator."""
+    """Give all random pipes of a graph a seed from a generator."""
     for pipe in get_all_graph_pipes(traverse_dps(datapipe)):
         if hasattr(pipe, "set_seed") and callable(pipe.set_seed):
             drawn = rushlight.empty((), dtype=rushlight.int64).random_(generator=rng)

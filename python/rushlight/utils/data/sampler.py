@@ -1,4 +1,4 @@
-"""Samplers: the order in which a loader asks for samples."""
+"""Samplers: the order of samples."""
 
 from __future__ import annotations
 
@@ -19,8 +19,24 @@ __all__ = [
 ]
 
 
+def _positive(name: str, value):
+    """An option that counts something."""
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
+    return value
+
+
+def _flag(name: str, value, error: type[Exception] = ValueError):
+    """An option that is True or False."""
+    if not isinstance(value, bool):
+        raise error(f"{name} should be a boolean value, but got {name}={value}")
+    return value
+
+
 class Sampler:
-    """An iterable of indices; subclasses define `__iter__`, and `__len__` where it is known."""
+    """An iterable of indices; subclasses define `__iter__`, and `__len__` if the length is
+    known.
+    """
 
     __class_getitem__ = classmethod(types.GenericAlias)
 
@@ -36,7 +52,7 @@ class _InfiniteConstantSampler(Sampler):
 
 
 class SequentialSampler(Sampler):
-    """0, 1, 2, …"""
+    """The indices in order: 0, 1, 2, …"""
 
     def __init__(self, data_source) -> None:
         self.data_source = data_source
@@ -66,13 +82,9 @@ class RandomSampler(Sampler):
         generator: _C.Generator | None = None,
     ) -> None:
         self.data_source = data_source
-        self.replacement = replacement
+        self.replacement = _flag("replacement", replacement, TypeError)
         self._num_samples = num_samples
         self.generator = generator
-        if not isinstance(replacement, bool):
-            raise TypeError(
-                f"replacement should be a boolean value, but got replacement={replacement}"
-            )
         if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ValueError(
                 "num_samples should be a positive integer value, "
@@ -81,7 +93,7 @@ class RandomSampler(Sampler):
 
     @property
     def num_samples(self):
-        """How many indices an epoch has."""
+        """The number of indices of an epoch."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def _source(self):
@@ -128,7 +140,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """Indices drawn with given weights, which need not add up to one."""
+    """Random indices with given weights, which need not sum to one."""
 
     def __init__(
         self,
@@ -137,24 +149,15 @@ class WeightedRandomSampler(Sampler):
         replacement: bool = True,
         generator: _C.Generator | None = None,
     ) -> None:
-        if not isinstance(num_samples, int) or isinstance(num_samples, bool) or num_samples <= 0:
-            raise ValueError(
-                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
-            )
-        if not isinstance(replacement, bool):
-            raise ValueError(
-                f"replacement should be a boolean value, but got replacement={replacement}"
-            )
-        weights = rushlight.as_tensor(weights, dtype=rushlight.double)
-        if len(weights.shape) != 1:
-            raise ValueError(
-                "weights should be a 1d sequence but given weights have shape "
-                f"{tuple(weights.shape)}"
-            )
-        self.weights = weights
-        self.num_samples = num_samples
-        self.replacement = replacement
+        self.num_samples = _positive("num_samples", num_samples)
+        self.replacement = _flag("replacement", replacement)
         self.generator = generator
+        self.weights = rushlight.as_tensor(weights, dtype=rushlight.double)
+        if self.weights.dim() != 1:
+            raise ValueError(
+                "weights should be a 1d sequence, a weight for each index, but got "
+                f"{tuple(self.weights.shape)}"
+            )
 
     def __iter__(self):
         drawn = rushlight.multinomial(
@@ -176,15 +179,9 @@ class BatchSampler(Sampler):
     """
 
     def __init__(self, sampler, batch_size: int, drop_last) -> None:
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(
-                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
-            )
-        if not isinstance(drop_last, bool):
-            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler = sampler
-        self.batch_size = batch_size
-        self.drop_last = drop_last
+        self.batch_size = _positive("batch_size", batch_size)
+        self.drop_last = _flag("drop_last", drop_last)
 
     def __iter__(self):
         indices = iter(self.sampler)

@@ -1,4 +1,4 @@
-"""How `save` and `load` work where their arguments do not say it.
+"""The defaults of `save` and `load`.
 
 with config.load.patch(mmap=True): ...
 """

@@ -1,4 +1,4 @@
-"""`SummaryWriter`: what TensorBoard shows of a training run. It needs no other package."""
+"""`SummaryWriter`: writes files for TensorBoard. It needs no other package."""
 
 from rushlight.utils.tensorboard.writer import FileWriter, SummaryWriter
 

@@ -1,4 +1,4 @@
-"""What TensorBoard shows, as messages: scalars, histograms, images, texts, hyperparameters."""
+"""TensorBoard's summaries as messages: scalars, histograms, images, texts, hyperparameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _number(value):
 
 
 def scalar(name: str, scalar_value):
-    """A number."""
+    """A summary of a number."""
     return tagged(name, (2, "float", _number(scalar_value)))
 
 
@@ -34,7 +34,7 @@ def _flat(values):
 
 
 def default_bins():
-    """Edges of buckets that grow by a tenth, on both sides of zero."""
+    """Edges of bins that grow by a tenth, on both sides of zero."""
     edges = []
     v = 1e-12
     while v < 1e20:
@@ -44,7 +44,7 @@ def default_bins():
 
 
 def histogram(name: str, values, bins="tensorflow", max_bins=None):
-    """How values are spread: by TensorBoard's buckets, a number of equal ones, or given edges."""
+    """A histogram of values: with TensorBoard's bins, a number of equal bins, or given edges."""
     values = _flat(values)
     if values.numel() == 0:
         raise ValueError("The input has no element.")
@@ -77,7 +77,7 @@ def histogram(name: str, values, bins="tensorflow", max_bins=None):
 
 
 def histogram_raw(name: str, min, max, num, sum, sum_squares, bucket_limits, bucket_counts):
-    """The same from numbers: the upper limits of the buckets and their counts."""
+    """A histogram from its numbers: the upper limits of the bins and their counts."""
     spread = message(
         (1, "double", float(min)),
         (2, "double", float(max)),
@@ -91,7 +91,7 @@ def histogram_raw(name: str, min, max, num, sum, sum_squares, bucket_limits, buc
 
 
 def png(pixels):
-    """PNG of a uint8 tensor (height, width, 1, 3 or 4)."""
+    """A PNG of a uint8 tensor (height, width, 1, 3 or 4)."""
     height, width, channels = pixels.shape
     kind = {1: 0, 3: 2, 4: 6}[channels]
     data = bytes(pixels.contiguous().reshape(-1).numpy())
@@ -115,7 +115,7 @@ def image_boxes(
     dataformats: str = "CHW",
     labels: list[str] | None = None,
 ):
-    """An image with boxes (x0, y0, x1, y1) in it, which Pillow draws."""
+    """An image with boxes (x0, y0, x1, y1), which Pillow draws."""
     from PIL import Image, ImageDraw
 
     pixels = _pixels(tensor, rescale, dataformats)
@@ -131,7 +131,7 @@ def image_boxes(
 
 
 def image(tag: str, tensor, rescale: float = 1, dataformats: str = "CHW"):
-    """An image: floats from 0 to 1, or uint8, with dimensions named as `dataformats` says."""
+    """A summary of an image: floats from 0 to 1, or uint8, with the dimensions of `dataformats`."""
     return _image(tag, _pixels(tensor, rescale, dataformats))
 
 
@@ -162,12 +162,12 @@ def _image(tag, pixels):
 
 
 def metadata(plugin, content=b""):
-    """Which plugin shows a value, and what it knows of it."""
+    """The plugin that shows a value, with the plugin's data."""
     return message((1, "bytes", message((1, "bytes", plugin), (2, "bytes", content))))
 
 
 def text(tag: str, text_string):
-    """A text, which may use Markdown."""
+    """A summary of a text, which may use Markdown."""
     shape = message((2, "bytes", message((1, "int", 1))))
     tensor = message((1, "int", 7), (2, "bytes", shape), (8, "bytes", text_string))
     return tagged(f"{tag}/text_summary", (8, "bytes", tensor), (9, "bytes", metadata("text")))
@@ -187,7 +187,7 @@ def _value(value):
 
 
 def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
-    """What a run was made with and what came out: three summaries that belong together.
+    """The hyperparameters and metrics of a run: three summaries that belong together.
 
     Raises:
         TypeError: one of the arguments is no dict.

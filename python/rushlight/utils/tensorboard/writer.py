@@ -1,4 +1,4 @@
-"""`SummaryWriter`: writes values of a run, by tag and step, into event files."""
+"""`SummaryWriter`: writes values of a run, with tag and step, into event files."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class FileWriter:
         self.reopen()
 
     def reopen(self):
-        """Begins a new file after `close`."""
+        """Begin a new file after `close`."""
         self._file = EventFile(self._log_dir, self._suffix)
         self._flushed = time.monotonic()
 
     def get_logdir(self):
-        """The folder."""
+        """The folder of the file."""
         return self._log_dir
 
     def _add(self, *fields):
@@ -52,7 +52,7 @@ class FileWriter:
             self.flush()
 
     def add_event(self, event, step=None, walltime=None):
-        """An event: a step and a time say it anew."""
+        """Write an event, with a step and a time if they are given."""
         said = message(
             (1, "double", time.time() if walltime is None else walltime),
             (2, "int", None if step is None else int(step)),
@@ -60,7 +60,7 @@ class FileWriter:
         self._file.write(_serialized(event) + said)  # of a field that is said twice the last counts
 
     def add_summary(self, summary, global_step=None, walltime=None):
-        """Values, as `summary`'s functions give them."""
+        """Write values from the functions of `summary`."""
         self._add(
             (1, "double", time.time() if walltime is None else walltime),
             (2, "int", None if global_step is None else int(global_step)),
@@ -68,30 +68,30 @@ class FileWriter:
         )
 
     def add_graph(self, graph, walltime=None):
-        """TensorFlow's GraphDef."""
+        """Write a GraphDef of TensorFlow."""
         self._add(
             (1, "double", time.time() if walltime is None else walltime),
             (4, "bytes", _serialized(graph)),
         )
 
     def add_session(self, step):
-        """What was written from this step on counts no more."""
+        """Write that events from this step on are discarded."""
         self._add(
             (1, "double", time.time()), (2, "int", step), (7, "bytes", message((1, "int", 1)))
         )
 
     def flush(self):
-        """Let readers see all that was written."""
+        """Make everything that was written visible to readers."""
         self._file.flush()
         self._flushed = time.monotonic()
 
     def close(self):
-        """End the file."""
+        """Close the file."""
         self._file.close()
 
 
 class SummaryWriter:
-    """Writes into a folder, by default `runs/DATE_HOST`.
+    """Writes event files into a folder, by default `runs/DATE_HOST`.
 
     Args:
         log_dir, comment: the folder, or what is put after the default one's name.
@@ -123,22 +123,22 @@ class SummaryWriter:
             self._get_file_writer()
 
     def get_logdir(self):
-        """The folder."""
+        """The folder of the files."""
         return self.log_dir
 
     @property
     def file_writer(self):
-        """What writes into the folder; None after `close`."""
+        """The writer of the folder's file; None after `close`."""
         return self._files.get(self.log_dir)
 
     @property
     def all_writers(self):
-        """By folder, what writes into it; None after `close`."""
+        """The writers by folder; None after `close`."""
         return self._files or None
 
     @property
     def default_bins(self):
-        """The edges of a histogram's buckets."""
+        """The edges of a histogram's bins."""
         return summary.default_bins()
 
     def _get_file_writer(self, folder=None):
@@ -162,11 +162,11 @@ class SummaryWriter:
         new_style: bool = False,
         double_precision: bool = False,
     ):
-        """A number at a step."""
+        """Write a number at a step."""
         self._write(summary.scalar(tag, scalar_value), global_step, walltime)
 
     def add_scalars(self, main_tag, tag_scalar_dict, global_step=None, walltime=None):
-        """Several numbers to be shown in one chart; each has its file in a folder of its own."""
+        """Write several numbers for one chart; each has a file in a folder of its own."""
         for tag, value in tag_scalar_dict.items():
             name = f"{main_tag.replace('/', '_')}_{tag}"
             folder = os.path.join(self.log_dir, name)
@@ -175,7 +175,7 @@ class SummaryWriter:
     def add_histogram(
         self, tag: str, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None
     ):
-        """How the elements of a tensor are spread."""
+        """Write a histogram of the elements of a tensor."""
         self._write(summary.histogram(tag, values, bins, max_bins), global_step, walltime)
 
     def add_histogram_raw(
@@ -191,7 +191,7 @@ class SummaryWriter:
         global_step=None,
         walltime=None,
     ):
-        """The same from its numbers."""
+        """Write a histogram from its numbers."""
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
         content = summary.histogram_raw(
@@ -202,13 +202,13 @@ class SummaryWriter:
     def add_image(
         self, tag: str, img_tensor, global_step=None, walltime=None, dataformats: str = "CHW"
     ):
-        """An image: floats from 0 to 1, or uint8."""
+        """Write an image: floats from 0 to 1, or uint8."""
         self._write(summary.image(tag, img_tensor, 1, dataformats), global_step, walltime)
 
     def add_images(
         self, tag: str, img_tensor, global_step=None, walltime=None, dataformats: str = "NCHW"
     ):
-        """A batch of images, side by side."""
+        """Write a batch of images, side by side."""
         batch = rushlight.as_tensor(img_tensor)
         names = dataformats.upper()
         if "N" not in names or len(names) != batch.dim():
@@ -219,7 +219,7 @@ class SummaryWriter:
         self.add_image(tag, joined, global_step, walltime, rest)
 
     def add_figure(self, tag: str, figure, global_step=None, close: bool = True, walltime=None):
-        """A figure of matplotlib, or several one below the other."""
+        """Write a figure of matplotlib, or several, one below the other."""
         import numpy
 
         figures = figure if isinstance(figure, list) else [figure]
@@ -236,7 +236,7 @@ class SummaryWriter:
         self.add_image(tag, rushlight.from_numpy(joined), global_step, walltime, "HWC")
 
     def add_text(self, tag: str, text_string, global_step=None, walltime=None):
-        """A text, which may use Markdown."""
+        """Write a text, which may use Markdown."""
         self._write(summary.text(tag, text_string), global_step, walltime)
 
     def add_hparams(
@@ -247,7 +247,7 @@ class SummaryWriter:
         run_name=None,
         global_step=None,
     ):
-        """What this run was made with, and how well it did, for comparing runs."""
+        """Write the hyperparameters and metrics of this run, for comparing runs."""
         parts = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
         folder = os.path.join(self.log_dir, run_name or str(time.time()))
         for part in parts:
@@ -266,23 +266,23 @@ class SummaryWriter:
         dataformats: str = "CHW",
         labels=None,
     ):
-        """An image with boxes (x0, y0, x1, y1) in it; needs Pillow."""
+        """Write an image with boxes (x0, y0, x1, y1); needs Pillow."""
         labels = [labels] if isinstance(labels, str) else labels
         content = summary.image_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels)
         self._write(content, global_step, walltime)
 
     def add_video(self, tag: str, vid_tensor, global_step=None, fps: float = 4, walltime=None):
-        """Films (N, T, C, H, W), floats from 0 to 1 or uint8, as a GIF; needs Pillow."""
+        """Write videos (N, T, C, H, W), floats from 0 to 1 or uint8, as a GIF; needs Pillow."""
         self._write(_plugins.video(tag, vid_tensor, fps), global_step, walltime)
 
     def add_audio(
         self, tag: str, snd_tensor, global_step=None, sample_rate: int = 44100, walltime=None
     ):
-        """A sound of one channel, numbers from -1 to 1."""
+        """Write a sound of one channel, with numbers from -1 to 1."""
         self._write(_plugins.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_tensor(self, tag: str, tensor, global_step=None, walltime=None):
-        """All numbers of a tensor."""
+        """Write all numbers of a tensor."""
         self._write(_plugins.tensor(tag, tensor), global_step, walltime)
 
     def add_pr_curve(
@@ -295,7 +295,7 @@ class SummaryWriter:
         weights=None,
         walltime=None,
     ):
-        """Precision over recall, of labels 0 or 1 and of how likely 1 was said to be."""
+        """Write a precision-recall curve of labels (0 or 1) and predicted probabilities of 1."""
         content = _plugins.pr_curve(tag, labels, predictions, num_thresholds, weights)
         self._write(content, global_step, walltime)
 
@@ -313,7 +313,7 @@ class SummaryWriter:
         weights=None,
         walltime=None,
     ):
-        """The same from its numbers, one for each threshold."""
+        """Write a precision-recall curve from its numbers, one for each threshold."""
         content = _plugins.pr_curve_raw(
             tag,
             true_positive_counts,
@@ -328,19 +328,19 @@ class SummaryWriter:
         self._write(content, global_step, walltime)
 
     def add_custom_scalars(self, layout):
-        """Charts of several tags: {category: {title: ["Multiline" or "Margin", tags]}}."""
+        """Define charts of several tags: {category: {title: ["Multiline" or "Margin", tags]}}."""
         self._write(_plugins.custom_scalars(layout), None, None)
 
     def add_custom_scalars_multilinechart(
         self, tags, category: str = "default", title: str = "untitled"
     ):
-        """One chart of several tags."""
+        """Define one chart of several tags."""
         self.add_custom_scalars({category: {title: ["Multiline", tags]}})
 
     def add_custom_scalars_marginchart(
         self, tags, category: str = "default", title: str = "untitled"
     ):
-        """One chart of a tag between two others."""
+        """Define one chart of a tag between two others."""
         self.add_custom_scalars({category: {title: ["Margin", tags]}})
 
     def add_mesh(
@@ -353,7 +353,7 @@ class SummaryWriter:
         global_step=None,
         walltime=None,
     ):
-        """Points in space (batch, points, 3), with colors and triangles."""
+        """Write points in space (batch, points, 3), with colours and triangles."""
         for content in _plugins.mesh(tag, vertices, colors, faces, config_dict):
             self._write(content, global_step, walltime)
 
@@ -366,13 +366,13 @@ class SummaryWriter:
         tag: str = "default",
         metadata_header=None,
     ):
-        """Points (N, D) for the projector, with labels and small square pictures."""
+        """Write points (N, D) for the projector, with labels and small square images."""
         step = str(0 if global_step is None else global_step).zfill(5)
         place = f"{step}/{_embedding.folder_name(tag)}"
         _embedding.write(self.log_dir, place, mat, metadata, label_img, tag, metadata_header)
 
     def add_graph(self, model, input_to_model=None, verbose=False, use_strict_trace=True):
-        """What a module computes: it is run once, and its ops are drawn.
+        """Write the graph of a module: it is run once, and its ops are drawn.
 
         Args:
             model: the module.
@@ -387,12 +387,12 @@ class SummaryWriter:
         self._get_file_writer().add_graph(recorded)
 
     def flush(self):
-        """Let readers see all that was written."""
+        """Make everything that was written visible to readers."""
         for file in self._files.values():
             file.flush()
 
     def close(self):
-        """End the files; writing again begins new ones."""
+        """Close the files; writing again begins new ones."""
         for file in self._files.values():
             file.close()
         self._files = {}

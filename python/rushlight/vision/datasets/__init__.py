@@ -1,4 +1,4 @@
-"""Data sets of images in their official layouts; most download themselves."""
+"""Data sets of images and videos in their official layouts; most can be downloaded."""
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 

@@ -107,7 +107,7 @@ class CIFAR10(ArchivedDataset):
     """60,000 pictures of 32 x 32 in ten classes: root/cifar-10-batches-py. Items are (picture,
     class).
 
-    RuntimeError where files are not there or have other sums, and download is False.
+    RuntimeError if files are not there or have other sums, and download is False.
     """
 
     base_folder = "cifar-10-batches-py"

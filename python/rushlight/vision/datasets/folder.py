@@ -12,14 +12,14 @@ IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tif
 
 
 def has_file_allowed_extension(filename: str, extensions: str | tuple[str, ...]) -> bool:
-    """Whether a name ends in one of these, in letters of either case."""
+    """Whether a file name has one of these extensions, in upper or lower case."""
     return filename.lower().endswith(
         extensions if isinstance(extensions, str) else tuple(extensions)
     )
 
 
 def is_image_file(filename: str) -> bool:
-    """Whether a name ends as those of pictures do."""
+    """Whether a file name has an extension of images."""
     return has_file_allowed_extension(filename, IMG_EXTENSIONS)
 
 

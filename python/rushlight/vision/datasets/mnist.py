@@ -91,7 +91,7 @@ class MNIST(VisionDataset):
     """Handwritten digits: root/MNIST/raw/train-images-idx3-ubyte and the like. Items are
     (picture, class).
 
-    RuntimeError where the files are not there and download is False.
+    RuntimeError if the files are not there and download is False.
     """
 
     mirrors = [

@@ -344,7 +344,7 @@ class Places365(SamplesDataset):
         download_and_extract_archive(self._site + name, self._path(""), md5=md5)
 
     def download_images(self) -> None:
-        """Downloads and unpacks the pictures of the split; RuntimeError where they are there."""
+        """Downloads and unpacks the pictures of the split; RuntimeError if they are there."""
         if self.images_dir.exists():
             raise RuntimeError(
                 f"The directory {self.images_dir} already exists. If you want to re-download or "

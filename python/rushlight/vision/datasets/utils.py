@@ -1,4 +1,4 @@
-"""Files of data sets: downloads that go on where they stopped, sums, archives, arguments."""
+"""Files of data sets: resumable downloads, checksums, archives, arguments."""
 
 import bz2
 import contextlib
@@ -22,8 +22,9 @@ from urllib.request import Request, urlopen
 
 StrPath = str | Path
 USER_AGENT = "rushlight.vision"
-MISSING = "Dataset not found. You can use download=True to download it"
-MISSING_OR_DAMAGED = "Dataset not found or corrupted. You can use download=True to download it"
+_ADVICE = "You can use download=True to download it"
+MISSING = f"Dataset not found. {_ADVICE}"
+MISSING_OR_DAMAGED = f"Dataset not found or corrupted. {_ADVICE}"
 _CHUNK = 1 << 20
 # What an archive may unpack to: as many files, and as many bytes for each of its own and some more.
 _MOST_FILES = 20_000_000
@@ -70,12 +71,12 @@ def calculate_md5(fpath: StrPath, chunk_size: int = _CHUNK) -> str:
 
 
 def check_md5(fpath: StrPath, md5: str, **kwargs: Any) -> bool:
-    """Whether a file has this sum."""
+    """Whether a file has this MD5 sum."""
     return md5 == calculate_md5(fpath, **kwargs)
 
 
 def check_integrity(fpath: StrPath, md5: str | None = None) -> bool:
-    """Whether a file is there and, where a sum is given, has it."""
+    """Whether a file exists and has the MD5 sum, if one is given."""
     return os.path.isfile(fpath) and (md5 is None or check_md5(fpath, md5))
 
 
@@ -308,13 +309,13 @@ def download_and_extract_archive(
 
 
 def list_dir(root: StrPath, prefix: bool = False) -> list[str]:
-    """Names of the folders in a folder, or their paths."""
+    """The names or paths of the folders in a folder."""
     found = [e.name for e in os.scandir(os.path.expanduser(root)) if e.is_dir()]
     return [os.path.join(root, name) for name in found] if prefix else found
 
 
 def list_files(root: StrPath, suffix: str, prefix: bool = False) -> list[str]:
-    """Names of the files in a folder that end so, or their paths."""
+    """The names or paths of the files in a folder with this suffix."""
     found = [
         e.name
         for e in os.scandir(os.path.expanduser(root))

@@ -184,7 +184,7 @@ class Kinetics(_Clips):
     def download_and_process_videos(self) -> None:
         """Downloads the archives of the split, and puts videos into the folders of their classes.
 
-        RuntimeError where the folder of the split is there.
+        RuntimeError if the folder of the split is there.
         """
         into, base = Path(self.split_folder), Path(self.root or "")
         if into.exists():

@@ -1,4 +1,4 @@
-"""What data sets of images have in common: a folder and transforms."""
+"""Base classes of image data sets: a folder and transforms."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ Transform = Callable[..., Any] | None
 
 
 def pil_loader(path: str | Path) -> Any:
-    """A picture in RGB, by Pillow; OSError with the file's name for what is none."""
+    """Load an image in RGB with Pillow; OSError with the file's name if it is none."""
     return next(_files.pictures([path]))
 
 
@@ -28,7 +28,7 @@ def default_loader(path: str | Path) -> Any:
 
 
 class StandardTransform:
-    """A transform of the picture and one of the target as one of both."""
+    """Combines a transform of the image and one of the target."""
 
     def __init__(self, transform: Transform = None, target_transform: Transform = None) -> None:
         self.transform, self.target_transform = transform, target_transform
@@ -57,7 +57,9 @@ def _indented(head: str, thing: Any) -> list[str]:
 
 
 class VisionDataset(Dataset):
-    """A data set in a folder. `transforms` sees picture and target; or one transform for each."""
+    """A data set in a folder. `transforms` gets image and target; or there is one transform for
+    each.
+    """
 
     _repr_indent = 4
 

@@ -1,4 +1,4 @@
-"""Files and bytes as tensors: images by Pillow, videos by PyAV."""
+"""Reading and writing of images (with Pillow) and videos (with PyAV)."""
 
 from __future__ import annotations
 

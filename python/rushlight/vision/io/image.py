@@ -1,4 +1,4 @@
-"""Image files and bytes as tensors, by Pillow."""
+"""Reading and writing of image files and bytes, with Pillow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ __all__ = [
 
 
 class ImageReadMode(Enum):
-    """What channels an image gets: those of the file, grey, grey and alpha, RGB, RGB and alpha."""
+    """The channels of a decoded image: those of the file, grey, grey and alpha, RGB, RGB and
+    alpha.
+    """
 
     UNCHANGED = 0
     GRAY = 1
@@ -60,7 +62,7 @@ _WITH_ALPHA = (ImageReadMode.GRAY_ALPHA, ImageReadMode.RGB_ALPHA)
 
 
 def read_file(path: str | os.PathLike[str]) -> Tensor:
-    """The bytes of a file, (N), uint8; RuntimeError where it cannot be read."""
+    """The bytes of a file, (N), uint8; RuntimeError if it cannot be read."""
     try:
         with open(os.fspath(path), "rb") as f:
             return _tensor(f.read())
@@ -69,7 +71,7 @@ def read_file(path: str | os.PathLike[str]) -> Tensor:
 
 
 def write_file(filename: str | os.PathLike[str], data: Tensor) -> None:
-    """Writes bytes, (N), uint8, to a file; RuntimeError where it cannot be written."""
+    """Write bytes, (N), uint8, to a file; RuntimeError if it cannot be written."""
     written = _bytes(data)
     try:
         with open(os.fspath(filename), "wb") as f:
@@ -115,7 +117,7 @@ def _guarded(read: Callable[[], Any]) -> Any:
 
 
 def _check_png(raw: memoryview) -> None:
-    """RuntimeError where a chunk of pixels is cut off or is not what its sum says, which Pillow
+    """RuntimeError if a chunk of pixels is cut off or is not what its sum says, which Pillow
     does not look at.
     """
     at = 8
@@ -169,7 +171,7 @@ _ORIENTATION = 0x0112  # of EXIF
 
 
 def _upright(picture: Any) -> Any:
-    """The picture turned as its EXIF data say, which count for nothing where they are damaged."""
+    """The picture turned as its EXIF data say, which count for nothing if they are damaged."""
     try:
         turn = _TURNS.get(picture.getexif().get(_ORIENTATION))
     except Exception:  # Pillow's parser has many ways to say that they are damaged
@@ -231,7 +233,7 @@ def decode_image(
     mode: Any = ImageReadMode.UNCHANGED,
     apply_exif_orientation: bool = False,
 ) -> Tensor:
-    """An image as a tensor of shape (C, H, W), bytes as a rule: JPEG, PNG, WebP and AVIF; of a GIF
+    """An image as a tensor of shape (C, H, W), bytes usually: JPEG, PNG, WebP and AVIF; of a GIF
     what `decode_gif` gives.
 
     Args:
@@ -251,14 +253,14 @@ def read_image(
     mode: Any = ImageReadMode.UNCHANGED,
     apply_exif_orientation: bool = False,
 ) -> Tensor:
-    """`decode_image` of a file."""
+    """Decode an image file with `decode_image`."""
     return decode_image(read_file(path), mode, apply_exif_orientation)
 
 
 def decode_png(
     input: Tensor, mode: Any = ImageReadMode.UNCHANGED, apply_exif_orientation: bool = False
 ) -> Tensor:
-    """`decode_image` of the bytes of a PNG file."""
+    """Decode the bytes of a PNG file with `decode_image`."""
     return _decode(input, mode, apply_exif_orientation, ("PNG",))
 
 
@@ -268,7 +270,7 @@ def decode_jpeg(
     device: Any = "cpu",
     apply_exif_orientation: bool = False,
 ) -> Any:
-    """`decode_image` of the bytes of a JPEG file, or of each in a list, on threads."""
+    """Decode the bytes of a JPEG file, or of each in a list, on threads, with `decode_image`."""
     to = rushlight.device(device)
     several = isinstance(input, list)
     items = input if several else [input]
@@ -286,19 +288,19 @@ def decode_jpeg(
 
 
 def decode_webp(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
-    """`decode_image` of the bytes of a WebP file."""
+    """Decode the bytes of a WebP file with `decode_image`."""
     return _decode(input, mode, False, ("WEBP",))
 
 
 def decode_avif(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
-    """`decode_image` of the bytes of an AVIF file."""
+    """Decode the bytes of an AVIF file with `decode_image`."""
     if not features.check("avif"):
         raise RuntimeError("this Pillow has no decoder of AVIF: please run pip install -U pillow")
     return _decode(input, mode, False, ("AVIF",))
 
 
 def decode_heic(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
-    """`decode_image` of the bytes of a HEIC file, by pillow-heif where it is installed."""
+    """Decode the bytes of a HEIC file with `decode_image`; needs pillow-heif."""
     try:
         from pillow_heif import register_heif_opener  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -311,7 +313,7 @@ def decode_heic(input: Tensor, mode: Any = ImageReadMode.UNCHANGED) -> Tensor:
 
 
 def decode_gif(input: Tensor) -> Tensor:
-    """A GIF file as (3, H, W), or (frames, 3, H, W) where it has several."""
+    """Decode a GIF file to (3, H, W), or to (frames, 3, H, W) if it has several frames."""
     return _decode(input, ImageReadMode.RGB, False, ("GIF",))
 
 
@@ -328,14 +330,14 @@ def _encode(input: Tensor, format: str, **settings: Any) -> Tensor:
 
 
 def encode_png(input: Tensor, compression_level: int = 6) -> Tensor:
-    """The bytes of a PNG file of an image, (1 or 3, H, W), uint8; levels are 0 to 9."""
+    """Encode an image, (1 or 3, H, W), uint8, as a PNG file; compression levels are 0 to 9."""
     if not isinstance(compression_level, int) or not 0 <= compression_level <= 9:
         raise RuntimeError(f"compression_level is from 0 to 9, but got {compression_level!r}")
     return _encode(input, "PNG", compress_level=compression_level)
 
 
 def write_png(input: Tensor, filename: str | os.PathLike[str], compression_level: int = 6) -> None:
-    """`encode_png` to a file."""
+    """Encode an image with `encode_png` and write it to a file."""
     write_file(filename, encode_png(input, compression_level))
 
 
@@ -355,5 +357,5 @@ def encode_jpeg(input: Tensor | list[Tensor], quality: int = 75) -> Any:
 
 
 def write_jpeg(input: Tensor, filename: str | os.PathLike[str], quality: int = 75) -> None:
-    """`encode_jpeg` to a file."""
+    """Encode an image with `encode_jpeg` and write it to a file."""
     write_file(filename, encode_jpeg(input, quality))

@@ -1,4 +1,4 @@
-"""Video files, decoded and encoded by PyAV, which is wanted when one is opened."""
+"""Reading and writing of video files with PyAV, which is imported when a video is opened."""
 
 from __future__ import annotations
 
@@ -50,9 +50,7 @@ def _named(source: Any) -> Iterator[None]:
 
 
 def read_timestamps(path: StrPath) -> tuple[list[int], float, Fraction]:
-    """When the frames of a video are shown, in its own units, how many a second has, and its
-    unit.
-    """
+    """The presentation times of a video's frames in its own units, its frame rate, and the unit."""
     with _opened(path) as video, _named(path):
         if not video.streams.video:
             return [], 0.0, Fraction(1)
@@ -128,7 +126,8 @@ def read_video(
     pts_unit: str = "pts",
     output_format: str = "THWC",
 ) -> tuple[Tensor, Tensor, dict[str, Any]]:
-    """A video's frames, uint8, its sound (channels, samples), and "video_fps" and "audio_fps".
+    """Read the frames of a video, uint8, its sound (channels, samples), "video_fps" and
+    "audio_fps".
 
     Args:
         filename: its path.
@@ -160,7 +159,7 @@ def read_video_timestamps(
     filename: StrPath, pts_unit: str = "pts"
 ) -> tuple[list[int] | list[Fraction], float | None]:
     """When the frames of a video are shown, in its own units ("pts") or as fractions of seconds
-    ("sec"), and how many a second has: None where there are none.
+    ("sec"), and how many a second has: None if there are none.
     """
     _check_unit(pts_unit)
     times, rate, unit = read_timestamps(filename)
@@ -178,7 +177,7 @@ def write_video(
     audio_codec: str | None = None,
     audio_options: dict[str, Any] | None = None,
 ) -> None:
-    """A video file of frames (T, H, W, C), uint8, fps of them in a second.
+    """Write frames (T, H, W, C), uint8, to a video file with a frame rate of fps.
 
     Args:
         filename: its path, whose ending says the container.
@@ -221,7 +220,7 @@ def write_video(
 
 
 class VideoReader:
-    """The frames of one stream of a video, one after the other: {"data": tensor, "pts": seconds}.
+    """Iterates over the frames of one stream of a video: {"data": tensor, "pts": seconds}.
 
     Pictures are (C, H, W), uint8; frames of sound (samples, channels).
 
@@ -242,7 +241,7 @@ class VideoReader:
             raise ValueError(f"{stream!r} is no stream of this video")
 
     def set_current_stream(self, stream: str) -> bool:
-        """Goes on with another stream, from its beginning; False where there is none."""
+        """Switch to another stream, at its beginning; False if it does not exist."""
         kind, _, number = stream.partition(":")
         found = [s for s in self._video.streams if s.type == kind]
         if kind not in ("video", "audio") or not (number or "0").isdigit():
@@ -274,7 +273,7 @@ class VideoReader:
                 return {"data": rushlight.from_numpy(np.ascontiguousarray(data)), "pts": time}
 
     def seek(self, time_s: float, keyframes_only: bool = False) -> VideoReader:
-        """Goes on with the first frame shown at time_s or later, or with the key frame before."""
+        """Go to the first frame at time_s or later, or to the key frame before it."""
         unit = self._stream.time_base
         self._video.seek(max(int(time_s / unit), 0), backward=True, stream=self._stream)
         self._from = -math.inf if keyframes_only else time_s
@@ -282,7 +281,9 @@ class VideoReader:
         return self
 
     def get_metadata(self) -> dict[str, dict[str, list[float]]]:
-        """By kind of stream: durations in seconds, and rates ("fps", of sound "framerate")."""
+        """For each kind of stream: durations in seconds, and rates ("fps", or "framerate" for
+        sound).
+        """
         found: dict[str, dict[str, list[float]]] = {}
         for stream in self._video.streams:
             if stream.type in ("video", "audio"):

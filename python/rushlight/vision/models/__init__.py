@@ -1,6 +1,4 @@
-"""Architectures of computer vision, by name or by their functions, with the data of trained
-weights.
-"""
+"""Models for computer vision and their trained weights, by name or by function."""
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 

@@ -115,7 +115,7 @@ def weights_enum(name: str, module: str) -> Any:
 
 
 def overwrite(kwargs: dict[str, Any], param: str, new_value: Any) -> None:
-    """Sets an argument that weights decide; ValueError where the caller wants another."""
+    """Sets an argument that weights decide; ValueError if the caller wants another."""
     if param in kwargs and kwargs[param] != new_value:
         raise ValueError(
             f"The parameter '{param}' expected value {new_value} but got {kwargs[param]} instead."
@@ -253,7 +253,7 @@ def list_models(
 
 
 def get_model_builder(name: str) -> Callable[..., Any]:
-    """The function that makes the model of this name; ValueError where there is none."""
+    """The function that makes the model of this name; ValueError if there is none."""
     found = _BUILDERS.get(name.lower())
     if found is None:
         raise ValueError(f"Unknown model {name}")
@@ -285,7 +285,7 @@ def get_model_weights(name: Callable[..., Any] | str) -> type[WeightsEnum]:
 
 
 def get_weight(name: str) -> WeightsEnum:
-    """The weights of a full name as "ResNet50_Weights.IMAGENET1K_V2"; ValueError where there are
+    """The weights of a full name as "ResNet50_Weights.IMAGENET1K_V2"; ValueError if there are
     none.
     """
     enum_name, dot, member = name.partition(".")

@@ -123,7 +123,7 @@ def _ovewrite_value_param(param: str, actual: Any, expected: Any) -> Any:
 
 
 def kwonly_to_pos_or_kw(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Lets arguments by name alone be given by position, too, with a warning; TypeError where a
+    """Lets arguments by name alone be given by position, too, with a warning; TypeError if a
     function has none.
     """
     parameters = inspect.signature(fn).parameters.values()

@@ -6,7 +6,7 @@ from ._api import builder, weights_enum
 
 
 class AlexNet(nn.Module):
-    """Images (N, 3, H, W), as a rule of 224², to scores (N, num_classes)."""
+    """Images (N, 3, H, W), usually of 224², to scores (N, num_classes)."""
 
     def __init__(self, num_classes: int = 1000, dropout: float = 0.5) -> None:
         super().__init__()

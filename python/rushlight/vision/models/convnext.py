@@ -15,7 +15,7 @@ from ._utils import depth_rates, init_layers, trunc_normal
 
 
 class LayerNorm2d(nn.LayerNorm):
-    """Normalises over the channels of images (N, C, H, W)."""
+    """Layer normalisation over the channels of images (N, C, H, W)."""
 
     def forward(self, x: Tensor) -> Tensor:
         x = F.layer_norm(
@@ -25,9 +25,7 @@ class LayerNorm2d(nn.LayerNorm):
 
 
 class CNBlock(nn.Module):
-    """A convolution of 7 x 7 channel by channel and two linear layers, scaled and added to the
-    input.
-    """
+    """A depthwise 7 x 7 convolution and two linear layers, scaled and added to the input."""
 
     def __init__(
         self,
@@ -55,7 +53,9 @@ class CNBlock(nn.Module):
 
 
 class CNBlockConfig:
-    """A stage: channels of its blocks, those of the next stage, and how many blocks."""
+    """A stage: the channels of its blocks, the channels of the next stage, and the number of
+    blocks.
+    """
 
     def __init__(self, input_channels: int, out_channels: int | None, num_layers: int) -> None:
         self.input_channels, self.out_channels, self.num_layers = (

@@ -1,4 +1,4 @@
-"""DenseNet (Huang 2016): each layer sees the results of all before it."""
+"""DenseNet (Huang 2016): each layer gets the results of all previous layers."""
 
 import re
 from collections import OrderedDict

@@ -46,7 +46,7 @@ class _Residual(nn.Module):
 
 
 class MBConv(_Residual):
-    """Widened, convolved channel by channel, weighed, narrowed."""
+    """Expansion, depthwise convolution, squeeze and excitation, projection."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class MBConv(_Residual):
 
 
 class FusedMBConv(_Residual):
-    """Widened by a convolution over all channels, narrowed."""
+    """Expansion by a full convolution, projection."""
 
     def __init__(
         self, cnf: _MBConvConfig, stochastic_depth_prob: float, norm_layer: Callable[..., nn.Module]
@@ -104,7 +104,7 @@ class FusedMBConv(_Residual):
 
 
 class MBConvConfig(_MBConvConfig):
-    """A stage of `MBConv` blocks whose channels and number are multiplied."""
+    """A stage of `MBConv` blocks, whose channels and number are multiplied."""
 
     def __init__(
         self,

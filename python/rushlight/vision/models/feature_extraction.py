@@ -1,5 +1,5 @@
-"""Models that give what they compute in the middle, by the names of modules and operations, from
-traced graphs.
+"""Feature extraction: models that return intermediate results, by names of nodes of traced
+graphs.
 """
 
 import inspect
@@ -11,7 +11,7 @@ from rushlight._warnings import warn
 
 
 class LeafModuleAwareTracer(fx.Tracer):
-    """A tracer that takes modules of these classes as they are: `leaf_modules=`."""
+    """A tracer that does not trace into modules of these classes: `leaf_modules=`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.leaf_modules = kwargs.pop("leaf_modules", ())
@@ -111,9 +111,7 @@ def get_graph_node_names(
     suppress_diff_warning: bool = False,
     concrete_args: dict[str, Any] | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Names of the nodes of a model's graph in training and in evaluation, in the order they run
-    in.
-    """
+    """The names of the nodes of a model's graphs for training and for evaluation, in order."""
     train, evaluated = (
         _names(_traced(model, mode, tracer_kwargs, concrete_args)[0]) for mode in (True, False)
     )
@@ -194,7 +192,7 @@ def create_feature_extractor(
     suppress_diff_warning: bool = False,
     concrete_args: dict[str, Any] | None = None,
 ) -> fx.GraphModule:
-    """A module that gives a dict of what a model computes at return_nodes, by their names or by new
+    """A module that returns a dict of a model's results at return_nodes, under their names or new
     ones.
 
     A name is that of a node (`get_graph_node_names`) or of a module, whose last node is meant. The

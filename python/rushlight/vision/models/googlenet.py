@@ -15,7 +15,7 @@ GoogLeNetOutputs = namedtuple("GoogLeNetOutputs", ["logits", "aux_logits2", "aux
 
 
 class BasicConv2d(nn.Module):
-    """A convolution without a bias, normalised."""
+    """A convolution without a bias, and a batch norm."""
 
     def __init__(self, in_channels: int, out_channels: int, **kwargs: Any) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Inception(nn.Module):
 
 
 class InceptionAux(nn.Module):
-    """Scores from the middle of the network."""
+    """An auxiliary classifier in the middle of the network."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class GoogLeNet(nn.Module):
     def eager_outputs(
         self, x: Tensor, aux2: Tensor | None, aux1: Tensor | None
     ) -> GoogLeNetOutputs | Tensor:
-        """What the model gives: in training with the scores in its middle."""
+        """The result of the model: in training with the scores of auxiliary classifiers."""
         return GoogLeNetOutputs(x, aux2, aux1) if self.training and self.aux_logits else x
 
     def forward(self, x: Tensor) -> GoogLeNetOutputs | Tensor:

@@ -142,7 +142,7 @@ class InceptionE(_Branches):
 
 
 class InceptionAux(nn.Module):
-    """Scores from the middle of the network."""
+    """An auxiliary classifier in the middle of the network."""
 
     def __init__(self, in_channels: int, num_classes: int, conv_block: _Conv = None) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class InceptionAux(nn.Module):
 
 
 class Inception3(nn.Module):
-    """Images (N, 3, H, W), as a rule of 299², to scores (N, num_classes); in training with those of
+    """Images (N, 3, H, W), usually of 299², to scores (N, num_classes); in training with those of
     one more head.
 
     transform_input: images are normalised by ImageNet's colours, the weights want 0.5 and 0.5.
@@ -225,7 +225,7 @@ class Inception3(nn.Module):
         return self.fc(self.dropout(x).flatten(1)), aux
 
     def eager_outputs(self, x: Tensor, aux: Tensor | None) -> InceptionOutputs | Tensor:
-        """What the model gives: in training with the scores in its middle."""
+        """The result of the model: in training with the scores of the auxiliary classifier."""
         return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
 
     def forward(self, x: Tensor) -> InceptionOutputs | Tensor:

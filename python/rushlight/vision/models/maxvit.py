@@ -20,7 +20,7 @@ from .swin_transformer import relative_index
 
 
 class MBConv(nn.Module):
-    """Widened, convolved channel by channel, weighed, narrowed, beside the input made to fit."""
+    """Expansion, depthwise convolution, squeeze and excitation, projection, added to the input."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class MBConv(nn.Module):
 
 
 class RelativePositionalMultiHeadAttention(nn.Module):
-    """Attention (N, windows, L, C) with a learned bias for how far the places of a square lie
+    """Attention (N, windows, L, C) with a learned bias for how far the positions of a square lie
     apart.
     """
 
@@ -84,7 +84,7 @@ class RelativePositionalMultiHeadAttention(nn.Module):
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
 
     def get_relative_positional_bias(self) -> Tensor:
-        """(1, heads, L, L)."""
+        """The bias of pairs of positions: (1, heads, L, L)."""
         table = self.relative_position_bias_table[self.relative_position_index.view(-1)]
         by_pair = table.view(self.max_seq_len, self.max_seq_len, -1)
         return by_pair.permute(2, 0, 1).contiguous().unsqueeze(0)
@@ -101,7 +101,7 @@ class RelativePositionalMultiHeadAttention(nn.Module):
 
 
 class WindowPartition(nn.Module):
-    """Maps (N, C, H, W) as windows (N, windows, places, C) of p rows and columns."""
+    """Maps (N, C, H, W) as windows (N, windows, positions, C) of p rows and columns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class WindowPartition(nn.Module):
 
 
 class WindowDepartition(nn.Module):
-    """Undoes `WindowPartition`, for so many windows below and beside each other."""
+    """The inverse of `WindowPartition`, for this number of rows and columns of windows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class WindowDepartition(nn.Module):
 
 
 class SwapAxes(nn.Module):
-    """Two dimensions exchanged."""
+    """Swaps two dimensions."""
 
     def __init__(self, a: int, b: int) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class SwapAxes(nn.Module):
 
 class PartitionAttentionLayer(nn.Module):
     """Attention and two linear layers within windows ("window"), or across the windows' equal
-    places ("grid").
+    positions ("grid").
     """
 
     def __init__(
@@ -294,7 +294,7 @@ class MaxVitBlock(nn.Module):
 
 
 class MaxVit(nn.Module):
-    """Images (N, 3, *input_size) to scores (N, num_classes); ValueError where windows do not fit
+    """Images (N, 3, *input_size) to scores (N, num_classes); ValueError if windows do not fit
     the size.
     """
 

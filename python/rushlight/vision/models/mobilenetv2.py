@@ -1,4 +1,4 @@
-"""MobileNet v2 (Sandler 2018): narrow blocks that widen inside."""
+"""MobileNet v2 (Sandler 2018): inverted residual blocks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +11,8 @@ from ._utils import _make_divisible, init_layers, normal
 
 
 class InvertedResidual(nn.Module):
-    """Widened by expand_ratio, convolved channel by channel, narrowed; added to the input where the
-    shape is kept.
+    """Expansion by expand_ratio, depthwise convolution, projection; added to the input if the
+    shapes agree.
     """
 
     def __init__(

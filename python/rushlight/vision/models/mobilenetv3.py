@@ -44,8 +44,8 @@ class InvertedResidualConfig:
 
 
 class InvertedResidual(nn.Module):
-    """Widened, convolved channel by channel, weighed, narrowed; added to the input where the shape
-    is kept.
+    """Expansion, depthwise convolution, squeeze and excitation, projection; added to the input if
+    the shapes agree.
     """
 
     def __init__(

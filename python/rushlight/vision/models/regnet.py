@@ -23,7 +23,7 @@ class SimpleStemIN(Conv2dNormActivation):
 
 
 class BottleneckTransform(nn.Sequential):
-    """A grouped convolution of 3 x 3, weighed, between two of 1 x 1."""
+    """A grouped 3 x 3 convolution with squeeze and excitation, between two of 1 x 1."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class BottleneckTransform(nn.Sequential):
 
 
 class ResBottleneckBlock(nn.Module):
-    """A `BottleneckTransform` beside the input, which a convolution fits where the shape
-    changes.
+    """A `BottleneckTransform` added to the input, which a convolution projects if the shapes
+    differ.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ResBottleneckBlock(nn.Module):
 
 
 class AnyStage(nn.Sequential):
-    """Blocks of one shape, the first of which has the stride."""
+    """A stage of blocks of one shape; the first has the stride."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class AnyStage(nn.Sequential):
 
 
 class BlockParams:
-    """What the blocks of each stage are like."""
+    """The parameters of the blocks of each stage."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Residual networks (He 2015), their grouped (ResNeXt) and their wide forms."""
+"""ResNet (He 2015), ResNeXt (grouped) and Wide ResNet."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,12 +12,12 @@ from ._utils import init_layers
 def conv3x3(
     in_planes: int, out_planes: int, stride: int = 1, groups: int = 1, dilation: int = 1
 ) -> nn.Conv2d:
-    """A convolution of 3 x 3 without a bias that keeps the size at stride 1."""
+    """A 3 x 3 convolution without a bias that keeps the size at stride 1."""
     return nn.Conv2d(in_planes, out_planes, 3, stride, dilation, dilation, groups, bias=False)
 
 
 def conv1x1(in_planes: int, out_planes: int, stride: int = 1) -> nn.Conv2d:
-    """A convolution of 1 x 1 without a bias."""
+    """A 1 x 1 convolution without a bias."""
     return nn.Conv2d(in_planes, out_planes, 1, stride, bias=False)
 
 
@@ -35,7 +35,7 @@ class _Block(nn.Module):
 
 
 class BasicBlock(_Block):
-    """Two convolutions of 3 x 3."""
+    """A residual block of two 3 x 3 convolutions."""
 
     def __init__(
         self,
@@ -67,7 +67,9 @@ class BasicBlock(_Block):
 
 
 class Bottleneck(_Block):
-    """A convolution of 3 x 3 between two of 1 x 1; a stride is that of the middle one."""
+    """A residual block of a 3 x 3 convolution between two of 1 x 1; the middle one has the
+    stride.
+    """
 
     expansion = 4
 

@@ -1,4 +1,4 @@
-"""ShuffleNet v2 (Ma 2018): half of the channels pass by, then the halves are shuffled."""
+"""ShuffleNet v2 (Ma 2018): half of the channels skip a block, then channels are shuffled."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from ._api import builder, weights_enum
 
 
 def channel_shuffle(x: Tensor, groups: int) -> Tensor:
-    """Channels in turn from each of `groups` groups."""
+    """Interleave the channels of `groups` groups."""
     batch, channels, height, width = x.size()
     x = x.view(batch, groups, channels // groups, height, width).transpose(1, 2).contiguous()
     return x.view(batch, channels, height, width)

@@ -18,7 +18,7 @@ from ._utils import depth_rates, init_perceptron
 
 
 def offsets_in_window(window: list[int]) -> list[Tensor]:
-    """How far the places of a window lie apart, by each dimension: (L, L) each."""
+    """The distances of pairs of positions of a window along each dimension: (L, L) each."""
     grid = torch.stack(
         torch.meshgrid(*(torch.arange(size) for size in window), indexing="ij")
     ).flatten(1)
@@ -26,8 +26,8 @@ def offsets_in_window(window: list[int]) -> list[Tensor]:
 
 
 def relative_index(window: list[int]) -> Tensor:
-    """Numbers (L * L) of the pairs of places of a window, the same for pairs that lie equally far
-    apart.
+    """Indices (L * L) of the pairs of positions of a window; pairs with equal distances have equal
+    ones.
     """
     index = torch.zeros((), dtype=torch.int64)
     for apart, size in zip(offsets_in_window(window), window, strict=True):
@@ -36,7 +36,9 @@ def relative_index(window: list[int]) -> Tensor:
 
 
 def windows_of(x: Tensor, window: list[int]) -> Tensor:
-    """Maps (N, *sizes, C), sizes multiples of the window's, as (N * windows, L, C)."""
+    """Partition maps (N, *sizes, C), with sizes that are multiples of the window's, to (N *
+    windows, L, C).
+    """
     dims = len(window)
     sizes = [s for size, w in zip(x.shape[1:-1], window, strict=True) for s in (size // w, w)]
     x = x.reshape(x.shape[0], *sizes, x.shape[-1])
@@ -45,7 +47,7 @@ def windows_of(x: Tensor, window: list[int]) -> Tensor:
 
 
 def from_windows(x: Tensor, window: list[int], sizes: list[int]) -> Tensor:
-    """Undoes `windows_of`, for maps of `sizes`."""
+    """The inverse of `windows_of`, for maps of `sizes`."""
     dims = len(window)
     counts = [size // w for size, w in zip(sizes, window, strict=True)]
     x = x.reshape(-1, *counts, *window, x.shape[-1])
@@ -54,7 +56,7 @@ def from_windows(x: Tensor, window: list[int], sizes: list[int]) -> Tensor:
 
 
 def strangers(window: list[int], shift: list[int], sizes: list[int], like: Tensor) -> Tensor:
-    """-100 (windows, L, L) between places that only a shift has brought together, else 0."""
+    """-100 (windows, L, L) between positions that only a shift has brought together, else 0."""
     regions = like.new_zeros(sizes)
     for d, (size, w, s) in enumerate(zip(sizes, window, shift, strict=True)):
         along = like.new_zeros(size)
@@ -129,14 +131,14 @@ def shifted_window_attention(
 def _get_relative_position_bias(
     relative_position_bias_table: Tensor, relative_position_index: Tensor, window_size: list[int]
 ) -> Tensor:
-    """Rows of a table (rows, heads) for all pairs of places of a window: (1, heads, L, L)."""
+    """Rows of a table (rows, heads) for all pairs of positions of a window: (1, heads, L, L)."""
     places = math.prod(window_size)
     rows = relative_position_bias_table[relative_position_index.flatten()].view(places, places, -1)
     return rows.permute(2, 0, 1).contiguous().unsqueeze(0)
 
 
 class ShiftedWindowAttention(nn.Module):
-    """`shifted_window_attention` with a learned bias for how far places lie apart."""
+    """`shifted_window_attention` with a learned bias for the distances of positions."""
 
     def __init__(
         self,
@@ -171,7 +173,7 @@ class ShiftedWindowAttention(nn.Module):
         return _get_relative_position_bias(table, self.relative_position_index, self.window_size)
 
     def get_relative_position_bias(self) -> Tensor:
-        """(1, heads, L, L)."""
+        """The bias of pairs of positions: (1, heads, L, L)."""
         return self._bias_of(self.relative_position_bias_table)
 
     def _settings(self) -> tuple[Any, ...]:

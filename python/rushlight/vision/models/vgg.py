@@ -9,7 +9,7 @@ from ._utils import init_layers, normal
 
 
 class VGG(nn.Module):
-    """Features of images, means of 7 x 7 places, and three linear layers: scores (N,
+    """Features of images, means of 7 x 7 positions, and three linear layers: scores (N,
     num_classes).
     """
 

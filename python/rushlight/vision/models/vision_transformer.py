@@ -256,7 +256,7 @@ def interpolate_embeddings(
     interpolation_mode: str = "bicubic",
     reset_heads: bool = False,
 ) -> "OrderedDict[str, Tensor]":
-    """Weights of a vision transformer for images of another size: embeddings of places are
+    """Weights of a vision transformer for images of another size: embeddings of positions are
     resampled.
     """
     key = "encoder.pos_embedding"

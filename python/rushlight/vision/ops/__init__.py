@@ -1,6 +1,4 @@
-"""Ops of computer vision: boxes, windows of any size, convolution with moved taps, blocks and
-losses.
-"""
+"""Ops of computer vision: boxes, regions of interest, deformable convolution, blocks and losses."""
 
 # ruff: noqa: F401  # its modules and what they hold are names of the package
 

@@ -1,6 +1,6 @@
-"""Boxes: formats, areas, overlaps, and which of many to keep.
+"""Boxes: formats, areas, overlaps, and non-maximum suppression.
 
-Boxes are tensors (..., 4), as a rule (N, 4), of any real dtype. Formats: "xyxy" (two corners),
+Boxes are tensors (..., 4), usually (N, 4), of any real dtype. Formats: "xyxy" (two corners),
 "xywh" (a corner and the size), "cxcywh" (the centre and the size); turned by degrees,
 counterclockwise: "xywhr", "cxcywhr", and "xyxyxyxy" (four corners).
 """
@@ -19,7 +19,8 @@ _TURNED = ("xywhr", "cxcywhr", "xyxyxyxy")
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """Indices (int64) of the boxes (N, 4) that remain, by falling scores (N).
+    """Non-maximum suppression: indices (int64) of the boxes (N, 4) that remain, by descending
+    scores (N).
 
     The box with the highest score is kept and all that overlap it by an IoU above the threshold are
     dropped, then the next, and so on. RuntimeError for other shapes, or dtypes that differ.
@@ -28,9 +29,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
-    """`nms` among boxes (N, 4) of the same class each: idxs (N) are their classes. Indices by
-    falling scores.
-    """
+    """`nms` among boxes (N, 4) of equal classes idxs (N): indices by descending scores."""
     if boxes.numel() == 0:
         return torch.empty((0,), dtype=torch.int64, device=boxes.device)
     if boxes.numel() > 4000:
@@ -52,7 +51,7 @@ def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
 
 
 def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
-    """Boxes (..., 4) as corners, cut off at an image of size (height, width)."""
+    """Clip boxes (..., 4), given by corners, to an image of size (height, width)."""
     height, width = size
     x, y = boxes[..., 0::2].clamp(0, width), boxes[..., 1::2].clamp(0, height)
     return torch.stack((x, y), -1).reshape(boxes.shape)
@@ -77,7 +76,7 @@ def _to_corners(boxes: Tensor, fmt: str) -> Tensor:
 
 
 def _turned_towards(x: Tensor, y: Tensor, along: Tensor, down: Tensor, degrees: Tensor):
-    """The place `along` and `down` the turned axes from (x, y)."""
+    """The position `along` and `down` the turned axes from (x, y)."""
     angle = degrees * math.pi / 180.0
     cos, sin = angle.cos(), angle.sin()
     return x + along * cos + down * sin, y - along * sin + down * cos
@@ -111,8 +110,8 @@ def _as_before(boxes: Tensor, like: Tensor) -> Tensor:
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
-    """Boxes (..., 4), turned ones (..., 5) or (..., 8), in another format; a copy where the formats
-    are equal.
+    """Convert boxes (..., 4), or rotated ones (..., 5) or (..., 8), to another format; a copy if
+    they are equal.
 
     ValueError for an unknown format, NotImplementedError between upright and turned ones.
     """
@@ -142,7 +141,7 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
 
 
 def box_area(boxes: Tensor, fmt: str = "xyxy") -> Tensor:
-    """Areas (...) of upright boxes (..., 4); ValueError for other formats."""
+    """The areas (...) of axis-aligned boxes (..., 4); ValueError for other formats."""
     if fmt not in _UPRIGHT:
         raise ValueError(f"Unsupported Bounding Box area for given format {fmt}")
     boxes = widened(boxes)
@@ -258,7 +257,8 @@ def _turned_iou(boxes1: Tensor, boxes2: Tensor, fmt: str) -> Tensor:
 
 
 def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
-    """Intersection over union (..., N, M) of boxes (..., N, K) and (..., M, K), upright or turned.
+    """Intersection over union (..., N, M) of boxes (..., N, K) and (..., M, K), axis-aligned or
+    rotated.
 
     Those of turned boxes are computed in float64. ValueError for an unknown format.
     """
@@ -273,7 +273,9 @@ def box_iou(boxes1: Tensor, boxes2: Tensor, fmt: str = "xyxy") -> Tensor:
 
 
 def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """IoU less the share of the enclosing box that neither covers: (N, M), from -1 to 1."""
+    """Generalised IoU: IoU less the share of the enclosing box that neither covers: (N, M), from -1
+    to 1.
+    """
     pairs = _Pairs(boxes1, boxes2)
     width, height = pairs.enclosing()
     area = width * height
@@ -281,14 +283,14 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
 
 def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
-    """IoU less the squared distance of the centres, over that of the enclosing box's corners: (N,
-    M).
+    """Distance IoU: IoU less the squared distance of the centres, relative to the enclosing box:
+    (N, M).
     """
     return _Pairs(widened(boxes1), widened(boxes2)).distance_iou(eps)
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
-    """`distance_box_iou` less a term for aspect ratios that differ: (N, M)."""
+    """Complete IoU: `distance_box_iou` less a term for different aspect ratios: (N, M)."""
     pairs = _Pairs(widened(boxes1), widened(boxes2))
     sides = [high - low for low, high in zip(pairs.low, pairs.high, strict=True)]
     v = _aspect_difference(*sides)
@@ -298,8 +300,8 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tens
 
 
 def masks_to_boxes(masks: Tensor) -> Tensor:
-    """The smallest boxes (N, 4), float32, around what is not zero in masks (N, H, W); zeros where
-    nothing is.
+    """The smallest boxes (N, 4), float32, around the nonzero elements of masks (N, H, W); zeros for
+    empty masks.
     """
     if masks.numel() == 0:
         return torch.zeros((0, 4), device=masks.device)

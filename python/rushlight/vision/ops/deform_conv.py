@@ -1,4 +1,4 @@
-"""Convolution whose taps are moved."""
+"""Deformable convolution."""
 
 import rushlight as torch
 from rushlight import Tensor, nn
@@ -19,7 +19,8 @@ def deform_conv2d(
     dilation: int | tuple[int, int] = (1, 1),
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Convolution of images (N, C, H, W) with weight (O, C / groups, kh, kw) whose taps are moved.
+    """Deformable convolution of images (N, C, H, W) with a weight (O, C / groups, kh, kw) and
+    offsets.
 
     offset (N, 2 * offset groups * kh * kw, H', W') moves the taps by rows and columns, pair by
     pair, for each group of channels; mask (N, offset groups * kh * kw, H', W') multiplies what they
@@ -36,7 +37,7 @@ def deform_conv2d(
 
 
 class DeformConv2d(nn.Module):
-    """`deform_conv2d` with a weight and a bias of its own."""
+    """`deform_conv2d` as a layer with a weight and a bias."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class DeformConv2d(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weights and bias as those of nn.Conv2d."""
+        """Initialise weight and bias as nn.Conv2d does."""
         nn.Conv2d.reset_parameters(self)  # type: ignore[arg-type]
 
     def forward(self, input: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:

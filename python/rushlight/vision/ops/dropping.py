@@ -1,4 +1,4 @@
-"""Regularisers that drop more than single elements: whole branches, and blocks of pixels."""
+"""Regularisers that drop whole branches, or blocks of pixels."""
 
 import rushlight as torch
 import rushlight.fx
@@ -7,7 +7,7 @@ from rushlight import Tensor, nn
 
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:
-    """`input`, or zeros with probability p: all of it (mode "batch") or each sample by itself
+    """Replace `input` by zeros with probability p: as a whole (mode "batch") or each sample
     ("row").
 
     What survives is divided by 1 - p. ValueError for other probabilities and modes.
@@ -73,8 +73,8 @@ def drop_block2d(
     eps: float = 1e-06,
     training: bool = True,
 ) -> Tensor:
-    """Images (N, C, H, W) with square blocks set to zero, a share p of each in the mean, and the
-    rest scaled up.
+    """Set square blocks of images (N, C, H, W) to zero, a share p on average, and scale up the
+    rest.
 
     ValueError for other probabilities and shapes, and for blocks of an even side.
     """
@@ -89,7 +89,7 @@ def drop_block3d(
     eps: float = 1e-06,
     training: bool = True,
 ) -> Tensor:
-    """`drop_block2d` of volumes (N, C, D, H, W)."""
+    """`drop_block2d` for volumes (N, C, D, H, W)."""
     return _drop_blocks(input, p, block_size, inplace, eps, training, 3)
 
 

@@ -1,4 +1,4 @@
-"""Feature pyramids: maps of several sizes with one number of channels."""
+"""Feature pyramids: feature maps of several sizes with the same number of channels."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -10,9 +10,7 @@ from .misc import Conv2dNormActivation
 
 
 class ExtraFPNBlock(nn.Module):
-    """Makes more maps: from the results, the maps they were made from, and names, to results and
-    names.
-    """
+    """Adds feature maps: from the results, the original maps and names to results and names."""
 
     def forward(
         self, results: list[Tensor], x: list[Tensor], names: list[str]
@@ -103,7 +101,7 @@ class FeaturePyramidNetwork(nn.Module):
 
 
 class LastLevelMaxPool(ExtraFPNBlock):
-    """One more map, "pool": every second pixel of the last result."""
+    """Adds a map "pool": every second pixel of the last result."""
 
     def forward(
         self, x: list[Tensor], y: list[Tensor], names: list[str]
@@ -112,7 +110,7 @@ class LastLevelMaxPool(ExtraFPNBlock):
 
 
 class LastLevelP6P7(ExtraFPNBlock):
-    """Two more maps, "p6" and "p7", by convolutions of stride 2, from the last result or the last
+    """Adds the maps "p6" and "p7", by convolutions of stride 2, from the last result or the last
     map.
     """
 

@@ -1,6 +1,4 @@
-"""Losses of detectors: of boxes (N, 4) that belong together row by row, and of unbalanced
-classes.
-"""
+"""Losses of detectors: for pairs of boxes (N, 4), and for unbalanced classes."""
 
 import rushlight as torch
 import rushlight.nn.functional as F
@@ -41,9 +39,7 @@ class _Rows:
 def generalized_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
 ) -> Tensor:
-    """1 less the generalised IoU of boxes (N, 4), row by row. ValueError for an unknown
-    reduction.
-    """
+    """1 less the generalised IoU of pairs of boxes (N, 4). ValueError for an unknown reduction."""
     rows = _Rows(boxes1, boxes2, eps)
     area = rows.outer[..., 0] * rows.outer[..., 1]
     return reduced(
@@ -54,14 +50,14 @@ def generalized_box_iou_loss(
 def distance_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
 ) -> Tensor:
-    """1 less the distance IoU of boxes (N, 4), row by row. ValueError for an unknown reduction."""
+    """1 less the distance IoU of pairs of boxes (N, 4). ValueError for an unknown reduction."""
     return reduced(_Rows(boxes1, boxes2, eps).distance_loss(eps), reduction, empty_is_zero=True)
 
 
 def complete_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
 ) -> Tensor:
-    """1 less the complete IoU of boxes (N, 4), row by row. ValueError for an unknown reduction.
+    """1 less the complete IoU of pairs of boxes (N, 4). ValueError for an unknown reduction.
 
     eps guards the weight of the sides alone, as in torchvision.
     """
@@ -75,7 +71,7 @@ def complete_box_iou_loss(
 def sigmoid_focal_loss(
     inputs: Tensor, targets: Tensor, alpha: float = 0.25, gamma: float = 2, reduction: str = "none"
 ) -> Tensor:
-    """Binary cross entropy of logits in which easy examples count less.
+    """Focal loss: binary cross entropy of logits in which easy examples count less.
 
     inputs and targets (0 or 1, floating) have one shape. alpha weighs positive examples, 1 - alpha
     negative ones (-1: none); gamma is the power of 1 - p. ValueError for other alphas and unknown

@@ -1,4 +1,4 @@
-"""Blocks that many networks are made of."""
+"""Building blocks of many networks."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -11,9 +11,7 @@ from ._shared import n_of
 
 
 class FrozenBatchNorm2d(nn.Module):
-    """Batch normalisation (N, C, H, W) with statistics and factors that never change: all are
-    buffers.
-    """
+    """Batch norm (N, C, H, W) with fixed statistics and factors, which are all buffers."""
 
     def __init__(self, num_features: int, eps: float = 1e-05) -> None:
         super().__init__()
@@ -139,7 +137,9 @@ class Conv3dNormActivation(ConvNormActivation):
 
 
 class SqueezeExcitation(nn.Module):
-    """Multiplies channels (N, C, H, W) by factors that two layers make from the channels' means."""
+    """Multiplies channels (N, C, H, W) by factors that two layers compute from the channels'
+    means.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Boxes read from the map of a pyramid that suits their size."""
+"""Pooling of regions from the map of a feature pyramid that suits their size."""
 
 import math
 
@@ -11,7 +11,7 @@ from .rois import numbered, roi_align
 
 
 class LevelMapper:
-    """Of boxes (L, 4) of each image, numbers of the maps, from 0, that suit their sizes.
+    """For boxes (L, 4) of each image, indices of the maps that suit their sizes, from 0.
 
     Maps are the levels k_min to k_max; a box whose side (the root of its area) is canonical_scale
     belongs to level canonical_level, one twice as large to the next.
@@ -41,12 +41,12 @@ def initLevelMapper(
     canonical_level: int = 4,
     eps: float = 1e-6,
 ) -> LevelMapper:
-    """A `LevelMapper`."""
+    """Make a `LevelMapper`."""
     return LevelMapper(k_min, k_max, canonical_scale, canonical_level, eps)
 
 
 class MultiScaleRoIAlign(nn.Module):
-    """`roi_align` from one of several maps (N, C, H_i, W_i): larger boxes from smaller maps.
+    """`roi_align` from one of several maps (N, C, H_i, W_i): larger boxes use smaller maps.
 
     A box whose side (the root of its area) is canonical_scale belongs to level canonical_level, one
     twice as large to the next. Takes a dict of maps, boxes (L, 4) of each image and the images'

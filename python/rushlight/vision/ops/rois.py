@@ -1,5 +1,4 @@
-"""Boxes of images as windows of one size: means between pixels (align) and largest or mean pixels
-(pool).
+"""Pooling of regions of interest: interpolated means (align), and maxima or means of pixels (pool).
 
 Boxes are (K, 5), with the number of their image in front, or a list with one (L, 4) for each image;
 corners in the coordinates of an image that spatial_scale takes to the input's (N, C, H, W). Results
@@ -45,7 +44,7 @@ def roi_align(
     sampling_ratio: int = -1,
     aligned: bool = False,
 ) -> Tensor:
-    """Means of samples between the pixels in each of the bins that boxes are cut into.
+    """RoI align: the means of interpolated samples in the bins of each box.
 
     sampling_ratio: samples by the height and by the width of a bin; 0 or less: as many as it has
     pixels. aligned: coordinates are those of pixels' middles, half a pixel less. AssertionError for
@@ -65,7 +64,7 @@ def ps_roi_align(
     spatial_scale: float = 1.0,
     sampling_ratio: int = -1,
 ) -> Tensor:
-    """`roi_align`, aligned, with each bin read from a channel of its own."""
+    """Position-sensitive RoI align: `roi_align` in which each bin reads its own channel."""
     height, width = pair(output_size, "output_size")
     return _average(
         input, _rois(boxes), spatial_scale, height, width, sampling_ratio, True, "ps_align"
@@ -75,7 +74,7 @@ def ps_roi_align(
 def roi_pool(
     input: Tensor, boxes: Boxes, output_size: int | tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
-    """The largest pixel in each of the bins that boxes, rounded to whole pixels, are cut into."""
+    """RoI pooling: the largest pixel in the bins of each box, which is rounded to whole pixels."""
     height, width = pair(output_size, "output_size")
     return _max(input, _rois(boxes), spatial_scale, height, width)[0]
 
@@ -83,7 +82,7 @@ def roi_pool(
 def ps_roi_pool(
     input: Tensor, boxes: Boxes, output_size: int | tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
-    """The mean pixel of each bin of rounded boxes, each bin read from a channel of its own."""
+    """Position-sensitive RoI pooling: the mean pixel of each bin, which reads its own channel."""
     height, width = pair(output_size, "output_size")
     return _average(input, _rois(boxes), spatial_scale, height, width, -1, False, "ps_pool")
 

@@ -1,5 +1,5 @@
-"""Transforms of images: crops, flips, colours, blurs and their random kin, on pictures of Pillow
-and on tensors.
+"""Transforms of images: crops, flips, colours, blurs and their random variants, for Pillow images
+and tensors.
 """
 
 # ruff: noqa: F401, F403  # all of its modules' public names are names of the package

@@ -39,7 +39,7 @@ def _listed(name: str, first: Sequence[str], transforms: Any) -> str:
 
 
 class Compose:
-    """Transforms one after the other.
+    """Applies transforms one after the other.
 
     Args:
         transforms: functions of one image.
@@ -79,7 +79,7 @@ def _through(transforms: Any, img: Any) -> Any:
 
 
 def _as_normalized(img: Part, normalize: Normalize) -> Tensor | None:
-    """A part as a tensor, normalized: what that makes of each byte is computed once. None where it
+    """A part as a tensor, normalized: what that makes of each byte is computed once. None if it
     makes more of it than numbers.
     """
     if not takes(normalize):
@@ -107,7 +107,7 @@ class RandomTransforms:
 
 
 class RandomApply(nn.Module):
-    """All of the transforms with probability p, else none.
+    """Applies all transforms with probability p, else none.
 
     Args:
         transforms: a sequence or a ModuleList.
@@ -131,7 +131,7 @@ class RandomApply(nn.Module):
 
 
 class RandomOrder(RandomTransforms):
-    """All transforms, in an order that Python's `random` draws."""
+    """Applies all transforms in a random order, which Python's `random` draws."""
 
     def __call__(self, img: Any) -> Any:
         order = list(range(len(self.transforms)))
@@ -142,7 +142,7 @@ class RandomOrder(RandomTransforms):
 
 
 class RandomChoice(RandomTransforms):
-    """One of the transforms, drawn by Python's `random`.
+    """Applies one of the transforms, which Python's `random` draws.
 
     Args:
         transforms: a sequence.
@@ -164,7 +164,7 @@ class RandomChoice(RandomTransforms):
 
 
 class Lambda:
-    """A function as a transform; TypeError for what cannot be called."""
+    """Applies a function as a transform; TypeError if it cannot be called."""
 
     def __init__(self, lambd: Callable[[Any], Any]) -> None:
         if not callable(lambd):
@@ -182,7 +182,7 @@ class Lambda:
 
 
 class ToTensor:
-    """`functional.to_tensor`: a picture or an array as a tensor of numbers from 0 to 1."""
+    """Converts an image or an array to a tensor of numbers from 0 to 1: `functional.to_tensor`."""
 
     takes_parts = True
 
@@ -194,7 +194,7 @@ class ToTensor:
 
 
 class PILToTensor:
-    """`functional.pil_to_tensor`: a picture as a tensor of its own numbers."""
+    """Converts a Pillow image to a tensor of its own numbers: `functional.pil_to_tensor`."""
 
     def __call__(self, pic: Any) -> Tensor:
         return F.pil_to_tensor(pic)
@@ -204,7 +204,9 @@ class PILToTensor:
 
 
 class ToPILImage:
-    """`functional.to_pil_image`, of a given mode or of the one that fits."""
+    """Converts to a Pillow image of a given mode or of the one that fits:
+    `functional.to_pil_image`.
+    """
 
     def __init__(self, mode: str | None = None) -> None:
         self.mode = mode
@@ -217,7 +219,7 @@ class ToPILImage:
 
 
 class ConvertImageDtype(nn.Module):
-    """`functional.convert_image_dtype`: another dtype in which white stays white."""
+    """Converts to a dtype in which white stays white: `functional.convert_image_dtype`."""
 
     def __init__(self, dtype: Any) -> None:
         super().__init__()
@@ -228,7 +230,7 @@ class ConvertImageDtype(nn.Module):
 
 
 class Normalize(Shown):
-    """`functional.normalize`: (tensor - mean) / std by channels."""
+    """Normalises channels: (tensor - mean) / std: `functional.normalize`."""
 
     _shows = ("mean", "std")
     takes_parts = True
@@ -244,7 +246,7 @@ class Normalize(Shown):
 
 
 class LinearTransformation(Shown):
-    """All numbers of a tensor less a vector, times a square matrix: whitening, for example.
+    """Subtracts a vector from a flattened tensor and multiplies by a square matrix, for whitening.
 
     Args:
         transformation_matrix: (D, D), where D = C * H * W.
@@ -297,7 +299,7 @@ class LinearTransformation(Shown):
 
 
 class Resize(Shown):
-    """`functional.resize`: another size, or another length of the shorter edge."""
+    """Resizes to a size, or to a length of the shorter edge: `functional.resize`."""
 
     _shows = ("size", "interpolation", "max_size", "antialias")
     takes_parts = True
@@ -323,7 +325,7 @@ class Resize(Shown):
 
 
 class CenterCrop(Shown):
-    """`functional.center_crop`: the middle of a size."""
+    """Crops the centre to a size: `functional.center_crop`."""
 
     _shows = ("size",)
     takes_parts = True
@@ -337,7 +339,7 @@ class CenterCrop(Shown):
 
 
 class Pad(Shown):
-    """`functional.pad`: more pixels around the image."""
+    """Pads an image: `functional.pad`."""
 
     _shows = ("padding", "fill", "padding_mode")
 
@@ -355,7 +357,7 @@ class Pad(Shown):
 
 
 class FiveCrop(Shown):
-    """`functional.five_crop`: the corners and the middle."""
+    """Crops the four corners and the centre: `functional.five_crop`."""
 
     _shows = ("size",)
 
@@ -368,7 +370,9 @@ class FiveCrop(Shown):
 
 
 class TenCrop(Shown):
-    """`functional.ten_crop`: the corners and the middle of the image and of the flipped one."""
+    """Crops the four corners and the centre of an image and of the flipped one:
+    `functional.ten_crop`.
+    """
 
     _shows = ("size", "vertical_flip")
 
@@ -382,7 +386,7 @@ class TenCrop(Shown):
 
 
 class Grayscale(Shown):
-    """`functional.rgb_to_grayscale`: grey, with one channel or three."""
+    """Converts to grey, with one channel or three: `functional.rgb_to_grayscale`."""
 
     _shows = ("num_output_channels",)
 
@@ -416,7 +420,7 @@ class Sometimes(Shown):
 
 
 class RandomHorizontalFlip(Sometimes):
-    """Left and right exchanged with probability p."""
+    """Flips horizontally with probability p."""
 
     takes_parts = True
 
@@ -425,14 +429,14 @@ class RandomHorizontalFlip(Sometimes):
 
 
 class RandomVerticalFlip(Sometimes):
-    """Top and bottom exchanged with probability p."""
+    """Flips vertically with probability p."""
 
     def change(self, img: Any) -> Any:
         return F.vflip(img)
 
 
 class RandomGrayscale(Sometimes):
-    """Grey with probability p, with as many channels as before."""
+    """Converts to grey with probability p, and keeps the number of channels."""
 
     def __init__(self, p: float = 0.1) -> None:
         super().__init__(p)
@@ -442,28 +446,28 @@ class RandomGrayscale(Sometimes):
 
 
 class RandomInvert(Sometimes):
-    """Inverted with probability p."""
+    """Inverts the colours with probability p."""
 
     def change(self, img: Any) -> Any:
         return F.invert(img)
 
 
 class RandomAutocontrast(Sometimes):
-    """Stretched from black to white with probability p."""
+    """Stretches the contrast with probability p."""
 
     def change(self, img: Any) -> Any:
         return F.autocontrast(img)
 
 
 class RandomEqualize(Sometimes):
-    """Equalized with probability p."""
+    """Equalises the histogram with probability p."""
 
     def change(self, img: Any) -> Any:
         return F.equalize(img)
 
 
 class RandomPosterize(Sometimes):
-    """Only the highest bits, with probability p."""
+    """Keeps only the highest bits, with probability p."""
 
     _shows = ("bits", "p")
 
@@ -476,7 +480,7 @@ class RandomPosterize(Sometimes):
 
 
 class RandomSolarize(Sometimes):
-    """Inverted from a threshold on, with probability p."""
+    """Inverts pixels from a threshold on, with probability p."""
 
     _shows = ("threshold", "p")
 
@@ -489,7 +493,7 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """Another sharpness, with probability p."""
+    """Changes the sharpness with probability p."""
 
     _shows = ("sharpness_factor", "p")
 

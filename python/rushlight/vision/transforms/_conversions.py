@@ -37,7 +37,7 @@ _PIXELS = {"I": np.int32, "I;16": np.int16, "F": np.float32}  # bytes for all ot
 
 
 def to_tensor(pic: Any) -> Tensor:
-    """A picture, or an array of shape (H, W) or (H, W, C), as a tensor of shape (C, H, W).
+    """Convert an image, or an array of shape (H, W) or (H, W, C), to a tensor of shape (C, H, W).
 
     Bytes become numbers of the default dtype from 0 to 1; other numbers stay.
 
@@ -66,7 +66,9 @@ def to_tensor(pic: Any) -> Tensor:
 
 
 def pil_to_tensor(pic: Any) -> Tensor:
-    """A picture as a tensor of shape (C, H, W) of its own numbers; TypeError for anything else."""
+    """Convert a Pillow image to a tensor (C, H, W) of its own numbers; TypeError for anything
+    else.
+    """
     if not is_picture(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
     pixels = rushlight.as_tensor(np.array(pic, copy=True))
@@ -78,8 +80,7 @@ _SEVERAL = {2: ("LA",), 3: ("RGB", "YCbCr", "HSV"), 4: ("RGBA", "CMYK", "RGBX")}
 
 
 def to_pil_image(pic: Any, mode: str | None = None) -> Any:
-    """A tensor of shape (C, H, W) or (H, W), or an array of shape (H, W, C) or (H, W), as a
-    picture.
+    """Convert a tensor (C, H, W) or (H, W), or an array (H, W, C) or (H, W), to a Pillow image.
 
     Floating-point numbers of tensors are taken to be from 0 to 1 and become bytes, unless the mode
     is "F".
@@ -129,7 +130,7 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 
 
 def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor:
-    """The image in another dtype: white (1, or the largest integer) stays white.
+    """Convert an image to another dtype: white (1, or the largest integer) stays white.
 
     Raises:
         TypeError: it is no tensor.
@@ -145,7 +146,7 @@ def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor
 def normalize(
     tensor: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
 ) -> Tensor:
-    """(tensor - mean) / std, with a mean and a deviation for each channel.
+    """Normalise channels: (tensor - mean) / std, with a mean and a deviation for each.
 
     Args:
         tensor: (..., C, H, W), floating-point.

@@ -58,7 +58,7 @@ def size_of(value: Any) -> tuple[int, int]:
 
 
 def odd_size(value: Any) -> tuple[int, int]:
-    """The size of a filter with a middle; ValueError where it has none."""
+    """The size of a filter with a middle; ValueError if it has none."""
     size = size_of(value)
     if any(k <= 0 or k % 2 == 0 for k in size):
         raise ValueError(f"Kernel size value should be an odd and positive number, not {value}")

@@ -72,5 +72,5 @@ def perspective(
 def elastic_transform(
     img: Tensor, displacement: Tensor, interpolation: str = "bilinear", fill: Any = None
 ) -> Tensor:
-    """Every pixel from a place moved by `displacement`."""
+    """Every pixel from a position moved by `displacement`."""
     return _tensors.elastic_transform(img, displacement, named_mode(interpolation), fill)

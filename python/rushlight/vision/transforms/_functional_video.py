@@ -24,7 +24,7 @@ def crop(clip: Tensor, i: int, j: int, h: int, w: int) -> Tensor:
 
 
 def center_crop(clip: Tensor, crop_size: Sequence[int]) -> Tensor:
-    """The middle of all frames; ValueError where it is larger than they are."""
+    """The middle of all frames; ValueError if it is larger than they are."""
     height, width = crop_size
     rows, columns = (_clip(clip).size(-2) - height, clip.size(-1) - width)
     if rows < 0 or columns < 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class InterpolationMode(Enum):
-    """Ways of finding values between pixels; BOX, HAMMING and LANCZOS are for pictures alone."""
+    """Interpolation modes; BOX, HAMMING and LANCZOS are for Pillow images only."""
 
     NEAREST = "nearest"
     NEAREST_EXACT = "nearest-exact"

@@ -181,7 +181,7 @@ class Mixing:
 
 
 class AutoAugmentPolicy(Enum):
-    """What AutoAugment's policies were learned on."""
+    """The data sets on which AutoAugment's policies were learned."""
 
     IMAGENET = "imagenet"
     CIFAR10 = "cifar10"

@@ -41,14 +41,14 @@ class _Preset(nn.Module):
 
 
 class ObjectDetection(_Preset):
-    """Numbers from 0 to 1."""
+    """Converts to floats from 0 to 1."""
 
     def forward(self, img: Any) -> Tensor:
         return _scaled(img)
 
 
 class ImageClassification(_Preset):
-    """Resized, the middle, numbers from 0 to 1, normalized."""
+    """Resizes, crops the centre, converts to floats from 0 to 1, and normalises."""
 
     _shows = ("crop_size", "resize_size", "mean", "std", "interpolation")
 
@@ -77,9 +77,7 @@ class ImageClassification(_Preset):
 
 
 class VideoClassification(_Preset):
-    """Frames, (..., T, C, H, W), resized, their middle, numbers from 0 to 1, normalized, as (...,
-    C, T, H, W).
-    """
+    """Resizes frames (..., T, C, H, W), crops the centre, and normalises, to (..., C, T, H, W)."""
 
     _shows = ("crop_size", "resize_size", "mean", "std", "interpolation")
 
@@ -113,7 +111,7 @@ class VideoClassification(_Preset):
 
 
 class SemanticSegmentation(_Preset):
-    """Resized, numbers from 0 to 1, normalized."""
+    """Resizes, converts to floats from 0 to 1, and normalises."""
 
     _shows = ("resize_size", "mean", "std", "interpolation")
 
@@ -140,7 +138,7 @@ class SemanticSegmentation(_Preset):
 
 
 class OpticalFlow(_Preset):
-    """Two images as numbers from -1 to 1."""
+    """Converts two images to floats from -1 to 1."""
 
     def forward(self, img1: Any, img2: Any) -> tuple[Tensor, Tensor]:
         first, second = (

@@ -41,7 +41,7 @@ def _check_ranges(scale: Any, ratio: Any) -> None:
 
 
 class RandomCrop(Shown):
-    """A part of a given size, from anywhere.
+    """Crops at a random position to a given size.
 
     Args:
         size: height and width, or one number for both.
@@ -71,7 +71,7 @@ class RandomCrop(Shown):
 
     @staticmethod
     def get_params(img: Any, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
-        """Top, left, height and width of the part."""
+        """Top, left, height and width of the crop."""
         _, h, w = F.get_dimensions(img)
         height, width = output_size
         if h < height or w < width:
@@ -94,8 +94,8 @@ class RandomCrop(Shown):
 
 
 class RandomResizedCrop(Shown):
-    """A part of a drawn size and shape, from anywhere, resized: the usual one for training on
-    ImageNet.
+    """Crops at a random position with a random size and aspect ratio, and resizes: the usual
+    transform for training on ImageNet.
 
     Args:
         size: height and width of the result, or one number for both.
@@ -127,7 +127,7 @@ class RandomResizedCrop(Shown):
     def get_params(
         img: Any, scale: Sequence[float], ratio: Sequence[float]
     ) -> tuple[int, int, int, int]:
-        """Top, left, height and width of the part; the largest in the middle if ten tries do not
+        """Top, left, height and width of the crop; the largest in the centre if ten tries do not
         fit.
         """
         _, height, width = F.get_dimensions(img)
@@ -147,8 +147,8 @@ class RandomResizedCrop(Shown):
 
 
 class RandomPerspective(Sometimes):
-    """Corners moved inwards by up to half the edges times `distortion_scale`, with probability
-    p.
+    """Distorts the perspective with probability p: corners move inwards by up to half the edges
+    times `distortion_scale`.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class RandomPerspective(Sometimes):
     def get_params(
         width: int, height: int, distortion_scale: float
     ) -> tuple[list[list[int]], list[list[int]]]:
-        """The corners before and after."""
+        """The corners before and after the transform."""
         dx = int(distortion_scale * (width // 2))
         dy = int(distortion_scale * (height // 2))
         near_x, near_y = (0, dx + 1), (0, dy + 1)
@@ -184,7 +184,7 @@ class RandomPerspective(Sometimes):
 
 
 class RandomRotation(Shown):
-    """Turned by an angle from a range.
+    """Rotates by a random angle from a range.
 
     Args:
         degrees: the range, or one number for -degrees to degrees.
@@ -228,7 +228,7 @@ class RandomRotation(Shown):
 
 
 class RandomAffine(Shown):
-    """Turned, moved, scaled and sheared by numbers from ranges; the middle stays the middle.
+    """Rotates, translates, scales and shears by random numbers from ranges, around the centre.
 
     Args:
         degrees: range of angles, or one number for -degrees to degrees.
@@ -276,7 +276,7 @@ class RandomAffine(Shown):
         shears: Sequence[float] | None,
         img_size: Sequence[int],
     ) -> tuple[float, tuple[int, int], float, tuple[float, float]]:
-        """Angle, move, factor and shear, for an image of (width, height)."""
+        """Angle, translation, scale and shear, for an image of (width, height)."""
         angle = uniform(degrees[0], degrees[1])
         move = (0, 0)
         if translate is not None:
@@ -313,7 +313,7 @@ class RandomAffine(Shown):
 
 
 def factor_range(value: Any, name: str, center: float, bound: tuple[float, float]) -> Any:
-    """A range of factors from a number (how far from the centre) or two; None where it is the
+    """A range of factors from a number (how far from the centre) or two; None if it is the
     centre alone.
     """
     if isinstance(value, numbers.Number):
@@ -331,7 +331,7 @@ def factor_range(value: Any, name: str, center: float, bound: tuple[float, float
 
 
 class ColorJitter(Shown):
-    """Brightness, contrast, saturation and hue changed by drawn factors, in a drawn order.
+    """Changes brightness, contrast, saturation and hue by random factors, in a random order.
 
     Args:
         brightness, contrast, saturation: a range of factors, or one number d for max(0, 1 - d) to 1
@@ -368,7 +368,7 @@ class ColorJitter(Shown):
 
 
 class RandomErasing(Shown):
-    """A part of a tensor overwritten, with probability p.
+    """Erases a random region of a tensor, with probability p.
 
     Args:
         p: a probability.
@@ -404,7 +404,7 @@ class RandomErasing(Shown):
     def get_params(
         img: Tensor, scale: Sequence[float], ratio: Sequence[float], value: Any = None
     ) -> tuple[int, int, int, int, Tensor]:
-        """Top, left, height, width and what is written there; the whole image as it is if ten tries
+        """Top, left, height, width and the values written there; the unchanged image if ten tries
         do not fit.
         """
         found = patch(img.shape[-3:], scale, ratio, value)
@@ -426,7 +426,7 @@ class RandomErasing(Shown):
 
 
 class GaussianBlur(Shown):
-    """Smoothed by a Gaussian whose deviation is drawn.
+    """Blurs with a Gaussian of random deviation.
 
     Args:
         kernel_size: odd, one or (width, height).
@@ -470,7 +470,7 @@ def _per_axis(value: Any, name: str) -> Sequence[float]:
 
 
 class ElasticTransform(Shown):
-    """Every pixel from a place moved by smoothed noise, as through water.
+    """Moves every pixel by smoothed noise, as if seen through water.
 
     Args:
         alpha: how far, one number or one for each axis.

@@ -201,7 +201,7 @@ def _check_grid_mode(mode: InterpolationMode, permitted: Sequence[InterpolationM
 
 
 def _sample(img: Tensor, grid: Tensor, interpolation: InterpolationMode, fill: Any) -> Tensor:
-    """The image at the places of the grid, (1, H, W, 2) in -1 … 1; `fill` outside of it."""
+    """The image at the positions of the grid, (1, H, W, 2) in -1 … 1; `fill` outside of it."""
     channels = get_dimensions(img)[0]
     if isinstance(fill, list | tuple) and len(fill) not in (1, channels):
         raise ValueError(

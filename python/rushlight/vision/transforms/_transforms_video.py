@@ -26,7 +26,7 @@ def _two(size: int | Sequence[int]) -> tuple[int, int]:
 
 
 class RandomCropVideo(RandomCrop):
-    """A part of this size at a drawn place, the same in all frames."""
+    """Crops at a random position to a given size, the same for all frames."""
 
     def __init__(self, size: int | Sequence[int]) -> None:
         super().__init__(_two(size))
@@ -39,7 +39,7 @@ class RandomCropVideo(RandomCrop):
 
 
 class RandomResizedCropVideo(RandomResizedCrop):
-    """A part of drawn place, size and ratio of sides, the same in all frames, at one size."""
+    """Crops with a random position, size and aspect ratio, the same for all frames, and resizes."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class _OfClips:
 
 
 class CenterCropVideo(_OfClips):
-    """The middle of all frames."""
+    """Crops the centre of all frames."""
 
     _shows = ("crop_size",)
 
@@ -87,7 +87,7 @@ class CenterCropVideo(_OfClips):
 
 
 class NormalizeVideo(_OfClips):
-    """(clip - mean) / std, with one of each for each channel."""
+    """Normalises channels: (clip - mean) / std."""
 
     _shows = ("mean", "std", "inplace")
 
@@ -99,14 +99,14 @@ class NormalizeVideo(_OfClips):
 
 
 class ToTensorVideo(_OfClips):
-    """Bytes (T, H, W, C) as numbers from 0 to 1, (C, T, H, W)."""
+    """Converts bytes (T, H, W, C) to numbers from 0 to 1, (C, T, H, W)."""
 
     def __call__(self, clip: Tensor) -> Tensor:
         return F.to_tensor(clip)
 
 
 class RandomHorizontalFlipVideo(_OfClips):
-    """Left and right exchanged in all frames, with probability p; drawn by Python's `random`."""
+    """Flips all frames horizontally with probability p, drawn by Python's `random`."""
 
     _shows = ("p",)
 

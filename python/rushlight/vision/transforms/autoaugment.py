@@ -1,4 +1,4 @@
-"""Policies of augmentation: ops with magnitudes, drawn or learned.
+"""Augmentation policies: ops with magnitudes that are random or learned.
 
 Tensors are bytes; pictures have mode "L" or "RGB".
 """
@@ -60,7 +60,7 @@ class _Augment(Shown):
 
 
 class AutoAugment(_Augment):
-    """One of 25 learned pairs of ops.
+    """Applies one of 25 learned pairs of ops.
 
     Args:
         policy: what it was learned on.
@@ -86,7 +86,7 @@ class AutoAugment(_Augment):
 
     @staticmethod
     def get_params(transform_num: int) -> tuple[int, Tensor, Tensor]:
-        """The number of the pair, whether each op happens, and its sign."""
+        """The index of the pair, whether each op is applied, and its sign."""
         return integer(0, transform_num), rushlight.rand((2,)), rushlight.randint(2, (2,))
 
     def forward(self, img: Any) -> Any:
@@ -103,7 +103,7 @@ class AutoAugment(_Augment):
 
 
 class RandAugment(_Augment):
-    """Some ops after another, all of one magnitude.
+    """Applies several random ops of one magnitude.
 
     Args:
         num_ops: how many.
@@ -139,7 +139,7 @@ class RandAugment(_Augment):
 
 
 class TrivialAugmentWide(_Augment):
-    """One op of a drawn magnitude, from a wide range.
+    """Applies one random op with a magnitude from a wide range.
 
     Args:
         num_magnitude_bins: how many magnitudes.
@@ -166,7 +166,7 @@ class TrivialAugmentWide(_Augment):
 
 
 class AugMix(Mixing, _Augment):
-    """The image mixed with chains of ops on it, by weights from Dirichlet distributions.
+    """Mixes the image with results of chains of ops, with weights from Dirichlet distributions.
 
     Args:
         severity: magnitudes are drawn below it, 1 to 10 (else ValueError).

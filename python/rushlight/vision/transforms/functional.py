@@ -1,5 +1,5 @@
-"""Transforms as functions: each takes a picture of Pillow, or a tensor of shape (..., C, H, W), and
-gives the same kind.
+"""Transforms as functions: each takes a Pillow image, or a tensor of shape (..., C, H, W), and
+returns the same kind.
 
 Pictures are left to Pillow (_pictures.py), tensors computed by ops (_tensors.py). TypeError for
 anything else.
@@ -141,17 +141,17 @@ def _compute_resized_output_size(
 
 
 def get_dimensions(img: Any) -> list[int]:
-    """Channels, height and width."""
+    """The channels, height and width of an image."""
     return _place(img).get_dimensions(img)
 
 
 def get_image_size(img: Any) -> list[int]:
-    """Width and height."""
+    """The width and height of an image."""
     return get_dimensions(img)[:0:-1]
 
 
 def get_image_num_channels(img: Any) -> int:
-    """How many channels; of a tensor of two dimensions 1."""
+    """The number of channels; 1 for a tensor of two dimensions."""
     return get_dimensions(img)[0]
 
 
@@ -165,7 +165,7 @@ def resize(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Any:
-    """The image at another size.
+    """Resize an image.
 
     Args:
         img: picture or tensor.
@@ -182,7 +182,7 @@ def resize(
 
 
 def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -> Any:
-    """The image with more pixels around it, or fewer where numbers are negative.
+    """Pad an image with pixels, or crop it where numbers are negative.
 
     Args:
         img: picture or tensor.
@@ -201,12 +201,14 @@ def pad(img: Any, padding: Any, fill: Any = 0, padding_mode: str = "constant") -
 
 
 def crop(img: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The part of this place and size; what lies outside of the image is 0."""
+    """Crop an image at a position and to a size; pixels outside of the image are 0."""
     return _place(img).crop(img, top, left, height, width)
 
 
 def center_crop(img: Any, output_size: int | Sequence[int]) -> Any:
-    """The middle of the image, with zeros around it where it is smaller than (height, width)."""
+    """Crop the centre of an image; it is padded with zeros if it is smaller than (height,
+    width).
+    """
     height, width = two(output_size)
     _, h, w = get_dimensions(img)
     if width > w or height > h:
@@ -228,23 +230,23 @@ def resized_crop(
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
 ) -> Any:
-    """A part of the image, at another size."""
+    """Crop an image and resize the result."""
     part = crop(img, top, left, height, width)
     return resize(part, size, interpolation, antialias=antialias)
 
 
 def hflip(img: Any) -> Any:
-    """Left and right exchanged."""
+    """Flip an image horizontally."""
     return _place(img).hflip(img)
 
 
 def vflip(img: Any) -> Any:
-    """Top and bottom exchanged."""
+    """Flip an image vertically."""
     return _place(img).vflip(img)
 
 
 def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, Any]:
-    """The corners, row by row, and then the middle, each of this size."""
+    """Crop the four corners, row by row, and then the centre, each to this size."""
     height, width = two(size)
     _, h, w = get_dimensions(img)
     if width > w or height > h:
@@ -255,7 +257,7 @@ def five_crop(img: Any, size: int | Sequence[int]) -> tuple[Any, Any, Any, Any, 
 
 
 def ten_crop(img: Any, size: int | Sequence[int], vertical_flip: bool = False) -> tuple:
-    """`five_crop` of the image and of the flipped image."""
+    """`five_crop` of an image and of the flipped image."""
     flipped = vflip(img) if vertical_flip else hflip(img)
     return five_crop(img, size) + five_crop(flipped, size)
 
@@ -270,7 +272,7 @@ def affine(
     fill: Any = None,
     center: Sequence[int] | None = None,
 ) -> Any:
-    """The image turned, moved, scaled and sheared around its centre; its size stays.
+    """Rotate, translate, scale and shear an image around its centre; its size stays.
 
     Args:
         img: picture or tensor.
@@ -301,7 +303,7 @@ def rotate(
     center: Sequence[int] | None = None,
     fill: Any = None,
 ) -> Any:
-    """The image turned by an angle in degrees, counter-clockwise.
+    """Rotate an image by an angle in degrees, counter-clockwise.
 
     With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
     """
@@ -323,7 +325,7 @@ def perspective(
     interpolation: Any = _BILINEAR,
     fill: Any = None,
 ) -> Any:
-    """The image seen from elsewhere: its points (x, y) `startpoints`, four of them, come to lie at
+    """Transform the perspective of an image: the four points (x, y) `startpoints` move to
     `endpoints`.
     """
     coefficients = corner_coefficients(startpoints, endpoints)
@@ -333,9 +335,7 @@ def perspective(
 def elastic_transform(
     img: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
 ) -> Any:
-    """Every pixel from a place moved by `displacement`, (1, H, W, 2), where 2 is the size of the
-    image.
-    """
+    """Move every pixel by `displacement`, (1, H, W, 2), where 2 is the size of the image."""
     interpolation = as_mode(interpolation)
     image = pil_to_tensor(img) if is_picture(img) else img
     check_displacement(displacement, get_dimensions(image)[1:])
@@ -344,7 +344,7 @@ def elastic_transform(
 
 
 def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Tensor:
-    """The tensor with v in place of the part whose top left corner is (i, j)."""
+    """Replace the region whose top left corner is (i, j) by v."""
     want_tensor(img)
     _tensors.check(img)
     out = img if inplace else img.clone()
@@ -356,29 +356,29 @@ def erase(img: Tensor, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool 
 
 
 def adjust_brightness(img: Any, brightness_factor: float) -> Any:
-    """0 gives black, 1 the image, 2 twice its brightness."""
+    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness."""
     return _place(img).adjust_brightness(img, brightness_factor)
 
 
 def adjust_contrast(img: Any, contrast_factor: float) -> Any:
-    """0 gives the mean grey, 1 the image."""
+    """Change the contrast: 0 gives the mean grey, 1 the image."""
     return _place(img).adjust_contrast(img, contrast_factor)
 
 
 def adjust_saturation(img: Any, saturation_factor: float) -> Any:
-    """0 gives grey, 1 the image."""
+    """Change the saturation: 0 gives grey, 1 the image."""
     return _place(img).adjust_saturation(img, saturation_factor)
 
 
 def adjust_hue(img: Any, hue_factor: float) -> Any:
-    """Colours turned by a share of the circle from -0.5 to 0.5 (else ValueError)."""
+    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError)."""
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     return _place(img).adjust_hue(img, hue_factor)
 
 
 def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
-    """gain * img ** gamma, with white at 1; ValueError for a negative gamma."""
+    """Gamma correction: gain * img ** gamma, with white at 1; ValueError for a negative gamma."""
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
     _check_tensor(img, _tensors.check_colours)
@@ -386,7 +386,7 @@ def adjust_gamma(img: Any, gamma: float, gain: float = 1) -> Any:
 
 
 def adjust_sharpness(img: Any, sharpness_factor: float) -> Any:
-    """0 gives a blurred image, 1 the image, 2 twice its sharpness."""
+    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness."""
     return _place(img).adjust_sharpness(img, sharpness_factor)
 
 
@@ -402,26 +402,30 @@ def _grey(img: Any, num_output_channels: int) -> Any:
 
 
 def to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """A picture in grey, with one channel or three equal ones; TypeError for a tensor."""
+    """Convert a Pillow image to grey, with one channel or three equal ones; TypeError for a
+    tensor.
+    """
     if not is_picture(img):
         raise TypeError("Input should be PIL Image")
     return _grey(img, num_output_channels)
 
 
 def rgb_to_grayscale(img: Any, num_output_channels: int = 1) -> Any:
-    """Grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal ones."""
+    """Convert to grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal
+    ones.
+    """
     return _grey(img, num_output_channels)
 
 
 def invert(img: Any) -> Any:
-    """White less the image."""
+    """Invert the colours: white less the image."""
     _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_colours)
     return _place(img).invert(img)
 
 
 def posterize(img: Any, bits: int) -> Any:
-    """Bytes of which only the highest bits, 0 to 8, are kept."""
+    """Keep only the highest bits, 0 to 8, of bytes."""
     if not 0 <= bits <= 8:
         raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
     _check_tensor(img, _tensors.check_planes)
@@ -430,14 +434,14 @@ def posterize(img: Any, bits: int) -> Any:
 
 
 def solarize(img: Any, threshold: float) -> Any:
-    """Pixels at or above the threshold inverted."""
+    """Invert the pixels at or above the threshold."""
     _check_tensor(img, _tensors.check_planes)
     _check_tensor(img, _tensors.check_colours)
     return _place(img).solarize(img, threshold)
 
 
 def autocontrast(img: Any) -> Any:
-    """Each channel stretched from black to white."""
+    """Stretch each channel from black to white."""
     _check_tensor(img, _tensors.check_planes)
     if isinstance(img, Tensor) and img.dtype == rushlight.bool:
         _tensors.check_colours(img)
@@ -446,7 +450,7 @@ def autocontrast(img: Any) -> Any:
 
 
 def equalize(img: Any) -> Any:
-    """Bytes mapped so that in each channel all values are about as frequent."""
+    """Equalise the histogram of each channel of bytes."""
     _check_tensor(img, _tensors.check_bytes)
     return _place(img).equalize(img)
 
@@ -454,7 +458,7 @@ def equalize(img: Any) -> Any:
 def gaussian_blur(
     img: Any, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None
 ) -> Any:
-    """The image smoothed by a Gaussian, its edges mirrored.
+    """Blur an image with a Gaussian; its edges are mirrored.
 
     Args:
         img: picture or tensor.

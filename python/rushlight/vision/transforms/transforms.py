@@ -1,4 +1,4 @@
-"""Every transform as a class: settings first, then images."""
+"""Transforms as classes: constructed with settings, called with images."""
 
 from ._basic import (
     CenterCrop,

@@ -1,4 +1,4 @@
-"""Tensors that know what they are: images, videos, masks, boxes, points."""
+"""Tensor subclasses for kinds of data: images, videos, masks, boxes, points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def wrap(wrappee: Tensor, *, like: Any, **kwargs: Any) -> Any:
-    """A tensor as what `like` is.
+    """Convert a tensor to the class of `like`.
 
     Args:
         wrappee: the numbers.

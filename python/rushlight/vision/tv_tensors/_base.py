@@ -1,4 +1,4 @@
-"""What all kinds of tensors have in common: ops on them give plain tensors, as a rule."""
+"""What all kinds of tensors have in common: ops on them give plain tensors, usually."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class _Restored:
 
 
 def set_return_type(return_type: str) -> _Restored:
-    """What ops on TVTensors return, from now on or within a `with` block; transforms always keep
-    kinds.
+    """Set what ops on TVTensors return, at once or in a `with` block; transforms always keep
+    classes.
 
     Args:
         return_type: "Tensor", as it is at first, or "TVTensor", in any case of letters.
@@ -56,7 +56,7 @@ def _plain(name: str) -> Any:
 
 
 class TVTensor(Tensor):
-    """The base of tensors that know what they are; own kinds derive from it."""
+    """The base of tensor subclasses for kinds of data."""
 
     _fields: tuple[str, ...] = ()  # what it knows besides its numbers
 
@@ -75,7 +75,7 @@ class TVTensor(Tensor):
 
     @classmethod
     def wrap(cls, tensor: Tensor, like: Any, **kwargs: Any) -> Any:
-        """The tensor as this kind, with the fields of `like` unless others are given."""
+        """Convert a tensor to this class, with the fields of `like` unless others are given."""
         return cls._made(tensor, {f: kwargs.get(f, getattr(like, f)) for f in cls._fields})
 
     @classmethod

@@ -60,14 +60,14 @@ class _Pixels(TVTensor):
         return self.dtype in _SHOWN and self.device.type != "meta" and self.numel() > 0
 
     def _repr_png_(self) -> bytes | None:
-        """A single image as a PNG file, for notebooks; None where it is none."""
+        """A single image as a PNG file, for notebooks; None if it is none."""
         single = self.ndim == 2 or (self.ndim == 3 and self.shape[0] in (1, 2, 3, 4))
         if not single or not self._can_be_shown():
             return None
         return _png(self._plain_tensor())
 
     def _grid(self) -> Tensor | None:
-        """Several images as one, None where they are not several."""
+        """Several images as one, None if they are not several."""
         from rushlight.vision import utils
 
         if self.ndim < 4 or self.shape[-3] not in (1, 3) or not self._can_be_shown():
@@ -75,7 +75,7 @@ class _Pixels(TVTensor):
         return utils.make_grid(self._plain_tensor().reshape(-1, *self.shape[-3:]))
 
     def _repr_html_(self) -> str | None:
-        """Several images as a grid, for notebooks; None where they are not several."""
+        """Several images as a grid, for notebooks; None if they are not several."""
         grid = self._grid()
         if grid is None:
             return None

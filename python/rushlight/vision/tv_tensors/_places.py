@@ -1,4 +1,4 @@
-"""Tensors of places in images: boxes and points, with the size of their image."""
+"""Tensors of positions in images: boxes and points, with the size of their image."""
 
 from __future__ import annotations
 

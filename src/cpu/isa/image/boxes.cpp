@@ -114,8 +114,8 @@ Tensor nms(const Tensor& dets, const Tensor& scores, double iou_threshold) {
   RL_CHECK(dets.size(1) == 4, "boxes should have 4 elements in dimension 1, got ", dets.size(1));
   RL_CHECK(scores.dim() == 1, "scores should be a 1d tensor, got ", scores.dim(), "D");
   RL_CHECK(dets.size(0) == scores.size(0),
-           "boxes and scores should have same number of elements in dimension 0, got ",
-           dets.size(0), " and ", scores.size(0));
+           "nms: scores should have same number of elements as there are boxes, ", dets.size(0),
+           ", but got ", scores.size(0));
   const Tensor boxes = contiguous_raw(dets);
   const Tensor by_score = contiguous_raw(scores);
   std::vector<int64_t> kept;

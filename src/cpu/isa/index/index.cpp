@@ -175,7 +175,7 @@ void combine_in_whole(char* to, const Positions& p, const int64_t* offset, const
   in_wide.outer.add(p.n_outer, size * p.n_inner * width);
   in_wide.inner.add(p.n_inner, width);
   const int64_t row = p.n_inner * width;
-  const int64_t ratio = row % step == 0 ? row / step : 0;  // as a rule, which spares a division
+  const int64_t ratio = row % step == 0 ? row / step : 0;  // usually, which spares a division
   const Scratch<int64_t> moved(p.k);
   for (int64_t i = 0; i < p.k; i++) {
     moved[i] = ratio != 0 ? offset[i] * ratio : offset[i] / step * row;

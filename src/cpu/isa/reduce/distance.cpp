@@ -112,10 +112,10 @@ class Sides {
 
 constexpr int64_t features_at_once = 64;  // sums of more are sums of sums
 
-// The distance of row `a` to a column where squares overflow or vanish, or nothing is between them:
+// The distance of row `a` to a column where powers overflow or vanish, or nothing is between them:
 // differences are taken relative to the largest.
 template <class T>
-T far_distance(const T* a, const T* column, int64_t padded, int64_t width) {
+T far_distance(const T* a, const T* column, int64_t padded, int64_t width, double p) {
   T most = 0;
   for (int64_t f = 0; f < width; f++) {
     const T size = size_of(a[f] - column[f * padded]);
@@ -126,10 +126,11 @@ T far_distance(const T* a, const T* column, int64_t padded, int64_t width) {
   }
   double sum = 0;
   for (int64_t f = 0; f < width; f++) {
-    const double share = static_cast<double>((a[f] - column[f * padded]) / most);
-    sum += share * share;
+    const double share = static_cast<double>(size_of(a[f] - column[f * padded]) / most);
+    sum += p == 2 ? share * share : std::pow(share, p);
   }
-  return static_cast<T>(std::sqrt(sum) * static_cast<double>(most));
+  const double root = p == 2 ? std::sqrt(sum) : std::pow(sum, 1 / p);
+  return static_cast<T>(root * static_cast<double>(most));
 }
 
 // The distances of row `a` to a block of columns.
@@ -150,8 +151,18 @@ void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t wi
         to[j] += sums[j];
       }
     }
+    bool far[B::width];
+    for (int64_t j = 0; j < B::width; j++) {
+      constexpr T least = std::is_same_v<T, float> ? T(1e-30) : T(1e-290);
+      far[j] = !(to[j] > least && to[j] < math::infinity<T>);
+    }
     for (int64_t j = 0; j < B::width; j++) {
       to[j] = math::pow(to[j], 1 / p);
+    }
+    for (int64_t j = 0; j < B::width; j++) {
+      if (RL_UNLIKELY(far[j])) {
+        to[j] = far_distance(a, columns + j, padded, width, static_cast<double>(p));
+      }
     }
   } else {
     typename B::V total[B::vectors] = {};
@@ -177,7 +188,7 @@ void block_of_distances(const T* a, const T* columns, int64_t padded, int64_t wi
       to[j] = math::sqrt(to[j]);
       constexpr T least = std::is_same_v<T, float> ? T(1e-15) : T(1e-145);
       if (RL_UNLIKELY(!(to[j] > least && to[j] < math::infinity<T>))) {
-        to[j] = far_distance(a, columns + j, padded, width);
+        to[j] = far_distance(a, columns + j, padded, width, 2);
       }
     }
   }
@@ -264,9 +275,11 @@ void gradients_of(const T* a, const T* columns, const T* scale, const T* distanc
       for (int64_t j = 0; j < padded; j += B::width) {
         for (int64_t k = 0; k < B::width; k++) {
           const T x = a[r] - columns[j + k];
-          const T power = math::pow(x == 0 ? T(1) : size_of(x), p - 1);
-          const T added = slope<Norm::One>(x, T(0)) * power * scale[r * padded + j + k];
-          sums[r][k] += distance[r * padded + j + k] == 0 ? T(0) : added;
+          const T length = distance[r * padded + j + k];
+          const T share = x == 0 || length == 0 ? T(1) : size_of(x) / length;
+          const T added =
+              slope<Norm::One>(x, T(0)) * math::pow(share, p - 1) * scale[r * padded + j + k];
+          sums[r][k] += length == 0 ? T(0) : added;
         }
       }
     }
@@ -357,9 +370,7 @@ void gradient(const Tensor& out, const Tensor& grad, const Tensor& x1, const Ten
                      std::fill_n(length, sides.padded, T(0));
                      for (int64_t j = 0; j < sides.others; j++) {
                        length[j] = static_cast<T>(d[j]);
-                       const T factor = N == Norm::Two   ? length[j]
-                                        : N == Norm::Any ? std::pow(length[j], power - 1)
-                                                         : T(1);
+                       const T factor = N == Norm::Two ? length[j] : T(1);
                        s[j] = length[j] == T(0) ? T(0) : static_cast<T>(g[j]) / factor;
                      }
                    }

@@ -199,28 +199,41 @@ void moments(const char* name, const Tensor* spread, const Tensor* mean, const T
     const auto at = [](const Tensor* t, int64_t i) {
       return static_cast<char*>(t->data_ptr()) + i * t->element_size();
     };
+    constexpr double vanishing = 1e-290;  // what is smaller is made of squares without all digits
     std::atomic<bool> overflowed = false;
+    std::atomic<bool> vanished = false;
     run(reader<A, set_floating | set_complexes>(name, self.dtype()), std::is_same_v<A, T>,
         [&](int64_t i, double result, const D& center) {
           if (RL_UNLIKELY(!is_finite(result))) {
             overflowed.store(true, std::memory_order_relaxed);
+          } else if (RL_UNLIKELY((root ? result * result : result) < vanishing)) {
+            vanished.store(true, std::memory_order_relaxed);
           }
           write(at(spread, i), &result, sizeof(double), 1);
           if (mean != nullptr) {
             write_mean(at(mean, i), &center, sizeof(D), 1);
           }
         });
-    if constexpr (std::is_same_v<A, D>) {  // squares of doubles: once more of smaller elements
+    if constexpr (std::is_same_v<A, D>) {  // squares of doubles: once more of other sizes
+      const auto place = [&](int64_t i) { return reinterpret_cast<double*>(at(spread, i)); };
       if (overflowed && plan.count > 0) {
-        run(read_shrunk<A, T>, false, [&](int64_t i, double result, const D& center) {
-          double& before = *reinterpret_cast<double*>(at(spread, i));
-          if (is_finite(before)) {
+        run(read_times<T, shrinks_by>, false, [&](int64_t i, double result, const D& center) {
+          if (is_finite(*place(i))) {
             return;
           }
-          before = root ? result / shrinks_by : result / shrinks_by / shrinks_by;
+          *place(i) = root ? result / shrinks_by : result / shrinks_by / shrinks_by;
           if (mean != nullptr) {
             const D plain = center / D(shrinks_by);
             write_mean(at(mean, i), &plain, sizeof(D), 1);
+          }
+        });
+      }
+      if (vanished && plan.count > 0) {
+        run(read_times<T, grows_by>, false, [&](int64_t i, double result, const D&) {
+          const double found = root ? result / grows_by : result / grows_by / grows_by;
+          const double before = *place(i);
+          if ((root ? before * before : before) < vanishing && is_finite(found)) {
+            *place(i) = found;
           }
         });
       }

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "cpu/isa/reduce/fold.h"
-#include "cpu/isa/reduce/shrunk.h"
 #include "cpu/readable.h"
 
 namespace rushlight::cpu::RL_ISA {
@@ -304,16 +303,67 @@ struct SumFloatSquares : Fold<fold::Sum<double>> {
   }
 };
 
-// The 2-norms of doubles of which the sum of squares overflowed.
-void norm_of_shrunk(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim) {
-  const ConvertRun read =
-      self.is_complex() ? read_shrunk<double, complex<double>> : read_shrunk<double, double>;
-  const ConvertRun write = writer<double, set_floating>("linalg_vector_norm", out.dtype());
-  reduce(Fold<fold::SumSquares<double>>(), plan_reduction(self, dim, false), self.data_ptr(), read,
-         false, [&](int64_t first, const double* s, int64_t n) {
+// Sums of |x|^p relative to the largest |x| (to the smallest where p is negative), of which none
+// overflows or vanishes.
+struct SumRelativePower {
+  using A = double;
+  struct S {
+    double unit;  // the sum counts only where this is a number other than 0
+    double sum;
+  };
+  double p;
+  S identity() const { return {p > 0 ? 0 : math::infinity<double>, 0}; }
+  // NaN stays.
+  double leading(double a, double b) const { return b != b || (p > 0 ? b > a : b < a) ? b : a; }
+  static bool counts(double unit) { return unit > 0 && unit < math::infinity<double>; }
+  static double size_of(double x) { return x < 0 ? -x : x; }
+  void row(const A* x, int64_t n, int64_t, S& s) const { columns(x, 1, n, 1, 0, &s); }
+  void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
+    for (int64_t c = 0; c < cols; c++) {
+      s[c] = identity();
+      for (int64_t r = 0; r < rows; r++) {
+        s[c].unit = leading(s[c].unit, size_of(x[r * ld + c]));
+      }
+      for (int64_t r = 0; r < rows && counts(s[c].unit); r++) {
+        s[c].sum += math::pow(size_of(x[r * ld + c]) / s[c].unit, p);
+      }
+    }
+  }
+  void merge(S* older, int64_t, const S* newer, int64_t, int64_t width) const {
+    for (int64_t i = 0; i < width; i++) {
+      const double unit = leading(older[i].unit, newer[i].unit);
+      const auto share = [&](const S& of) {
+        return of.sum == 0 ? 0 : of.sum * math::pow(of.unit / unit, p);
+      };
+      older[i] = {unit, counts(unit) ? share(older[i]) + share(newer[i]) : 0};
+    }
+  }
+  double root(const S& s) const {
+    const double half =
+        math::pow(s.sum, 0.5 / p);  // its square may overflow where the norm does not
+    return counts(s.unit) ? s.unit * half * half : s.unit;
+  }
+};
+
+// Where sums of powers have all digits; others are computed once more.
+template <class A>
+bool is_moderate(double sum) {
+  constexpr bool single = std::is_same_v<A, float>;
+  return sum > (single ? 1e-30 : 1e-290) && sum < (single ? 1e37 : 1e300);
+}
+
+// The p-norms again whose sums of powers are not moderate; others have been written.
+template <class A>
+void norm_of_extremes(const Tensor& out, const Tensor& self, OptionalIntArrayRef dim, double p) {
+  const char* name = "linalg_vector_norm";
+  const ConvertRun write = writer<double, set_floating>(name, out.dtype());
+  const SumRelativePower op{p};
+  reduce(op, plan_reduction(self, dim, false), self.data_ptr(),
+         real_reader<double>(name, self.dtype()), self.dtype() == kFloat64,
+         [&](int64_t first, const SumRelativePower::S* s, int64_t n) {
            for (int64_t i = 0; i < n; i++) {
-             const double root = math::sqrt(s[i]) / shrinks_by;
-             if (!is_finite(root) || root > 0x1p400) {  // others have more digits
+             const double root = op.root(s[i]);
+             if (!is_moderate<A>(math::pow(root, p))) {
                write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &root,
                      sizeof(double), 1);
              }
@@ -348,15 +398,15 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
              });
     } else if (p == 2) {
       using D = double;  // squares are summed in double: no overflow, and one rounding
-      std::atomic<bool> overflowed = false;
+      std::atomic<bool> extreme = false;
       fold<fold::SumSquares<D>, true>(name, out, self, dim, [&](D total, int64_t) {
-        if (RL_UNLIKELY(!is_finite(total))) {
-          overflowed.store(true, std::memory_order_relaxed);
+        if (RL_UNLIKELY(!is_moderate<D>(total))) {
+          extreme.store(true, std::memory_order_relaxed);
         }
         return math::sqrt(total);
       });
-      if (overflowed && (self.dtype() == kFloat64 || self.dtype() == kComplexDouble)) {
-        norm_of_shrunk(out, self, dim);
+      if (extreme && (self.dtype() == kFloat64 || self.dtype() == kComplexDouble)) {
+        norm_of_extremes<D>(out, self, dim, p);
       }
     } else if (p == 1) {
       fold<fold::SumAbs<A>, true>(name, out, self, dim, as_it_is);
@@ -369,14 +419,21 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
       const SumPower<A> op(static_cast<A>(p));
       const ConvertRun write = writer<A>(name, out.dtype());
       const bool direct = self.dtype() == dtype_of_v<A>;
+      std::atomic<bool> extreme = false;
       reduce(op, plan, self.data_ptr(), real_reader<A>(name, self.dtype()), direct,
              [&](int64_t first, const A* s, int64_t n) {
                for (int64_t i = 0; i < n; i++) {
+                 if (RL_UNLIKELY(!is_moderate<A>(s[i]))) {
+                   extreme.store(true, std::memory_order_relaxed);
+                 }
                  const A root = p == 0 ? s[i] : math::pow(s[i], static_cast<A>(1 / p));
                  write(static_cast<char*>(out.data_ptr()) + (first + i) * out.element_size(), &root,
                        sizeof(A), 1);
                }
              });
+      if (extreme && p != 0) {
+        norm_of_extremes<A>(out, self, dim, p);
+      }
     }
   });
 }

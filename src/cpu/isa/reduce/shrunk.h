@@ -1,4 +1,4 @@
-// Doubles whose squares would overflow, made small on the way into a reduction.
+// Doubles whose squares would overflow or vanish, made small or large on the way into a reduction.
 #pragma once
 
 #include "cpu/isa/reduce/fold.h"
@@ -6,18 +6,14 @@
 namespace rushlight::cpu::RL_ISA {
 
 inline constexpr double shrinks_by = 0x1p-600;
+inline constexpr double grows_by = 0x1p+600;
 
-// Reads T, doubles or complex ones, as A, and makes it smaller.
-template <class A, class T>
-void read_shrunk(void* to, const void* from, int64_t stride, int64_t n) {
+// Reads T, double or complex, times a power of two.
+template <class T, double factor>
+void read_times(void* to, const void* from, int64_t stride, int64_t n) {
   const char* in = static_cast<const char*>(from);
   for (int64_t i = 0; i < n; i++) {
-    const T x = *reinterpret_cast<const T*>(in + i * stride) * T(shrinks_by);
-    if constexpr (is_complex_v<T> && !is_complex_v<A>) {
-      static_cast<A*>(to)[i] = math::hypot(x.re, x.im);
-    } else {
-      static_cast<A*>(to)[i] = x;
-    }
+    static_cast<T*>(to)[i] = *reinterpret_cast<const T*>(in + i * stride) * T(factor);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/op_support.h"
 #include "core/parallel.h"
+#include "core/refusals.h"
 #include "cpu/isa/sort/sort_keys.h"
 #include "cpu/readable.h"
 #include "cpu/scratch.h"
@@ -71,8 +72,7 @@ Tensor shaped(const Tensor& t, IntArrayRef sizes) {
 // Slices along `dim` as contiguous rows: [n][the rest].
 Tensor slices_of(const char* op, const Tensor& t, int64_t dim) {
   RL_CHECK(t.dim() > 0, op, ": a 0-d tensor has no dimension to be unique along");
-  RL_CHECK(t.numel() != 0 || t.sizes()[dim] == 0,
-           "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  check_unique_slices(op, t.sizes()[dim], t.numel());
   DimVector sizes = t.sizes();
   DimVector strides = t.strides();
   const int64_t size = sizes[dim];
@@ -430,8 +430,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
     dtype_not_implemented("bincount_cpu", self.dtype());
   }
   RL_CHECK(self.dim() == 1 || self.numel() == 0, message);
-  RL_CHECK(!weights.defined() || weights.sizes() == self.sizes(),
-           "weights should be 1-d and have the same length as input");
+  check_bin_weights(self, weights);
   const Tensor numbers = contiguous_raw(cast_raw(self, kInt64));
   const int64_t* x = numbers.data<int64_t>();
   int64_t low = 0;

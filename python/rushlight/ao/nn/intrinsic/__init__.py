@@ -1,4 +1,4 @@
-"""Modules that stand for several, which quantisation treats as one."""
+"""Fused modules: each replaces several modules that quantisation treats as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules that stand for several, one behind the other, which quantisation treats as one."""
+"""Fused modules: sequences of modules that quantisation treats as one."""
 
 from __future__ import annotations
 
@@ -36,78 +36,78 @@ class _FusedModule(nn.Sequential):
 
 
 class ConvReLU1d(_FusedModule):
-    """A convolution and relu."""
+    """A 1-d convolution followed by relu."""
 
     _parts = (nn.Conv1d, nn.ReLU)
 
 
 class ConvReLU2d(_FusedModule):
-    """A convolution and relu."""
+    """A 2-d convolution followed by relu."""
 
     _parts = (nn.Conv2d, nn.ReLU)
 
 
 class ConvReLU3d(_FusedModule):
-    """A convolution and relu."""
+    """A 3-d convolution followed by relu."""
 
     _parts = (nn.Conv3d, nn.ReLU)
 
 
 class LinearReLU(_FusedModule):
-    """A linear layer and relu."""
+    """A linear layer followed by relu."""
 
     _parts = (nn.Linear, nn.ReLU)
 
 
 class ConvBn1d(_FusedModule):
-    """A convolution and its batch norm."""
+    """A 1-d convolution followed by its batch norm."""
 
     _parts = (nn.Conv1d, nn.BatchNorm1d)
 
 
 class ConvBn2d(_FusedModule):
-    """A convolution and its batch norm."""
+    """A 2-d convolution followed by its batch norm."""
 
     _parts = (nn.Conv2d, nn.BatchNorm2d)
 
 
 class ConvBn3d(_FusedModule):
-    """A convolution and its batch norm."""
+    """A 3-d convolution followed by its batch norm."""
 
     _parts = (nn.Conv3d, nn.BatchNorm3d)
 
 
 class ConvBnReLU1d(_FusedModule):
-    """A convolution, its batch norm and relu."""
+    """A 1-d convolution followed by its batch norm and relu."""
 
     _parts = (nn.Conv1d, nn.BatchNorm1d, nn.ReLU)
 
 
 class ConvBnReLU2d(_FusedModule):
-    """A convolution, its batch norm and relu."""
+    """A 2-d convolution followed by its batch norm and relu."""
 
     _parts = (nn.Conv2d, nn.BatchNorm2d, nn.ReLU)
 
 
 class ConvBnReLU3d(_FusedModule):
-    """A convolution, its batch norm and relu."""
+    """A 3-d convolution followed by its batch norm and relu."""
 
     _parts = (nn.Conv3d, nn.BatchNorm3d, nn.ReLU)
 
 
 class BNReLU2d(_FusedModule):
-    """A batch norm and relu."""
+    """A 2-d batch norm followed by relu."""
 
     _parts = (nn.BatchNorm2d, nn.ReLU)
 
 
 class BNReLU3d(_FusedModule):
-    """A batch norm and relu."""
+    """A 3-d batch norm followed by relu."""
 
     _parts = (nn.BatchNorm3d, nn.ReLU)
 
 
 class LinearBn1d(_FusedModule):
-    """A linear layer and its batch norm."""
+    """A linear layer followed by its batch norm."""
 
     _parts = (nn.Linear, nn.BatchNorm1d)

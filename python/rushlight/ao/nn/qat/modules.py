@@ -1,4 +1,4 @@
-"""Layers whose weight is rounded to codes in every step, so that training knows of it."""
+"""Layers for quantisation-aware training: their weights are rounded to codes in every step."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Linear(_Rounds, nn.Linear):
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer of a float one, on the same parameters.
+        """Make the layer from a float layer, with the same parameters.
 
         Args:
             mod: an `nn.Linear` with a `qconfig`, or one with relu behind it.
@@ -84,7 +84,7 @@ class Linear(_Rounds, nn.Linear):
         return _kept(made, linear, use_precomputed_fake_quant)
 
     def to_float(self):
-        """The float layer on the same parameters."""
+        """Make the float layer with the same parameters."""
         made = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         made.weight, made.bias = self.weight, self.bias
         made.train(self.training)
@@ -174,21 +174,21 @@ def _sizes(conv: Any) -> dict[str, Any]:
 
 
 class Conv1d(_ConvNd, nn.Conv1d):
-    """`nn.Conv1d` with a rounded weight; its arguments, and `qconfig`."""
+    """`nn.Conv1d` with a rounded weight; it has the same arguments, and `qconfig`."""
 
     _FLOAT_MODULE = nn.Conv1d
     _RELU = ConvReLU1d
 
 
 class Conv2d(_ConvNd, nn.Conv2d):
-    """`nn.Conv2d` with a rounded weight; its arguments, and `qconfig`."""
+    """`nn.Conv2d` with a rounded weight; it has the same arguments, and `qconfig`."""
 
     _FLOAT_MODULE = nn.Conv2d
     _RELU = ConvReLU2d
 
 
 class Conv3d(_ConvNd, nn.Conv3d):
-    """`nn.Conv3d` with a rounded weight; its arguments, and `qconfig`."""
+    """`nn.Conv3d` with a rounded weight; it has the same arguments, and `qconfig`."""
 
     _FLOAT_MODULE = nn.Conv3d
     _RELU = ConvReLU3d
@@ -203,7 +203,7 @@ def _check_rows(qconfig: Any, name: str) -> None:
 
 
 class Embedding(_Rounds, nn.Embedding):
-    """`nn.Embedding` with a rounded weight; its arguments, and `qconfig`."""
+    """`nn.Embedding` with a rounded weight; it has the same arguments, and `qconfig`."""
 
     _FLOAT_MODULE = nn.Embedding
 
@@ -225,7 +225,7 @@ class Embedding(_Rounds, nn.Embedding):
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer of a float one, on the same table; arguments as above."""
+        """Make the layer from a float layer with the same weight; arguments as above."""
         _check(cls, mod, cls._FLOAT_MODULE)
         made = cls(
             mod.num_embeddings,
@@ -241,7 +241,7 @@ class Embedding(_Rounds, nn.Embedding):
         return _kept(made, mod, use_precomputed_fake_quant)
 
     def to_float(self):
-        """The float layer on the same table."""
+        """Make the float layer with the same weight."""
         return nn.Embedding(
             self.num_embeddings,
             self.embedding_dim,
@@ -255,7 +255,7 @@ class Embedding(_Rounds, nn.Embedding):
 
 
 class EmbeddingBag(_Rounds, nn.EmbeddingBag):
-    """`nn.EmbeddingBag` with a rounded weight; its arguments, and `qconfig`."""
+    """`nn.EmbeddingBag` with a rounded weight; it has the same arguments, and `qconfig`."""
 
     _FLOAT_MODULE = nn.EmbeddingBag
 
@@ -281,13 +281,13 @@ class EmbeddingBag(_Rounds, nn.EmbeddingBag):
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer of a float one, on the same table; arguments as above."""
+        """Make the layer from a float layer with the same weight; arguments as above."""
         _check(cls, mod, cls._FLOAT_MODULE)
         made = cls(**_bag(mod), qconfig=mod.qconfig)
         return _kept(made, mod, use_precomputed_fake_quant)
 
     def to_float(self):
-        """The float layer on the same table."""
+        """Make the float layer with the same weight."""
         return nn.EmbeddingBag(**_bag(self)).train(self.training)
 
 

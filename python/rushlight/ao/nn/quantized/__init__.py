@@ -1,4 +1,4 @@
-"""Layers of codes."""
+"""Quantised layers."""
 
 from __future__ import annotations
 

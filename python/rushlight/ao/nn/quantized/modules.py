@@ -1,4 +1,4 @@
-"""Layers of codes: a quantised tensor in, a quantised tensor out.
+"""Quantised layers: their inputs and results are quantised tensors.
 
 What they compute is exact: products and sums of codes as whole numbers (in float64, where they all
 fit), then one multiplication and one rounding. `set_weight_bias` takes the weight as a quantised
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Quantize(nn.Module):
-    """Numbers become codes of one scale.
+    """Quantises floats with a given scale.
 
     Args:
         scale: what a step of the codes is.
@@ -55,7 +55,7 @@ class Quantize(nn.Module):
 
     @staticmethod
     def from_float(mod, use_precomputed_fake_quant=False):
-        """What a `QuantStub` with an observer becomes."""
+        """Make the module from a `QuantStub` with an observer."""
         scale, zero_point = mod.activation_post_process.calculate_qparams()
         return Quantize(float(scale), int(zero_point), mod.activation_post_process.dtype)
 
@@ -64,14 +64,14 @@ class Quantize(nn.Module):
 
 
 class DeQuantize(nn.Module):
-    """Codes become numbers again."""
+    """Converts quantised tensors to floats."""
 
     def forward(self, Xq):
         return Xq.dequantize()
 
     @staticmethod
     def from_float(mod, use_precomputed_fake_quant=False):
-        """What a `DeQuantStub` becomes."""
+        """Make the module from a `DeQuantStub`."""
         return DeQuantize()
 
 
@@ -79,7 +79,7 @@ class DeQuantize(nn.Module):
 
 
 def quantized_weight(observer: Any, weight: Any, chosen: bool = False) -> Any:
-    """The weight in the codes that an observer chooses for it, or has chosen."""
+    """Quantise a weight as its observer says."""
     if not chosen:
         observer(weight)
     scale, zero_point = observer.calculate_qparams()
@@ -114,7 +114,7 @@ def _whole(weight: Any) -> Any:
 
 
 class Packed(NamedTuple):
-    """A weight of a linear layer in the form that products want."""
+    """The weight of a linear layer, packed for matrix products."""
 
     codes: Any  # int8, (inputs, results); float64 without their zero points where those are not 0
     rows: Any  # the sum of the codes for each result
@@ -122,7 +122,7 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, weight: Any) -> Packed:
-        """That of a quantised weight (results, inputs)."""
+        """Pack a quantised weight (results, inputs)."""
         steps, zeros = _steps(weight)
         codes = weight._codes
         if rushlight.as_tensor(zeros).any():
@@ -130,7 +130,7 @@ class Packed(NamedTuple):
         return cls(codes.t().contiguous(), codes.sum(1, dtype=rushlight.int32), steps)
 
     def sums(self, x: Any, zero_point: int) -> Any:
-        """Sums of products with the codes of inputs, without their zero point."""
+        """The matrix product with the codes of inputs, without the inputs' zero point."""
         if x.dtype == rushlight.int32 or self.codes.dtype != rushlight.int8:
             return (x.double() - zero_point) @ self.codes.double()
         # Both as int8: a code without a sign less 128 has the same bits but the first.
@@ -223,7 +223,7 @@ class _Layer(nn.Module):
 
 
 class Linear(_Layer):
-    """A linear layer of codes.
+    """A quantised linear layer.
 
     Args:
         in_features: size of the inputs.
@@ -279,7 +279,9 @@ class Linear(_Layer):
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer of a float one with observers, or of one that was trained for it."""
+        """Make the layer from a float layer with observers, or from one for quantisation-aware
+        training.
+        """
         qconfig = mod.qconfig
         observers = mod.activation_post_process
         if isinstance(mod, intrinsic.modules._FusedModule):
@@ -403,21 +405,21 @@ class _ConvNd(_Layer):
 
 
 class Conv1d(_ConvNd):
-    """A convolution of codes; arguments as `nn.Conv1d`'s."""
+    """A quantised 1-d convolution; it has the arguments of `nn.Conv1d`."""
 
     _call = staticmethod(nn.functional.conv1d)
     _dims = 1
 
 
 class Conv2d(_ConvNd):
-    """A convolution of codes; arguments as `nn.Conv2d`'s."""
+    """A quantised 2-d convolution; it has the arguments of `nn.Conv2d`."""
 
     _call = staticmethod(nn.functional.conv2d)
     _dims = 2
 
 
 class Conv3d(_ConvNd):
-    """A convolution of codes; arguments as `nn.Conv3d`'s."""
+    """A quantised 3-d convolution; it has the arguments of `nn.Conv3d`."""
 
     _call = staticmethod(nn.functional.conv3d)
     _dims = 3
@@ -427,23 +429,23 @@ class Conv3d(_ConvNd):
 
 
 class ReLU6(nn.ReLU6):
-    """Codes between those of 0 and 6."""
+    """Clamps codes to those of 0 and 6."""
 
     @staticmethod
     def from_float(mod, use_precomputed_fake_quant=False):
-        """The layer of a float one."""
+        """Make the layer from a float layer."""
         return ReLU6(mod.inplace)
 
 
 class Dropout(nn.Dropout):
-    """Codes as they are."""
+    """Returns its input: dropout is a no-op in evaluation."""
 
     def forward(self, input):
         return input
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer of a float one."""
+        """Make the layer from a float layer."""
         return cls(mod.p, mod.inplace)
 
 
@@ -489,18 +491,18 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm, nn.BatchNorm2d):
-    """A batch norm by running statistics, of codes."""
+    """A quantised 2-d batch norm with running statistics."""
 
 
 class BatchNorm3d(_BatchNorm, nn.BatchNorm3d):
-    """A batch norm by running statistics, of codes."""
+    """A quantised 3-d batch norm with running statistics."""
 
 
 # ---- arithmetic as modules ----
 
 
 class FloatFunctional(nn.Module):
-    """Sums, products and the like as a module, whose results an observer sees."""
+    """Arithmetic as a module, so that an observer can see the results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -513,36 +515,36 @@ class FloatFunctional(nn.Module):
         )
 
     def add(self, x, y):
-        """x + y."""
+        """Return x + y."""
         return self.activation_post_process(rushlight.add(x, y))
 
     def add_scalar(self, x, y):
-        """x + y of a number."""
+        """Return x + y for a number y."""
         return rushlight.add(x, y)
 
     def mul(self, x, y):
-        """x * y."""
+        """Return x * y."""
         return self.activation_post_process(rushlight.mul(x, y))
 
     def mul_scalar(self, x, y):
-        """x * y of a number."""
+        """Return x * y for a number y."""
         return rushlight.mul(x, y)
 
     def cat(self, x, dim: int = 0):
-        """Tensors one behind the other."""
+        """Concatenate tensors."""
         return self.activation_post_process(rushlight.cat(x, dim=dim))
 
     def add_relu(self, x, y):
-        """relu(x + y)."""
+        """Return relu(x + y)."""
         return self.activation_post_process(nn.functional.relu(rushlight.add(x, y)))
 
     def matmul(self, x, y):
-        """x @ y."""
+        """Return x @ y."""
         return self.activation_post_process(rushlight.matmul(x, y))
 
 
 class FXFloatFunctional(FloatFunctional):
-    """The same without observers: those of a graph see the results."""
+    """`FloatFunctional` without observers, for graphs that have their own."""
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
@@ -550,7 +552,7 @@ class FXFloatFunctional(FloatFunctional):
 
 
 class QFunctional(nn.Module):
-    """Sums, products and the like of codes."""
+    """Arithmetic of quantised tensors as a module."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -582,28 +584,28 @@ class QFunctional(nn.Module):
         return quantize_per_tensor(numbers, self.scale, self.zero_point, kind)
 
     def add(self, x, y):
-        """x + y."""
+        """Return x + y."""
         return self._codes(x.dequantize() + y.dequantize(), x.dtype)
 
     def mul(self, x, y):
-        """x * y."""
+        """Return x * y."""
         return self._codes(x.dequantize() * y.dequantize(), x.dtype)
 
     def cat(self, x, dim: int = 0):
-        """Tensors one behind the other."""
+        """Concatenate tensors."""
         return self._codes(rushlight.cat([t.dequantize() for t in x], dim), x[0].dtype)
 
     def add_relu(self, x, y):
-        """relu(x + y)."""
+        """Return relu(x + y)."""
         return self._codes((x.dequantize() + y.dequantize()).relu(), x.dtype)
 
     def matmul(self, x, y):
-        """x @ y."""
+        """Return x @ y."""
         return self._codes(x.dequantize() @ y.dequantize(), x.dtype)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """What a `FloatFunctional` with an observer becomes."""
+        """Make the module from a `FloatFunctional` with an observer."""
         if type(mod) is not FloatFunctional:
             raise AssertionError("QFunctional.from_float expects an instance of FloatFunctional")
         scale, zero_point = mod.activation_post_process.calculate_qparams()

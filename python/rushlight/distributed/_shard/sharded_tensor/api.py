@@ -26,9 +26,8 @@ class Shard:
     def __post_init__(self):
         if list(self.tensor.size()) != self.metadata.shard_sizes:
             raise ValueError(
-                "Shard tensor size does not match with metadata.shard_lengths! Found shard tensor "
-                f"size: {list(self.tensor.size())}, metadata.shard_lengths: "
-                f"{self.metadata.shard_sizes}, "
+                "Shard tensor size does not match its metadata: the tensor is "
+                f"{list(self.tensor.size())}, shard_sizes are {self.metadata.shard_sizes}"
             )
 
     @classmethod

@@ -1,4 +1,4 @@
-"""How gradients are exchanged, and hooks by name."""
+"""Communication hooks of DistributedDataParallel, also by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def _plain(hook, model, state):
 
 
 class DDPCommHookType(Enum):
-    """Hooks by name: each registers one on a model, with a process group or None as its state."""
+    """Communication hooks by name: each registers one on a model, with a process group or None as
+    state.
+    """
 
     ALLREDUCE = partial(_plain, default_hooks.allreduce_hook)
     FP16_COMPRESS = partial(_plain, default_hooks.fp16_compress_hook)
@@ -50,5 +52,5 @@ class DDPCommHookType(Enum):
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:
-    """Let a model's gradients be exchanged by one of the hooks that have names."""
+    """Register a communication hook on a model by its name."""
     comm_hook_type.value(model=model, state=state)

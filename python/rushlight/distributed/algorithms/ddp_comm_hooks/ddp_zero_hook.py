@@ -1,4 +1,4 @@
-"""Hooks that step a `ZeroRedundancyOptimizer` in backward, while gradients still travel.
+"""Hooks that step a `ZeroRedundancyOptimizer` in backward, while other gradients are sent.
 
 A bucket's parameters belong to one process, or pieces of it to several; once the bucket's
 gradients are reduced these processes step and give the others the results. All is asked for by the
@@ -23,8 +23,8 @@ def _finish(zero, bucket, future):
 def _stepping(hook, ddp, zero, shard_buckets, interleaved):
     if not zero._overlap_with_ddp:
         raise ValueError(
-            "ZeroRedundancyOptimizer must be constructed with `overlap_with_ddp=True` to use this "
-            "hook properly"
+            "this hook runs the steps of a ZeroRedundancyOptimizer that was made with "
+            "`overlap_with_ddp=True`, which this one was not"
         )
     model_of: Any = weakref.ref(ddp)  # which has the hook
     reduced: list[Any] = []  # buckets whose gradients travel, with their futures
@@ -59,7 +59,7 @@ def _stepping(hook, ddp, zero, shard_buckets, interleaved):
 
 
 def hook_with_zero_step(hook, ddp, zero, shard_buckets: bool = False):
-    """`hook`, and the optimiser's steps once backward has computed all gradients.
+    """Run `hook`, and the optimiser's steps once backward has computed all gradients.
 
     The first two iterations, three with `static_graph`, do not step.
 
@@ -77,5 +77,5 @@ def hook_with_zero_step(hook, ddp, zero, shard_buckets: bool = False):
 
 
 def hook_with_zero_step_interleaved(hook, ddp, zero, shard_buckets: bool = False):
-    """The same, where a bucket's step is done as backward comes to the next bucket."""
+    """Run `hook`, and the step of each bucket when backward reaches the next bucket."""
     return _stepping(hook, ddp, zero, shard_buckets, interleaved=True)

@@ -1,4 +1,4 @@
-"""A hook that leaves gradients as they are."""
+"""A communication hook that leaves gradients unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["noop_hook"]
 
 
 def noop_hook(_state, bucket):
-    """This process's gradients: what a step costs without communication."""
+    """Return this process's gradients, to measure a step without communication."""
     future = rushlight.futures.Future()
     future.set_result(bucket.buffer())
     return future

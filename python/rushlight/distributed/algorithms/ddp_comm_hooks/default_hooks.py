@@ -1,4 +1,4 @@
-"""How the gradients of a bucket become those of all processes: as they are, or in 16 bits."""
+"""Communication hooks that average the gradients of a bucket, uncompressed or in 16 bits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _mean(process_group, tensor):
 
 
 def allreduce_hook(process_group, bucket):
-    """The mean."""
+    """Average the gradients over all processes."""
     return _mean(process_group, bucket.buffer())
 
 
@@ -42,12 +42,12 @@ def _compressed(process_group, bucket, dtype):
 
 
 def fp16_compress_hook(process_group, bucket):
-    """The mean of float16: half the bytes."""
+    """Average the gradients in float16, with half of the bytes."""
     return _compressed(process_group, bucket, rushlight.float16)
 
 
 def bf16_compress_hook(process_group, bucket):
-    """The mean of bfloat16: half the bytes."""
+    """Average the gradients in bfloat16, with half of the bytes."""
     return _compressed(process_group, bucket, rushlight.bfloat16)
 
 
@@ -67,10 +67,10 @@ def _wrapper(hook, dtype):
 
 
 def fp16_compress_wrapper(hook):
-    """`hook` on gradients in float16."""
+    """Run `hook` on gradients in float16."""
     return _wrapper(hook, rushlight.float16)
 
 
 def bf16_compress_wrapper(hook):
-    """`hook` on gradients in bfloat16."""
+    """Run `hook` on gradients in bfloat16."""
     return _wrapper(hook, rushlight.bfloat16)

@@ -13,7 +13,7 @@ __all__ = ["PostLocalSGDState", "post_localSGD_hook"]
 
 
 class PostLocalSGDState:
-    """What the hook knows from one bucket to the next.
+    """The state of the hook between buckets.
 
     Args:
         process_group: who reduces gradients at first; all by default.
@@ -36,19 +36,19 @@ class PostLocalSGDState:
         self.iter = 0
 
     def maybe_increase_iter(self, bucket):
-        """Count an iteration where this bucket is its last."""
+        """Count an iteration if this bucket is its last."""
         self.iter += bucket.is_last()
 
 
 def post_localSGD_hook(state: PostLocalSGDState, bucket):
-    """The mean over all processes at first, then over the subgroup, or this process's gradients."""
-    if state.iter < state.start_localSGD_iter:
+    """Average gradients over all processes at first, then over the subgroup or not at all."""
+    everybody = state.iter < state.start_localSGD_iter
+    if everybody:
         state.maybe_increase_iter(bucket)
-        return allreduce_hook(state.process_group, bucket)
-    if not state.post_local_gradient_allreduce:
-        future = rushlight.futures.Future()
-        future.set_result(bucket.buffer())
-        return future
-    if state.subgroup is None:
-        state.subgroup, _ = _world.new_subgroups()
-    return allreduce_hook(state.subgroup, bucket)
+    elif not state.post_local_gradient_allreduce:
+        kept = rushlight.futures.Future()
+        kept.set_result(bucket.buffer())
+        return kept
+    elif state.subgroup is None:
+        state.subgroup = _world.new_subgroups()[0]
+    return allreduce_hook(state.process_group if everybody else state.subgroup, bucket)

@@ -1,4 +1,4 @@
-"""PowerSGD: gradients travel as products of two thin matrices (Vogels, Karimireddy, Jaggi, 2019).
+"""PowerSGD: gradients are sent as products of two thin matrices (Vogels, Karimireddy, Jaggi, 2019).
 
 A gradient of n rows and m columns is approximated by P Q' with r columns each. One step of the
 power method from last iteration's Q finds them: P is the mean over processes of M Q, its columns
@@ -18,7 +18,7 @@ __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
 
 
 class PowerSGDState:
-    """What the hooks remember from iteration to iteration, and their settings.
+    """The state of the hooks between iterations, and their settings.
 
     Args:
         process_group: who takes part; None means all processes.
@@ -87,11 +87,11 @@ class PowerSGDState:
         vars(self).update(state | {"rng": rng, "process_group": None})
 
     def maybe_increase_iter(self, bucket):
-        """Count an iteration where this bucket is its last."""
+        """Count an iteration if this bucket is its last."""
         self.iter += bucket.is_last()
 
     def compression_stats(self):
-        """How many times fewer numbers travelled, how many there were, and how many travelled."""
+        """The compression rate, the numbers before compression, and the numbers that were sent."""
         before, after = self.total_numel_before_compression, self.total_numel_after_compression
         return (before / after if after else 0, before, after)
 
@@ -179,7 +179,7 @@ def _report(state):
 
 
 def powerSGD_hook(state: PowerSGDState, bucket):
-    """The mean of the gradients, those of two and more dimensions as products of thin matrices.
+    """Average gradients; those of two and more dimensions are sent as products of thin matrices.
 
     A gradient is the matrix of its first dimension and the rest. Vectors, and matrices that would
     not become smaller (`min_compression_rate`), travel as they are.
@@ -233,7 +233,7 @@ def powerSGD_hook(state: PowerSGDState, bucket):
 
 
 def batched_powerSGD_hook(state: PowerSGDState, bucket):
-    """The same for the whole bucket as one square matrix: quicker, and less exact."""
+    """`powerSGD_hook` for the whole bucket as one square matrix: faster, and less exact."""
     buffer = _begin(state, bucket)
     if buffer is None:
         state.maybe_increase_iter(bucket)

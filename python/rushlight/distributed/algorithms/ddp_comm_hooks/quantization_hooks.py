@@ -1,4 +1,4 @@
-"""Gradients that travel in 8 bits: as steps of a scale, counted from a zero point.
+"""Communication hooks that send gradients as 8-bit codes, with a scale and a zero point.
 
 Each process has scales and zero points of its own, which travel before its steps; the mean of what
 all processes' steps stand for is computed in float32.
@@ -52,13 +52,13 @@ def _mean(process_group, rows, length):
 
 
 def quantization_pertensor_hook(process_group, bucket):
-    """The mean of gradients in 8 bits, with one scale for all of a bucket."""
+    """Average gradients in 8 bits, with one scale for each bucket."""
     buffer = bucket.buffer()
     return _mean(process_group, buffer.unsqueeze(0), buffer.numel())
 
 
 def quantization_perchannel_hook(process_group, bucket, bucket_size: int = 512):
-    """The mean of gradients in 8 bits, with a scale for each `bucket_size` of them."""
+    """Average gradients in 8 bits, with one scale for each `bucket_size` numbers."""
     buffer = bucket.buffer()
     rows = functional.pad(buffer, (0, -buffer.numel() % bucket_size)).view(-1, bucket_size)
     return _mean(process_group, rows, buffer.numel())

@@ -1,1 +1,1 @@
-"""Parameters averaged over processes now and then."""
+"""Periodic averaging of parameters over processes."""

@@ -1,4 +1,4 @@
-"""When parameters are averaged."""
+"""When parameters are averaged over processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ModelAverager", "PeriodicModelAverager"]
 
 
 class ModelAverager(ABC):
-    """Averages parameters over the processes of a group; `step` counts how often it was asked."""
+    """Averages parameters over the processes of a group; `step` counts its calls."""
 
     def __init__(self, process_group: Any = None):
         self.process_group = _world._group(process_group)
@@ -26,7 +26,7 @@ class ModelAverager(ABC):
 
 
 class PeriodicModelAverager(ModelAverager):
-    """Averages every few steps, after some in which it does not.
+    """Averages every few steps, after a number of warm-up steps.
 
     Args:
         period: how many steps.
@@ -42,16 +42,14 @@ class PeriodicModelAverager(ModelAverager):
             raise ValueError("Arg ``period`` must be a positive value.")
         if period == 1:
             warn(
-                "When period is 1, no need to use model averaging because the communication cost "
-                "of all-reducing parameters will be no less than the cost of all-reducing "
-                "gradients by DistributedDataParallel in the backward pass. Therefore, only "
-                "DistributedDataParallel should be used for this case.",
+                "period=1 averages parameters in each step, which costs as much as "
+                "DistributedDataParallel does for gradients: use that alone",
             )
         self.period = period
         self.warmup_steps = warmup_steps
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Average those that have gradients, if it is time."""
+        """Average the parameters that have gradients, if a period is over."""
         if self.step >= self.warmup_steps and (self.step - self.warmup_steps) % self.period == 0:
             utils.average_parameters_or_parameter_groups(params, self.process_group)
         self.step += 1

@@ -1,4 +1,4 @@
-"""Parameters averaged in groups of several sizes, in small ones more often."""
+"""Averaging of parameters in groups of several sizes, more often in smaller ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["HierarchicalModelAverager"]
 
 
 class HierarchicalModelAverager(averagers.ModelAverager):
-    """Averages in groups of neighbours; of all groups whose time it is, in the largest.
+    """Averages in groups of several sizes; if several are due, in the largest.
 
     Args:
         period_group_size_dict: by period, smallest first, the size of groups; the last is that of
@@ -36,8 +36,8 @@ class HierarchicalModelAverager(averagers.ModelAverager):
             )
         if self._periods[-1] == 1:
             warn(
-                "When the maximum period in arg ``period_group_size_dict`` is 1, no need to use "
-                "model averaging: DistributedDataParallel's gradients cost no more.",
+                "the longest period in period_group_size_dict is 1: DistributedDataParallel's "
+                "gradients cost no more than averages in each step",
             )
         total = self.process_group.size()
         if sizes[-1] != total:
@@ -60,7 +60,7 @@ class HierarchicalModelAverager(averagers.ModelAverager):
         return None
 
     def average_parameters(self, params: Iterable[Any]) -> None:
-        """Average those that have gradients, if it is time for a group."""
+        """Average the parameters that have gradients, if a period of a group is over."""
         if self.step >= self.warmup_steps:
             group = self._find_process_group()
             if group is not None:

@@ -18,7 +18,7 @@ __all__ = [
 
 @rushlight.no_grad()
 def average_parameters(params: Iterable[rushlight.nn.Parameter], process_group: Any) -> None:
-    """Give parameters their mean over the processes of a group; others do nothing."""
+    """Set parameters to their mean over the processes of a group; a no-op in other processes."""
     group = _world._group(process_group)
     if _world._rank_not_in_group(group):
         return
@@ -46,5 +46,5 @@ def get_params_to_average(params: Iterable[Any]) -> list[rushlight.nn.Parameter]
 
 
 def average_parameters_or_parameter_groups(params: Iterable[Any], process_group: Any) -> None:
-    """`average_parameters` of those that have gradients."""
+    """`average_parameters` for parameters that have gradients."""
     average_parameters(get_params_to_average(params), process_group)

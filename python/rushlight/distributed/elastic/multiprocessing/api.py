@@ -1,4 +1,4 @@
-"""Where the output of launched processes goes."""
+"""Redirection of the output of launched processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["DefaultLogsSpecs", "Std", "to_map"]
 
 
 class Std(IntFlag):
-    """Streams of a process."""
+    """The output streams of a process."""
 
     NONE = 0
     OUT = 1
@@ -19,7 +19,7 @@ class Std(IntFlag):
 
     @classmethod
     def from_str(cls, vm: str) -> Std | dict[int, Std]:
-        """ "3" for all local ranks, or "0:1,1:2" by rank."""
+        """Parse "3" for all local ranks, or "0:1,1:2" by rank."""
         if vm.isdigit():
             return cls(int(vm))
         try:
@@ -32,14 +32,14 @@ class Std(IntFlag):
 
 
 def to_map(val_or_map: Std | dict[int, Std], local_world_size: int) -> dict[int, Std]:
-    """By local rank; `Std.NONE` of those that are not mentioned."""
+    """A dict by local rank; ranks that are not mentioned have `Std.NONE`."""
     if isinstance(val_or_map, Std):
         return dict.fromkeys(range(local_world_size), val_or_map)
     return {rank: val_or_map.get(rank, Std.NONE) for rank in range(local_world_size)}
 
 
 class DefaultLogsSpecs:
-    """Where output goes.
+    """Where the output of processes goes.
 
     Args:
         log_dir: the folder of files; one for temporary files where something goes to files.

@@ -19,10 +19,10 @@ _FILE = "TORCHELASTIC_ERROR_FILE"
 
 
 class ErrorHandler:
-    """Writes the error of this process to the file that the launcher has named."""
+    """Writes the error of this process to the file that the launcher names."""
 
     def initialize(self) -> None:
-        """Nothing is to be prepared."""
+        """A no-op: nothing is to be prepared."""
 
     def record_exception(self, error: BaseException) -> None:
         """Write an exception with its traceback."""
@@ -49,12 +49,12 @@ class ErrorHandler:
 
 
 def get_error_handler() -> ErrorHandler:
-    """What writes errors."""
+    """The error handler of this process."""
     return ErrorHandler()
 
 
 def record(fn=None, error_handler: ErrorHandler | None = None):
-    """Let the launcher show the traceback of an error that leaves `fn`."""
+    """A decorator that lets the launcher show the traceback of an error in `fn`."""
     if fn is None:
         return functools.partial(record, error_handler=error_handler)
     handler = error_handler or get_error_handler()
@@ -83,7 +83,7 @@ def record(fn=None, error_handler: ErrorHandler | None = None):
 
 @dataclass
 class ProcessFailure:
-    """How a process ended that did not end well."""
+    """How a process failed."""
 
     local_rank: int
     pid: int
@@ -108,7 +108,8 @@ class ProcessFailure:
                 )
             else:
                 self.message = (
-                    "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+                    "The error's trace is not known: @record around the worker's main function "
+                    "writes it down"
                 )
             return
         message = self.error_file_data["message"]
@@ -121,7 +122,7 @@ class ProcessFailure:
             self.message = message
 
     def signal_name(self) -> str:
-        """The signal that ended it."""
+        """The name of the signal that ended the process."""
         if self.exitcode >= 0:
             return "<N/A>"
         try:
@@ -135,7 +136,7 @@ def _order(failure):
 
 
 class ChildFailedError(Exception):
-    """Launched processes failed: the first of them, and the others."""
+    """Launched processes failed: the first failure, and the others."""
 
     def __init__(self, name: str, failures: dict[int, ProcessFailure]):
         if not failures:
@@ -145,12 +146,12 @@ class ChildFailedError(Exception):
         super().__init__(self.format_msg())
 
     def get_first_failure(self):
-        """(rank, failure) of the one that failed first by itself, not because another one had."""
+        """(rank, failure) of the first process that failed by itself."""
         rank = min(self.failures, key=lambda r: _order(self.failures[r]))
         return rank, self.failures[rank]
 
     def format_msg(self) -> str:
-        """What is printed."""
+        """The text of the error."""
         first, _ = self.get_first_failure()
         line = "=" * 60
         parts = [line, f"{self.name} FAILED", "-" * 60, "Failures:"]

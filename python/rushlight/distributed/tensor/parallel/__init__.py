@@ -1,4 +1,4 @@
-"""Modules spread over devices: which parameters are cut how, and what goes in and out."""
+"""Tensor parallelism: how the parameters, inputs and outputs of modules are sharded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spreads the modules of a model by a plan."""
+"""Applies tensor parallelism to the modules of a model."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ def parallelize_module(
     *,
     src_data_rank: int | None = 0,
 ) -> nn.Module:
-    """The module, with those of its modules spread that the plan names, in place.
+    """Shard the submodules that a plan names, in place; returns the module.
 
     Args:
         module: the model.
         device_mesh: a mesh of one dimension, by default the one of `with mesh:`.
         parallelize_plan: a style for the module itself, or styles by the names of its modules,
             whose parts may be patterns: `{"layers.*.up": ColwiseParallel()}`.
-        src_data_rank: the process whose parameters the others get; None where they have them.
+        src_data_rank: the process whose parameters the others get; None if they have them.
     """
     mesh = mesh_or_current(device_mesh)
     if mesh.ndim != 1:
         raise ValueError(f"parallelize_module takes a mesh of one dimension, got {mesh.ndim}")
     if parallelize_plan is None:
         warn(
-            "No parallelize_plan is provided and auto-parallel is not supported at the moment, so "
-            "this parallelize_module call will do nothing.",
+            "parallelize_module without a parallelize_plan does nothing: no plan is made of itself",
         )
         return module
     if isinstance(parallelize_plan, ParallelStyle):

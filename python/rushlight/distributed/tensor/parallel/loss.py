@@ -1,4 +1,4 @@
-"""Cross entropy of logits that are cut by classes, without gathering them."""
+"""Cross entropy of logits that are sharded by classes, without gathering them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _entered = 0
 
 @contextlib.contextmanager
 def loss_parallel():
-    """Within it `cross_entropy` computes on logits that are cut by classes as they lie.
+    """A context manager in which `cross_entropy` computes on logits that are sharded by classes.
 
     Backward has to be called within it, too. The mesh has one dimension, the target is whole on
     every process (a plain tensor may be), and labels are not smoothed.

@@ -1,4 +1,4 @@
-"""How a module is spread: `parallelize_module` applies these to the modules of a plan."""
+"""Styles of tensor parallelism, which `parallelize_module` applies to modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class ParallelStyle(ABC):
-    """What `parallelize_module` does to a module; subclasses write `_apply`."""
+    """The base of styles; subclasses define `_apply`."""
 
     src_data_rank: int | None = 0
 
@@ -90,7 +90,7 @@ class _Layer(ParallelStyle):
 
 
 class ColwiseParallel(_Layer):
-    """A linear layer cut by its outputs, or an embedding by its features.
+    """Shards a linear layer by its outputs, or an embedding by its features.
 
     Args:
         input_layouts: how the input lies where it is a plain tensor; by default `Replicate()`.
@@ -115,7 +115,7 @@ class ColwiseParallel(_Layer):
 
 
 class RowwiseParallel(_Layer):
-    """A linear layer cut by its inputs, or an embedding by its rows.
+    """Shards a linear layer by its inputs, or an embedding by its rows.
 
     Args:
         input_layouts: how the input lies where it is a plain tensor; by default `Shard(-1)`.
@@ -140,7 +140,7 @@ class RowwiseParallel(_Layer):
 
 
 class SequenceParallel(ParallelStyle):
-    """A module whose parameters are whole everywhere and whose input is cut along the sequence.
+    """Replicates the parameters of a module, and shards its input along the sequence.
 
     Args:
         sequence_dim: the dimension of the sequence.
@@ -159,8 +159,7 @@ class SequenceParallel(ParallelStyle):
         def enter(part, inputs, mesh):
             if not isinstance(inputs[0], rushlight.Tensor):
                 raise ValueError(
-                    f"expecting input of {part} to be a torch.Tensor or DTensor, but got "
-                    f"{inputs[0]}"
+                    f"expecting input of {part} to be a Tensor or DTensor, but got {inputs[0]!r}"
                 )
             way = self.sequence_sharding
             return (_placed(inputs[0], mesh, way, way), *inputs[1:])
@@ -175,8 +174,15 @@ def _layouts(value):
     return None if value is None else (value if isinstance(value, tuple) else (value,))
 
 
+def _check_as_many(name, given, wanted):
+    if wanted is None or len(given) != len(wanted):
+        raise AssertionError(
+            f"{name} and desired_{name} should have same length, but are {given} and {wanted}"
+        )
+
+
 class PrepareModuleInput(ParallelStyle):
-    """Brings the inputs of a module to the placements that it wants.
+    """Converts the inputs of a module to given placements.
 
     Args:
         input_layouts: how plain tensors among the inputs lie, one for each; None for what stays as
@@ -196,23 +202,15 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_kwarg_layouts: dict[str, Placement] | None = None,
         use_local_output: bool = False,
     ):
+        self.use_local_output = use_local_output
+        self.with_kwargs = input_kwarg_layouts is not None
         self.input_layouts = _layouts(input_layouts)
         self.desired_input_layouts = _layouts(desired_input_layouts)
-        self.use_local_output = use_local_output
         if self.input_layouts is not None:
-            if self.desired_input_layouts is None:
-                raise AssertionError("desired module inputs should not be None!")
-            if len(self.input_layouts) != len(self.desired_input_layouts):
-                raise AssertionError(
-                    "input_layouts and desired_input_layouts should have same length!"
-                )
-        self.input_kwarg_layouts = input_kwarg_layouts or {}
-        self.desired_input_kwarg_layouts = desired_input_kwarg_layouts or {}
-        self.with_kwargs = input_kwarg_layouts is not None
-        if len(self.input_kwarg_layouts) != len(self.desired_input_kwarg_layouts):
-            raise AssertionError(
-                "input_kwarg_layouts and desired_input_kwarg_layouts should have same length!"
-            )
+            _check_as_many("input_layouts", self.input_layouts, self.desired_input_layouts)
+        self.input_kwarg_layouts = given = input_kwarg_layouts or {}
+        self.desired_input_kwarg_layouts = wanted = desired_input_kwarg_layouts or {}
+        _check_as_many("input_kwarg_layouts", given, wanted)
 
     def _prepared(self, value, mesh, given, wanted):
         if given is None and not isinstance(value, DTensor):
@@ -257,7 +255,7 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Brings the outputs of a module to the placements that are wanted.
+    """Converts the outputs of a module to given placements.
 
     Args:
         output_layouts: how plain tensors among the outputs lie, one for each; None for what stays.
@@ -296,7 +294,7 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """`PrepareModuleInput` and `PrepareModuleOutput` together; arguments as theirs.
+    """`PrepareModuleInput` and `PrepareModuleOutput` together, with the arguments of both.
 
     `use_local_input` is the former's `use_local_output`.
     """

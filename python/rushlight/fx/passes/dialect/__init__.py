@@ -1,1 +1,1 @@
-"""Passes for graphs of one kind of ops."""
+"""Passes for graphs of one set of ops."""

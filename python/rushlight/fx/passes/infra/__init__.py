@@ -1,1 +1,1 @@
-"""What passes have in common."""
+"""Base classes of passes."""

@@ -1,4 +1,4 @@
-"""`CapabilityBasedPartitioner`: the largest parts of a graph that a backend can run."""
+"""`CapabilityBasedPartitioner`: finds the largest partitions of a graph that a backend can run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CapabilityBasedPartitioner", "Partition"]
 
 
 class Partition:
-    """Nodes that become one module."""
+    """A set of nodes that becomes one module."""
 
     def __init__(
         self,
@@ -31,15 +31,15 @@ class Partition:
         return str(self.nodes)
 
     def add_node(self, node: Node, node_order: int | None = None) -> None:
-        """Puts a node in, with its place in the graph."""
+        """Add a node with its index in the graph."""
         self.nodes[node] = node_order
 
     def remove_node(self, node: Node) -> None:
-        """Takes a node out."""
+        """Remove a node."""
         del self.nodes[node]
 
     def size(self) -> int:
-        """How many nodes there are."""
+        """The number of nodes."""
         return len(self.nodes)
 
 
@@ -48,7 +48,7 @@ def _name_of(node: Node) -> Any:
 
 
 class CapabilityBasedPartitioner:
-    """Finds sets of nodes that are supported and can be computed in one go.
+    """Finds sets of supported nodes that can be computed in one call.
 
     Args:
         graph_module: the module.
@@ -80,7 +80,7 @@ class CapabilityBasedPartitioner:
         return self.operator_support.is_node_supported(modules, node)
 
     def propose_partitions(self) -> list[Partition]:
-        """The sets, in the order of the graph."""
+        """The partitions in the order of the graph."""
         nodes = list(self.graph_module.graph.nodes)
         place = {node: i for i, node in enumerate(nodes)}
         modules = dict(self.graph_module.named_modules())
@@ -130,11 +130,11 @@ class CapabilityBasedPartitioner:
         return len(computing) > 1 or bool(alone)
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
-        """Puts each set into a module that is called instead."""
+        """Replace each partition by a call of a module."""
         return fuse_by_partitions(self.graph_module, [p.nodes for p in partitions], prefix)
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
-        """Takes what computes nothing off the beginnings and ends of sets."""
+        """Remove nodes that compute nothing from the beginnings and ends of partitions."""
 
         def is_free(node: Node) -> bool:
             return node.op == "call_function" and _name_of(node) in self.non_compute_ops
@@ -156,5 +156,5 @@ class CapabilityBasedPartitioner:
                 changed = bool(ends)
 
     def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
-        """Finds the sets and puts them into modules."""
+        """Find the partitions and replace each by a call of a module."""
         return self.fuse_partitions(self.propose_partitions(), prefix)

@@ -1,4 +1,4 @@
-"""`PassBase`: something that is done with a graph module, with checks around it."""
+"""`PassBase`: a pass over a graph module, with checks before and after it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["PassBase", "PassResult"]
 
 
 class PassResult(NamedTuple):
-    """The module after a pass, and whether it was changed."""
+    """The module after a pass, and whether the pass changed it."""
 
     graph_module: GraphModule
     modified: bool
 
 
 class PassBase(abc.ABC):
-    """A pass is called with a module; subclasses write `call`, and checks if they like."""
+    """The base of passes: subclasses define `call`, and optionally checks."""
 
     def __call__(self, graph_module: GraphModule) -> PassResult | None:
         self.requires(graph_module)
@@ -28,10 +28,10 @@ class PassBase(abc.ABC):
 
     @abc.abstractmethod
     def call(self, graph_module: GraphModule) -> PassResult | None:
-        """What the pass does."""
+        """Run the pass."""
 
     def requires(self, graph_module: GraphModule) -> None:  # noqa: B027
-        """Raises where the pass cannot be used."""
+        """Raise if the pass cannot be used."""
 
     def ensures(self, graph_module: GraphModule) -> None:  # noqa: B027
-        """Raises where the pass did not do its work."""
+        """Raise if the pass did not work."""

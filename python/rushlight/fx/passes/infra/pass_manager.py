@@ -1,4 +1,4 @@
-"""`PassManager`: passes one behind the other, until nothing changes any more."""
+"""`PassManager`: runs passes one after the other until nothing changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _name_of(one: _Pass) -> str:
 
 
 def pass_result_wrapper(fn: _Pass) -> _Pass:
-    """A pass that gives a PassResult from one that changes its module and gives nothing."""
+    """Convert a pass that changes its module and returns None to one that returns a PassResult."""
 
     @functools.wraps(fn, updated=())
     def wrapped(gm: GraphModule) -> PassResult:
@@ -35,7 +35,7 @@ def pass_result_wrapper(fn: _Pass) -> _Pass:
 
 
 def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
-    """That `this` comes before `that`: false of the two the other way round."""
+    """The constraint that `this` comes before `that`."""
 
     def holds(a: _Pass, b: _Pass) -> bool:
         return not (a == that and b == this)
@@ -44,7 +44,7 @@ def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
 
 
 def _validate_pass_schedule_constraint(constraint: _Constraint, passes: list[_Pass]) -> None:
-    """RuntimeError where an order breaks a constraint."""
+    """RuntimeError if an order breaks a constraint."""
     for i, a in enumerate(passes):
         for j, b in enumerate(passes[i + 1 :], i + 1):
             if not constraint(a, b):
@@ -111,29 +111,29 @@ class PassManager:
         self._validated = False
 
     def add_pass(self, _pass: _Pass) -> None:
-        """Puts a pass at the end."""
+        """Append a pass."""
         self.passes.append(_pass)
         self._validated = False
 
     def add_constraint(self, constraint: _Constraint) -> None:
-        """One more constraint."""
+        """Add a constraint."""
         self.constraints.append(constraint)
         self._validated = False
 
     def validate_constraints(self) -> None:
-        """RuntimeError where the order breaks a constraint."""
+        """Raise RuntimeError if the order breaks a constraint."""
         if not self._validated:
             for constraint in self.constraints:
                 _validate_pass_schedule_constraint(constraint, self.passes)
             self._validated = True
 
     def solve_constraints(self) -> None:
-        """Orders the passes so that the constraints hold."""
+        """Order the passes so that they satisfy the constraints."""
         self.passes = _topological_sort_passes(self.passes, self.constraints)
         self._validated = True
 
     def add_checks(self, check: Callable[[nn.Module], Any]) -> None:
-        """Sets what is checked.
+        """Set the check function.
 
         Raises:
             TypeError: if it does not take one argument.
@@ -143,7 +143,7 @@ class PassManager:
         self.check = check  # type: ignore[method-assign]
 
     def check(self, module: nn.Module) -> None:
-        """What is checked: nothing, unless `add_checks` was called."""
+        """Run the checks: none, unless `add_checks` was called."""
 
     def _checked(self, module: nn.Module) -> None:
         try:

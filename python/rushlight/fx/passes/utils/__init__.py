@@ -1,4 +1,4 @@
-"""Parts of graphs as modules of their own."""
+"""Subgraphs as modules of their own."""
 
 from rushlight.fx.passes.utils.common import HolderModule, compare_graphs, lift_subgraph_as_module
 

@@ -1,4 +1,4 @@
-"""Graphs that use parts of a module, as modules; graphs compared."""
+"""Modules of subgraphs, and comparison of graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["HolderModule", "compare_graphs", "lift_subgraph_as_module"]
 
 
 class HolderModule(nn.Module):
-    """Holds modules by name, for graphs that call them."""
+    """A module that holds modules by name, for graphs that call them."""
 
     def __init__(self, d: dict[str, Any]) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class HolderModule(nn.Module):
 def lift_subgraph_as_module(
     gm: GraphModule, subgraph: Graph, comp_name: str = "", class_name: str = "GraphModule"
 ) -> tuple[GraphModule, dict[str, str]]:
-    """A module of a graph that reads what `gm` has.
+    """Make a module of a graph that uses attributes of `gm`.
 
     Args:
         gm: where modules and attributes are.
@@ -45,7 +45,7 @@ def lift_subgraph_as_module(
 
 
 def compare_graphs(left: Graph, right: Graph) -> bool:
-    """Whether graphs do the same in the same order, whatever the names of nodes are."""
+    """Whether two graphs compute the same in the same order, regardless of the names of nodes."""
     same: dict[Node, Node] = {}
     nodes = list(left.nodes), list(right.nodes)
     if len(nodes[0]) != len(nodes[1]):

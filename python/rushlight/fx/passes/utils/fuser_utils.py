@@ -1,4 +1,4 @@
-"""Nodes of a graph put into modules that the graph calls instead."""
+"""Fusion: replaces nodes of a graph by calls of modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def topo_sort(nodes: NodeList) -> NodeList:
-    """Nodes behind those of them that they use.
+    """Sort nodes topologically.
 
     Raises:
         AssertionError: if some use each other.
@@ -40,7 +40,7 @@ def topo_sort(nodes: NodeList) -> NodeList:
 
 
 def validate_partition(partition: NodeList) -> bool:
-    """Whether nodes can be one call: no way leads out of them and back in."""
+    """Whether nodes can be one call: no path leads out of them and back in."""
     inside = set(partition)
     seen: set[Node] = set()
     way = [u for node in partition for u in node.users if u not in inside]
@@ -62,7 +62,7 @@ def fuse_as_graphmodule(
     *,
     always_return_tuple: bool = False,
 ) -> tuple[GraphModule, tuple[Node, ...], tuple[Node, ...]]:
-    """Nodes of a module as a module, with the nodes that it takes and the nodes that it gives.
+    """Make a module of some nodes; returns it with its input and output nodes.
 
     Args:
         gm: the module, which stays as it is.
@@ -118,7 +118,7 @@ def insert_subgm(
     orig_outputs: tuple[Node, ...],
     insertion_point: Node | None = None,
 ) -> GraphModule:
-    """Calls a module in the place of nodes that it computes; those stay, without users.
+    """Call a module instead of the nodes that it computes; those stay, without users.
 
     Args:
         gm: the module, changed in place.
@@ -146,7 +146,7 @@ def insert_subgm(
 
 
 def erase_nodes(gm: GraphModule, nodes: NodeList) -> None:
-    """Removes nodes that nobody uses any more, the last first."""
+    """Remove nodes without users, the last one first."""
     for node in reversed(nodes):
         gm.graph.erase_node(node)
 
@@ -164,7 +164,7 @@ def fuse_by_partitions(
     prefix: str = "fused_",
     always_return_tuple: bool = False,
 ) -> GraphModule:
-    """Puts each set of nodes into a module `fused_0`, `fused_1`, … that is called instead.
+    """Replace each set of nodes by a call of a module `fused_0`, `fused_1`, ….
 
     Args:
         gm: the module, changed in place.

@@ -18,7 +18,7 @@ __all__ = ["InternalMatch", "SubgraphMatcher"]
 
 @dataclass
 class InternalMatch:
-    """A place where a pattern was found."""
+    """A match of a pattern."""
 
     anchors: list[Node]  # the nodes of the pattern that were looked for first
     nodes_map: dict[Node, Any] = field(default_factory=dict)  # by node of the pattern what it is
@@ -28,7 +28,7 @@ class InternalMatch:
 
 
 class SubgraphMatcher:
-    """Looks for a graph in others.
+    """Finds a pattern in graphs.
 
     Args:
         pattern: the graph.
@@ -70,7 +70,7 @@ class SubgraphMatcher:
         )
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """The places of the pattern in a graph, in its order.
+        """The matches of the pattern in a graph, in the graph's order.
 
         What is not a result of the pattern is used within the match alone, and no way leads out
         of a match and back in.
@@ -202,7 +202,7 @@ def _same(wanted: Any, value: Any) -> bool:
 
 
 def _arguments(pn: Node, gn: Node) -> tuple[list[Any], list[Any]] | None:
-    """What two nodes take, in the same order; None where that cannot be compared."""
+    """What two nodes take, in the same order; None if that cannot be compared."""
     if len(pn.args) == len(gn.args) and list(pn.kwargs) == list(gn.kwargs):
         return [*pn.args, *pn.kwargs.values()], [*gn.args, *gn.kwargs.values()]
     target: Any = pn.target

@@ -1,4 +1,4 @@
-"""Finds a pattern whose nodes have names."""
+"""Finds a pattern with named nodes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _split_to_graph_and_name_node_map(gm: GraphModule) -> tuple[GraphModule, dic
 
 
 class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
-    """Looks for a module's graph, which returns a dict from names to its nodes as well.
+    """Finds the graph of a module that also returns a dict from names to nodes.
 
     Each match says by name which nodes these are (`name_node_map`).
 
@@ -62,7 +62,7 @@ class SubgraphMatcherWithNameNodeMap(SubgraphMatcher):
         )
 
     def match(self, graph: Graph, node_name_match: str = "") -> list[InternalMatch]:
-        """The places of the pattern in a graph, in its order."""
+        """The matches of the pattern in a graph, in the graph's order."""
         matches = super().match(graph, node_name_match)
         for match in matches:
             for name, node in self.name_node_map.items():

@@ -1,4 +1,4 @@
-"""Nodes of a graph by the function or module that they come from."""
+"""Finds nodes of a graph by the function or module that they come from."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _partition(nodes: list[Node], source: Any) -> SourcePartition:
 def get_source_partitions(
     graph: Graph, wanted_sources: list[Any], filter_fn: Callable[[Node], bool] | None = None
 ) -> dict[Any, list[SourcePartition]]:
-    """The calls of functions and modules in a graph, by what was called.
+    """The calls of functions and modules in a graph, by the function or module.
 
     Nodes tell their source in `meta`: "source_fn_stack", "torch_fn" or "nn_module_stack".
 
@@ -91,5 +91,5 @@ def get_source_partitions(
 
 
 def check_subgraphs_connected(subgraph1: SourcePartition, subgraph2: SourcePartition) -> bool:
-    """Whether a node of the second uses one of the first."""
+    """Whether a node of the second partition uses a node of the first."""
     return any(user in subgraph2.nodes for node in subgraph1.nodes for user in node.users)

@@ -1,1 +1,1 @@
-"""The parts of `rushlight.utils.benchmark`."""
+"""The modules of `rushlight.utils.benchmark`."""

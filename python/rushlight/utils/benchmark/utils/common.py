@@ -1,4 +1,4 @@
-"""What was timed and how long it took: `TaskSpec` and `Measurement`."""
+"""Results of timing: `TaskSpec` and `Measurement`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IQR_GROSS_WARN_THRESHOLD = 0.25
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """The statement, and what tells it from others."""
+    """A statement to time, with its labels."""
 
     stmt: str
     setup: str
@@ -41,7 +41,7 @@ class TaskSpec:
 
     @property
     def title(self):
-        """A line for people."""
+        """A readable one-line title."""
         if self.label is not None:
             return self.label + (f": {self.sub_label}" if self.sub_label else "")
         if "\n" not in self.stmt:
@@ -54,7 +54,7 @@ class TaskSpec:
         return f"setup:\n{_indent(self.setup)}" if "\n" in self.setup else f"setup: {self.setup}"
 
     def summarize(self):
-        """The title and what else is set, in lines."""
+        """The title and the other settings, in lines."""
         parts = [self.title, self.description or "", self.setup_str()]
         return "\n".join("  " * bool(i) + p if p else "" for i, p in enumerate(parts)).strip()
 
@@ -74,7 +74,7 @@ class Measurement:
 
     @property
     def times(self):
-        """Seconds of one call, by run."""
+        """The seconds of one call, for each run."""
         return [t / self.number_per_run for t in self.raw_times]
 
     def _checked(self):
@@ -84,23 +84,23 @@ class Measurement:
 
     @property
     def median(self):
-        """The middle of the times; seconds."""
+        """The median of the times in seconds."""
         return statistics.median(self._checked())
 
     @property
     def mean(self):
-        """The mean of the times; seconds."""
+        """The mean of the times in seconds."""
         return statistics.fmean(self._checked())
 
     @property
     def iqr(self):
-        """How far apart the quartiles are; seconds."""
+        """The interquartile range in seconds."""
         times = self._checked()
         return _quantile(times, 0.75) - _quantile(times, 0.25)
 
     @property
     def significant_figures(self):
-        """How many digits of the median can be believed, by the spread of the runs."""
+        """How many digits of the median are significant, given the spread of the runs."""
         n = len(self._checked())
         spread = max(1.645 * self.iqr / 1.349 / math.sqrt(n), _MIN_CONFIDENCE_INTERVAL)
         magnitude = math.ceil(math.log10(max(self.median, 1e-15)))
@@ -109,7 +109,7 @@ class Measurement:
 
     @property
     def has_warnings(self):
-        """Whether the runs differ suspiciously."""
+        """Whether the spread of the runs is suspicious."""
         return self.iqr / self.median > _IQR_WARN_THRESHOLD if self.median else False
 
     @property
@@ -145,12 +145,12 @@ class Measurement:
         return self.task_spec.num_threads
 
     def meets_confidence(self, threshold=_IQR_WARN_THRESHOLD):
-        """Whether there are enough runs that agree."""
+        """Whether there are enough runs with a small spread."""
         return len(self.raw_times) >= 2 and self.iqr / self.median < threshold
 
     @staticmethod
     def merge(measurements):
-        """Measurements of equal tasks as one each."""
+        """Merge measurements of equal tasks."""
         groups = defaultdict(list)
         for m in measurements:
             groups[m.task_spec].append(m)
@@ -194,7 +194,7 @@ def _quantile(ordered, q):
 
 
 def select_unit(t):
-    """The unit to show seconds in, and its length."""
+    """The unit in which to show seconds, and its length."""
     unit = {-3: "ns", -2: "us", -1: "ms"}.get(
         max(-3, min(0, math.floor(math.log10(t)) // 3)) if t > 0 else -3, "s"
     )
@@ -202,12 +202,12 @@ def select_unit(t):
 
 
 def unit_to_english(u):
-    """The unit's name."""
+    """The name of a unit."""
     return {"ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second"}[u]
 
 
 def trim_sigfig(x, n):
-    """x with n digits that are not zero."""
+    """Round x to n significant digits."""
     if n != int(n) or n < 1:
         raise ValueError(f"expected a number of digits, got {n}")
     if x == 0:
@@ -217,13 +217,13 @@ def trim_sigfig(x, n):
 
 
 def ordered_unique(elements):
-    """The different elements in the order in which they first appear."""
+    """The distinct elements in the order in which they first appear."""
     return list(dict.fromkeys(elements))
 
 
 @contextlib.contextmanager
 def set_torch_threads(n):
-    """Within it ops use n threads."""
+    """A context manager in which ops use n threads."""
     before = rushlight.get_num_threads()
     try:
         rushlight.set_num_threads(n)

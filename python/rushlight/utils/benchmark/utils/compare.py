@@ -1,4 +1,6 @@
-"""`Compare`: measurements as a table, a row for each task and a column for each description."""
+"""`Compare`: prints measurements as a table, one row for each task and one column for each
+description.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ __all__ = ["Colorize", "Compare"]
 
 
 class Colorize:
-    """How `Compare` may mark times; accepted, tables are plain."""
+    """How `Compare` colours times; it has no effect."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -16,7 +18,7 @@ class Colorize:
 
 
 class Compare:
-    """A table of measurements: one for each label, in one unit."""
+    """Tables of measurements: one table for each label, in one unit."""
 
     def __init__(self, results) -> None:
         self._results = []
@@ -36,14 +38,14 @@ class Compare:
         self._results.extend(results)
 
     def trim_significant_figures(self):
-        """Show only digits that can be believed."""
+        """Show only significant digits."""
         self._trim = True
 
     def colorize(self, rowwise: bool = False):
-        """Accepted."""
+        """A no-op: tables are plain."""
 
     def highlight_warnings(self):
-        """Mark measurements whose runs differ."""
+        """Mark measurements whose spread is suspicious."""
         self._highlight = True
 
     def print(self):

@@ -16,7 +16,7 @@ timer = timeit.default_timer
 
 
 class Language(enum.Enum):
-    """What statements are written in; only Python can be timed."""
+    """The language of statements; only Python can be timed."""
 
     PYTHON = 0
     CPP = 1
@@ -81,7 +81,7 @@ class Timer:
         return max(self._timer.timeit(number), 1e-9)
 
     def timeit(self, number: int = 1000000):
-        """Run `number` times, after a hundredth of that to warm up."""
+        """Run the statement `number` times, after a hundredth of that for warming up."""
         with common.set_torch_threads(self._task_spec.num_threads):
             self._timeit(max(number // 100, 2))
             return common.Measurement(
@@ -120,7 +120,7 @@ class Timer:
         return common.Measurement(number_per_run=number, raw_times=times, task_spec=self._task_spec)
 
     def blocked_autorange(self, callback=None, min_run_time: float = 0.2):
-        """Run in blocks until `min_run_time` seconds are over, so that the spread is seen.
+        """Run the statement in blocks for `min_run_time` seconds, to measure the spread.
 
         Args:
             callback: is told each block's number of calls and seconds.
@@ -137,7 +137,9 @@ class Timer:
         max_run_time: float = 10.0,
         callback=None,
     ):
-        """Run in blocks until the quartiles agree within `threshold`, or time is up."""
+        """Run the statement in blocks until the quartiles agree within `threshold`, or time is
+        up.
+        """
 
         def finished(times, total):
             if total < min_run_time:

@@ -20,7 +20,8 @@ np_str_obj_array_pattern = re.compile(r"[SaUO]")
 __all__ = ["collate", "default_collate", "default_convert"]
 
 _MESSAGE = (
-    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+    "default_collate: batch must contain tensors, numbers, strings or numpy's arrays, alone or in "
+    "dicts and lists; found {}"
 )
 
 

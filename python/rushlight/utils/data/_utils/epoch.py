@@ -260,9 +260,8 @@ class _BaseDataLoaderIter:
         expected = self._expected
         if expected is not None and self._num_yielded > expected:
             warn(
-                f"Length of IterableDataset {self._dataset} was reported to be {expected} "
-                f"(when accessing len(dataloader)), but {self._num_yielded} samples have been "
-                "fetched." + self._on_length,
+                f"{self._dataset} said that its length is {expected}, but has given "
+                f"{self._num_yielded} samples." + self._on_length,
             )
         self._place.given = self._reached
         self._torn = False

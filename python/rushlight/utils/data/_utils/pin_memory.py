@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import queue
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
@@ -57,19 +58,22 @@ def _pin_memory_loop(
 ) -> None:
     """What a thread of another package's loader does: takes pairs of a place and a batch from one
     queue, pins the batch and puts them into the other, until the event is set."""
-    while not done_event.is_set():
-        try:
-            place, data = in_queue.get(timeout=1.0)
-        except queue.Empty:
-            continue
-        if not isinstance(data, ExceptionWrapper):
-            try:
-                data = pin_memory(data, device_id if device is None else device)
-            except Exception:
-                data = ExceptionWrapper(where=f"in pin memory thread for device {device_id}")
+
+    def until_done(call, *args):
+        """What a call on a queue gives, tried again every second; None once the event is set."""
         while not done_event.is_set():
-            try:
-                out_queue.put((place, data), timeout=1.0)
-                break
-            except queue.Full:
-                continue
+            with contextlib.suppress(queue.Empty, queue.Full):
+                return call(*args, timeout=1.0)
+        return None
+
+    while (pair := until_done(in_queue.get)) is not None:
+        until_done(out_queue.put, (pair[0], _pinned_or_error(pair[1], device_id, device)))
+
+
+def _pinned_or_error(data: Any, device_id: Any, device: Any) -> Any:
+    if isinstance(data, ExceptionWrapper):
+        return data
+    try:
+        return pin_memory(data, device_id if device is None else device)
+    except Exception:
+        return ExceptionWrapper(where=f"in pin memory thread for device {device_id}")

@@ -91,7 +91,7 @@ class Lender:
     def lend(self, storage):
         """The number of the block that a storage lies on, which counts as held from now on.
 
-        None where it lies elsewhere.
+        None if it lies elsewhere.
         """
         block = self._places.get(storage.data_ptr())
         if block is None:

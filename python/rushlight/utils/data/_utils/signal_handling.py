@@ -29,7 +29,7 @@ def _remove_worker_pids(loader_id: int) -> None:
 
 
 def _error_if_any_worker_fails() -> None:
-    """RuntimeError where a worker has ended by a signal or with another status than 0."""
+    """RuntimeError if a worker has ended by a signal or with another status than 0."""
     for loader, pids in _workers.items():
         for pid in pids:
             try:

@@ -1,4 +1,4 @@
-"""Datapipes: datasets that are put together from steps, `IterableWrapper(x).shuffle().batch(4)`."""
+"""Datapipes: datasets that are composed of steps, `IterableWrapper(x).shuffle().batch(4)`."""
 
 from . import iter, map
 

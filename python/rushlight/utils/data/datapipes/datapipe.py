@@ -1,4 +1,4 @@
-"""What all datapipes have: steps by name, lengths, and one iterator at a time."""
+"""The base classes of datapipes: steps by name, lengths, and one iterator at a time."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class _OnlyIterator:
     def __next__(self):
         if self._pipe.__dict__.get("_iterators", 0) != self._number:
             raise RuntimeError(
-                "This iterator has been invalidated because another iterator has been created "
-                f"from the same IterDataPipe: {self._pipe!r}. Several can be had of it by `.fork()`"
+                f"This iterator has been invalidated: {self._pipe!r} began another one. Several "
+                "can be had of it by `.fork()`"
             )
         return next(self._iterator)
 
@@ -94,7 +94,9 @@ def _once(begin):
 
 
 class IterDataPipe(_Steps, IterableDataset):
-    """A stream made of another; subclasses define `__iter__`, and `reset` if they keep a state."""
+    """A stream that reads another; subclasses define `__iter__`, and `reset` if they keep a
+    state.
+    """
 
     functions: ClassVar[dict[str, Callable]] = {}
 
@@ -116,7 +118,7 @@ class DFIterDataPipe(IterDataPipe):
 
 
 class ShuffledPipe(IterDataPipe):
-    """What streams in random order share: whether they are shuffled, and the seed of an epoch."""
+    """The base of shuffled streams: whether they are shuffled, and the seed of an epoch."""
 
     def __init__(self) -> None:
         self._enabled = True
@@ -124,12 +126,12 @@ class ShuffledPipe(IterDataPipe):
         self._rng = random.Random()
 
     def set_shuffle(self, shuffle: bool = True):
-        """Switch it on or off."""
+        """Turn shuffling on or off."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed):
-        """The seed of the next epoch."""
+        """Set the seed of the next epoch."""
         self._seed = seed
         return self
 
@@ -143,7 +145,7 @@ class ShuffledPipe(IterDataPipe):
 
 
 class MapDataPipe(_Steps, Dataset):
-    """Samples by index, made of another; subclasses define `__getitem__` and `__len__`."""
+    """Samples by index, read from another; subclasses define `__getitem__` and `__len__`."""
 
     functions: ClassVar[dict[str, Callable]] = {}
 
@@ -160,11 +162,11 @@ class DataChunk(list):
         self.items = items
 
     def as_str(self, indent: str = ""):
-        """Its items, joined."""
+        """The items as a string."""
         return indent + "[" + ", ".join(str(item) for item in self) + "]"
 
     def raw_iterator(self):
-        """Its items."""
+        """An iterator over the items."""
         yield from self.items
 
 

@@ -1,4 +1,4 @@
-"""Samplers of clips: some of each video, and shares of processes."""
+"""Samplers of clips: some clips of each video, and shares of processes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class DistributedSampler(Sampler):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """What the permutation is drawn from."""
+        """Set the epoch, which seeds the permutation."""
         self.epoch = epoch
 
 

@@ -1,5 +1,5 @@
-"""Detectors: a list of images to a list of dicts with "boxes" (N, 4), "labels" (N) and "scores"
-(N).
+"""Detectors: from a list of images to a list of dicts with "boxes" (N, 4), "labels" (N) and
+"scores" (N).
 """
 
 # its modules are names of the package

@@ -253,7 +253,7 @@ def training_layers(trained: bool, wanted: int | None, most: int, usual: int) ->
 
 
 def check_targets(targets: list[dict[str, Any]] | None) -> None:
-    """AssertionError where training has no targets, or boxes that are none."""
+    """AssertionError if training has no targets, or boxes that are none."""
     if targets is None:
         raise AssertionError("targets should not be none when in training mode")
     for i, target in enumerate(targets):

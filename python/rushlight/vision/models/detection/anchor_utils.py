@@ -1,4 +1,4 @@
-"""Boxes that detectors start from: several at each place of each map."""
+"""Anchors of detectors: several boxes at each position of each feature map."""
 
 import math
 
@@ -11,7 +11,7 @@ _CPU = torch.device("cpu")
 
 
 class AnchorGenerator(nn.Module):
-    """At each place of map i, boxes of sizes[i] and aspect_ratios[i] (height over width), all
+    """At each position of map i, boxes of sizes[i] and aspect_ratios[i] (height over width), all
     pairs.
     """
 
@@ -24,7 +24,7 @@ class AnchorGenerator(nn.Module):
         self.cell_anchors = [self.generate_anchors(*setting) for setting in settings]
 
     def generate_anchors(self, scales, aspect_ratios, dtype=torch.float32, device=_CPU) -> Tensor:
-        """Boxes around (0, 0), with whole numbers for corners."""
+        """Boxes around (0, 0), with integer corners."""
         sides = torch.as_tensor(scales, dtype=dtype, device=device)
         tall = torch.as_tensor(aspect_ratios, dtype=dtype, device=device).sqrt()
         heights = (tall[:, None] * sides).flatten()
@@ -35,11 +35,11 @@ class AnchorGenerator(nn.Module):
         return [len(s) * len(r) for s, r in zip(self.sizes, self.aspect_ratios, strict=True)]
 
     def set_cell_anchors(self, dtype: torch.dtype, device: torch.device) -> None:
-        """Makes the boxes around (0, 0) ones of a dtype and a device."""
+        """Convert the boxes around (0, 0) to a dtype and a device."""
         self.cell_anchors = [base.to(dtype=dtype, device=device) for base in self.cell_anchors]
 
     def grid_anchors(self, grid_sizes, strides) -> list[Tensor]:
-        """Boxes of all places of each map, row after row."""
+        """The boxes of all positions of each map, row after row."""
         if not len(grid_sizes) == len(strides) == len(self.cell_anchors):
             raise AssertionError(
                 f"{len(grid_sizes)} maps, but sizes and aspect_ratios for "
@@ -68,12 +68,12 @@ class AnchorGenerator(nn.Module):
 
 
 class DefaultBoxGenerator(nn.Module):
-    """At each place of map i, squares of two sizes, and for each of aspect_ratios[i] a wide and a
-    tall box.
+    """At each position of map i, squares of two sizes, and a wide and a tall box for each of
+    aspect_ratios[i].
 
-    Sizes are parts of the image: scales[i], or evenly from min_ratio to max_ratio; the second
-    square lies between scales[i] and the next. steps: pixels between places, else those of the map.
-    clip: no box is larger than the image.
+    Sizes are relative to the image: scales[i], or evenly from min_ratio to max_ratio; the second
+    square is between scales[i] and the next. steps: pixels between positions, else those of the
+    map. clip: no box is larger than the image.
     """
 
     def __init__(

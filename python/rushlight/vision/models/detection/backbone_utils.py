@@ -1,4 +1,4 @@
-"""Classification networks as backbones: maps of several sizes, by a feature pyramid."""
+"""Classification networks as backbones of detectors, with a feature pyramid."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from ._utils import training_layers
 
 
 class BackboneWithFPN(nn.Module):
-    """A network's maps {layer: name} through a `FeaturePyramidNetwork`."""
+    """Feature maps of a network, {layer: name}, through a `FeaturePyramidNetwork`."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ def resnet_fpn_backbone(
     returned_layers: list[int] | None = None,
     extra_blocks: ExtraFPNBlock | None = None,
 ) -> BackboneWithFPN:
-    """A residual network by its name with a pyramid on it."""
+    """A ResNet, by its name, with a feature pyramid."""
     network = get_model_builder(backbone_name)(weights=weights, norm_layer=norm_layer)
     return _resnet_fpn_extractor(network, trainable_layers, returned_layers, extra_blocks)
 
@@ -104,7 +104,7 @@ def mobilenet_backbone(
     returned_layers: list[int] | None = None,
     extra_blocks: ExtraFPNBlock | None = None,
 ) -> nn.Module:
-    """A MobileNet by its name with a pyramid or one map of 256 channels."""
+    """A MobileNet, by its name, with a feature pyramid or one map of 256 channels."""
     network = get_model_builder(backbone_name)(weights=weights, norm_layer=norm_layer)
     return _mobilenet_extractor(network, fpn, trainable_layers, returned_layers, extra_blocks)
 

@@ -27,7 +27,7 @@ from .transform import COLOURS, GeneralizedRCNNTransform
 
 
 class TwoMLPHead(nn.Module):
-    """Windows (K, C, h, w) through two linear layers: (K, representation_size)."""
+    """Two linear layers: regions (K, C, h, w) to (K, representation_size)."""
 
     def __init__(self, in_channels: int, representation_size: int) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class TwoMLPHead(nn.Module):
 
 
 class FastRCNNConvFCHead(nn.Sequential):
-    """Windows (K, C, h, w) through convolutions, then linear layers."""
+    """Convolutions and linear layers for regions (K, C, h, w)."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class FastRCNNConvFCHead(nn.Sequential):
 
 
 class FastRCNNPredictor(nn.Module):
-    """Scores (K, num_classes) and shifts of boxes (K, 4 * num_classes)."""
+    """Scores (K, num_classes) and box deltas (K, 4 * num_classes)."""
 
     def __init__(self, in_channels: int, num_classes: int) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ def _default_anchorgen() -> AnchorGenerator:
 
 
 class FasterRCNN(GeneralizedRCNN):
-    """Boxes of things and their classes; class 0 is nothing.
+    """Faster R-CNN: boxes of objects and their classes; class 0 is the background.
 
     The backbone has `out_channels` and gives one map or a dict of them. Instead of num_classes
     there may be a box_predictor of one's own.

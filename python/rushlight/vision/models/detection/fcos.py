@@ -1,4 +1,4 @@
-"""FCOS (Tian 2019): each place of a map tells how far the sides of its box are."""
+"""FCOS (Tian 2019): each position of a map predicts the distances to the sides of its box."""
 
 import math
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def _tower(channels: int, count: int, norm_layer: _Norm) -> nn.Sequential:
 
 
 class FCOSClassificationHead(nn.Module):
-    """Of each map, logits (N, places * anchors, classes); at first all of a small probability."""
+    """Logits of each map, (N, positions * anchors, classes); initially of a small probability."""
 
     def __init__(
         self,
@@ -59,8 +59,8 @@ class FCOSClassificationHead(nn.Module):
 
 
 class FCOSRegressionHead(nn.Module):
-    """Of each map, distances of sides (N, places * anchors, 4), and logits (…, 1) of how near the
-    middle a place is.
+    """For each map, distances of sides (N, positions * anchors, 4), and logits (…, 1) of how near
+    the centre a position is.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class FCOSRegressionHead(nn.Module):
 
 
 class FCOSHead(nn.Module):
-    """A tower for classes and one for boxes, the same for all maps."""
+    """A tower for classes and one for boxes, shared by all maps."""
 
     def __init__(
         self, in_channels: int, num_anchors: int, num_classes: int, num_convs: int = 4
@@ -100,7 +100,7 @@ class FCOSHead(nn.Module):
         anchors: list[Tensor],
         matched_idxs: list[Tensor],
     ) -> dict[str, Tensor]:
-        """Losses over the places that have a box."""
+        """The losses over positions that have a box."""
         logits = head_outputs["cls_logits"]
         wanted = torch.zeros_like(logits)
         true, own, image, place = [], [], [], []
@@ -131,10 +131,11 @@ class FCOSHead(nn.Module):
 
 
 class FCOS(OneStageDetector):
-    """Boxes of things and their classes; class 0 is nothing. The backbone has `out_channels`.
+    """FCOS: boxes of objects and their classes; class 0 is the background. The backbone has
+    `out_channels`.
 
-    A place learns the smallest box around it whose middle is at most center_sampling_radius places
-    away and whose sides are as far as its map is for.
+    A position learns the smallest box around it whose centre is at most center_sampling_radius
+    positions away and whose sides are at distances that its map is for.
     """
 
     def __init__(
@@ -171,7 +172,7 @@ class FCOS(OneStageDetector):
         self.center_sampling_radius = center_sampling_radius
 
     def _matched(self, boxes: Tensor, anchors: Tensor, counts: list[int]) -> Tensor:
-        """The box that each place learns, or -1."""
+        """The box that each position learns, or -1."""
         if len(boxes) == 0:
             return torch.full((len(anchors),), -1, dtype=torch.int64, device=anchors.device)
         middle = ((anchors[:, :2] + anchors[:, 2:]) / 2)[:, None]

@@ -1,4 +1,4 @@
-"""Detectors of two stages: proposals, then what is in them."""
+"""Detectors of two stages: proposals, then classification of their regions."""
 
 from collections import OrderedDict
 from typing import Any
@@ -23,7 +23,7 @@ class GeneralizedRCNN(nn.Module):
         self.roi_heads = roi_heads
 
     def eager_outputs(self, losses: dict[str, Tensor], detections: list[dict[str, Tensor]]) -> Any:
-        """What the model gives: losses in training, otherwise what it found."""
+        """The result of the model: losses in training, detections in evaluation."""
         return losses if self.training else detections
 
     def forward(self, images: list[Tensor], targets: list[dict[str, Tensor]] | None = None) -> Any:

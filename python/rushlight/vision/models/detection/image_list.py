@@ -8,7 +8,7 @@ from rushlight import Tensor
 
 @dataclass
 class ImageList:
-    """Images (N, C, H, W) filled up with zeros, and the size that each has of its own."""
+    """Images (N, C, H, W) padded with zeros, and the original size of each."""
 
     tensors: Tensor
     image_sizes: list[tuple[int, int]]

@@ -23,7 +23,7 @@ def _init(model: nn.Module) -> None:
 
 
 class KeypointRCNNHeads(nn.Sequential):
-    """Convolutions of 3 x 3."""
+    """A sequence of 3 x 3 convolutions."""
 
     def __init__(self, in_channels: int, layers: Sequence[int]) -> None:
         blocks: list[nn.Module] = []
@@ -35,7 +35,7 @@ class KeypointRCNNHeads(nn.Sequential):
 
 
 class KeypointRCNNPredictor(nn.Module):
-    """Heat maps of all keypoints, four times as large."""
+    """Heatmaps of all keypoints, upsampled four times."""
 
     def __init__(self, in_channels: int, num_keypoints: int) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ from .one_stage import init_convs
 
 
 class MaskRCNNHeads(nn.Sequential):
-    """Convolutions of 3 x 3."""
+    """A sequence of 3 x 3 convolutions."""
 
     _version = 2
 
@@ -46,7 +46,7 @@ class MaskRCNNHeads(nn.Sequential):
 
 
 class MaskRCNNPredictor(nn.Sequential):
-    """Masks of all classes, twice as large."""
+    """Masks of all classes, upsampled twice."""
 
     def __init__(self, in_channels: int, dim_reduced: int, num_classes: int) -> None:
         layers: dict[str, nn.Module] = {
@@ -59,7 +59,7 @@ class MaskRCNNPredictor(nn.Sequential):
 
 
 class MaskRCNN(FasterRCNN):
-    """`FasterRCNN` with a mask of each thing: targets have "masks" (N, H, W), results (N, 1, H,
+    """`FasterRCNN` with a mask for each object: targets have "masks" (N, H, W), results (N, 1, H,
     W).
     """
 

@@ -1,4 +1,4 @@
-"""Detectors of one stage: classes and boxes at all places of all maps; the best are kept."""
+"""Detectors of one stage: classes and boxes at all positions of all maps; the best are kept."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,7 +23,7 @@ def best_of(scores: Tensor, threshold: float, most: int) -> tuple[Tensor, Tensor
 def learned(
     targets: list[dict[str, Tensor]], matched: list[Tensor]
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Of each image the places of anchors that have a box, those boxes, and their classes.
+    """Of each image the positions of anchors that have a box, those boxes, and their classes.
 
     Args:
         matched: of each anchor, the number of its box, negative where it has none.
@@ -116,13 +116,13 @@ class OneStageDetector(nn.Module):
         return {"boxes": boxes[kept], "scores": scores[kept], "labels": labels[kept]}
 
     def eager_outputs(self, losses: dict[str, Tensor], detections: list[dict[str, Tensor]]) -> Any:
-        """What the model gives: losses in training, otherwise what it found."""
+        """The result of the model: losses in training, detections in evaluation."""
         return losses if self.training else detections
 
     def postprocess_detections(
         self, head_outputs: Any, anchors: list[Any], image_shapes: list[tuple[int, int]]
     ) -> list[dict[str, Tensor]]:
-        """What is found in each image, from what the head says of the anchors of each map.
+        """The detections of each image, from the outputs of the head for the anchors of each map.
 
         head_outputs: by name, a list of (N, anchors of the map, …); anchors: of each image a list.
         """

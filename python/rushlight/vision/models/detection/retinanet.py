@@ -1,4 +1,4 @@
-"""RetinaNet (Lin 2017): anchors with a loss that looks away from what is easy."""
+"""RetinaNet (Lin 2017): anchors with a focal loss, in which easy examples count less."""
 
 import math
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class _Tower(nn.Module):
 
 
 class RetinaNetClassificationHead(_Tower):
-    """Of each map, logits (N, places * anchors, classes); at first all of a small probability."""
+    """Logits of each map, (N, positions * anchors, classes); initially of a small probability."""
 
     def __init__(
         self,
@@ -70,7 +70,9 @@ class RetinaNetClassificationHead(_Tower):
         head_outputs: dict[str, Tensor],
         matched_idxs: list[Tensor],
     ) -> Tensor:
-        """Focal loss of all anchors that are not between the thresholds, over the positive ones."""
+        """The focal loss of all anchors that are not between the thresholds, over the positive
+        ones.
+        """
         losses = []
         for (positive, _, labels), logits, number in zip(
             learned(targets, matched_idxs), head_outputs["cls_logits"], matched_idxs, strict=True
@@ -88,7 +90,7 @@ class RetinaNetClassificationHead(_Tower):
 
 
 class RetinaNetRegressionHead(_Tower):
-    """Of each map, shifts of boxes (N, places * anchors, 4)."""
+    """Box deltas of each map, (N, positions * anchors, 4)."""
 
     def __init__(self, in_channels: int, num_anchors: int, norm_layer: _Norm = None) -> None:
         super().__init__(in_channels, norm_layer)
@@ -124,7 +126,7 @@ class RetinaNetRegressionHead(_Tower):
 
 
 class RetinaNetHead(nn.Module):
-    """A tower for classes and one for boxes, the same for all maps."""
+    """A tower for classes and one for boxes, shared by all maps."""
 
     def __init__(
         self, in_channels: int, num_anchors: int, num_classes: int, norm_layer: _Norm = None
@@ -163,7 +165,9 @@ def _default_anchorgen() -> AnchorGenerator:
 
 
 class RetinaNet(OneStageDetector):
-    """Boxes of things and their classes; class 0 is nothing. The backbone has `out_channels`."""
+    """RetinaNet: boxes of objects and their classes; class 0 is the background. The backbone has
+    `out_channels`.
+    """
 
     def __init__(
         self,

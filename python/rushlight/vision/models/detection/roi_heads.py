@@ -1,4 +1,4 @@
-"""What is in proposed boxes: classes, better boxes, masks and keypoints."""
+"""Heads for proposed regions: classes, refined boxes, masks and keypoints."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def fastrcnn_loss(
     labels: list[Tensor],
     regression_targets: tuple[Tensor, ...],
 ) -> tuple[Tensor, Tensor]:
-    """Losses of classes, and of the boxes of true classes."""
+    """The losses of the classes and of the boxes of true classes."""
     label, wanted = torch.cat(labels), torch.cat(regression_targets)
     positive = (label > 0).nonzero().squeeze(1)
     told = box_regression.reshape(len(class_logits), -1, 4)[positive, label[positive]]
@@ -36,7 +36,7 @@ def maskrcnn_inference(x: Tensor, labels: list[Tensor]) -> tuple[Tensor, ...]:
 
 
 def project_masks_on_boxes(gt_masks: Tensor, boxes: Tensor, matched_idxs: Tensor, M: int) -> Tensor:
-    """What of the masks (N, H, W) that boxes (K, 4) belong to lies in them: (K, M, M)."""
+    """Crop the masks (N, H, W) to the boxes (K, 4) that belong to them: (K, M, M)."""
     rois = torch.cat([matched_idxs[:, None].to(boxes), boxes], dim=1)
     return roi_align(gt_masks[:, None].to(rois), rois, (M, M), 1.0)[:, 0]
 
@@ -48,7 +48,7 @@ def maskrcnn_loss(
     gt_labels: list[Tensor],
     mask_matched_idxs: list[Tensor],
 ) -> Tensor:
-    """Loss of masks against the true ones, cut out of their images."""
+    """The loss of masks against the true ones, cropped from their images."""
     side = mask_logits.shape[-1]
     label = torch.cat([own[i] for own, i in zip(gt_labels, mask_matched_idxs, strict=True)])
     cut = zip(gt_masks, proposals, mask_matched_idxs, strict=True)
@@ -60,20 +60,20 @@ def maskrcnn_loss(
 
 
 def expand_boxes(boxes: Tensor, scale: float) -> Tensor:
-    """Boxes (K, 4) as many times as large around their middles."""
+    """Boxes (K, 4) scaled around their centres."""
     middle = (boxes[:, :2] + boxes[:, 2:]) * 0.5
     half = (boxes[:, 2:] - boxes[:, :2]) * 0.5 * scale
     return torch.cat([middle - half, middle + half], 1)
 
 
 def expand_masks(mask: Tensor, padding: int) -> tuple[Tensor, float]:
-    """Square masks (…, M, M) with zeros around them, and how much larger they are."""
+    """Square masks (…, M, M) padded with zeros, and the factor by which they grew."""
     side = mask.shape[-1]
     return F.pad(mask, (padding,) * 4), (side + 2 * padding) / side
 
 
 def paste_mask_in_image(mask: Tensor, box: Tensor, im_h: int, im_w: int) -> Tensor:
-    """A mask (M, M) of a box of whole numbers, in an image (im_h, im_w)."""
+    """Paste a mask (M, M) of an integer box into an image (im_h, im_w)."""
     x1, y1, x2, y2 = box.tolist()
     size = max(y2 - y1 + 1, 1), max(x2 - x1 + 1, 1)
     large = F.interpolate(mask[None, None], size=size, mode="bilinear", align_corners=False)[0, 0]
@@ -87,7 +87,7 @@ def paste_mask_in_image(mask: Tensor, box: Tensor, im_h: int, im_w: int) -> Tens
 def paste_masks_in_image(
     masks: Tensor, boxes: Tensor, img_shape: tuple[int, int], padding: int = 1
 ) -> Tensor:
-    """Masks (K, 1, M, M) of boxes (K, 4) as masks (K, 1, H, W) of the image."""
+    """Paste masks (K, 1, M, M) of boxes (K, 4) into images: (K, 1, H, W)."""
     padded, scale = expand_masks(masks, padding)
     places = zip(padded[:, 0], expand_boxes(boxes, scale).long(), strict=True)
     pasted = [paste_mask_in_image(*place, *img_shape)[None] for place in places]
@@ -146,7 +146,7 @@ def keypointrcnn_loss(
     gt_keypoints: list[Tensor],
     keypoint_matched_idxs: list[Tensor],
 ) -> Tensor:
-    """Loss of the places of keypoints, each a choice among all places of its box."""
+    """The loss of keypoint positions, each a choice among all positions of its box."""
     places, valid = [], []
     for boxes, points, matched in zip(proposals, gt_keypoints, keypoint_matched_idxs, strict=True):
         place, seen = keypoints_to_heatmap(points[matched], boxes, keypoint_logits.shape[-1])
@@ -211,14 +211,14 @@ class RoIHeads(nn.Module):
         return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
 
     def add_gt_proposals(self, proposals: list[Tensor], gt_boxes: list[Tensor]) -> list[Tensor]:
-        """Proposals and the true boxes of each image."""
+        """The proposals and the true boxes of each image."""
         return [torch.cat(pair) for pair in zip(proposals, gt_boxes, strict=True)]
 
     def assign_targets_to_proposals(
         self, proposals: list[Tensor], gt_boxes: list[Tensor], gt_labels: list[Tensor]
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """Numbers of the true boxes that proposals belong to, and classes: 0 for nothing, -1 for
-        what is undecided.
+        """Indices of the true boxes of proposals, and classes: 0 for background, -1 for undecided
+        ones.
         """
         matched, labels = [], []
         for own, boxes, classes in zip(proposals, gt_boxes, gt_labels, strict=True):
@@ -235,12 +235,12 @@ class RoIHeads(nn.Module):
         return matched, labels
 
     def subsample(self, labels: list[Tensor]) -> list[Tensor]:
-        """Numbers of the proposals of each image that are learned from."""
+        """Indices of the proposals of each image that are used for training."""
         masks = zip(*self.fg_bg_sampler(labels), strict=True)
         return [(positive | negative).nonzero().squeeze(1) for positive, negative in masks]
 
     def check_targets(self, targets: list[dict[str, Tensor]] | None) -> None:
-        """ValueError without targets, AssertionError unless each has what is learned."""
+        """ValueError without targets, AssertionError if a target lacks what is trained."""
         if targets is None:
             raise ValueError("targets should not be None")
         wanted = ["boxes", "labels", *(["masks"] if self.has_mask() else [])]

@@ -1,4 +1,4 @@
-"""Region proposals: boxes that may hold something, whatever it is."""
+"""Region proposals: boxes that may contain an object of any class."""
 
 import itertools
 
@@ -16,7 +16,7 @@ from .one_stage import init_convs
 
 
 class RPNHead(nn.Module):
-    """Of each map, scores and shifts of the boxes at each place."""
+    """For each map, scores and box deltas of the anchors at each position."""
 
     _version = 2
 
@@ -56,7 +56,7 @@ def permute_and_flatten(layer: Tensor, N: int, A: int, C: int, H: int, W: int) -
 def concat_box_prediction_layers(
     box_cls: list[Tensor], box_regression: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """Rows of all maps, images and places: scores (…, classes) and shifts (…, 4)."""
+    """Rows of all maps, images and positions: scores (…, classes) and shifts (…, 4)."""
     # Scores have A * classes channels, shifts A * 4.
     classes = [4 * c.shape[1] // s.shape[1] for c, s in zip(box_cls, box_regression, strict=True)]
     scores = [by_place(each, n) for each, n in zip(box_cls, classes, strict=True)]
@@ -102,7 +102,7 @@ class RegionProposalNetwork(nn.Module):
         return self._post_nms_top_n["training" if self.training else "testing"]
 
     def assign_targets_to_anchors(self, anchors: list[Tensor], targets: list[dict[str, Tensor]]):
-        """Of each image, labels (1, 0, -1 for neither) and the true boxes of its anchors."""
+        """For each image, labels (1, 0, -1 for neither) and the true boxes of its anchors."""
         labels, matched = [], []
         for own, target in zip(anchors, targets, strict=True):
             boxes = target["boxes"]

@@ -20,7 +20,7 @@ from .transform import COLOURS, GeneralizedRCNNTransform
 
 
 class SSDScoringHead(nn.Module):
-    """One layer for each map; rows (N, all places and boxes, num_columns)."""
+    """One layer for each map; rows (N, all positions and boxes, num_columns)."""
 
     def __init__(self, module_list: nn.ModuleList, num_columns: int) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class SSDHead(nn.Module):
 
 
 class SSD(OneStageDetector):
-    """Boxes of things and their classes, in images resized to `size` (width, height); class 0 is
+    """Boxes of objects and their classes, in images resized to `size` (width, height); class 0 is
     nothing.
 
     A backbone without a list `out_channels` is asked for its maps once.
@@ -160,7 +160,7 @@ class SSD(OneStageDetector):
         image_anchors: list[Tensor],
         image_shapes: list[tuple[int, int]],
     ) -> list[dict[str, Tensor]]:
-        """What is found in each image, from what the head says of all of its anchors."""
+        """The detections of each image, from the outputs of the head for all of its anchors."""
         return [
             self._detect({k: v[i] for k, v in head_outputs.items()}, own, size, [len(own)])
             for i, (own, size) in enumerate(zip(image_anchors, image_shapes, strict=True))

@@ -38,7 +38,7 @@ def _layers(
 
 
 class SSDLiteClassificationHead(SSDScoringHead):
-    """Logits of classes."""
+    """Logits of the classes."""
 
     def __init__(
         self, in_channels: list[int], num_anchors: list[int], num_classes: int, norm_layer: _Norm
@@ -48,14 +48,14 @@ class SSDLiteClassificationHead(SSDScoringHead):
 
 
 class SSDLiteRegressionHead(SSDScoringHead):
-    """Shifts of boxes."""
+    """Box deltas."""
 
     def __init__(self, in_channels: list[int], num_anchors: list[int], norm_layer: _Norm) -> None:
         super().__init__(_layers(in_channels, num_anchors, 4, norm_layer), 4)
 
 
 class SSDLiteHead(nn.Module):
-    """Layers for classes and layers for boxes."""
+    """A head for classes and a head for boxes."""
 
     def __init__(
         self, in_channels: list[int], num_anchors: list[int], num_classes: int, norm_layer: _Norm

@@ -1,6 +1,4 @@
-"""What detectors do with images before and with results after: sizes, colours, one tensor; and
-back.
-"""
+"""Preprocessing of images and postprocessing of results of detectors."""
 
 import math
 from typing import Any
@@ -17,7 +15,7 @@ COLOURS = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # mean and deviation of 
 
 
 def resize_boxes(boxes: Tensor, original_size: Any, new_size: Any) -> Tensor:
-    """Boxes (N, 4) of an image in one of another size."""
+    """Scale the boxes (N, 4) of an image to another image size."""
     height, width = (
         torch.tensor(n, dtype=torch.float32) / o
         for n, o in zip(new_size, original_size, strict=True)
@@ -26,7 +24,7 @@ def resize_boxes(boxes: Tensor, original_size: Any, new_size: Any) -> Tensor:
 
 
 def resize_keypoints(keypoints: Tensor, original_size: Any, new_size: Any) -> Tensor:
-    """Keypoints (N, K, 3) of an image in one of another size."""
+    """Scale the keypoints (N, K, 3) of an image to another image size."""
     height, width = (
         torch.tensor(n, dtype=torch.float32) / o
         for n, o in zip(new_size, original_size, strict=True)
@@ -78,7 +76,7 @@ class GeneralizedRCNNTransform(nn.Module):
         return ImageList(self.batch_images(images, self.size_divisible), sizes), made
 
     def normalize(self, image: Tensor) -> Tensor:
-        """Less the mean, over the deviation of colours; TypeError for images of integers."""
+        """Subtract the mean and divide by the deviation of the colours; TypeError for integers."""
         if not image.is_floating_point():
             raise TypeError(
                 "Expected input images to be of floating type, from 0 to 1, and not of "
@@ -91,11 +89,11 @@ class GeneralizedRCNNTransform(nn.Module):
         return (image - mean[:, None, None]) / std[:, None, None]
 
     def torch_choice(self, k: Any) -> int:
-        """One of several numbers, drawn from rushlight's generator."""
+        """Draw one of several numbers with rushlight's generator."""
         return k[int(torch.empty(1).uniform_(0.0, float(len(k))).item())]
 
     def resize(self, image: Tensor, target: Target | None = None) -> tuple[Tensor, Target | None]:
-        """Image and target at the size that is wanted."""
+        """Resize an image and its target."""
         before = image.shape[-2:]
         if self.training and self._skip_resize:
             return image, target
@@ -118,11 +116,11 @@ class GeneralizedRCNNTransform(nn.Module):
         return image, target
 
     def max_by_axis(self, the_list: list[list[int]]) -> list[int]:
-        """The largest of the first, second … numbers of lists."""
+        """The elementwise maximum of lists of numbers."""
         return [max(numbers) for numbers in zip(*the_list, strict=True)]
 
     def batch_images(self, images: list[Tensor], size_divisible: int = 32) -> Tensor:
-        """Images as one tensor, filled up with zeros below and on the right."""
+        """Images as one tensor, padded with zeros at the bottom and on the right."""
         sizes = self.max_by_axis([list(image.shape) for image in images])
         height, width = (math.ceil(n / size_divisible) * size_divisible for n in sizes[1:])
         batch = images[0].new_full((len(images), sizes[0], height, width), 0)
@@ -136,7 +134,7 @@ class GeneralizedRCNNTransform(nn.Module):
         image_shapes: list[tuple[int, int]],
         original_image_sizes: list[tuple[int, int]],
     ) -> list[Target]:
-        """Results in the coordinates of the images that were given."""
+        """Convert results to the coordinates of the original images."""
         if self.training:
             return result
         for found, size, original in zip(result, image_shapes, original_image_sizes, strict=True):

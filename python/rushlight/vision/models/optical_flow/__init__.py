@@ -1,4 +1,4 @@
-"""Models that tell where each pixel of an image goes in the next."""
+"""Models for optical flow: where each pixel of an image moves to in the next image."""
 
 # its modules are names of the package
 

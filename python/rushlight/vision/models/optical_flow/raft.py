@@ -1,4 +1,6 @@
-"""RAFT (Teed and Deng 2020): optical flow from all pairs of pixels, made better step by step."""
+"""RAFT (Teed and Deng 2020): optical flow from correlations of all pairs of pixels, refined step by
+step.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +19,7 @@ _Norm = Callable[..., nn.Module] | None
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions."""
+    """A residual block of two convolutions."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class ResidualBlock(nn.Module):
 
 
 class BottleneckBlock(nn.Module):
-    """Three convolutions, through a quarter of the channels."""
+    """A residual block of three convolutions, through a quarter of the channels."""
 
     def __init__(
         self, in_channels: int, out_channels: int, *, norm_layer: _Norm, stride: int = 1
@@ -135,7 +137,7 @@ class MotionEncoder(nn.Module):
 
 
 class ConvGRU(nn.Module):
-    """A gated recurrent unit whose products are convolutions."""
+    """A gated recurrent unit with convolutions."""
 
     def __init__(
         self, *, input_size: int, hidden_size: int, kernel_size: Any, padding: Any
@@ -153,7 +155,7 @@ class ConvGRU(nn.Module):
 
 
 class RecurrentBlock(nn.Module):
-    """A `ConvGRU`, or two, of rows and of columns."""
+    """One `ConvGRU`, or two, along rows and along columns."""
 
     def __init__(
         self,
@@ -186,7 +188,7 @@ class RecurrentBlock(nn.Module):
 
 
 class FlowHead(nn.Module):
-    """How far pixels go further (N, 2, H, W), from what is remembered."""
+    """The update of the flow (N, 2, H, W) from the hidden state."""
 
     def __init__(self, *, in_channels: int, hidden_size: int) -> None:
         super().__init__()
@@ -199,7 +201,7 @@ class FlowHead(nn.Module):
 
 
 class UpdateBlock(nn.Module):
-    """One step: what is remembered next, and how much further pixels go."""
+    """One step: the next hidden state, and the update of the flow."""
 
     def __init__(
         self, *, motion_encoder: nn.Module, recurrent_block: nn.Module, flow_head: nn.Module
@@ -219,7 +221,7 @@ class UpdateBlock(nn.Module):
 
 
 class MaskPredictor(nn.Module):
-    """For each of the 8 x 8 pixels that a place stands for, scores of the 9 places around it."""
+    """For each of the 8 x 8 pixels of a position, scores of the 9 neighbouring positions."""
 
     def __init__(self, *, in_channels: int, hidden_size: int, multiplier: float = 0.25) -> None:
         super().__init__()
@@ -232,14 +234,14 @@ class MaskPredictor(nn.Module):
 
 
 def places(maps: Tensor) -> Tensor:
-    """x and y of each place (N, 2, H, W) of maps (N, C, H, W)."""
+    """x and y of each position (N, 2, H, W) of maps (N, C, H, W)."""
     y, x = (torch.arange(n, dtype=maps.dtype, device=maps.device) for n in maps.shape[-2:])
     y, x = torch.meshgrid(y, x, indexing="ij")
     return torch.stack((x, y))[None].expand(len(maps), -1, -1, -1)
 
 
 class CorrBlock(nn.Module):
-    """How alike all pairs of places are, at num_levels sizes, looked up within a radius."""
+    """Correlations of all pairs of positions, at num_levels sizes, looked up within a radius."""
 
     def __init__(self, *, num_levels: int = 4, radius: int = 4) -> None:
         super().__init__()
@@ -248,8 +250,8 @@ class CorrBlock(nn.Module):
         self.out_channels = num_levels * (2 * radius + 1) ** 2
 
     def build_pyramid(self, fmap1: Tensor, fmap2: Tensor) -> None:
-        """Products of the places of both maps (N, C, H, W); ValueError for maps of other shapes or
-        too small ones.
+        """Compute the correlations of two maps (N, C, H, W); ValueError for maps that differ in
+        shape or are too small.
         """
         if fmap1.shape != fmap2.shape:
             raise ValueError(
@@ -271,7 +273,9 @@ class CorrBlock(nn.Module):
             self.corr_pyramid.append(level)
 
     def index_pyramid(self, centroids_coords: Tensor) -> Tensor:
-        """What lies around places (N, 2, H, W) of the second image: (N, out_channels, H, W)."""
+        """The correlations around positions (N, 2, H, W) of the second image: (N, out_channels, H,
+        W).
+        """
         n, _, height, width = centroids_coords.shape
         middle = centroids_coords.permute(0, 2, 3, 1).reshape(-1, 1, 1, 2)
         reach = torch.arange(-self.radius, self.radius + 1, device=middle.device)
@@ -287,7 +291,7 @@ class CorrBlock(nn.Module):
 
 
 def upsample_flow(flow: Tensor, up_mask: Tensor | None = None) -> Tensor:
-    """Flow (N, 2, H, W) eight times as large: mixtures of the 9 places around by up_mask, or
+    """Flow (N, 2, H, W) eight times as large: mixtures of the 9 positions around by up_mask, or
     bilinear.
     """
     n, _, height, width = flow.shape

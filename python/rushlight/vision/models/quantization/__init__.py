@@ -1,4 +1,4 @@
-"""Networks that can be quantised, in their float forms."""
+"""Quantisable networks, in their float forms."""
 
 from .googlenet import *  # noqa: F403
 from .inception import *  # noqa: F403

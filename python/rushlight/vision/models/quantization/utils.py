@@ -12,7 +12,7 @@ from .._api import get_model_builder, get_weight, register, weights_enum
 
 
 def fuse_convolutions(model: nn.Module) -> None:
-    """Merges each batch normalisation into the convolution before it, where it leaves an Identity.
+    """Fold each batch norm into the convolution before it, and replace it by an Identity.
 
     RuntimeError in training, where both still change.
     """
@@ -31,7 +31,7 @@ class Quantizable(nn.Module):
     """A module with `fuse_model`."""
 
     def fuse_model(self, is_qat: bool | None = None) -> None:
-        """`fuse_convolutions`; NotImplementedError for training that knows of quantisation."""
+        """Run `fuse_convolutions`; NotImplementedError for quantisation-aware training."""
         if is_qat:
             raise NotImplementedError("training that knows of quantisation is not supported")
         fuse_convolutions(self)

@@ -1,4 +1,4 @@
-"""Models that give a class to each pixel."""
+"""Models for semantic segmentation: a class for each pixel."""
 
 # its modules are names of the package
 

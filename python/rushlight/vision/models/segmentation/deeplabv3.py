@@ -1,4 +1,4 @@
-"""DeepLab v3 (Chen 2017): windows of several sizes side by side."""
+"""DeepLab v3 (Chen 2017): dilated convolutions of several rates in parallel."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,14 +20,14 @@ def _conv(inputs: int, outputs: int, side: int = 1, dilation: int = 1) -> list[n
 
 
 class ASPPConv(nn.Sequential):
-    """A dilated convolution of 3 x 3."""
+    """A dilated 3 x 3 convolution."""
 
     def __init__(self, in_channels: int, out_channels: int, dilation: int) -> None:
         super().__init__(*_conv(in_channels, out_channels, 3, dilation))
 
 
 class ASPPPooling(nn.Sequential):
-    """The mean of the image, at every place."""
+    """The mean of the image at every position."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(nn.AdaptiveAvgPool2d(1), *_conv(in_channels, out_channels))
@@ -38,7 +38,7 @@ class ASPPPooling(nn.Sequential):
 
 
 class ASPP(nn.Module):
-    """Convolutions of several dilations and the image's mean side by side, then joined."""
+    """Dilated convolutions of several rates and the image's mean in parallel, then projected."""
 
     def __init__(
         self, in_channels: int, atrous_rates: Sequence[int], out_channels: int = 256

@@ -20,7 +20,7 @@ def on_resnet(
     aux_loss: bool | None = None,
     weights_backbone: Any = "IMAGENET1K_V1",
 ) -> Any:
-    """A segmentation model on a residual network whose last two stages are dilated."""
+    """A segmentation model on a ResNet whose last two stages are dilated."""
     network = backbone(weights=weights_backbone, replace_stride_with_dilation=[False, True, True])
     maps = body(network, {"layer4": "out", **({"layer3": "aux"} if aux_loss else {})})
     second = FCNHead(1024, num_classes) if aux_loss else None

@@ -1,5 +1,5 @@
-"""MViT (Fan 2021) and its second version (Li 2022): attention whose places become fewer and whose
-channels more.
+"""MViT (Fan 2021) and its second version (Li 2022): attention with ever fewer positions and ever
+more channels.
 """
 
 import math
@@ -22,7 +22,7 @@ Size = tuple[int, int, int]  # frames, rows, columns
 
 @dataclass
 class MSBlockConfig:
-    """Heads and channels of a block; how queries, keys and values are pooled, if at all."""
+    """The heads and channels of a block, and how queries, keys and values are pooled, if at all."""
 
     num_heads: int
     input_channels: int
@@ -34,7 +34,7 @@ class MSBlockConfig:
 
 
 class Pool(nn.Module):
-    """Pools the places (N, 1 + T H W, C), also of each head (N, heads, 1 + T H W, C), behind the
+    """Pools the positions (N, 1 + T H W, C), also of each head (N, heads, 1 + T H W, C), behind the
     first, that of the class.
     """
 
@@ -73,7 +73,7 @@ def _resampled(table: Tensor, length: int) -> Tensor:
 
 
 def _by_distance(table: Tensor, queries: int, keys: int) -> Tensor:
-    """Rows (queries, keys, C) of a table by how far places of one axis lie apart."""
+    """Rows (queries, keys, C) of a table by how far positions of one axis lie apart."""
     # The coarser axis has the wider steps.
     q = torch.arange(queries, device=table.device) * max(keys / queries, 1.0)
     k = torch.arange(keys, device=table.device) * max(queries / keys, 1.0)
@@ -108,8 +108,8 @@ def _add_rel_pos(
     rel_pos_w: Tensor,
     rel_pos_t: Tensor,
 ) -> Tensor:
-    """Scores (N, heads, 1 + T H W, 1 + places) and what the distances of places add, where neither
-    is the class's.
+    """Scores (N, heads, 1 + T H W, 1 + positions) plus the terms for distances of positions, except
+    for the class token.
     """
     t, h, w = (
         _by_distance(table, queries, keys)
@@ -133,7 +133,7 @@ def _add_shortcut(x: Tensor, shortcut: Tensor, residual_with_cls_embed: bool) ->
 
 
 class MultiscaleAttention(nn.Module):
-    """Attention of pooled places (N, 1 + T H W, embed_dim) to (N, 1 + fewer, output_dim).
+    """Attention of pooled positions (N, 1 + T H W, embed_dim) to (N, 1 + fewer, output_dim).
 
     residual_pool: pooled queries are added to the result, that of the class only with
     residual_with_cls_embed.
@@ -261,9 +261,7 @@ class MultiscaleBlock(nn.Module):
 
 
 class PositionalEncoding(nn.Module):
-    """Puts a class in front of places (N, T H W, C), and adds to all what is learned of where they
-    are.
-    """
+    """Puts a class token before the positions (N, T H W, C), and adds a learned encoding to all."""
 
     def __init__(
         self,

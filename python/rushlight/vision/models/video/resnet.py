@@ -10,7 +10,7 @@ from .._utils import init_layers, normal
 
 
 class Conv3DSimple(nn.Conv3d):
-    """3 x 3 x 3."""
+    """A convolution of 3 x 3 x 3."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Conv3DSimple(nn.Conv3d):
 
 
 class Conv3DNoTemporal(nn.Conv3d):
-    """3 x 3 of each frame by itself."""
+    """A convolution of 3 x 3 for each frame."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ def _across_frames(inputs: int, outputs: int, stride: int, padding: int) -> nn.M
 
 
 class Conv2Plus1D(nn.Sequential):
-    """3 x 3 of each frame, then 3 along time."""
+    """A convolution of 3 x 3 for each frame, then of 3 along time."""
 
     def __init__(
         self, in_planes: int, out_planes: int, midplanes: int, stride: int = 1, padding: int = 1
@@ -80,7 +80,7 @@ def _between(inplanes: int, planes: int) -> int:
 
 
 class BasicBlock(nn.Module):
-    """Two convolutions."""
+    """A residual block of two convolutions."""
 
     expansion = 1
 
@@ -107,7 +107,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """A convolution between two of 1 x 1 x 1."""
+    """A residual block of a convolution between two of 1 x 1 x 1."""
 
     expansion = 4
 
@@ -137,7 +137,7 @@ class Bottleneck(nn.Module):
 
 
 class BasicStem(nn.Sequential):
-    """7 x 7 of the frames, 3 along time."""
+    """A convolution of 7 x 7 pixels and 3 frames."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -148,7 +148,7 @@ class BasicStem(nn.Sequential):
 
 
 class R2Plus1dStem(nn.Sequential):
-    """7 x 7 of each frame, then 3 along time."""
+    """A convolution of 7 x 7 for each frame, then of 3 along time."""
 
     def __init__(self) -> None:
         within, across = _within_frames(3, 45, 7, 2, 3), _across_frames(45, 64, 1, 1)

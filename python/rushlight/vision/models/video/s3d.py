@@ -1,4 +1,4 @@
-"""S3D (Xie 2017): Inception over videos, whose convolutions are of space, then of time."""
+"""S3D (Xie 2017): Inception for videos, with separate convolutions over space and time."""
 
 from collections.abc import Callable
 from functools import partial

@@ -84,7 +84,7 @@ class ShiftedWindowAttention3d(ShiftedWindowAttention):
         self.relative_position_index = self.relative_position_index.view(places, places)
 
     def get_relative_position_bias(self, window_size: list[int]) -> Tensor:
-        """(1, heads, L, L) for places of a window."""
+        """(1, heads, L, L) for positions of a window."""
         return _get_relative_position_bias(
             self.relative_position_bias_table, self.relative_position_index, window_size
         )

@@ -93,7 +93,7 @@ class _Augment(Transform):
 
 
 class AutoAugment(_Augment):
-    """One of 25 learned pairs of ops.
+    """Applies one of 25 learned pairs of ops.
 
     Args:
         policy: what it was learned on.
@@ -127,7 +127,7 @@ class AutoAugment(_Augment):
 
 
 class RandAugment(_Augment):
-    """Some ops after another, all of one magnitude.
+    """Applies several random ops of one magnitude.
 
     Args:
         num_ops: how many.
@@ -164,7 +164,7 @@ class RandAugment(_Augment):
 
 
 class TrivialAugmentWide(_Augment):
-    """One op of a drawn magnitude, from a wide range.
+    """Applies one random op with a magnitude from a wide range.
 
     Args:
         num_magnitude_bins: how many magnitudes.
@@ -185,7 +185,7 @@ class TrivialAugmentWide(_Augment):
 
 
 class AugMix(Mixing, _Augment):
-    """The image mixed with chains of ops on it, by weights from Dirichlet distributions.
+    """Mixes the image with results of chains of ops, with weights from Dirichlet distributions.
 
     Args:
         severity: magnitudes are drawn below it, 1 to 10 (else ValueError).

@@ -15,7 +15,7 @@ from ._utils import query_chw
 
 
 class Grayscale(Transform):
-    """Grey, with one channel or three."""
+    """Converts to grey, with one channel or three."""
 
     _v1_transform_cls = v1.Grayscale
 
@@ -30,7 +30,7 @@ class Grayscale(Transform):
 
 
 class RandomGrayscale(Sometimes):
-    """Grey with probability p, with as many channels as before."""
+    """Converts to grey with probability p, and keeps the number of channels."""
 
     _v1_transform_cls = v1.RandomGrayscale
 
@@ -45,7 +45,7 @@ class RandomGrayscale(Sometimes):
 
 
 class RGB(Transform):
-    """Three channels: grey images become red, green and blue alike."""
+    """Converts to three channels: grey images get three equal ones."""
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         return self._call_kernel(F.grayscale_to_rgb, inpt)
@@ -63,7 +63,7 @@ class _Changes(Transform):
 
 
 class ColorJitter(_Changes):
-    """Brightness, contrast, saturation and hue changed by drawn factors, in a drawn order.
+    """Changes brightness, contrast, saturation and hue by random factors, in a random order.
 
     Args:
         brightness, contrast, saturation: a range of factors, or one number d for max(0, 1 - d) to 1
@@ -105,7 +105,7 @@ class ColorJitter(_Changes):
 
 
 class RandomChannelPermutation(Transform):
-    """Channels in a drawn order."""
+    """Permutes the channels randomly."""
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         return {"permutation": rushlight.randperm(query_chw(flat_inputs)[0]).tolist()}
@@ -115,7 +115,7 @@ class RandomChannelPermutation(Transform):
 
 
 class RandomPhotometricDistort(_Changes):
-    """Colours changed and channels exchanged, each with probability p, as SSD is trained (arXiv
+    """Changes colours and permutes channels, each with probability p, as for training SSD (arXiv
     1512.02325).
 
     Args:
@@ -161,7 +161,7 @@ class RandomPhotometricDistort(_Changes):
 
 
 class RandomEqualize(Sometimes):
-    """Equalized with probability p."""
+    """Equalises the histogram with probability p."""
 
     _v1_transform_cls = v1.RandomEqualize
 
@@ -170,7 +170,7 @@ class RandomEqualize(Sometimes):
 
 
 class RandomInvert(Sometimes):
-    """Inverted with probability p."""
+    """Inverts the colours with probability p."""
 
     _v1_transform_cls = v1.RandomInvert
 
@@ -179,7 +179,7 @@ class RandomInvert(Sometimes):
 
 
 class RandomPosterize(Sometimes):
-    """Only the highest bits, with probability p."""
+    """Keeps only the highest bits, with probability p."""
 
     _v1_transform_cls = v1.RandomPosterize
 
@@ -192,7 +192,7 @@ class RandomPosterize(Sometimes):
 
 
 class RandomSolarize(Sometimes):
-    """Inverted from a threshold on, with probability p."""
+    """Inverts pixels from a threshold on, with probability p."""
 
     _v1_transform_cls = v1.RandomSolarize
 
@@ -205,7 +205,7 @@ class RandomSolarize(Sometimes):
 
 
 class RandomAutocontrast(Sometimes):
-    """Stretched from black to white with probability p."""
+    """Stretches the contrast with probability p."""
 
     _v1_transform_cls = v1.RandomAutocontrast
 
@@ -214,7 +214,7 @@ class RandomAutocontrast(Sometimes):
 
 
 class RandomAdjustSharpness(Sometimes):
-    """Another sharpness, with probability p."""
+    """Changes the sharpness with probability p."""
 
     _v1_transform_cls = v1.RandomAdjustSharpness
 

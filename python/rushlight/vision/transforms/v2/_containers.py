@@ -37,7 +37,7 @@ class _Listed(Transform):
 
 
 class Compose(_Listed):
-    """Transforms one after the other.
+    """Applies transforms one after the other.
 
     Args:
         transforms: functions of samples, at least one (else ValueError).
@@ -52,7 +52,7 @@ class Compose(_Listed):
 
 
 class RandomApply(_Listed):
-    """All of the transforms with probability p, else none.
+    """Applies all transforms with probability p, else none.
 
     Args:
         transforms: a sequence or a ModuleList.
@@ -75,7 +75,7 @@ class RandomApply(_Listed):
 
 
 class RandomChoice(Transform):
-    """One of the transforms.
+    """Applies one random transform.
 
     Args:
         transforms: a sequence.
@@ -101,7 +101,7 @@ class RandomChoice(Transform):
 
 
 class RandomOrder(Transform):
-    """All transforms, in a drawn order."""
+    """Applies all transforms in a random order."""
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         _checked(transforms)

@@ -15,7 +15,7 @@ from ._utils import fill_for, fills_by_kind, query_size
 
 
 class RandomHorizontalFlip(Sometimes):
-    """Left and right exchanged with probability p."""
+    """Flips horizontally with probability p."""
 
     _v1_transform_cls = v1.RandomHorizontalFlip
 
@@ -24,7 +24,7 @@ class RandomHorizontalFlip(Sometimes):
 
 
 class RandomVerticalFlip(Sometimes):
-    """Top and bottom exchanged with probability p."""
+    """Flips vertically with probability p."""
 
     _v1_transform_cls = v1.RandomVerticalFlip
 
@@ -33,7 +33,7 @@ class RandomVerticalFlip(Sometimes):
 
 
 class RandomRotation(Transform):
-    """Turned by an angle from a range.
+    """Rotates by a random angle from a range.
 
     Args:
         degrees: the range, or one number for -degrees to degrees.
@@ -75,7 +75,7 @@ class RandomRotation(Transform):
 
 
 class RandomAffine(Transform):
-    """Turned, moved, scaled and sheared by numbers from ranges; the middle stays the middle.
+    """Rotates, translates, scales and shears by random numbers from ranges, around the centre.
 
     Args:
         degrees: range of angles, or one number for -degrees to degrees.
@@ -168,7 +168,7 @@ class RandomPerspective(Sometimes):
 
 
 class ElasticTransform(Transform):
-    """Every pixel from a place moved by smoothed noise, as through water.
+    """Moves every pixel by smoothed noise, as if seen through water.
 
     Args:
         alpha: how far, one number or one for each axis.

@@ -11,7 +11,7 @@ from ._transform import Transform
 
 
 class ConvertBoundingBoxFormat(Transform):
-    """Boxes in another format: a BoundingBoxFormat or its name."""
+    """Converts boxes to another format: a BoundingBoxFormat or its name."""
 
     _transformed_types = (BoundingBoxes,)
 
@@ -24,7 +24,7 @@ class ConvertBoundingBoxFormat(Transform):
 
 
 class ClampBoundingBoxes(Transform):
-    """Boxes that do not leave their image; by their own `clamping_mode` with "auto"."""
+    """Clamps boxes to their image; by their own `clamping_mode` with "auto"."""
 
     _transformed_types = (BoundingBoxes,)
 
@@ -37,7 +37,7 @@ class ClampBoundingBoxes(Transform):
 
 
 class ClampKeyPoints(Transform):
-    """Points moved to the nearest pixel of their image."""
+    """Clamps points to the nearest pixel of their image."""
 
     _transformed_types = (KeyPoints,)
 
@@ -46,7 +46,7 @@ class ClampKeyPoints(Transform):
 
 
 class SetClampingMode(Transform):
-    """Boxes with another `clamping_mode`: "soft", "hard" or None (else ValueError)."""
+    """Sets the `clamping_mode` of boxes: "soft", "hard" or None (else ValueError)."""
 
     _transformed_types = (BoundingBoxes,)
 

@@ -26,7 +26,7 @@ from .functional._registry import is_pure_tensor
 
 
 class PILToTensor(Transform):
-    """Pictures of Pillow as tensors of their own numbers."""
+    """Converts Pillow images to tensors of their own numbers."""
 
     _transformed_types = (Picture,)
 
@@ -35,7 +35,7 @@ class PILToTensor(Transform):
 
 
 class ToImage(Transform):
-    """Plain tensors, arrays of shape (H, W, C) and pictures as Images."""
+    """Converts plain tensors, arrays (H, W, C) and Pillow images to Images."""
 
     _transformed_types = (is_pure_tensor, Picture, np.ndarray)
 
@@ -44,7 +44,7 @@ class ToImage(Transform):
 
 
 class ToPILImage(Transform):
-    """Images as pictures of Pillow, of a given mode or of the one that fits."""
+    """Converts Images to Pillow images of a given mode or of the one that fits."""
 
     _transformed_types = (is_pure_tensor, Image, np.ndarray)
 
@@ -57,7 +57,7 @@ class ToPILImage(Transform):
 
 
 class ToPureTensor(Transform):
-    """Plain tensors in the place of those that know what they are."""
+    """Converts tensor subclasses to plain tensors."""
 
     _transformed_types = (TVTensor,)
 

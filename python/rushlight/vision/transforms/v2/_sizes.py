@@ -353,7 +353,8 @@ _SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # of a box that a part overlaps
 
 
 class RandomIoUCrop(Transform):
-    """A part that overlaps at least one box by a drawn share, as SSD is trained (arXiv 1512.02325).
+    """Crops so that at least one box overlaps by a random share, as for training SSD (arXiv
+    1512.02325).
 
     Boxes whose centre is outside become 0; SanitizeBoundingBoxes takes them away. A sample wants an
     image and boxes (else TypeError).
@@ -404,7 +405,7 @@ class RandomIoUCrop(Transform):
                     return found
 
     def _part(self, size: tuple[int, int], boxes: Tensor, least: float) -> dict[str, Any] | None:
-        """A drawn part and which boxes are in it, None where it does not do."""
+        """A drawn part and which boxes are in it, None if it does not do."""
         height, width = size
         r = self.min_scale + (self.max_scale - self.min_scale) * rushlight.rand(2)
         w, h = int(width * r[0]), int(height * r[1])
@@ -440,7 +441,7 @@ class RandomIoUCrop(Transform):
 
 
 class Pad(Transform):
-    """More pixels around.
+    """Pads the input.
 
     Args:
         padding, padding_mode: those of `functional.pad`.
@@ -468,7 +469,7 @@ class Pad(Transform):
 
 
 class RandomZoomOut(Sometimes):
-    """On a larger canvas with probability p, as SSD is trained (arXiv 1512.02325).
+    """Pads to a larger canvas with probability p, as for training SSD (arXiv 1512.02325).
 
     Args:
         fill: that of Pad.

@@ -18,7 +18,7 @@ from .functional._registry import find_kernel, is_pure_tensor
 
 
 class Transform(nn.Module):
-    """The base of transforms: one drawing of parameters for all inputs of a sample.
+    """The base of transforms: one set of random parameters for all inputs of a sample.
 
     A sample is an input, several ones, or any structure of lists, tuples and dicts. Plain tensors
     pass as they are if there is an image or a video in the sample; else the first one is an image.
@@ -37,10 +37,10 @@ class Transform(nn.Module):
             cls.get_params = staticmethod(draw)
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
-        """Raises for samples that are not supported."""
+        """Raise for samples that are not supported."""
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """What is drawn for a sample, from those of its inputs that are transformed."""
+        """Draw the parameters for a sample, from those of its inputs that are transformed."""
         return {}
 
     def _call_kernel(self, functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
@@ -49,11 +49,11 @@ class Transform(nn.Module):
         return inpt if kernel is None else kernel(inpt, *args, **kwargs)
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """One input transformed."""
+        """Transform one input."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it changes")
 
     def forward(self, *inputs: Any) -> Any:
-        """The sample transformed; what derives from this has a `transform` instead."""
+        """Transform a sample; subclasses define `transform` instead."""
         flat, spec = tree_flatten(sample_of(inputs))
         self.check_inputs(flat)
         return self._transformed(flat, spec)

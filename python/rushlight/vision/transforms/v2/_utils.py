@@ -145,5 +145,5 @@ def fills_by_kind(fill: Any) -> dict[Any, Any]:
 
 
 def fill_for(fills: dict[Any, Any], inpt: Any) -> Any:
-    """The fill for an input, None where there is none for its kind."""
+    """The fill for an input, None if there is none for its kind."""
     return fills.get(type(inpt), fills.get("others"))

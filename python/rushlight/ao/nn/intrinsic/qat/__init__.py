@@ -1,4 +1,6 @@
-"""Fused layers whose weight is rounded to codes in every step."""
+"""Fused layers for quantisation-aware training: their weights are rounded to codes in every
+step.
+"""
 
 from rushlight.ao.nn.intrinsic.qat.modules import *  # noqa: F403
 from rushlight.ao.nn.intrinsic.qat.modules import __all__ as __all__

@@ -1,4 +1,4 @@
-"""Fused layers whose weight is rounded to codes in every step, batch norms folded in."""
+"""Fused layers for quantisation-aware training, with rounded weights and folded batch norms."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
 
 
 class ConvBn1d(_ConvBnNd, nn.Conv1d):
-    """A convolution and its batch norm, in one, with a rounded weight."""
+    """A 1-d convolution and its batch norm as one layer with a rounded weight."""
 
     _FLOAT_MODULE = intrinsic.ConvBn1d
     _CONV = nn.Conv1d
@@ -177,14 +177,14 @@ class ConvBn1d(_ConvBnNd, nn.Conv1d):
 
 
 class ConvBnReLU1d(_ReLU, ConvBn1d):
-    """The same with relu."""
+    """A 1-d convolution, its batch norm and relu as one layer with a rounded weight."""
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU1d
     _RELU_KIND = intrinsic.ConvReLU1d
 
 
 class ConvBn2d(_ConvBnNd, nn.Conv2d):
-    """A convolution and its batch norm, in one, with a rounded weight."""
+    """A 2-d convolution and its batch norm as one layer with a rounded weight."""
 
     _FLOAT_MODULE = intrinsic.ConvBn2d
     _CONV = nn.Conv2d
@@ -192,14 +192,14 @@ class ConvBn2d(_ConvBnNd, nn.Conv2d):
 
 
 class ConvBnReLU2d(_ReLU, ConvBn2d):
-    """The same with relu."""
+    """A 2-d convolution, its batch norm and relu as one layer with a rounded weight."""
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU2d
     _RELU_KIND = intrinsic.ConvReLU2d
 
 
 class ConvBn3d(_ConvBnNd, nn.Conv3d):
-    """A convolution and its batch norm, in one, with a rounded weight."""
+    """A 3-d convolution and its batch norm as one layer with a rounded weight."""
 
     _FLOAT_MODULE = intrinsic.ConvBn3d
     _CONV = nn.Conv3d
@@ -207,14 +207,14 @@ class ConvBn3d(_ConvBnNd, nn.Conv3d):
 
 
 class ConvBnReLU3d(_ReLU, ConvBn3d):
-    """The same with relu."""
+    """A 3-d convolution, its batch norm and relu as one layer with a rounded weight."""
 
     _FLOAT_MODULE = intrinsic.ConvBnReLU3d
     _RELU_KIND = intrinsic.ConvReLU3d
 
 
 class LinearBn1d(_WithNorm, nn.Linear):
-    """A linear layer and its batch norm, in one, with a rounded weight.
+    """A linear layer and its batch norm as one layer with a rounded weight.
 
     Args:
         in_features: size of the inputs.
@@ -245,7 +245,7 @@ class LinearBn1d(_WithNorm, nn.Linear):
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer of a float one, on the same parameters; arguments as above."""
+        """Make the layer from a float layer with the same parameters and arguments as above."""
         qat._check(cls, mod, intrinsic.LinearBn1d)
         linear, norm = mod[0], mod[1]
         made = cls(
@@ -261,7 +261,7 @@ class LinearBn1d(_WithNorm, nn.Linear):
         return qat._kept(made, linear, use_precomputed_fake_quant)
 
     def to_float(self):
-        """The float layer, norm folded in."""
+        """Make the float layer, with the batch norm folded in."""
         linear = nn.Linear(self.in_features, self.out_features, self.bias is not None)
         self._copy_to(linear)
         return fuse_linear_bn_eval(linear.eval(), self.bn.eval()).train(self.training)
@@ -292,12 +292,12 @@ class LinearReLU(_ReLU, qat.Linear):
 
 
 def update_bn_stats(mod):
-    """Normalises by the batch from now on, where `mod` has a batch norm in it; for `apply`."""
+    """Let the batch norm of `mod`, if it has one, normalise by the batch; for `apply`."""
     if isinstance(mod, _WithNorm):
         mod.update_bn_stats()
 
 
 def freeze_bn_stats(mod):
-    """Normalises by the running statistics, where `mod` has a batch norm in it; for `apply`."""
+    """Let the batch norm of `mod`, if it has one, normalise by running statistics; for `apply`."""
     if isinstance(mod, _WithNorm):
         mod.freeze_bn_stats()

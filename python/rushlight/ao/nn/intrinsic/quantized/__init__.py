@@ -1,4 +1,4 @@
-"""Layers of codes with relu in them."""
+"""Quantised layers followed by relu."""
 
 from rushlight.ao.nn.intrinsic.quantized.modules import *  # noqa: F403
 from rushlight.ao.nn.intrinsic.quantized.modules import __all__ as __all__

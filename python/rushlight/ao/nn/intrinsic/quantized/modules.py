@@ -1,4 +1,4 @@
-"""Layers of codes with relu in them."""
+"""Quantised layers followed by relu."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["BNReLU2d", "BNReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d", "Li
 
 
 class LinearReLU(quantized.Linear):
-    """A linear layer of codes, and relu."""
+    """A quantised linear layer followed by relu."""
 
     _relu = True
 
@@ -17,7 +17,7 @@ class LinearReLU(quantized.Linear):
 
 
 class ConvReLU1d(quantized.Conv1d):
-    """A convolution of codes, and relu."""
+    """A quantised 1-d convolution followed by relu."""
 
     _relu = True
 
@@ -26,7 +26,7 @@ class ConvReLU1d(quantized.Conv1d):
 
 
 class ConvReLU2d(quantized.Conv2d):
-    """A convolution of codes, and relu."""
+    """A quantised 2-d convolution followed by relu."""
 
     _relu = True
 
@@ -35,7 +35,7 @@ class ConvReLU2d(quantized.Conv2d):
 
 
 class ConvReLU3d(quantized.Conv3d):
-    """A convolution of codes, and relu."""
+    """A quantised 3-d convolution followed by relu."""
 
     _relu = True
 
@@ -44,14 +44,14 @@ class ConvReLU3d(quantized.Conv3d):
 
 
 class BNReLU2d(quantized.BatchNorm2d):
-    """A batch norm of codes, and relu."""
+    """A quantised 2-d batch norm followed by relu."""
 
     def forward(self, input):
         return super().forward(input).relu()
 
 
 class BNReLU3d(quantized.BatchNorm3d):
-    """A batch norm of codes, and relu."""
+    """A quantised 3-d batch norm followed by relu."""
 
     def forward(self, input):
         return super().forward(input).relu()

@@ -23,7 +23,7 @@ def _product(x: Any, packed: quantized.Packed, bias: Any) -> Any:
 
 
 class Linear(quantized.Linear):
-    """A linear layer with a weight of codes, of floats.
+    """A linear layer with a quantised weight and float inputs.
 
     Args:
         in_features: size of the inputs.
@@ -46,7 +46,7 @@ class Linear(quantized.Linear):
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
-        """The layer of a float one with a `qconfig`."""
+        """Make the layer from a float layer with a `qconfig`."""
         qconfig = getattr(mod, "qconfig", None)
         observer = _weight_observer(qconfig)
         if isinstance(mod, intrinsic.modules._FusedModule):
@@ -219,14 +219,14 @@ class _Layers(_Weights):
 
 
 class LSTM(_Layers):
-    """`nn.LSTM` with weights of codes; made by `from_float`."""
+    """`nn.LSTM` with quantised weights; made by `from_float`."""
 
     _FLOAT_MODULE = nn.LSTM
     _lstm = True
 
 
 class GRU(_Layers):
-    """`nn.GRU` with weights of codes; made by `from_float`."""
+    """`nn.GRU` with quantised weights; made by `from_float`."""
 
     _FLOAT_MODULE = nn.GRU
     _lstm = False
@@ -256,7 +256,7 @@ class _Cell(_Weights):
 
 
 class LSTMCell(_Cell):
-    """`nn.LSTMCell` with weights of codes; made by `from_float`."""
+    """`nn.LSTMCell` with quantised weights; made by `from_float`."""
 
     def forward(self, input, hx=None):
         hidden, memory = hx if hx is not None else (self._zeros(input),) * 2
@@ -264,7 +264,7 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """`nn.GRUCell` with weights of codes; made by `from_float`."""
+    """`nn.GRUCell` with quantised weights; made by `from_float`."""
 
     def forward(self, input, hx=None):
         hidden = self._zeros(input) if hx is None else hx
@@ -272,7 +272,7 @@ class GRUCell(_Cell):
 
 
 class RNNCell(_Cell):
-    """`nn.RNNCell` with weights of codes; made by `from_float`."""
+    """`nn.RNNCell` with quantised weights; made by `from_float`."""
 
     nonlinearity: str
 

@@ -1,4 +1,4 @@
-"""`CSEPass`: what is computed twice is computed once."""
+"""`CSEPass`: eliminates common subexpressions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CSEPass", "get_CSE_banned_ops"]
 
 
 def get_CSE_banned_ops() -> set[Any]:
-    """Ops whose calls are never alike: those that draw numbers, and those that write in place."""
+    """Ops whose calls are never merged: they draw random numbers or write in place."""
     from rushlight import Tag
 
     banned: set[Any] = set()
@@ -36,7 +36,7 @@ def get_CSE_banned_ops() -> set[Any]:
 
 
 class CSEPass(PassBase):
-    """Calls of one function with the same arguments become one.
+    """Merges calls of one function with the same arguments.
 
     Args:
         banned_ops: functions that are left alone, beside those that draw or write in place.
@@ -63,7 +63,7 @@ class CSEPass(PassBase):
         return any(drawing in op.tags for op in ops) or (schema is not None and schema.is_mutable)
 
     def call(self, graph_module: GraphModule) -> PassResult:
-        """A module without the repetitions; what is given stays."""
+        """Return a module without repeated calls; the given module is not changed."""
         graph = Graph()
         copies: dict[Node, Node] = {}
         known: dict[Any, Node] = {}
@@ -85,7 +85,7 @@ class CSEPass(PassBase):
 
     @staticmethod
     def _key(node: Node, copies: dict[Node, Node]) -> Any:
-        """What calls with the same result have in common; None where nobody can tell."""
+        """What calls with the same result have in common; None if nobody can tell."""
         args, spec = tree_flatten((node.args, dict(node.kwargs)))
         values = []
         for value in args:

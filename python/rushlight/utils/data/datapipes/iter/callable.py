@@ -37,7 +37,7 @@ def applied(function, item: Any, input_col: Any, output_col: Any):
 
 @functional_datapipe("map")
 class MapperIterDataPipe(IterDataPipe):
-    """Each item with a function applied.
+    """Applies a function to each item.
 
     Args:
         datapipe: the stream.
@@ -68,7 +68,7 @@ class MapperIterDataPipe(IterDataPipe):
 
 @functional_datapipe("collate")
 class CollatorIterDataPipe(MapperIterDataPipe):
-    """Each item collated: items are lists of samples.
+    """Collates each item, which is a list of samples.
 
     Args:
         datapipe: the stream.

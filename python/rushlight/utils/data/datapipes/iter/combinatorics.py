@@ -10,7 +10,7 @@ __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
 
 
 class SamplerIterDataPipe(IterDataPipe):
-    """What a sampler makes of a stream.
+    """Passes a stream through a sampler.
 
     Args:
         datapipe: the stream.
@@ -35,7 +35,7 @@ class SamplerIterDataPipe(IterDataPipe):
 
 @functional_datapipe("shuffle")
 class ShufflerIterDataPipe(ShuffledPipe):
-    """The items in random order, as far as a buffer of them allows.
+    """Shuffles the items with a buffer.
 
     Args:
         datapipe: the stream.

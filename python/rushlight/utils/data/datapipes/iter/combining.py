@@ -1,4 +1,4 @@
-"""Several streams of one, and one of several."""
+"""Splitting and merging of streams."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _checked(datapipes):
 
 @functional_datapipe("concat")
 class ConcaterIterDataPipe(IterDataPipe):
-    """Streams one after the other."""
+    """Concatenates streams."""
 
     def __init__(self, *datapipes) -> None:
         self.datapipes = _checked(datapipes)
@@ -43,7 +43,7 @@ class ConcaterIterDataPipe(IterDataPipe):
 
 @functional_datapipe("mux")
 class MultiplexerIterDataPipe(IterDataPipe):
-    """One item of each stream in turn, until one ends."""
+    """Takes one item of each stream in turn, until one ends."""
 
     def __init__(self, *datapipes) -> None:
         self.datapipes = datapipes
@@ -65,7 +65,7 @@ class MultiplexerIterDataPipe(IterDataPipe):
 
 @functional_datapipe("zip")
 class ZipperIterDataPipe(IterDataPipe):
-    """Tuples of one item of each stream, until one ends."""
+    """Takes tuples of one item of each stream, until one ends."""
 
     def __init__(self, *datapipes) -> None:
         self.datapipes = _checked(datapipes)
@@ -172,7 +172,7 @@ def _children(branches):
 
 @functional_datapipe("fork")
 class ForkerIterDataPipe(IterDataPipe):
-    """A list of streams, each with all items.
+    """Copies a stream: a list of streams, each with all items.
 
     Args:
         datapipe: the stream.
@@ -203,7 +203,7 @@ class ForkerIterDataPipe(IterDataPipe):
 
 @functional_datapipe("demux")
 class DemultiplexerIterDataPipe(IterDataPipe):
-    """A list of streams, among which the items are shared out.
+    """Splits a stream: a list of streams, among which the items are divided.
 
     Args:
         datapipe: the stream.

@@ -1,4 +1,4 @@
-"""Files: their names, the files open, and what is in them."""
+"""Files: names, open files, and their contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["FileListerIterDataPipe", "FileOpenerIterDataPipe", "StreamReaderIter
 
 @functional_datapipe("list_files")
 class FileListerIterDataPipe(IterDataPipe):
-    """The names of the files in folders.
+    """Lists the names of the files in folders.
 
     Args:
         root: a folder, or several.
@@ -64,7 +64,7 @@ class FileListerIterDataPipe(IterDataPipe):
 
 @functional_datapipe("open_files")
 class FileOpenerIterDataPipe(IterDataPipe):
-    """Pairs of a name and the file, open.
+    """Opens files: pairs of a name and the open file.
 
     Args:
         datapipe: a stream of names.
@@ -94,7 +94,7 @@ class FileOpenerIterDataPipe(IterDataPipe):
 
 @functional_datapipe("read_from_stream")
 class StreamReaderIterDataPipe(IterDataPipe):
-    """Pairs of a name and what is in the file.
+    """Reads files: pairs of a name and the contents.
 
     Args:
         datapipe: a stream of pairs of a name and an open file, which is closed at its end.

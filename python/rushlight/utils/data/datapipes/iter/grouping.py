@@ -1,4 +1,4 @@
-"""Lists of items, and items of lists."""
+"""Grouping of items into lists, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"
 
 @functional_datapipe("batch")
 class BatcherIterDataPipe(IterDataPipe):
-    """Lists of so many items.
+    """Groups items into lists of a fixed length.
 
     Args:
         datapipe: the stream.
@@ -48,7 +48,7 @@ class BatcherIterDataPipe(IterDataPipe):
 
 @functional_datapipe("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe):
-    """The items of lists.
+    """Flattens lists of items.
 
     Args:
         datapipe: a stream of lists.
@@ -79,7 +79,7 @@ class UnBatcherIterDataPipe(IterDataPipe):
 
 @functional_datapipe("groupby")
 class GrouperIterDataPipe(IterDataPipe):
-    """Lists of items that have the same key.
+    """Groups items with the same key into lists.
 
     Args:
         datapipe: the stream.

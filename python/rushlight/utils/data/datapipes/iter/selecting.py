@@ -1,4 +1,4 @@
-"""Some of the items of a stream."""
+"""Selection of items of a stream."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["FilterIterDataPipe"]
 
 @functional_datapipe("filter")
 class FilterIterDataPipe(IterDataPipe):
-    """The items of which a function is true.
+    """Keeps the items for which a function is true.
 
     Args:
         datapipe: the stream.

@@ -1,4 +1,4 @@
-"""The share of a process or of a worker."""
+"""Sharding of a stream over processes and workers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
 
 class SHARDING_PRIORITIES(enum.IntEnum):
-    """Among whom a stream is shared out."""
+    """The groups over which a stream is sharded."""
 
     DEFAULT = 1
     DISTRIBUTED = 2
@@ -20,7 +20,7 @@ class SHARDING_PRIORITIES(enum.IntEnum):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilterIterDataPipe(IterDataPipe):
-    """Every n-th item, when a loader with workers (or `apply_sharding`) has said which.
+    """Keeps every n-th item, if a loader with workers (or `apply_sharding`) has set which.
 
     Args:
         source_datapipe: the stream.
@@ -35,13 +35,13 @@ class ShardingFilterIterDataPipe(IterDataPipe):
         self.instance_id = 0
 
     def is_shardable(self):
-        """True."""
+        """Whether the stream can be sharded: always True."""
         return True
 
     def apply_sharding(
         self, num_of_instances, instance_id, sharding_group=SHARDING_PRIORITIES.DEFAULT
     ):
-        """Say how many readers there are in a group, and which this is."""
+        """Set the number of readers in a group, and the index of this one."""
         if instance_id >= num_of_instances:
             raise ValueError(
                 f"instance_id({instance_id}) should be smaller than num_of_instances"

@@ -1,4 +1,4 @@
-"""Where a chain of datapipes begins."""
+"""The beginning of a chain of datapipes."""
 
 from __future__ import annotations
 

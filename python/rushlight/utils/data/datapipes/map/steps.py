@@ -37,7 +37,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
 
 @functional_datapipe("batch")
 class BatcherMapDataPipe(MapDataPipe):
-    """Lists of so many samples that follow each other.
+    """Groups consecutive samples into lists.
 
     Args:
         datapipe: the samples.
@@ -70,7 +70,7 @@ class BatcherMapDataPipe(MapDataPipe):
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(MapDataPipe):
-    """The samples of several, one after the other."""
+    """Concatenates datasets."""
 
     def __init__(self, *datapipes) -> None:
         if len(datapipes) == 0:
@@ -93,7 +93,7 @@ class ConcaterMapDataPipe(MapDataPipe):
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe):
-    """Each sample with a function applied."""
+    """Applies a function to each sample."""
 
     def __init__(self, datapipe, fn=lambda sample: sample) -> None:
         self.datapipe = datapipe
@@ -108,7 +108,7 @@ class MapperMapDataPipe(MapDataPipe):
 
 @functional_datapipe("zip")
 class ZipperMapDataPipe(MapDataPipe):
-    """Tuples of the samples of several at one index."""
+    """Takes tuples of the samples of several datasets at one index."""
 
     def __init__(self, *datapipes) -> None:
         if len(datapipes) == 0:

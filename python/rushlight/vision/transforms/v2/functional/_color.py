@@ -33,7 +33,9 @@ def _place(image: Any) -> Any:
 
 
 def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
-    """Grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal ones."""
+    """Convert to grey: 0.2989 red + 0.587 green + 0.114 blue, with one channel or three equal
+    ones.
+    """
     return call(rgb_to_grayscale, inpt, num_output_channels=num_output_channels)
 
 
@@ -42,7 +44,7 @@ to_grayscale = rgb_to_grayscale
 
 @kernel(rgb_to_grayscale, *_STILLS)
 def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
-    """Of an image; ValueError unless it has one channel or three."""
+    """`rgb_to_grayscale` of an image; ValueError unless it has one channel or three."""
     if isinstance(image, Tensor) and F.get_dimensions(image)[0] not in (1, 3):
         raise ValueError(f"Grey is made of 1 or 3 channels, but found {image.shape[-3]}")
     if num_output_channels not in (1, 3):
@@ -51,26 +53,26 @@ def rgb_to_grayscale_image(image: Any, num_output_channels: int = 1) -> Any:
 
 
 def grayscale_to_rgb(inpt: Any) -> Any:
-    """Three channels; images that have as many stay as they are."""
+    """Convert to three channels; images that have three stay as they are."""
     return call(grayscale_to_rgb, inpt)
 
 
 @kernel(grayscale_to_rgb, *_STILLS)
 def grayscale_to_rgb_image(image: Any) -> Any:
-    """Of an image."""
+    """`grayscale_to_rgb` of an image."""
     if not isinstance(image, Tensor):
         return image.convert("RGB")
     return image if image.shape[-3] >= 3 else rgb_to_grayscale_image(image, 3)
 
 
 def adjust_brightness(inpt: Any, brightness_factor: float) -> Any:
-    """0 gives black, 1 the image, 2 twice its brightness."""
+    """Change the brightness: 0 gives black, 1 the image, 2 twice its brightness."""
     return call(adjust_brightness, inpt, brightness_factor=brightness_factor)
 
 
 @kernel(adjust_brightness, *IMAGES)
 def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
-    """Of an image."""
+    """`adjust_brightness` of an image."""
     return F.adjust_brightness(image, brightness_factor)
 
 
@@ -78,13 +80,13 @@ adjust_brightness_video = renamed(adjust_brightness_image, "video")
 
 
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
-    """0 gives grey, 1 the image."""
+    """Change the saturation: 0 gives grey, 1 the image."""
     return call(adjust_saturation, inpt, saturation_factor=saturation_factor)
 
 
 @kernel(adjust_saturation, *IMAGES)
 def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
-    """Of an image."""
+    """`adjust_saturation` of an image."""
     return F.adjust_saturation(image, saturation_factor)
 
 
@@ -92,13 +94,13 @@ adjust_saturation_video = renamed(adjust_saturation_image, "video")
 
 
 def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
-    """0 gives the mean grey, 1 the image."""
+    """Change the contrast: 0 gives the mean grey, 1 the image."""
     return call(adjust_contrast, inpt, contrast_factor=contrast_factor)
 
 
 @kernel(adjust_contrast, *IMAGES)
 def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
-    """Of an image."""
+    """`adjust_contrast` of an image."""
     return F.adjust_contrast(image, contrast_factor)
 
 
@@ -106,13 +108,13 @@ adjust_contrast_video = renamed(adjust_contrast_image, "video")
 
 
 def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
-    """0 gives a blurred image, 1 the image, 2 twice its sharpness."""
+    """Change the sharpness: 0 gives a blurred image, 1 the image, 2 twice its sharpness."""
     return call(adjust_sharpness, inpt, sharpness_factor=sharpness_factor)
 
 
 @kernel(adjust_sharpness, *IMAGES)
 def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
-    """Of an image."""
+    """`adjust_sharpness` of an image."""
     return F.adjust_sharpness(image, sharpness_factor)
 
 
@@ -120,13 +122,13 @@ adjust_sharpness_video = renamed(adjust_sharpness_image, "video")
 
 
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
-    """Colours turned by a share of the circle from -0.5 to 0.5 (else ValueError)."""
+    """Rotate the hue by a share of the circle from -0.5 to 0.5 (else ValueError)."""
     return call(adjust_hue, inpt, hue_factor=hue_factor)
 
 
 @kernel(adjust_hue, *IMAGES)
 def adjust_hue_image(image: Any, hue_factor: float) -> Any:
-    """Of an image."""
+    """`adjust_hue` of an image."""
     return F.adjust_hue(image, hue_factor)
 
 
@@ -134,13 +136,13 @@ adjust_hue_video = renamed(adjust_hue_image, "video")
 
 
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
-    """gain * image ** gamma, with white at 1; ValueError for a negative gamma."""
+    """Gamma correction: gain * image ** gamma, with white at 1; ValueError for a negative gamma."""
     return call(adjust_gamma, inpt, gamma=gamma, gain=gain)
 
 
 @kernel(adjust_gamma, *IMAGES)
 def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
-    """Of an image, with any number of channels."""
+    """`adjust_gamma` of an image, with any number of channels."""
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
     return _place(image).adjust_gamma(image, gamma, gain)
@@ -150,13 +152,13 @@ adjust_gamma_video = renamed(adjust_gamma_image, "video")
 
 
 def posterize(inpt: Any, bits: int) -> Any:
-    """Numbers of which only the highest bits, 0 to 8, are kept."""
+    """Keep only the highest bits, 0 to 8."""
     return call(posterize, inpt, bits=bits)
 
 
 @kernel(posterize, *IMAGES)
 def posterize_image(image: Any, bits: int) -> Any:
-    """Of an image of any dtype."""
+    """`posterize` of an image of any dtype."""
     if not isinstance(bits, int) or not 0 <= bits <= 8:
         raise TypeError(f"bits must be a positive integer of at most 8, or 0, not {bits}")
     _check_levels(image)
@@ -167,13 +169,13 @@ posterize_video = renamed(posterize_image, "video")
 
 
 def solarize(inpt: Any, threshold: float) -> Any:
-    """Pixels at or above the threshold inverted."""
+    """Invert the pixels at or above the threshold."""
     return call(solarize, inpt, threshold=threshold)
 
 
 @kernel(solarize, *IMAGES)
 def solarize_image(image: Any, threshold: float) -> Any:
-    """Of an image."""
+    """`solarize` of an image."""
     _check_levels(image)
     return _place(image).solarize(image, threshold)
 
@@ -182,13 +184,13 @@ solarize_video = renamed(solarize_image, "video")
 
 
 def autocontrast(inpt: Any) -> Any:
-    """Each channel stretched from black to white."""
+    """Stretch each channel from black to white."""
     return call(autocontrast, inpt)
 
 
 @kernel(autocontrast, *IMAGES)
 def autocontrast_image(image: Any) -> Any:
-    """Of an image."""
+    """`autocontrast` of an image."""
     if isinstance(image, Tensor):
         _tensors.check_planes(image)
     return _place(image).autocontrast(image)
@@ -198,13 +200,13 @@ autocontrast_video = renamed(autocontrast_image, "video")
 
 
 def equalize(inpt: Any) -> Any:
-    """Numbers mapped so that in each channel all values are about as frequent."""
+    """Equalise the histogram of each channel."""
     return call(equalize, inpt)
 
 
 @kernel(equalize, *IMAGES)
 def equalize_image(image: Any) -> Any:
-    """Of an image of any dtype, in steps of bytes."""
+    """`equalize` of an image of any dtype, in steps of bytes."""
     if isinstance(image, Tensor) and image.numel() == 0:
         return image
     _check_levels(image)
@@ -215,13 +217,13 @@ equalize_video = renamed(equalize_image, "video")
 
 
 def invert(inpt: Any) -> Any:
-    """White less the image."""
+    """Invert the colours: white less the image."""
     return call(invert, inpt)
 
 
 @kernel(invert, *IMAGES)
 def invert_image(image: Any) -> Any:
-    """Of an image."""
+    """`invert` of an image."""
     _check_levels(image)
     return _place(image).invert(image)
 
@@ -230,13 +232,13 @@ invert_video = renamed(invert_image, "video")
 
 
 def permute_channels(inpt: Any, permutation: Sequence[int]) -> Any:
-    """Channels in another order."""
+    """Permute the channels."""
     return call(permute_channels, inpt, permutation=permutation)
 
 
 @kernel(permute_channels, *IMAGES)
 def permute_channels_image(image: Any, permutation: Sequence[int]) -> Any:
-    """Of an image; ValueError unless there is a number for each channel."""
+    """`permute_channels` of an image; ValueError unless there is a number for each channel."""
     if not isinstance(image, Tensor):
         return F.to_pil_image(permute_channels_image(F.pil_to_tensor(image), permutation))
     if len(permutation) != image.shape[-3]:

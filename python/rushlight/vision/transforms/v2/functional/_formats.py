@@ -61,7 +61,7 @@ def _corners_to_turned(boxes: Tensor) -> Tensor:
 
 
 def _shifted(boxes: Tensor, way: float) -> Tensor:
-    """Boxes whose place goes by half their diagonal: from the corner to the centre, or back."""
+    """Boxes whose position goes by half their diagonal: from the corner to the centre, or back."""
     across, down = _axes(boxes)
     return rushlight.cat((boxes[..., :2] + (across + down) * (0.5 * way), boxes[..., 2:]), -1)
 
@@ -131,7 +131,7 @@ def working_format(format: Any) -> Any:
 def convert_bounding_box_format(
     inpt: Tensor, old_format: Any = None, new_format: Any = None, inplace: bool = False
 ) -> Tensor:
-    """Boxes in another format.
+    """Convert boxes to another format.
 
     Args:
         inpt: BoundingBoxes, or a tensor.
@@ -185,7 +185,7 @@ def clamped(boxes: Tensor, format: Any, canvas_size: Any, clamping_mode: str | N
 def clamp_bounding_boxes(
     inpt: Tensor, format: Any = None, canvas_size: Any = None, clamping_mode: Any = "auto"
 ) -> Tensor:
-    """Boxes that do not leave their image.
+    """Clamp boxes to their image.
 
     Args:
         inpt: BoundingBoxes, or a tensor.
@@ -214,7 +214,7 @@ def clamp_bounding_boxes(
 
 
 def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
-    """Points moved to the nearest pixel of their image.
+    """Clamp points to the nearest pixel of their image.
 
     Args:
         inpt: KeyPoints, or a tensor.
@@ -274,7 +274,7 @@ def sanitize_bounding_boxes(
     min_size: float = 1.0,
     min_area: float = 1.0,
 ) -> tuple[Tensor, Tensor]:
-    """Boxes without those that are too small or leave their image, and which ones stay.
+    """Remove boxes that are too small or leave their image; also returns which ones stay.
 
     Args:
         bounding_boxes: BoundingBoxes, or a tensor.
@@ -308,7 +308,7 @@ def sanitize_bounding_boxes(
 
 
 def sanitize_keypoints(key_points: Tensor, canvas_size: Any = None) -> tuple[Tensor, Tensor]:
-    """Points, or groups of them, without those that leave their image, and which ones stay.
+    """Remove points, or groups of them, that leave their image; also returns which ones stay.
 
     Args:
         key_points: KeyPoints, or a tensor.

@@ -27,13 +27,13 @@ _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 
 
 def horizontal_flip(inpt: Any) -> Any:
-    """Left and right exchanged."""
+    """Flip horizontally."""
     return call(horizontal_flip, inpt)
 
 
 @kernel(horizontal_flip, *IMAGES, Mask)
 def horizontal_flip_image(image: Any) -> Any:
-    """Of an image."""
+    """`horizontal_flip` of an image."""
     return F.hflip(image)
 
 
@@ -44,13 +44,13 @@ kernel(horizontal_flip, BoundingBoxes)(P.horizontal_flip_bounding_boxes)
 
 
 def vertical_flip(inpt: Any) -> Any:
-    """Top and bottom exchanged."""
+    """Flip vertically."""
     return call(vertical_flip, inpt)
 
 
 @kernel(vertical_flip, *IMAGES, Mask)
 def vertical_flip_image(image: Any) -> Any:
-    """Of an image."""
+    """`vertical_flip` of an image."""
     return F.vflip(image)
 
 
@@ -72,7 +72,7 @@ def resize(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Any:
-    """The input at another size.
+    """Resize the input.
 
     Args:
         inpt: an input of any kind.
@@ -99,7 +99,7 @@ def resize_image(
     max_size: int | None = None,
     antialias: bool | None = True,
 ) -> Any:
-    """Of an image. Bytes are mixed by whole numbers."""
+    """`resize` of an image. Bytes are mixed by whole numbers."""
     mode = named_mode(interpolation)
     have = F.get_dimensions(image)[1:]
     wanted = M.resized_size(have, size, max_size)
@@ -123,7 +123,7 @@ resize_video = renamed(resize_image, "video")
 def resize_mask(
     mask: Tensor, size: Any, interpolation: Any = _BILINEAR, max_size: int | None = None
 ) -> Tensor:
-    """Of a mask: the nearest one, however else it is asked for."""
+    """`resize` of a mask: the nearest one, however else it is asked for."""
     mode = named_mode(interpolation)
     exact = mode is InterpolationMode.NEAREST_EXACT
     return resize_image(mask, size, mode if exact else _NEAREST, max_size)
@@ -146,7 +146,7 @@ def affine(
     fill: Any = None,
     center: Any = None,
 ) -> Any:
-    """The input turned, moved, scaled and sheared around its centre; its size stays.
+    """Rotate, translate, scale and shear the input around its centre; its size stays.
 
     Args:
         inpt: an input of any kind.
@@ -182,7 +182,7 @@ def affine_image(
     fill: Any = None,
     center: Any = None,
 ) -> Any:
-    """Of an image."""
+    """`affine` of an image."""
     mode = named_mode(interpolation)
     return F.affine(image, angle, translate, scale, shear, mode, fill, center)
 
@@ -200,7 +200,7 @@ def affine_mask(
     fill: Any = None,
     center: Any = None,
 ) -> Tensor:
-    """Of a mask."""
+    """`affine` of a mask."""
     return affine_image(mask, angle, translate, scale, shear, _NEAREST, fill, center)
 
 
@@ -216,7 +216,7 @@ def rotate(
     center: Any = None,
     fill: Any = None,
 ) -> Any:
-    """The input turned by an angle in degrees, counter-clockwise.
+    """Rotate the input by an angle in degrees, counter-clockwise.
 
     With `expand` the result is as large as the turned image. Other arguments are those of `affine`.
     """
@@ -240,7 +240,7 @@ def rotate_image(
     center: Any = None,
     fill: Any = None,
 ) -> Any:
-    """Of an image. Quarters of a turn of tensors mix no pixels where the result holds them all."""
+    """`rotate` of an image. A quarter turn of a tensor mixes no pixels if the result holds all."""
     if isinstance(image, Tensor):
         angle = angle % 360
         fits = expand or image.shape[-1] == image.shape[-2] or angle % 180 == 0
@@ -257,7 +257,7 @@ rotate_video = renamed(rotate_image, "video")
 def rotate_mask(
     mask: Tensor, angle: float, expand: bool = False, center: Any = None, fill: Any = None
 ) -> Tensor:
-    """Of a mask."""
+    """`rotate` of a mask."""
     return rotate_image(mask, angle, _NEAREST, expand, center, fill)
 
 
@@ -269,7 +269,7 @@ kernel(rotate, BoundingBoxes)(P.rotate_bounding_boxes)
 
 
 def pad(inpt: Any, padding: Any, fill: Any = None, padding_mode: str = "constant") -> Any:
-    """The input with more pixels around it, or fewer where numbers are negative.
+    """Pad the input with pixels, or crop it where numbers are negative.
 
     Args:
         inpt: an input of any kind.
@@ -315,13 +315,13 @@ kernel(pad, BoundingBoxes)(P.pad_bounding_boxes)
 
 
 def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
-    """The part of this place and size; what lies outside of the image is 0."""
+    """Crop the input at a position and to a size; pixels outside of the image are 0."""
     return call(crop, inpt, top=top, left=left, height=height, width=width)
 
 
 @kernel(crop, *IMAGES, Mask)
 def crop_image(image: Any, top: int, left: int, height: int, width: int) -> Any:
-    """Of an image."""
+    """`crop` of an image."""
     return F.crop(image, top, left, height, width)
 
 
@@ -332,13 +332,15 @@ kernel(crop, BoundingBoxes)(P.crop_bounding_boxes)
 
 
 def center_crop(inpt: Any, output_size: Any) -> Any:
-    """The middle of the input, with zeros around it where it is smaller than (height, width)."""
+    """Crop the centre of the input; it is padded with zeros if it is smaller than (height,
+    width).
+    """
     return call(center_crop, inpt, output_size=output_size)
 
 
 @kernel(center_crop, *IMAGES, Mask)
 def center_crop_image(image: Any, output_size: Any) -> Any:
-    """Of an image."""
+    """`center_crop` of an image."""
     return F.center_crop(image, output_size)
 
 
@@ -358,7 +360,7 @@ def resized_crop(
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
 ) -> Any:
-    """A part of the input, at another size: `crop`, then `resize`."""
+    """Crop the input and resize the result."""
     return call(
         resized_crop,
         inpt,
@@ -383,7 +385,7 @@ def resized_crop_image(
     interpolation: Any = _BILINEAR,
     antialias: bool | None = True,
 ) -> Any:
-    """Of an image."""
+    """`resized_crop` of an image."""
     part = F.crop(image, top, left, height, width)
     return resize_image(part, size, interpolation, antialias=antialias)
 
@@ -395,7 +397,7 @@ resized_crop_video = renamed(resized_crop_image, "video")
 def resized_crop_mask(
     mask: Tensor, top: int, left: int, height: int, width: int, size: Any
 ) -> Tensor:
-    """Of a mask."""
+    """`resized_crop` of a mask."""
     return resize_mask(F.crop(mask, top, left, height, width), size)
 
 
@@ -404,13 +406,13 @@ kernel(resized_crop, BoundingBoxes)(P.resized_crop_bounding_boxes)
 
 
 def five_crop(inpt: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Five parts of an image: the corners, row by row, and then the middle."""
+    """Crop the four corners, row by row, and then the centre."""
     return call(five_crop, inpt, size=size)
 
 
 @kernel(five_crop, *IMAGES)
 def five_crop_image(image: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Of an image."""
+    """`five_crop` of an image."""
     return F.five_crop(image, size)
 
 
@@ -424,7 +426,7 @@ def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> tuple:
 
 @kernel(ten_crop, *IMAGES)
 def ten_crop_image(image: Any, size: Any, vertical_flip: bool = False) -> tuple:
-    """Of an image."""
+    """`ten_crop` of an image."""
     return F.ten_crop(image, size, vertical_flip)
 
 
@@ -465,7 +467,7 @@ def perspective_image(
     fill: Any = None,
     coefficients: Any = None,
 ) -> Any:
-    """Of an image."""
+    """`perspective` of an image."""
     found = M.perspective_coefficients(startpoints, endpoints, coefficients)
     return F._place(image).perspective(image, found, named_mode(interpolation), fill)
 
@@ -477,7 +479,7 @@ perspective_video = renamed(perspective_image, "video")
 def perspective_mask(
     mask: Tensor, startpoints: Any, endpoints: Any, fill: Any = None, coefficients: Any = None
 ) -> Tensor:
-    """Of a mask."""
+    """`perspective` of a mask."""
     return perspective_image(mask, startpoints, endpoints, _NEAREST, fill, coefficients)
 
 
@@ -488,9 +490,7 @@ kernel(perspective, BoundingBoxes)(P.perspective_bounding_boxes)
 def elastic(
     inpt: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
 ) -> Any:
-    """Every pixel from a place moved by `displacement`, (1, H, W, 2), where 2 is the size of the
-    image.
-    """
+    """Move every pixel by `displacement`, (1, H, W, 2), where 2 is the size of the image."""
     return call(elastic, inpt, displacement=displacement, interpolation=interpolation, fill=fill)
 
 
@@ -501,7 +501,7 @@ elastic_transform = elastic
 def elastic_image(
     image: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
 ) -> Any:
-    """Of an image."""
+    """`elastic` of an image."""
     return F.elastic_transform(image, displacement, named_mode(interpolation), fill)
 
 
@@ -510,7 +510,7 @@ elastic_video = renamed(elastic_image, "video")
 
 @kernel(elastic, Mask)
 def elastic_mask(mask: Tensor, displacement: Tensor, fill: Any = None) -> Tensor:
-    """Of a mask."""
+    """`elastic` of a mask."""
     return elastic_image(mask, displacement, _NEAREST, fill)
 
 

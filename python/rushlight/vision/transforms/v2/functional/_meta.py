@@ -14,7 +14,7 @@ from ._registry import IMAGES, call, kernel, renamed
 
 
 def get_dimensions(inpt: Any) -> list[int]:
-    """Channels, height and width of an image or a video."""
+    """The channels, height and width of an image or a video."""
     return call(get_dimensions, inpt)
 
 
@@ -32,7 +32,7 @@ kernel(get_dimensions, Picture)(F.get_dimensions)
 
 
 def get_num_channels(inpt: Any) -> int:
-    """Channels of an image or a video."""
+    """The number of channels of an image or a video."""
     return call(get_num_channels, inpt)
 
 
@@ -47,7 +47,7 @@ get_image_num_channels = get_num_channels
 
 
 def get_size(inpt: Any) -> list[int]:
-    """Height and width of an input; of boxes and points, of their image."""
+    """The height and width of an input; for boxes and points, those of their image."""
     return call(get_size, inpt)
 
 
@@ -78,7 +78,7 @@ def _canvas(places: Tensor, canvas_size: tuple[int, int]) -> list[int]:
 
 
 def get_num_frames(inpt: Any) -> int:
-    """Frames of a video."""
+    """The number of frames of a video."""
     return call(get_num_frames, inpt)
 
 

@@ -32,7 +32,9 @@ pil_to_tensor = F.pil_to_tensor
 
 
 def normalize(inpt: Any, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> Any:
-    """(image - mean) / std, with a mean and a deviation for each channel; of tensors alone."""
+    """Normalise channels: (image - mean) / std, with a mean and a deviation for each; tensors
+    only.
+    """
     return call(normalize, inpt, mean=mean, std=std, inplace=inplace)
 
 
@@ -40,7 +42,7 @@ def normalize(inpt: Any, mean: Sequence[float], std: Sequence[float], inplace: b
 def normalize_image(
     image: Tensor, mean: Sequence[float], std: Sequence[float], inplace: bool = False
 ) -> Tensor:
-    """Of an image."""
+    """`normalize` of an image."""
     return F.normalize(image, mean, std, inplace)
 
 
@@ -48,7 +50,7 @@ normalize_video = renamed(normalize_image, "video")
 
 
 def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
-    """The image smoothed by a Gaussian, its edges mirrored.
+    """Blur the image with a Gaussian; its edges are mirrored.
 
     Args:
         inpt: an image or a video.
@@ -60,7 +62,7 @@ def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
 
 @kernel(gaussian_blur, *IMAGES)
 def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
-    """Of an image."""
+    """`gaussian_blur` of an image."""
     return F.gaussian_blur(image, kernel_size, sigma)
 
 
@@ -68,7 +70,7 @@ gaussian_blur_video = renamed(gaussian_blur_image, "video")
 
 
 def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
-    """The image with normal noise.
+    """Add normal noise to the image.
 
     Args:
         inpt: an image or a video, of floating-point numbers or bytes; no picture of Pillow.
@@ -83,7 +85,7 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
 def gaussian_noise_image(
     image: Tensor, mean: float = 0.0, sigma: float = 0.1, clip: bool = True
 ) -> Tensor:
-    """Of an image."""
+    """`gaussian_noise` of an image."""
     if sigma < 0:
         raise ValueError(f"sigma shouldn't be negative. Got {sigma}")
     if image.is_floating_point():
@@ -108,13 +110,13 @@ def _no_noise(image: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = Tr
 
 
 def to_dtype(inpt: Any, dtype: Any = rushlight.float32, scale: bool = False) -> Any:
-    """The input in another dtype; with `scale`, white of images stays white."""
+    """Convert the input to another dtype; with `scale`, white of images stays white."""
     return call(to_dtype, inpt, dtype=dtype, scale=scale)
 
 
 @kernel(to_dtype, Tensor, Image, Video)
 def to_dtype_image(image: Tensor, dtype: Any = rushlight.float32, scale: bool = False) -> Tensor:
-    """Of an image; TypeError for bools that are to be scaled to integers."""
+    """`to_dtype` of an image; TypeError for bools that are to be scaled to integers."""
     if scale and not dtype.is_floating_point:
         _tensors.want_integers(image.dtype)
     return F.convert_image_dtype(image, dtype) if scale else image.to(dtype)
@@ -129,7 +131,7 @@ def _to_dtype(inpt: Tensor, dtype: Any = rushlight.float32) -> Tensor:
 
 
 def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor:
-    """`to_dtype` of a plain tensor, with white as white."""
+    """Run `to_dtype` with `scale` on a plain tensor."""
     return to_dtype_image(image, dtype, scale=True)
 
 
@@ -137,7 +139,7 @@ def convert_image_dtype(image: Tensor, dtype: Any = rushlight.float32) -> Tensor
 
 
 def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False) -> Any:
-    """The image with v in place of the part whose top left corner is (i, j)."""
+    """Replace the region whose top left corner is (i, j) by v."""
     return call(erase, inpt, i=i, j=j, h=h, w=w, v=v, inplace=inplace)
 
 
@@ -145,7 +147,7 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = 
 def erase_image(
     image: Any, i: int, j: int, h: int, w: int, v: Tensor, inplace: bool = False
 ) -> Any:
-    """Of an image."""
+    """`erase` of an image."""
     if isinstance(image, Tensor):
         return F.erase(image, i, j, h, w, v, inplace)
     return F.to_pil_image(F.erase(F.pil_to_tensor(image), i, j, h, w, v, True), image.mode)
@@ -155,13 +157,13 @@ erase_video = renamed(erase_image, "video")
 
 
 def jpeg(image: Any, quality: int) -> Any:
-    """The image as a JPEG file of some quality, 1 to 100, shows it; tensors are bytes."""
+    """Compress the image as JPEG with a quality of 1 to 100, and decode it; tensors are bytes."""
     return call(jpeg, image, quality=quality)
 
 
 @kernel(jpeg, *IMAGES)
 def jpeg_image(image: Any, quality: int) -> Any:
-    """Of an image."""
+    """`jpeg` of an image."""
     if not isinstance(image, Tensor):
         file = io.BytesIO()
         image.save(file, format="JPEG", quality=quality)
@@ -182,13 +184,13 @@ jpeg_video = renamed(jpeg_image, "video")
 
 
 def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
-    """Some frames of a video at equal distances, the nearest ones."""
+    """Choose frames of a video at equal distances."""
     return call(uniform_temporal_subsample, inpt, num_samples=num_samples)
 
 
 @kernel(uniform_temporal_subsample, Tensor, Video)
 def uniform_temporal_subsample_video(video: Tensor, num_samples: int) -> Tensor:
-    """Of a tensor of shape (..., T, C, H, W)."""
+    """`uniform_temporal_subsample` of a tensor of shape (..., T, C, H, W)."""
     last = video.shape[-4] - 1
     at = rushlight.linspace(0, last, num_samples, device=video.device).long()
     return video.index_select(-4, at)
@@ -198,7 +200,7 @@ def uniform_temporal_subsample_video(video: Tensor, num_samples: int) -> Tensor:
 
 
 def to_image(inpt: Any) -> Image:
-    """A tensor, an array of shape (H, W, C) or (H, W), or a picture as an Image; TypeError for
+    """Convert a tensor, an array (H, W, C) or (H, W), or a Pillow image to an Image; TypeError for
     anything else.
     """
     if isinstance(inpt, Tensor | Picture):
@@ -210,7 +212,7 @@ def to_image(inpt: Any) -> Image:
 
 
 def to_tensor(inpt: Any) -> Tensor:
-    """What `to_image` and `to_dtype` with `scale` give; warns that these are to be used."""
+    """Deprecated: run `to_image` and `to_dtype` with `scale`; warns."""
     warn(
         "The function `to_tensor(...)` is deprecated: to_image(x), and then "
         "to_dtype(x, torch.float32, scale=True), do what it does",
@@ -219,7 +221,7 @@ def to_tensor(inpt: Any) -> Tensor:
 
 
 def get_image_size(inpt: Any) -> list[int]:
-    """Width and height; warns that `get_size`, which gives (height, width), is to be used."""
+    """Deprecated: the width and height; warns that `get_size` gives (height, width)."""
     warn(
         "The function `get_image_size(...)` is deprecated: get_size(x) says the height first and "
         "then the width",

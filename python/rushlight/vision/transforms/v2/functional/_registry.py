@@ -147,7 +147,7 @@ def find_kernel(functional: Callable, kind: type) -> Callable | None:
 
 
 def call(functional: Callable, inpt: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function's kernel for the kind of the input, called; TypeError where there is none."""
+    """The function's kernel for the kind of the input, called; TypeError if there is none."""
     found = find_kernel(functional, type(inpt))
     if found is None:
         raise TypeError(
