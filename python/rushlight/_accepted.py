@@ -47,8 +47,8 @@ class Row(NamedTuple):
 _AS_WRITTEN = "programs run as they are written"
 _ONE_KERNEL = "attention has one kernel"
 _NO_DEVICE = "there is no support for these devices"
-_PROTOCOL = "such functions are all called with the same arguments"
-_SUBCLASSES = "subclasses use the arguments"
+_PROTOCOL = "all functions of the kind are called with the same arguments"
+_SUBCLASSES = "subclasses use them"
 _KEPT = "kept for programs to read"
 _ONE_CPU = "there is one CPU, and what it is to do is done when a function returns"
 _NO_CUDNN = "cuDNN is not used"
@@ -875,12 +875,7 @@ ROWS = (
         NO_EFFECT,
         "modules are found from their calls",
     ),
-    Row(
-        "utils.benchmark.utils.compare.Compare.colorize",
-        "",
-        NO_EFFECT,
-        "tables have no colours",
-    ),
+    Row("utils.benchmark.utils.compare.Compare.colorize", "", NO_EFFECT, "tables have no colours"),
     Row("utils.tensorboard.*", "max_bins", NO_EFFECT, "all bins are written"),
     Row(
         "utils.tensorboard.*",
@@ -1027,7 +1022,7 @@ _HEAD = """\
 This page lists names of PyTorch that rushlight accepts but that do less here, or nothing.
 
 `python -m rushlight._accepted` writes it from the list in `python/rushlight/_accepted.py`. With
-`RUSHLIGHT_VERBOSE=1` a program prints on stderr which functions in Python it uses without effect.
+`RUSHLIGHT_VERBOSE=1` a program prints on stderr which of the names without effect it uses.
 
 | effect | meaning |
 |---|---|

@@ -89,7 +89,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         from copy import deepcopy
 
         copy = _on_copied_storage(self, memo)
-        if type(self) is not Tensor:
+        if type(copy) is not type(self):
             copy = copy.as_subclass(type(self))
         copy.requires_grad_(self.requires_grad)
         memo[id(self)] = copy
@@ -238,10 +238,11 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def storage(self):
         """The memory of the tensor, as elements of its dtype."""
+        from rushlight._utils import own_storage
         from rushlight.storage import TypedStorage, _warn_typed_storage_removal
 
         _warn_typed_storage_removal()
-        return TypedStorage._over(self.untyped_storage(), self.dtype)
+        return TypedStorage._over(own_storage(self), self.dtype)
 
     def storage_type(self):
         """The class of the tensor's storage, such as `FloatStorage`."""
@@ -373,11 +374,20 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 
 def _on_copied_storage(tensor, memo):
     """The same window on a copy of the storage; tensors that share one share its copy."""
-    if tensor.device.type == "meta" or tensor.layout is not _C.strided:
-        return tensor.detach().clone()
+    from rushlight import _utils
     from rushlight.storage import _copied
 
-    storage = _copied(tensor.untyped_storage(), memo)
+    if tensor.device.type == "meta" or tensor.layout is not _C.strided:
+        return tensor.detach().clone()
+    if _utils.is_wrapper(tensor):
+        copy = tensor.detach().clone()
+        if type(copy) is not type(tensor):
+            raise RuntimeError(
+                f"__deepcopy__(): {type(tensor).__name__} wraps tensors, so clone() copies it, and "
+                f"its clone() gave a {type(copy).__name__}: return a {type(tensor).__name__}"
+            )
+        return copy
+    storage = _copied(_utils.own_storage(tensor), memo)
     size, stride = tuple(tensor.size()), tensor.stride()
     return _C._tensor_on(storage, tensor.dtype, tensor.storage_offset(), size, stride)
 

@@ -122,7 +122,7 @@ def split_aux(result, has_aux, what):
 
 def check_outputs(outputs, what):
     """The outputs of a function, flat, which must be tensors."""
-    if not outputs or outputs == [None]:
+    if not outputs or (len(outputs) == 1 and outputs[0] is None):
         raise RuntimeError(f"{what}: f must return at least one tensor, but got output = {outputs}")
     for o in outputs:
         if not is_tensor(o):

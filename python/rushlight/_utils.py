@@ -149,6 +149,25 @@ def sparse_parts(tensor):
     return (*(getattr(tensor, name)() for name in names), tensor.detach().values())
 
 
+def is_wrapper(tensor):
+    """Whether its class answers for elements that lie elsewhere."""
+    return (
+        type(tensor) is not Tensor
+        and bool(tensor.numel())
+        and not tensor.untyped_storage().nbytes()
+    )
+
+
+def own_storage(tensor):
+    """The memory of its elements and of no others: a slice of a batch has none."""
+    if _C._functorch.is_batchedtensor(tensor):
+        raise NotImplementedError(
+            "Cannot access storage of a tensor that vmap goes through, for it stands for many: "
+            "clone() copies it, and copies, pickles and files are made outside of vmap"
+        )
+    return tensor.untyped_storage()
+
+
 def reduce_tensor(tensor):
     """A function and arguments that make a plain tensor with this one's memory again."""
     if tensor.layout is not _C.strided:
@@ -159,8 +178,8 @@ def reduce_tensor(tensor):
     if tensor.device.type == "meta":
         parts = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
         return _rebuild_meta_tensor_no_storage, parts
-    storage = tensor.untyped_storage()
-    if not storage.nbytes() and tensor.numel() and type(tensor) is not Tensor:
+    storage = own_storage(tensor)
+    if is_wrapper(tensor):
         place = (tuple(tensor.size()), tensor.stride(), tensor.storage_offset())
         rest = (tensor.layout, tensor.device, tensor.requires_grad)
         return _rebuild_wrapper_subclass, (type(tensor), tensor.dtype, *place, *rest)

@@ -34,6 +34,8 @@ class Pass {
 
   Tensor of(const Tensor& argument) const;
   std::vector<Tensor> of(TensorList arguments) const;
+  // Of what is about to be written, with its tangent: a copy, where a formula may keep it.
+  Tensor before(const Tensor& self) const;
 
   // A kernel's new result gets memory of its own for its tangent, a view's is a view.
   void give(const Tensor& result, const Tensor& tangent) const { give_one(result, tangent, false); }

@@ -15,6 +15,8 @@ from rushlight.distributed.fsdp import fully_shard
 from rushlight.distributed.optim import ZeroRedundancyOptimizer
 from rushlight.nn.parallel import DistributedDataParallel as DDP
 
+from .distributed_workers import expect
+
 LAYERS = 4
 
 
@@ -238,6 +240,37 @@ def accused(rank):
     for p in (model.module.a.weight, model.module.b.weight):
         torch.testing.assert_close(p.grad, torch.full((1, 3), sizes.mean().item()))
     model(torch.ones(1, 3))  # nothing is left
+
+
+def outputs_without_use(rank):
+    """A loss of some outputs: gradients of all ranks count, those of the others are none."""
+    size = dist.get_world_size()
+    sizes = torch.tensor([float(r + 1) for r in range(size)])
+    for settings in ({}, {"gradient_as_bucket_view": True}, {"bucket_cap_mb": 0.00001}):
+        model = DDP(Pair(), find_unused_parameters=True, **settings)
+        a, b = model.module.a.weight, model.module.b.weight
+        for _ in range(3):
+            model.zero_grad()
+            model(torch.ones(1, 3) * (rank + 1))[0].backward()
+            torch.testing.assert_close(a.grad, torch.full((1, 3), sizes.mean().item()))
+            assert b.grad is None
+        for _ in range(2):  # another one on each rank
+            model.zero_grad()
+            model(torch.ones(1, 3) * (rank + 1))[min(rank, 1)].backward()
+            torch.testing.assert_close(a.grad, torch.full((1, 3), sizes[0].item() / size))
+            torch.testing.assert_close(b.grad, torch.full((1, 3), sizes[1:].sum().item() / size))
+        with model.no_sync():
+            model(torch.ones(1, 3))[1].backward()
+        first, second = model(torch.ones(1, 3))
+        first.backward()
+        expect("came by a second backward", RuntimeError, second.backward)
+        x = torch.ones(1, 3, requires_grad=True)
+        model.zero_grad()
+        first, second = model(x * (rank + 1))  # a penalty: the first backward is of no parameter
+        (slope,) = torch.autograd.grad(first, x, create_graph=True)
+        (first + slope.pow(2).sum() / 2).backward()
+        want = sizes.mean() + model.module.a.weight.detach() * sizes.pow(2).mean()
+        torch.testing.assert_close(a.grad, want)
 
 
 class Pair(nn.Module):

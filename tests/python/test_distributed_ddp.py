@@ -59,3 +59,8 @@ def test_passes_in_any_order(ranks, seeds, tmp_path):
 
 def test_who_was_left_out_is_named(tmp_path):
     run(accumulation.accused, 2, tmp_path)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_outputs_that_the_loss_does_not_use(ranks, tmp_path):
+    run(accumulation.outputs_without_use, ranks, tmp_path)

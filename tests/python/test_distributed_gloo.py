@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import rushlight as torch
 from rushlight import distributed as dist
 
 from . import distributed_workers as workers
@@ -34,6 +35,26 @@ def test_order(case, tmp_path):
 
 def test_messages(tmp_path):
     workers.run(workers.messages, 3, tmp_path)
+
+
+def test_messages_to_oneself_are_refused():
+    """There is no connection that they could take."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        group, x = dist.group.WORLD, torch.ones(3)
+        for call in (
+            lambda: dist.recv(x, 0),
+            lambda: dist.recv(x),
+            lambda: dist.irecv(x, group_src=0),
+            lambda: group.recv([x], 0, 0),
+            lambda: group.send([x], 0, 0),
+            lambda: group.recv([x], 7, 0),
+            lambda: group.send([x], -1, 0),
+        ):
+            with pytest.raises(RuntimeError, match="rank 0 of 1 sends to other ranks"):
+                call()
+    finally:
+        dist.destroy_process_group()
 
 
 def test_groups(tmp_path):

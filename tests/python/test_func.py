@@ -4,6 +4,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import func, nn
+from rushlight.overrides import TorchFunctionMode
 from rushlight.utils.checkpoint import checkpoint
 from rushlight.utils.flop_counter import FlopCounterMode
 
@@ -362,3 +363,36 @@ def test_parameters_that_a_call_adds_are_gone_after_it():
     assert seen[0]["extra"] is more and "extra" not in dict(layer.named_parameters())
     assert all(isinstance(p, nn.Parameter) for p in layer.parameters())
     assert not hasattr(layer, "extra")
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        lambda f, x: func.jvp(f, (x,), (x,))[1],
+        lambda f, x: func.vjp(f, x)[1](f(x))[0],
+        lambda f, x: func.linearize(f, x)[1](x),
+        lambda f, x: func.hessian(lambda y: f(y).sum())(x),
+        lambda f, x: func.jacfwd(f)(x),
+        lambda f, x: torch.vmap(func.jacrev(f))(x[None]),
+    ],
+    ids=["jvp", "vjp", "linearize", "hessian", "jacfwd", "vmap"],
+)
+def test_transforms_under_a_function_mode(transform):
+    """And of a subclass: outputs are looked at, not compared."""
+
+    class Mode(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            return function(*args, **(kwargs or {}))
+
+    class Sub(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    x = torch.randn(3)
+    want = transform(torch.sin, x)
+    with Mode():
+        got = transform(torch.sin, x)
+    torch.testing.assert_close(got, want)
+    got = transform(torch.sin, x.as_subclass(Sub))
+    torch.testing.assert_close(got.as_subclass(torch.Tensor), want)

@@ -1,5 +1,6 @@
 """Tensors that bring their own handling: wrapper subclasses, nested ones, fake tensors."""
 
+import copy
 import gc
 import pickle
 
@@ -492,6 +493,25 @@ def test_wrappers_are_saved(tmp_path):
     for got in (again, pickle.loads(pickle.dumps(wrapped))):
         assert type(got) is Wrapper and got.requires_grad and got.stride() == (2, 1)
         assert torch.equal(got.inner, wrapped.inner)
+
+
+def test_wrappers_are_copied():
+    wrapper = Wrapper(torch.randn(2, 3))
+    wrapper.tags = ["a"]
+    twin, again = copy.deepcopy([wrapper, wrapper])
+    assert twin is again and type(twin) is Wrapper
+    assert twin.tags == ["a"] and twin.tags is not wrapper.tags
+    wrapper.inner.zero_()
+    assert torch.equal(twin.inner != 0, torch.ones(2, 3, dtype=torch.bool))
+
+    class Unwraps(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            inside = tree_map_only(Wrapper, lambda w: w.inner, (args, kwargs or {}))
+            return func(*inside[0], **inside[1])
+
+    with pytest.raises(RuntimeError, match="Unwraps wraps tensors"):
+        copy.deepcopy(Unwraps(torch.ones(2)))
 
 
 def test_a_wrapper_is_no_window_on_memory():

@@ -1,5 +1,7 @@
 """vmap: dimensions and structures, transforms around and within it, random numbers, what it refuses."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -514,3 +516,14 @@ def test_products_of_pairs_are_those_of_single_pairs(length, dtype):
         assert torch.equal(result, batches.flatten())
     one = vmap(torch.dot, in_dims=(0, None))(x, y[0])
     torch.testing.assert_close(one, torch.stack([torch.dot(a, y[0]) for a in x]))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x)), torch.Tensor.storage],
+    ids=["copy", "deepcopy", "pickle", "storage"],
+)
+def test_what_takes_the_memory_of_a_slice_is_refused(made):
+    """The memory holds all slices: what came back was the first one, for each."""
+    with pytest.raises(NotImplementedError, match="Cannot access storage"):
+        vmap(lambda x: x + len(list(made(x))))(torch.randn(3, 2))

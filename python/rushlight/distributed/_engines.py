@@ -520,7 +520,15 @@ class _EngineGroup(ProcessGroup):
             self._engine.barrier(_timeout_of(opts, self._timeout), _at_once(opts)), []
         )
 
-    def _check_peer(self, tensors, tag):
+    def _check_message(self, tensors, tag, peer=None):
+        if self._size == 1 or (
+            peer is not None and (peer == self._rank or not 0 <= peer < self._size)
+        ):
+            self._wrong(
+                "send or recv",
+                f"rank {self._rank} of {self._size} sends to other ranks and receives from them, "
+                + ("there are none" if peer is None else f"not rank {peer}"),
+            )
         if len(tensors) != 1:
             self._wrong("send or recv", "takes a single tensor")
         if not 0 <= tag < 2**31:
@@ -529,13 +537,13 @@ class _EngineGroup(ProcessGroup):
     @_collective("send")
     def send(self, tensors, dst, tag: int = 0):
         """A message to a rank."""
-        self._check_peer(tensors, tag)
+        self._check_message(tensors, tag, dst)
         return self._work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
 
     @_collective("recv")
     def recv(self, tensors, src, tag: int = 0):
         """A message from a rank."""
-        self._check_peer(tensors, tag)
+        self._check_message(tensors, tag, src)
         return self._work(
             self._engine.receive(tensors[0].detach(), src, tag, self._timeout), tensors
         )
@@ -543,7 +551,7 @@ class _EngineGroup(ProcessGroup):
     @_collective("recvAnySource")
     def recv_anysource(self, tensors, tag: int = 0):
         """A message from any rank."""
-        self._check_peer(tensors, tag)
+        self._check_message(tensors, tag)
         return self._work(
             self._engine.receive(tensors[0].detach(), -1, tag, self._timeout), tensors
         )

@@ -169,6 +169,7 @@ class Reducer:
         self.reduce_dtype: Any = None  # None: that of the gradients
         self.divisor: int | None = None  # None: how many processes there are
         self.expecting = False  # backward is to come, or under way
+        self.left_out: set[int] = set()  # whom the loss of the last reduction did not use
         self.used: set[int] = set()  # who got gradients since the last reduction, of no_sync too
         self.rebuilt = False
         self.iterations = 0
@@ -198,6 +199,12 @@ class Reducer:
             self.used.add(index)
             if self.expecting:
                 self._arrived(index)
+            elif index in self.left_out:
+                raise RuntimeError(
+                    f"The gradient of {self.names[index]} came by a second backward, after the "
+                    "first had reduced the gradients of all parameters. With "
+                    "`find_unused_parameters=True`, add the losses up and call backward once."
+                )
 
         return hook
 
@@ -235,7 +242,27 @@ class Reducer:
             self.unused = set(self.never)
         elif self.find_unused:
             self.unused = self._without_path(outputs)
+            for t in outputs:
+                if t.requires_grad:
+                    t.register_hook(self._begun)
         self.marked = False
+
+    def _begun(self, _grad):
+        """A backward has begun: at its end no other gradients come.
+
+        It may run others within it, whose ends say nothing.
+        """
+        if self.expecting and not self.static:
+            rushlight.autograd.Variable._execution_engine.queue_callback(self._settle)
+
+    def _settle(self):
+        """Take parameters of outputs that the loss did not use as unused."""
+        if not self.expecting or not self.order:
+            return
+        self.left_out = set(range(len(self.parameters))) - self.arrived
+        for index in sorted(self.left_out):
+            self._ready(index)
+        self._finish()
 
     def finished(self):
         """Whether the backward that was prepared for has ended, or never began."""
@@ -243,6 +270,7 @@ class Reducer:
 
     def check_finished(self):
         """Raise where the backward before has left parameters out."""
+        self.left_out.clear()
         if self.expecting and not self.finished():
             self._complain()
 

@@ -280,24 +280,6 @@ class DataLoader:
         return math.ceil(length / self.batch_size)
 
 
-def _check_state(state):
-    """Refuses what `state_dict` does not give."""
-    what = "DataLoader.load_state_dict(): expected what state_dict() of a DataLoader gave"
-    if not isinstance(state, dict):
-        raise TypeError(f"{what}, a dict, but got {type(state).__name__}")
-    missing = [name for name in ("epoch", "generators") if name not in state]
-    epoch = state.get("epoch")
-    parts = [("epoch", epoch)] if epoch is not None else []
-    for name, part in [*parts, ("generators", state.get("generators", {}))]:
-        if not isinstance(part, dict):
-            raise TypeError(f"{what}, whose {name!r} is a dict, but got {type(part).__name__}")
-    if epoch is not None:
-        wanted = ("batches", "base_seed", "epoch_seed", "order")
-        missing += [f"epoch.{name}" for name in wanted if name not in epoch]
-    if missing:
-        raise ValueError(f"{what}, but this has no {', '.join(missing)}; it has {list(state)}")
-
-
 def _context(given: Any) -> Any:
     """The context in which workers start, by itself or by the name of its method."""
     if isinstance(given, str):
@@ -346,6 +328,24 @@ def _check_order_options(batch_size, shuffle, sampler, batch_sampler, drop_last)
         raise ValueError(
             "batch_size=None disables auto-batching, and drop_last is about batches: one of the two"
         )
+
+
+def _check_state(state):
+    """Refuses what `state_dict` does not give."""
+    what = "DataLoader.load_state_dict(): expected what state_dict() of a DataLoader gave"
+    if not isinstance(state, dict):
+        raise TypeError(f"{what}, a dict, but got {type(state).__name__}")
+    missing = [name for name in ("epoch", "generators") if name not in state]
+    epoch = state.get("epoch")
+    parts = [("epoch", epoch)] if epoch is not None else []
+    for name, part in [*parts, ("generators", state.get("generators", {}))]:
+        if not isinstance(part, dict):
+            raise TypeError(f"{what}, whose {name!r} is a dict, but got {type(part).__name__}")
+    if epoch is not None:
+        wanted = ("batches", "base_seed", "epoch_seed", "order")
+        missing += [f"epoch.{name}" for name in wanted if name not in epoch]
+    if missing:
+        raise ValueError(f"{what}, but this has no {', '.join(missing)}; it has {list(state)}")
 
 
 def _check_stream_options(shuffle, sampler, batch_sampler):
