@@ -252,7 +252,7 @@ def reset():
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The names of compilers: none. `compile` accepts every name."""
+    """The names of compilers: none. `compile` accepts those of PyTorch all the same."""
     return []
 
 

@@ -89,7 +89,7 @@ def assert_close(
 
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan: bool = True, msg: str = ""):
-    """`assert_close` under its old name, without the checks of dtype and device."""
+    """`assert_close` under its old name, with wider tolerances and no check of the dtype."""
     actual = _tensor_of(actual)
     expected = _tensor_of(expected, actual.dtype)
     if rtol is None and atol is None:
