@@ -177,7 +177,7 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
             shown = python_name(first, form) if form in INPLACE else first.functional_name or name
             other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
             also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
-            text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads)}"
+            text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads, form)}"
             lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(text)}),')
     return lines
 

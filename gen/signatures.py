@@ -186,11 +186,16 @@ PROMOTION = {
 }
 
 
+def computed(op: Op) -> str:
+    """The dtypes that a formula is for."""
+    return commas([DTYPES[s] for s in op.kernel.dtypes])
+
+
 def dtypes(op: Op) -> str:
     """What a formula takes and gives; empty where the table does not know."""
     if op.kernel.kind != "pointwise":
         return ""
-    return commas([DTYPES[s] for s in op.kernel.dtypes]) + "; the result is " + PROMOTION[op.kernel.promote]
+    return f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}"
 
 
 def shapes(op: Op) -> str:
@@ -219,12 +224,29 @@ def facts(overloads: list[Op]) -> dict[str, str]:
     return {title: "; or ".join(filter(None, texts)) for title, texts in said.items() if any(texts)}
 
 
-def calls(overloads: list[Op]) -> list[str]:
-    """One line per signature, the function's where there is one."""
-    return [signature(op, forms_of(op)[0], defaults=True) for op in overloads if forms_of(op)]
+def in_place(overloads: list[Op], form: str) -> dict[str, str]:
+    """What is said instead where the result is written into a tensor."""
+    name = "self" if form in METHODS else "input"
+    said = {"In place": f"{name} is changed and returned"}
+    formulas = dict.fromkeys(computed(op) for op in overloads if op.kernel.kind == "pointwise")
+    if formulas:
+        said["Dtypes"] = f"{'; or '.join(formulas)}; {name} keeps its own"
+        others = "; the others are broadcast to it" if any(len(op.tensors) > 1 for op in overloads) else ""
+        said["Shape"] = f"{name} keeps its own{others}"
+    if overloads[0].kind == "view":
+        said["Shape"] = f"{name} becomes the view"
+    return said
 
 
-def docstring(overloads: list[Op]) -> str:
+def calls(overloads: list[Op], form: str = "") -> list[str]:
+    """One line per signature: of a form, or else the function's where there is one."""
+    shown = [(op, form or forms_of(op)[0]) for op in overloads if forms_of(op)]
+    return [signature(op, shape, defaults=True) for op, shape in shown if shape in forms_of(op)]
+
+
+def docstring(overloads: list[Op], form: str) -> str:
     """What `help` shows of a function or method."""
-    lines = [f"{title}: {text}.".replace("`", "") for title, text in facts(overloads).items()]
-    return "\n".join([*calls(overloads), "", overloads[0].doc, "", *lines])
+    overloads = [op for op in overloads if form in forms_of(op)]
+    said = facts(overloads) | (in_place(overloads, form) if form in INPLACE else {})
+    lines = [f"{title}: {text}.".replace("`", "") for title, text in said.items()]
+    return "\n".join([*calls(overloads, form), "", overloads[0].doc, "", *lines])

@@ -11,7 +11,7 @@ import re
 from gen import derivatives, rules, types
 from gen.declarations import call_arguments, name_of, signature
 from gen.table import Arg, Op, TableError
-from gen.text import block, commas, header, pieces, source
+from gen.text import block, commas, flag, header, pieces, source
 
 OPS_PER_FILE = 40
 
@@ -28,8 +28,10 @@ def _plan(op: Op) -> derivatives.Plan:
 def carriers(op: Op, form: str) -> list[Arg]:
     """The arguments whose tangents matter to a form; none for what has nothing to do with tangents."""
     kind = rules.tangent(op).kind
-    if kind == "composite" or not op.results or (op.inplace_only and form != "inplace"):
+    if kind == "composite" or (op.inplace_only and form != "inplace"):
         return []
+    if not op.results:  # a step of an optimiser
+        return [a for a in op.tensors if not a.type.element_optional]
     if kind != "none":
         plan = derivatives.plan(op)
         return plan.differentiable if plan is not None else []
@@ -216,8 +218,8 @@ def _uses_result(op: Op) -> bool:
     return any(re.search(rf"(?<![\w.:]){n}\b", text) for n in names for text in texts)
 
 
-def _given(op: Op, results: list[str], **instead: str) -> str:
-    tangents = [f"pass.of({a.name})" for a in _plan(op).differentiable]
+def _given(op: Op, results: list[str], *, written: str = "", **instead: str) -> str:
+    tangents = [f"pass.{'before' if a.name == written else 'of'}({a.name})" for a in _plan(op).differentiable]
     return commas(call_arguments(op, **instead), results, tangents)
 
 
@@ -260,21 +262,22 @@ def _functional(op: Op) -> list[str]:
 
 
 def _inplace(op: Op) -> list[str]:
-    """A rule that reads the result runs behind the op, on copies of what is written; others run before it."""
+    """A rule that reads the result runs behind the op, others before it: on what was there, which is overwritten."""
     run = f"rushlight::{op.inplace_name}({call_arguments(op)});"
-    lines, finish = [_pass(op, "inplace")], ["return const_cast<Tensor&>(self);"]
     results = ["self"] * len(derivatives.result_names(op))
-    if not _uses_result(op):
-        tangent = f"const Tensor tangent = tangent_{op.symbol}({_given(op, results)});"
-        return [*lines, tangent, run, "pass.write(self, tangent);", *finish]
     before = {a.name: f"forward::unwritten({a.name}, self, before)" for a in op.tensors if a.type.is_tensor}
-    tangent = f"tangent_{op.symbol}({_given(op, results, **before)})"
-    return [*lines, "const Tensor before = self.clone();", run, f"pass.write(self, {tangent});", *finish]
+    tangent = f"tangent_{op.symbol}({_given(op, results, written='self', **before)})"
+    lines = [_pass(op, "inplace"), f"const Tensor before = pass.values(self, {flag(_uses_result(op))});"]
+    if _uses_result(op):
+        lines += [run, f"pass.write(self, {tangent});"]
+    else:
+        lines += [f"const Tensor tangent = {tangent};", run, "pass.write(self, tangent);"]
+    return [*lines, "return const_cast<Tensor&>(self);"]
 
 
 def forward_function(op: Op, form: str) -> list[str]:
     kind = rules.tangent(op).kind
-    if kind == "refused":
+    if kind == "refused" or not op.results:
         body = [f'forward::refuse("{name_of(op, form)}");']
     elif kind == "none":
         body = _refused(op, form)

@@ -236,7 +236,8 @@ class TensorIteratorConfig {
   void check(ScalarType common) const {
     for (const Tensor& in : inputs_) {
       RL_CHECK(in.defined() && (!same_device_ || in.device() == inputs_[0].device()),
-               "Expected all tensors to be on the same device, but found at least two devices");
+               "Expected all tensors to be on the same device: an input is undefined, or lies "
+               "elsewhere than the first. Move the inputs with .to()");
       RL_CHECK(!same_dtype_ || in.scalar_type() == common, "Found dtype ", in.scalar_type(),
                " but expected ", common);
     }
@@ -265,9 +266,8 @@ class TensorIteratorConfig {
       RL_CHECK(!check_overlap_ || in.storage().get() != out.storage().get() || in.is_same(out) ||
                    (in.data_ptr() == out.data_ptr() && in.sizes() == out.sizes() &&
                     in.strides() == out.strides()),
-               "unsupported operation: some elements of the input tensor and the written-to tensor "
-               "refer to a single memory location. Please clone() the tensor before performing the "
-               "operation.");
+               "unsupported operation: elements of an input and of the written-to tensor are a "
+               "single memory location. Write to a clone() of it");
     }
     if (cast_outputs_ && out.scalar_type() != it.common_) {
       return {out, empty(it.shape_, TensorOptions(it.common_).device(out.device()))};

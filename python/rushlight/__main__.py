@@ -132,7 +132,7 @@ def main(arguments: list[str]) -> int:
         return 0
     if command == "run" and first not in _HELP:
         return _run(rest)
-    if command == "check" and rest and not _HELP & set(rest):
+    if command == "check" and rest and all(rest) and not _HELP & set(rest):
         from rushlight import _names_used
 
         return max(_names_used.check(target) for target in rest)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -42,24 +44,39 @@ class Use(NamedTuple):
     why: str | None = None
 
 
-def files_of(target: str) -> list[Path]:
+def files_of(target: str, failed: list[OSError] | None = None) -> list[Path]:
     """The Python files of a script, a folder, or a package that is installed.
+
+    Args:
+        target: its path or name.
+        failed: takes what folders raise that cannot be read.
 
     Raises:
         FileNotFoundError: there is nothing of that name.
+        OSError: nobody can tell what it is, as of links that lead to each other.
     """
     path = Path(target)
+    with contextlib.suppress(FileNotFoundError):  # or it is the name of a package
+        path.stat()
     if path.is_file():
         return [path]
     if not path.is_dir():
-        spec = importlib.util.find_spec(target.partition(".")[0]) if path.name == target else None
-        spec = spec and importlib.util.find_spec(target)
+        spec = _spec_of(target) if path.name == target else None
         if spec is None:
             raise FileNotFoundError(f"no script, folder or package is called {target!r}")
         if not spec.submodule_search_locations:
             return [Path(str(spec.origin))]
         path = Path(next(iter(spec.submodule_search_locations)))
-    return sorted(path.rglob("*.py"))
+    failed = [] if failed is None else failed
+    found = os.walk(path, onerror=failed.append)
+    return sorted(Path(folder, n) for folder, _, names in found for n in names if n.endswith(".py"))
+
+
+def _spec_of(name: str) -> Any:
+    try:
+        return importlib.util.find_spec(name.partition(".")[0]) and importlib.util.find_spec(name)
+    except (ImportError, ValueError):  # what is before a dot is no package
+        return None
 
 
 def _guards(node: ast.Try) -> bool:
@@ -187,14 +204,20 @@ def missing_part(name: str, called: bool = False) -> Missing | None:
     return Missing(name, why) if why else None
 
 
-def missing_in(paths: list[Path]) -> Iterator[Use]:
-    """What files use and rushlight lacks, by the shortest missing name."""
+def missing_in(paths: list[Path], failed: list[Exception] | None = None) -> Iterator[Use]:
+    """What files use and rushlight lacks, by the shortest missing name.
+
+    `failed` takes what is raised by files that cannot be read.
+    """
     known: dict[tuple[str, bool], Missing | None] = {}
     for path in paths:
         try:
             uses = uses_of(path)
-        except (SyntaxError, ValueError) as error:
-            print(f"{path}: not read: {error}", file=sys.stderr)
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            why = str(error) or "its expressions are nested too deeply"  # which takes memory
+            print(f"{path}: not read: {why}", file=sys.stderr)
+            if failed is not None:
+                failed.append(error)
             continue
         for use in uses:
             if (use.name, use.called) not in known:
@@ -205,14 +228,23 @@ def missing_in(paths: list[Path]) -> Iterator[Use]:
 
 
 def check(target: str) -> int:
-    """Prints what a script, folder or package uses that is missing; 1 where something is."""
+    """Prints what a script, folder or package uses that is missing.
+
+    The exit status: 1 where something is missing or a file was not read, 2 for what is not there.
+    """
+    folders: list[OSError] = []
     try:
-        paths = files_of(target)
+        paths = files_of(target, folders)
     except FileNotFoundError as error:
         print(error, file=sys.stderr)
         return 2
+    except OSError as error:
+        folders, paths = [error], []
+    for error in folders:
+        print(f"{error.filename}: not read: {error.strerror}", file=sys.stderr)
+    failed: list[Exception] = [*folders]
     found: dict[str, list[Use]] = {}
-    for use in missing_in(paths):
+    for use in missing_in(paths, failed):
         found.setdefault(use.name, []).append(use)
     for name, uses in sorted(found.items(), key=lambda item: -len(item[1])):
         first = next((use for use in uses if not use.optional), uses[0])
@@ -221,6 +253,6 @@ def check(target: str) -> int:
         places = sorted({(str(use.path), use.line) for use in uses})
         print(f"{name}: {len(places)} place(s), {first.path}:{first.line}{kind}{why}")
     needed = any(not use.optional for uses in found.values() for use in uses)
-    if not found:
+    if not found and not failed:
         print(f"{len(paths)} file(s): rushlight has every name of torch in them")
-    return int(needed)
+    return int(needed or bool(failed))

@@ -1,8 +1,9 @@
 """`compile` and related names, which are no-ops: programs run as they are.
 
 Programs are run as they are written: `compile` gives the function or module back in a wrapper that
-calls it. There is nothing to compile, so the arguments that say how change nothing; what programs
-rely on (names, `_orig_mod`, `disable`, `is_compiling`) is as in PyTorch.
+calls it. There is nothing to compile, so the arguments that say how change nothing, but those that
+PyTorch does not know are refused; what programs rely on (names, `_orig_mod`, `disable`,
+`is_compiling`) is as in PyTorch.
 """
 
 from __future__ import annotations
@@ -34,6 +35,30 @@ __all__ = [
 
 _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "force_eager")
 _MORE_STANCES = ("eager_on_recompile", "fail_on_recompile")
+_MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+_BACKENDS = frozenset(
+    [
+        "aot_eager",
+        "aot_eager_decomp_partition",
+        "aot_eager_decomp_partition_crossref",
+        "aot_eager_decomp_partition_with_mode",
+        "aot_eager_default_partitioner",
+        "aot_ts",
+        "cudagraphs",
+        "dynamo_accuracy_minifier_backend",
+        "dynamo_minifier_backend",
+        "eager",
+        "eager_debug",
+        "eager_noexcept",
+        "inductor",
+        "invoke_subgraph",
+        "openxla",
+        "openxla_eval",
+        "pre_dispatch_eager",
+        "ts",
+        "tvm",
+    ]
+)
 
 
 def compile(
@@ -52,11 +77,16 @@ def compile(
     A module comes back as an `OptimizedModule`, whose state has the prefix `_orig_mod.`.
 
     Raises:
-        RuntimeError: both `mode` and `options` are given.
+        RuntimeError: both `mode` and `options` are given, or a mode or backend that there is not.
     """
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be given to compile: a mode stands for some options"
+        )
+    _check_backend(backend)
+    if backend == "inductor" and mode is not None and mode not in _MODES:
+        raise RuntimeError(
+            f"Unrecognized mode={mode!r}: compile() takes one of {', '.join(_MODES)}"
         )
     if model is None:
         return functools.partial(
@@ -84,6 +114,28 @@ def compile(
 
     compiled._torchdynamo_orig_callable = model  # type: ignore
     return compiled
+
+
+class TorchDynamoException(RuntimeError):
+    """The base of what compiling raises; see `_dynamo.exc`."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """There is no compiler of this name."""
+
+
+def _check_backend(backend):
+    """Refuses the name of a compiler that neither PyTorch nor an installed package has."""
+    if not isinstance(backend, str) or backend in _BACKENDS:
+        return
+    from importlib.metadata import entry_points
+
+    installed = {entry.name for entry in entry_points(group="torch_dynamo_backends")}
+    if backend not in installed:
+        raise InvalidBackend(
+            f"Invalid backend: compile() knows no {backend!r}, but a function and these names: "
+            f"{', '.join(sorted(_BACKENDS | installed))}"
+        )
 
 
 class OptimizedModule(nn.Module):
@@ -200,7 +252,7 @@ def reset():
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """The names of compilers: none. `compile` accepts every name."""
+    """The names of compilers: none. `compile` accepts those of PyTorch all the same."""
     return []
 
 
@@ -211,7 +263,15 @@ class set_stance:
         self, stance="default", *, skip_guard_eval_unsafe: bool = False, force_backend=None
     ) -> None:
         if stance not in _STANCES + _MORE_STANCES:
-            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+            raise RuntimeError(
+                f"invalid torch.compile stance {stance!r}: set_stance() takes one of "
+                f"{', '.join(_STANCES + _MORE_STANCES)}"
+            )
+        if force_backend is not None and stance != "default":
+            raise RuntimeError(
+                f"set_stance(): the stance {stance!r} cannot have force_backend set; only the "
+                "default one takes it"
+            )
         self.stance = stance
 
     def __enter__(self):

@@ -130,7 +130,7 @@ _CDIST_MODES = {
 
 
 @_offered
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norms of the differences between all rows of two batches of matrices.
 
     `compute_mode` says whether distances with p = 2 come from a matrix product. ValueError for an

@@ -122,7 +122,9 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     return impl(op if isinstance(op, str) else op.name(), device_types, func, lib=lib)
 
 
-def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override: bool = False):
+def register_fake(
+    op, func=None, /, *, lib=None, _stacklevel: int = 1, allow_override: bool = False
+):
     """A decorator that registers the results of an op for meta and fake tensors."""
     definition = _found(op)
 
@@ -133,7 +135,7 @@ def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override: 
     return register if func is None else register(func)
 
 
-def impl_abstract(qualname, func=None, *, lib=None, _stacklevel=1):
+def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
     """Deprecated name of `register_fake`."""
     return register_fake(qualname, func, lib=lib)
 

@@ -71,7 +71,10 @@ void fit_gradient(Tensor& grad, const OutputInfo& info, const char* who, size_t 
     grad = sum_to_size(grad, sizes);
   }
   if (RL_UNLIKELY(grad.dtype() != info.dtype() && is_differentiable(info.dtype()))) {
-    grad = grad.to(info.dtype());  // of a complex gradient for a real input the real part
+    if (grad.is_complex() && !is_complex(info.dtype())) {
+      grad = rushlight::real(grad);
+    }
+    grad = grad.dtype() == info.dtype() ? grad.clone() : grad.to(info.dtype());
   }
   if (RL_UNLIKELY(!(grad.device() == info.device()))) {
     RL_CHECK(grad.dim() == 0, "Function ", who, " returned an invalid gradient at index ", index,

@@ -15,16 +15,38 @@ std::string type_name(const Tensor& t) {
 // `t` apart from the graph, then made an output of `grad_fn` (or, with `as_leaf`, a leaf whose
 // accumulator it is).
 Tensor with_history(const Tensor& t, Ref<Node> grad_fn, uint32_t output_nr, bool as_leaf) {
-  Tensor out = t.tensor_data();
+  Tensor out = forward::data_of(t);
   AutogradMeta& meta = out.impl()->autograd_or_make();
   meta.grad_fn = std::move(grad_fn);
   meta.output_nr = output_nr;
   meta.requires_grad = as_leaf;
   out.impl()->set_requires_grad_flag(true);
-  if (RL_UNLIKELY(forward::active())) {
-    forward::copy_tangents(t, out);
-  }
   return out;
+}
+
+// Within it no level of forward mode is hidden.
+class AllLevels {
+ public:
+  AllLevels() : limit_(std::exchange(tls.forward_limit, UINT64_MAX)) {}
+  ~AllLevels() { tls.forward_limit = limit_; }
+  AllLevels(const AllLevels&) = delete;
+  AllLevels& operator=(const AllLevels&) = delete;
+
+ private:
+  uint64_t limit_;
+};
+
+// What a hook makes of a tensor. It sees all tangents, which the tensor itself would keep: those of
+// the level that the op runs in are hidden from the op alone.
+std::unique_ptr<PackedTensor> content_of(const Tensor& t, SavedTensorHooks& hooks) {
+  const NoGradGuard no_grad;
+  const AllLevels shown;
+  const uint32_t before = t.impl()->version();
+  auto content = hooks.pack(t);
+  RL_CHECK(t.impl()->version() == before,
+           "saved_tensors_hooks: the pack hook is modifying its input in place; it may read it "
+           "alone. Let it return a changed copy.");
+  return content;
 }
 
 }  // namespace
@@ -60,6 +82,14 @@ SavedTensor::SavedTensor(const Tensor& t, const Node* output_of) {
 }
 
 void SavedTensor::take_tangents(const Tensor& t) {
+  if (packed_) {
+    const AutogradMeta* meta = t.impl()->autograd();
+    if (is_output_ && tls.saved_hooks != nullptr && meta != nullptr &&
+        meta->output_nr == output_nr_) {
+      packed_->content = content_of(forward::data_of(t), *tls.saved_hooks);
+    }
+    return;
+  }
   if (is_output_ && data_.defined() && data_.storage() == t.storage() &&
       data_.storage_offset() == t.storage_offset() && data_.sizes() == t.sizes() &&
       data_.strides() == t.strides()) {
@@ -90,12 +120,7 @@ void SavedTensor::pack(SavedTensorHooks& hooks) {
     packed->is_leaf = data_.is_leaf();
     output_nr_ = edge.input_nr;
   }
-  const NoGradGuard no_grad;
-  const uint32_t before = data_.impl()->version();
-  packed->content = hooks.pack(data_);
-  RL_CHECK(data_.impl()->version() == before,
-           "saved_tensors_hooks: the pack hook is modifying its input in place; it may read it "
-           "alone. Let it return a changed copy.");
+  packed->content = content_of(data_, hooks);
   packed_ = std::move(packed);
   data_.reset();
 }

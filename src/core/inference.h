@@ -9,8 +9,8 @@ namespace rushlight {
 // Before `t` is written, in place or as out=.
 inline void check_inference_write(const char* op, const Tensor& t) {
   RL_CHECK(!t.impl()->is_inference() || tls.inference_mode, op,
-           ": Inplace update to inference tensor outside InferenceMode is not allowed. Make a "
-           "clone to get a normal tensor before doing inplace update.");
+           ": Inplace update to inference tensor outside InferenceMode: it counts no versions. "
+           "Write to a clone() of it, or under inference_mode().");
 }
 
 }  // namespace rushlight

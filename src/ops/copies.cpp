@@ -18,6 +18,19 @@ bool has_zero(IntArrayRef sizes) { return std::find(sizes.begin(), sizes.end(), 
 
 // ---- kernels of the copies and of the views' gradients ----
 
+namespace {
+
+void warn_of_lost_parts(ScalarType from, ScalarType to) {
+  static bool warned = false;
+  if (is_complex(from) && !is_complex(to) && to != kBool) {  // a truth loses nothing
+    warn_once(warned,
+              "Casting complex values to real discards the imaginary part; real() and abs() say "
+              "what is meant.");
+  }
+}
+
+}  // namespace
+
 namespace shape {
 
 OutSpec clone(Tensor& self, std::optional<MemoryFormat>& memory_format) {
@@ -31,6 +44,9 @@ OutSpec _to_copy(Tensor& self, std::optional<ScalarType>& dtype, std::optional<D
                  std::optional<MemoryFormat>& memory_format) {
   OutSpec spec = clone(self, memory_format);
   spec.dtype = dtype.value_or(self.dtype());
+  if (!self.is_meta()) {
+    warn_of_lost_parts(self.dtype(), spec.dtype);
+  }
   return spec;
 }
 
@@ -39,6 +55,7 @@ void copy_(Tensor& self, Tensor& src, bool&) {
                            "Cannot copy out of meta tensor; no data!");
   RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "output with shape ", self.sizes(),
            " doesn't match the broadcast shape ", broadcast_sizes(self.sizes(), src.sizes()));
+  warn_of_lost_parts(src.dtype(), self.dtype());
 }
 
 OutSpec select_backward(Tensor& grad, DimVector& input_sizes, int64_t&, int64_t&) {

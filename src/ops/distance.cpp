@@ -58,7 +58,9 @@ Tensor cdist_gradient(const Tensor& grad, const Tensor& x1, const Tensor& x2, do
     const Tensor scale = grad.div(distance).masked_fill(distance.eq(0), 0);
     return x1.mul(scale.sum(DimVector{2}, true)).sub(scale.matmul(x2));
   }
-  if (plain) {
+  // Powers of distances that overflow or vanish are left to shares, below.
+  const bool by_powers = p != 0 && p != 1 && p != 2 && !std::isinf(p);
+  if (plain && (!by_powers || are_moderate(distance, moderate_sizes(x1.dtype(), p - 1)))) {
     return rushlight::_cdist_backward(grad, x1, x2, p, distance);
   }
   const Tensor apart = x1.unsqueeze(2).sub(x2.unsqueeze(1));

@@ -46,6 +46,11 @@ Tensor Pass::of(const Tensor& argument) const {
   return t;
 }
 
+Tensor Pass::before(const Tensor& self) const {
+  const Tensor t = of(self);
+  return t.defined() && tls.grad_mode ? t.clone() : t;
+}
+
 std::vector<Tensor> Pass::of(TensorList arguments) const {
   std::vector<Tensor> out;
   out.reserve(arguments.size());
@@ -118,7 +123,8 @@ Tensor reduced(const Tensor& slope, const Tensor& tangent, const Tensor& result,
 
 Results twice(const std::vector<Tensor>& arguments, const std::vector<Tensor>& tangents,
               const Rerun& op) {
-  const bool recorded = tls.grad_mode;
+  const bool recorded =
+      tls.grad_mode && (any_requires_grad(arguments) || any_requires_grad(tangents));
   const GradMode recording(true);
   // Under new names: one argument may be made of another.
   std::vector<Tensor> given = arguments;

@@ -34,6 +34,12 @@ class Pass {
 
   Tensor of(const Tensor& argument) const;
   std::vector<Tensor> of(TensorList arguments) const;
+  // Of what is written in place: its values (`always` copied, where a formula is computed behind
+  // the op), and its tangent. Both are copied where they may be kept for backward.
+  Tensor values(const Tensor& self, bool always) const {
+    return always || tls.grad_mode ? self.clone() : self;
+  }
+  Tensor before(const Tensor& self) const;
 
   // A kernel's new result gets memory of its own for its tangent, a view's is a view.
   void give(const Tensor& result, const Tensor& tangent) const { give_one(result, tangent, false); }

@@ -243,9 +243,9 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   Tensor losses;
   if (pos_weight.defined()) {
     // The logarithms of both chances: with one and the logit, infinities and digits would cancel.
-    const Tensor yes = weighed(pos_weight.mul(target), rushlight::log_sigmoid(self));
-    const Tensor no = weighed(target.neg().add(Scalar(1)), rushlight::log_sigmoid(self.neg()));
-    losses = yes.add(no).neg();
+    const Tensor yes = weighed(pos_weight.neg().mul(target), rushlight::log_sigmoid(self));
+    const Tensor no = weighed(target.sub(Scalar(1)), rushlight::log_sigmoid(self.neg()));
+    losses = yes.add(no);
   } else {
     losses = rushlight::_bce_with_logits(self, target);
   }

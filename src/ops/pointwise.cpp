@@ -103,10 +103,15 @@ Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
     return grad * where(square.eq(0), 0, (t * t.cos() - t.sin()) / square).conj();
   }
   // Near 0 the series: the difference loses digits there.
-  const Tensor near = t.abs() < (self.dtype() == kFloat64 ? 0.1 : 0.5);
+  const bool wide = self.dtype() == kFloat64;
+  const Tensor near = t.abs() < (wide ? 0.1 : 0.5);
   const Tensor far = where(near, 1, t);
   const Tensor z = where(near, t, 0).square();
-  const Tensor series = 1 - z * (1 - z * (1 - z * (1 - z * (1 - z / 130) / 88) / 54) / 28) / 10;
+  Tensor series = z * (-1.0 / 15120) + 1.0 / 280;
+  if (wide) {
+    series = series + z * z * (1.0 / 1330560);
+  }
+  series = (series * z - 0.1) * z + 1;
   const Tensor difference = (far * far.cos() - far.sin()) / (far * far);
   return grad * (where(near, t * series / -3, difference) * M_PI);
 }

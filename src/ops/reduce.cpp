@@ -90,14 +90,24 @@ OutSpec truth(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
   return {reduced_sizes(self.sizes(), *dim, keepdim), self.dtype() == kUInt8 ? kUInt8 : kBool};
 }
 
-OutSpec spread(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
+OutSpec spread(const char* name, const Tensor& self, std::optional<DimVector>& dim,
+               const std::optional<Scalar>& correction, bool keepdim) {
   RL_CHECK(is_differentiable(self.dtype()),
            "std and var only support floating point and complex dtypes");
-  return reduced_spec(self, dim, keepdim, to_real(self.dtype()));
+  const OutSpec result = reduced_spec(self, dim, keepdim, to_real(self.dtype()));
+  const int64_t results = product(result.sizes);
+  const int64_t count = results == 0 ? 0 : self.numel() / results;
+  const double subtracted = correction.has_value() ? correction->as<double>() : 1.0;
+  if (static_cast<double>(count) <= subtracted && !self.is_meta()) {
+    warn(str(name, "(): degrees of freedom is <= 0: of ", count,
+             " elements each, less the correction of ", subtracted, ", none is left to divide by"));
+  }
+  return result;
 }
 
-OutSpecs<2> spread_and_mean(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
-  const OutSpec first = spread(self, dim, keepdim);
+OutSpecs<2> spread_and_mean(const char* name, const Tensor& self, std::optional<DimVector>& dim,
+                            const std::optional<Scalar>& correction, bool keepdim) {
+  const OutSpec first = spread(name, self, dim, correction, keepdim);
   return {first, OutSpec{first.sizes, self.dtype()}};
 }
 
@@ -181,19 +191,21 @@ OutSpec count_nonzero(Tensor& self, std::optional<DimVector>& dim) {
   return reduced_spec(self, dim, false, kInt64);
 }
 
-OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
-  return spread(self, dim, keepdim);
+OutSpec var(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
+            bool& keepdim) {
+  return spread("var", self, dim, correction, keepdim);
 }
-OutSpec std(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&, bool& keepdim) {
-  return spread(self, dim, keepdim);
+OutSpec std(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
+            bool& keepdim) {
+  return spread("std", self, dim, correction, keepdim);
 }
-OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&,
+OutSpecs<2> var_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
                      bool& keepdim) {
-  return spread_and_mean(self, dim, keepdim);
+  return spread_and_mean("var_mean", self, dim, correction, keepdim);
 }
-OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>&,
+OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<Scalar>& correction,
                      bool& keepdim) {
-  return spread_and_mean(self, dim, keepdim);
+  return spread_and_mean("std_mean", self, dim, correction, keepdim);
 }
 
 OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& dim, bool& keepdim,

@@ -356,7 +356,7 @@ PyMethodDef methods[] = {
                 "Whether the elements lie in order without gaps."),
     RL_FAST_ROW("requires_grad_", requires_grad__method,
                 "requires_grad_($self, requires_grad=True)\n--\n\n"
-                "Sets whether gradients are recorded; returns the tensor."),
+                "Sets in place whether gradients are recorded; returns the tensor."),
     RL_FAST_ROW("is_set_to", is_set_to_method,
                 "is_set_to($self, tensor)\n--\n\n"
                 "Whether it is the same window on the same storage."),

@@ -474,7 +474,8 @@ Tensor forward::fused_scale_functional_0(const Tensor& self, const Tensor& other
 
 Tensor& forward::fused_scale_inplace_0(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const forward::Pass pass(self, other);
-  const Tensor tangent = tangent_fused_scale(self, other, alpha, self, pass.of(self), pass.of(other));
+  const Tensor before = pass.values(self, false);
+  const Tensor tangent = tangent_fused_scale(forward::unwritten(self, self, before), forward::unwritten(other, self, before), alpha, self, pass.before(self), pass.of(other));
   rushlight::fused_scale_(self, other, alpha);
   pass.write(self, tangent);
   return const_cast<Tensor&>(self);
@@ -526,8 +527,8 @@ constexpr Parser fused_scale_parser = {"fused_scale", fused_scale_signatures, 1,
 
 Binding rows[] = {
     RL_BINDING(fused_scale_parser, FunctionForm, "fused_scale", nullptr, "fused_scale(input, other, *, alpha=1, out=None)\n--\n\nfused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", nullptr, "fused_scale($self, other, *, alpha=1)\n--\n\nfused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
-    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", nullptr, "fused_scale_($self, other, *, alpha=1)\n--\n\nfused_scale(input: Tensor, other: Tensor | Number, *, alpha: Number | Tensor = 1, out: Tensor | None = None) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, MethodForm, "fused_scale", nullptr, "fused_scale($self, other, *, alpha=1)\n--\n\nfused_scale(self, other: Tensor | Number, *, alpha: Number | Tensor = 1) -> Tensor\n\n\n\nDtypes: floating point, complex; the result is floating point: integers and bool become the default dtype.\nShape: the inputs are broadcast to a common shape.\nGradient: by self, other."),
+    RL_BINDING(fused_scale_parser, InplaceForm, "fused_scale_", nullptr, "fused_scale_($self, other, *, alpha=1)\n--\n\nfused_scale_(self, other: Tensor | Number, *, alpha: Number | Tensor = 1) -> Tensor\n\n\n\nDtypes: floating point, complex; self keeps its own.\nShape: self keeps its own; the others are broadcast to it.\nGradient: by self, other.\nIn place: self is changed and returned."),
 };
 const Bindings bindings(rows);
 

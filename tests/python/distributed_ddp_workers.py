@@ -527,6 +527,30 @@ def mixed(rank):
             assert all(torch.equal(p.grad, p.grad.to(half).float()) for p in model.parameters())
 
 
+class Placed(nn.Linear):
+    """Notes where its arguments lie."""
+
+    def forward(self, x, more):
+        self.places = [x.device.type, more["bias"].device.type, more["name"]]
+        return super().forward(x) + more["bias"]
+
+
+def moved(rank):
+    """Inputs go where `device_ids` says, those inside of containers, too."""
+    part = Placed(3, 2, device="meta")
+    model = DDP(part, device_ids=["meta"], output_device="cpu", dim=1, init_sync=False)
+    assert model.device_ids == ["meta"]
+    with torch.no_grad():
+        result = model(torch.ones(1, 3), more={"bias": torch.ones(2), "name": "b"})
+    assert part.places == ["meta", "meta", "b"] and result.shape == (1, 2)
+    plain = DDP(Placed(3, 2))
+    assert plain.device_ids is None
+    plain(torch.ones(1, 3), more={"bias": torch.ones(2), "name": "b"})
+    assert plain.module.places == ["cpu", "cpu", "b"]
+    for ids in ([0], ["cpu"]):
+        expect("single-device", ValueError, lambda ids=ids: DDP(Placed(3, 2), device_ids=ids))
+
+
 def replicated(rank):
     """A module that stays the module it is."""
     size = dist.get_world_size()

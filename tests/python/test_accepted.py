@@ -1,6 +1,5 @@
 """The list of what is accepted (`rushlight._accepted`): complete, true, and what is made of it."""
 
-import ast
 import fnmatch
 import importlib
 import inspect
@@ -14,71 +13,67 @@ import pytest
 
 import rushlight
 from rushlight import _accepted
+from tests import unread
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = Path(rushlight.__file__).parent
 
 
-def is_public(name):
-    return not name.startswith("_") or name in ("__init__", "__new__")
+def known():
+    """What rows may name: paths below `rushlight`, with their parameters, fields or options."""
+    found = {path: set(unread.parameters(f)) for path, f in unread.functions().items()}
+    for paths in (unread.op_parameters(), unread.fields(), unread.options()):
+        for path, names in paths.items():
+            found.setdefault(path, set()).update(names)
+    return found
 
 
-def only_refuses(function):
-    """Whether all that a function does is to raise, or to be overridden."""
-    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return all(isinstance(statement, ast.Raise) for statement in body) and bool(body)
+KNOWN = known()
 
 
-def parameters(function):
-    a = function.args
-    named = [arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if arg]
-    bound = named[:1] in (["self"], ["cls"])
-    return named[1:] if bound else named
+def is_listed(path, name=None):
+    """Whether a row names a parameter, or a function for what it does as a whole."""
+    return any(name in row.names.split() or row.names == "" for row in rows_with_names(path))
 
 
-def functions_in(node, path):
-    """The functions of a module and its classes, with their paths; not those inside functions."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef):
-            yield from functions_in(child, f"{path}.{child.name}")
-        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{path}.{child.name}", child
-        elif isinstance(child, ast.If | ast.Try | ast.With):
-            yield from functions_in(child, path)
+def rows_with_names(path):
+    return [row for row in _accepted.rows_of(path) if isinstance(row.names, str)]
 
 
-def all_functions():
-    found = {}
-    for file in sorted(PACKAGE.glob("**/*.py")):
-        parts = file.relative_to(PACKAGE).with_suffix("").parts
-        path = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found.update(functions_in(ast.parse(file.read_text()), path))
-    return {path.lstrip("."): function for path, function in found.items()}
-
-
-FUNCTIONS = all_functions()
-
-
-def unread(function):
-    """The parameters that a function's body never looks at."""
-    nodes = [node for statement in function.body for node in ast.walk(statement)]
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return [] if "locals" in names else [p for p in parameters(function) if p not in names]
+def missing(found):
+    """What is found and not listed, to be read in a message."""
+    return [f"{path}({name})" for path, name in found if not is_listed(path, name)]
 
 
 def test_parameters_are_read_or_listed():
-    missing = []
-    for path, function in FUNCTIONS.items():
-        if not is_public(path.rpartition(".")[2]) or only_refuses(function):
-            continue
-        if path.startswith("as_torch."):  # Python's import system calls these
-            continue
-        listed = set()
-        for row in _accepted.rows_of(path):
-            names = row.names if row.names != "" else parameters(function)
-            listed.update(names.split() if isinstance(names, str) else names)
-        missing += [f"{path}({name})" for name in unread(function) if name not in listed]
-    assert not missing, "neither read nor in rushlight._accepted.ROWS: " + ", ".join(missing)
+    found = missing(unread.unread_parameters())
+    assert not found, "neither read nor in rushlight._accepted.ROWS: " + ", ".join(found)
+
+
+def test_private_parameters_are_read_or_listed():
+    found = missing(unread.unread_private_parameters())
+    assert not found, "nobody reads these, let them go: " + ", ".join(found)
+
+
+def test_what_is_stored_is_read_or_listed():
+    found = missing(unread.stored_and_unread()) + missing(unread.unread_fields())
+    assert not found, "stored and never read, nor in ROWS: " + ", ".join(found)
+
+
+def test_functions_do_something_or_are_listed():
+    found = [path for path in unread.idle_functions() if not is_listed(path)]
+    found += [path for path in unread.unread_settings() if not is_listed(path)]
+    assert not found, "do nothing, and are not in ROWS: " + ", ".join(found)
+
+
+def test_options_of_commands_are_read_or_listed():
+    found = missing(unread.unread_options())
+    assert not found, "options that nobody reads, and not in ROWS: " + ", ".join(found)
+
+
+def test_arguments_of_ops_are_used_or_listed():
+    found = missing(unread.unread_op_parameters())
+    assert not found, "no implementation uses these, nor are they in ROWS: " + ", ".join(found)
+    assert len(unread.seen_ops()) > 900
 
 
 def has_flags(path, names):
@@ -96,13 +91,13 @@ def test_rows_name_what_is_there(row):
         assert has_flags(row.where, row.names)
         return
     for pattern in row.where.split():
-        found = [f for path, f in FUNCTIONS.items() if fnmatch.fnmatchcase(path, pattern)]
+        found = [names for path, names in KNOWN.items() if fnmatch.fnmatchcase(path, pattern)]
         assert found, f"nothing is called {pattern}"
-        known = {name for function in found for name in parameters(function)}
+        names = set().union(*found)
         if len(row.where.split()) == 1:
-            assert set(row.names.split()) <= known
+            assert set(row.names.split()) <= names
         else:
-            assert not row.names or known & set(row.names.split())
+            assert not row.names or names & set(row.names.split())
 
 
 def linear():

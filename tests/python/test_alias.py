@@ -348,6 +348,32 @@ def test_missing_names_are_listed_without_running(tmp_path):
     python("-m", "rushlight", "check", tmp_path, status=1)
 
 
+def test_what_is_not_read_is_said(tmp_path, capsys, monkeypatch):
+    """A file that nobody could look at has not "every name"."""
+    (tmp_path / "fine.py").write_text("import torch")
+    (tmp_path / "loop.py").symlink_to("other.py")
+    (tmp_path / "other.py").symlink_to("loop.py")
+    (tmp_path / "folder.py").mkdir()
+    (tmp_path / "deep.py").write_text("-" * 100_000 + "1")
+    assert _names_used.check(str(tmp_path)) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count(": not read: ") == 3
+    assert _names_used.check(str(tmp_path / "loop.py")) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and f"{tmp_path / 'loop.py'}: not read: " in said.err
+
+    def unreadable(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", unreadable)  # as `os.walk` asks; root may read all
+    assert _names_used.check(str(tmp_path)) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err == f"{tmp_path}: not read: Permission denied\n"
+    monkeypatch.undo()
+    assert _names_used.check("textwrap.no_such_module") == 2
+    python("-m", "rushlight", "check", "", status=2)
+
+
 def test_names_that_refuse_count_as_missing(tmp_path):
     """A class that refuses only where it is called: programs ask `isinstance` with it."""
     script = tmp_path / "program.py"

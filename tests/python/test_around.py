@@ -121,9 +121,27 @@ def test_programs_run_as_they_are_written():
         assert function(1) == 2
     with pytest.raises(RuntimeError, match="invalid torch.compile stance"):
         compiler.set_stance("lying")
+    with pytest.raises(RuntimeError, match="force_backend"):
+        compiler.set_stance("force_eager", force_backend="eager")
     answers = compiler.is_compiling(), compiler.is_dynamo_compiling(), compiler.is_exporting()
     assert answers == (False, False, False)
     assert compiler.reset() is None and compiler.cudagraph_mark_step_begin() is None
+
+
+def test_modes_and_backends_that_there_are_not_are_refused():
+    def function(x):
+        return x + 1
+
+    with pytest.raises(RuntimeError, match="Unrecognized mode='nonsense'.*reduce-overhead"):
+        torch.compile(function, mode="nonsense")
+    with pytest.raises(RuntimeError, match="Unrecognized mode=3"):
+        torch.nn.Linear(2, 2).compile(mode=3)
+    with pytest.raises(torch._dynamo.exc.InvalidBackend, match="Invalid backend: .*'nonsense'"):
+        torch.compile(backend="nonsense")
+    assert issubclass(torch._dynamo.exc.InvalidBackend, RuntimeError)
+    assert torch.compile(function, mode="max-autotune")(1) == 2
+    assert torch.compile(function, mode="its own", backend="eager")(1) == 2
+    assert torch.compile(function, backend=lambda graph, inputs: graph)(1) == 2
 
 
 # ---- devices ----

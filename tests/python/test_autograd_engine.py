@@ -15,6 +15,7 @@ from rushlight.autograd.graph import (
 from rushlight.utils.checkpoint import (
     CheckpointError,
     checkpoint,
+    set_checkpoint_debug_enabled,
     set_checkpoint_early_stop,
 )
 from tests.python.gradients import leaf
@@ -268,6 +269,28 @@ def test_checkpoints_notice_other_values():
 
     with pytest.raises(CheckpointError, match="different metadata"):
         checkpoint(part, x, use_reentrant=False).sum().backward()
+
+
+def test_debugged_checkpoints_name_the_ops_of_both_runs():
+    def failure(**kwargs):
+        runs = []
+
+        def part(x):
+            runs.append(x)
+            return x.sin().exp() if len(runs) == 1 else x.cos()
+
+        with pytest.raises(CheckpointError) as error:
+            checkpoint(part, leaf(1.0), use_reentrant=False, **kwargs).sum().backward()
+        return str(error.value)
+
+    assert "aten" not in failure() and "Ops of" not in failure(debug=False)
+    named = failure(debug=True)
+    assert "Ops of the forward pass: aten.sin.default, aten.exp.default\n" in named
+    assert named.endswith("Ops of the recomputation: aten.cos.default")
+    with set_checkpoint_debug_enabled(True):
+        assert failure() == named
+    with set_checkpoint_debug_enabled(False):
+        assert "Ops of" not in failure(debug=True)
 
 
 def test_nested_checkpoints_with_dropout():

@@ -531,3 +531,27 @@ def test_own_options_need_indices():
     for option in ({"num_threads": 1}, {"seed_samples": True}):
         with pytest.raises(ValueError, match="needs a dataset with indices"):
             data.DataLoader(NoisyStream(3), **option)
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "said"),
+    [
+        (None, TypeError, "a dict, but got NoneType"),
+        ([1], TypeError, "a dict, but got list"),
+        ({}, ValueError, "has no epoch, generators"),
+        ({"epoch": None}, ValueError, "has no generators"),
+        ({"epoch": 3, "generators": {}}, TypeError, "'epoch' is a dict, but got int"),
+        (
+            {"epoch": None, "generators": None},
+            TypeError,
+            "'generators' is a dict, but got NoneType",
+        ),
+        ({"epoch": {"batches": 1}, "generators": {}}, ValueError, "has no epoch.base_seed, "),
+    ],
+)
+def test_what_is_no_state_is_refused_at_once(state, error, said):
+    loader = data.DataLoader(range(4))
+    with pytest.raises(error, match=said) as refusal:
+        loader.load_state_dict(state)
+    assert "expected what state_dict() of a DataLoader gave" in str(refusal.value)
+    assert [int(batch) for batch in loader] == [0, 1, 2, 3]

@@ -27,6 +27,7 @@ pytestmark = [
         "shown",
         "sharded_states",
         "mixed",
+        "moved",
         "replicated",
         "hooks_by_name",
         "overlapped",

@@ -590,3 +590,74 @@ def test_levels_without_end_are_refused():
         f = lambda x, f=f: torch.func.jvp(f, (x,), (torch.ones_like(x),))[1]
     x = torch.tensor(0.5)
     torch.testing.assert_close(f(x), x.exp())
+
+
+def third_power(x):
+    return (x * x * x).sin().sum()
+
+
+def hessian_of(function):
+    x = torch.tensor([0.3, -1.2, 2.0])
+    return torch.func.hessian(function)(x)
+
+
+def test_what_hooks_pack_keeps_its_tangents():
+    want = hessian_of(third_power)
+    assert want.diag().abs().min() > 0.1
+
+    def with_hooks(pack):
+        def function(x):
+            with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+                return third_power(x)
+
+        return function
+
+    for pack in (lambda t: t, lambda t: t.clone()):
+        torch.testing.assert_close(hessian_of(with_hooks(pack)), want)
+    checkpoint = torch.utils.checkpoint.checkpoint
+    got = hessian_of(lambda x: checkpoint(third_power, x, use_reentrant=False))
+    torch.testing.assert_close(got, want)
+
+
+def test_a_tangent_that_backward_keeps_is_not_overwritten():
+    """Reverse over forward of what is written in place."""
+    x, t = torch.tensor([0.5, 2.0], requires_grad=True), torch.tensor([1.0, -3.0])
+    functions = {
+        "mul_": (lambda d: (d * 2).mul_(d), lambda d: (d * 2).mul(d)),
+        "exp_": (lambda d: (d * 2).exp_(), lambda d: (d * 2).exp()),
+        "a view": (lambda d: (d * 2)[:].sin_(), lambda d: (d * 2)[:].sin()),
+    }
+    for name, pair in functions.items():
+        found = []
+        for function in pair:
+            with torch.autograd.forward_ad.dual_level():
+                y = function(torch.autograd.forward_ad.make_dual(x, t))
+                tangent = torch.autograd.forward_ad.unpack_dual(y).tangent
+                found.append(torch.autograd.grad(tangent.sum(), x)[0])
+        torch.testing.assert_close(*found, msg=name)
+
+
+def test_steps_of_optimizers_refuse_tangents():
+    with torch.autograd.forward_ad.dual_level():
+        d = torch.autograd.forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        for kind in (torch.optim.SGD, torch.optim.AdamW, torch.optim.Adagrad):
+            p = torch.ones(2, requires_grad=True)
+            optimizer = kind([p], lr=0.1)
+            p.grad = d * 2
+            with pytest.raises(NotImplementedError, match="forward AD with .*step_"):
+                optimizer.step()
+            optimizer.zero_grad()
+            p.grad = torch.ones(2)  # none of its tensors has a tangent
+            optimizer.step()
+
+
+@pytest.mark.parametrize("name", ["svdvals", "eigvalsh"])
+def test_tangents_want_a_gradient_only_where_something_does(name):
+    function = getattr(torch.linalg, name)
+    m = torch.eye(3) + torch.arange(9.0).view(3, 3) / 10
+    value, tangent = torch.func.jvp(function, (m,), (m,))
+    assert not value.requires_grad and not tangent.requires_grad
+    m.requires_grad_()
+    with torch.autograd.forward_ad.dual_level():
+        y = function(torch.autograd.forward_ad.make_dual(m, m.detach()))
+        assert torch.autograd.forward_ad.unpack_dual(y).tangent.requires_grad

@@ -67,6 +67,8 @@ def test_constants_are_computed_once():
     targets = [n.target for n in folded.graph.nodes if n.op == "get_attr"]
     assert targets == ["_FX_CONST_FOLDED_ATTRS"] and folded.const_subgraph_module is not None
     assert torch.equal(folded._FX_CONST_FOLDED_ATTRS, Network().scale + 1)
+    by_name = const_fold.split_const_subgraphs(traced())(x=x)
+    assert all(torch.equal(a, b) for a, b in zip(by_name, folded(x), strict=True))
     with pytest.raises(AssertionError):
         folded.run_folding()
     kept = const_fold.split_const_subgraphs(

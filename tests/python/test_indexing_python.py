@@ -193,7 +193,7 @@ T = torch.tensor(A)
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
         (slice(None, None, 0), ValueError, "slice step cannot be zero"),
         ("a", TypeError, "invalid data type 'str'"),
-        (1.0, IndexError, r"only integers, slices.*\(got float\)"),
+        (1.0, IndexError, r"only integers, slices.*, not float"),
         (torch.tensor(1.0), IndexError, "must be long, int, byte or bool tensors"),
         ([0, 5], IndexError, "out of"),
         (torch.tensor([True, False, True]), IndexError, "mask \\[3\\] at index 0 does not match"),

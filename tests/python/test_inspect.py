@@ -68,6 +68,39 @@ def test_names_are_those_of_the_docstring():
     assert checked > 800
 
 
+def shown_calls(function):
+    return (function.__doc__ or "").split("\n\n")[0].splitlines()
+
+
+def test_methods_show_self_and_only_what_they_take():
+    checked = 0
+    for place, name, function in FUNCTIONS:
+        if place != "torch.Tensor" or not isinstance(function, types.MethodDescriptorType):
+            continue
+        calls = [line for line in shown_calls(function) if " -> " in line]
+        checked += bool(calls)
+        assert list(inspect.signature(function).parameters)[:1] == ["self"], name
+        for call in calls:
+            assert re.match(rf"{name}\(self\b", call), call
+            assert not re.search(r"\b(input|out): ", call), call
+    assert checked > 380
+
+
+def test_in_place_functions_say_so():
+    changing = {
+        name: function
+        for _, name, function in FUNCTIONS
+        if name.endswith("_") and not inspect.isfunction(function) and shown_calls(function)
+    }
+    assert len(changing) > 150
+    assert not [name for name, f in changing.items() if "in place" not in f.__doc__.lower()]
+    doc = torch.Tensor.add_.__doc__
+    assert doc.startswith("add_(self, other: Tensor | Number, *, alpha: Number | Tensor = 1) -> ")
+    assert "In place: self is changed and returned." in doc and "self keeps its own" in doc
+    assert "In place: input is changed and returned." in torch.relu_.__doc__
+    assert "In place" not in torch.Tensor.add.__doc__
+
+
 def names(function):
     return list(inspect.signature(function).parameters)
 

@@ -196,6 +196,34 @@ def test_arguments(tmp_path):
     assert arguments["Concrete Inputs"] == ["", "[0]", "False", ""]
 
 
+def test_activities():
+    kinds = torch.profiler.ProfilerActivity
+    for activities in (["x"], [], "x", [kinds.CPU, 3]):
+        with pytest.raises(AssertionError, match="no valid profiler activities"):
+            profile(activities=activities)
+    with pytest.raises(TypeError):
+        profile(activities=3)
+    alone = profile(activities=[kinds.CUDA])
+    with pytest.raises(AssertionError, match="CUDA alone cannot be profiled"):
+        alone.start()
+    for activities in (None, [kinds.CPU], {kinds.CPU, kinds.CUDA}):
+        with profile(activities=activities) as prof:
+            torch.ones(2) + 1
+        assert prof.count("add") == 1
+
+
+def test_what_tables_refuse():
+    with profile() as prof:
+        torch.ones(2) + 1
+    for table in (prof.table, prof.key_averages().table):
+        with pytest.raises(AttributeError, match="sort_by must be the name .* but got 3"):
+            table(sort_by=3)
+        with pytest.raises(AttributeError, match="no 'nonsense'"):
+            table(sort_by="nonsense")
+        with pytest.raises(TypeError, match="header must be a str, not int"):
+            table(header=5)
+
+
 def test_tables():
     x = torch.ones(3)
 

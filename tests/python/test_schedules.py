@@ -199,3 +199,16 @@ def test_rates_of_every_group_and_tensors():
         schedule.step()
     assert seen == [[0.5, 0.25], [0.5, 0.25], [0.25, 0.125]]
     assert o.param_groups[1]["lr"] is kept
+
+
+@pytest.mark.parametrize("kind", [s.LambdaLR, s.MultiplicativeLR])
+def test_a_state_of_other_functions_is_refused(kind):
+    def scheduled(groups):
+        parameters = [{"params": [nn.Parameter(torch.ones(1))]} for _ in range(groups)]
+        return kind(optim.SGD(parameters, lr=1.0), lambda t: 0.5)
+
+    ours, state = scheduled(1), scheduled(2).state_dict()
+    before = dict(ours.__dict__)
+    with pytest.raises(ValueError, match=r"has 1 functions, .* the state is of 2"):
+        ours.load_state_dict(state)
+    assert ours.__dict__ == before

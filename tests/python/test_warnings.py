@@ -108,6 +108,9 @@ CASES = {
     "vmap_old": lambda: torch._vmap_internals.vmap(torch.exp),
     "sample_n": lambda: torch.distributions.Normal(0.0, 1.0).sample_n(2),
     "in_own_module": lambda: Softmax()(x()),
+    "state_by_position": lambda: nn.Linear(1, 1).state_dict({}),
+    "one_element": lambda: torch.ones(1).std(),
+    "complex_to_real": lambda: torch.ones(2, dtype=torch.complex64).float(),
 }
 # Where it is another line than the case's.
 ELSEWHERE = {"in_own_module": Softmax.forward}
@@ -132,6 +135,71 @@ def test_the_line_is_the_programs(name):
     where = lines_of(ELSEWHERE.get(name, CASES[name]))
     for warning in caught:
         assert (warning.filename, warning.lineno in where) == (__file__, True), warning
+
+
+def said(call):
+    """What a call warns of."""
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+    finally:
+        torch.set_warn_always(False)
+    assert all(w.category is UserWarning for w in caught)
+    return [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_no_degrees_of_freedom(name):
+    spread = getattr(torch, name)
+    few = [
+        lambda: spread(torch.ones(1)),
+        lambda: spread(torch.ones(3, 1), 1),
+        lambda: spread(torch.ones(3, 2), 1, correction=2),
+        lambda: spread(torch.ones(0)),
+        lambda: spread(torch.ones(0, 3), 1),
+        lambda: spread(torch.ones(1, dtype=torch.complex64)),
+    ]
+    for call in few:
+        (message,) = said(call)
+        assert message.startswith(f"{name}(): degrees of freedom is <= 0")
+    enough = [
+        lambda: spread(torch.ones(2)),
+        lambda: spread(torch.ones(3, 1), 1, correction=0),
+        lambda: spread(torch.ones(2, 2), (0, 1), correction=3),
+        lambda: spread(torch.ones(1, device="meta")),
+    ]
+    assert not [message for call in enough for message in said(call)]
+
+
+def test_lost_imaginary_parts():
+    z = torch.ones(2, dtype=torch.complex64)
+    casts = [
+        z.float,
+        lambda: z.to(torch.int32),
+        lambda: torch.zeros(2).copy_(z),
+        lambda: torch.zeros(2).__setitem__(slice(None), z),
+    ]
+    for cast in casts:
+        (message,) = said(cast)
+        assert message.startswith("Casting complex values to real discards the imaginary part")
+    leaf = torch.ones(2, requires_grad=True)
+    others = [
+        z.bool,
+        lambda: z.real.double(),
+        lambda: z.to("meta").float(),
+        lambda: z.to(torch.complex128),
+        lambda: torch.zeros(2, dtype=torch.complex64).copy_(torch.ones(2)),
+        lambda: (leaf * z).abs().sum().backward(),
+        lambda: torch.autograd.grad((leaf.double() * z).real.sum(), leaf),
+    ]
+    assert not [message for call in others for message in said(call)]
+    assert leaf.grad.is_contiguous()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        z.float(), z.float()
+    assert len(caught) <= 1  # once in a process
 
 
 def test_a_warning_of_backward():

@@ -180,8 +180,8 @@ class RL_API Cloneable : public Module {
   void clone_(Module& other, const std::optional<Device>& device) final {
     auto copy = std::dynamic_pointer_cast<Derived>(other.clone(device));
     RL_CHECK(copy != nullptr,
-             "Attempted to clone submodule, but it is of a different type than the submodule it "
-             "was to be cloned into");
+             "Attempted to clone submodule, but what its clone() gave is of another class than the "
+             "module in its place");
     static_cast<Derived&>(*this) = *copy;
   }
 };

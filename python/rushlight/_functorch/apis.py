@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from rushlight._functorch.vmap import _process_batched_inputs
 from rushlight.func import grad, grad_and_value, vmap
@@ -10,7 +11,9 @@ from rushlight.func import grad, grad_and_value, vmap
 __all__ = ["chunk_vmap", "grad", "grad_and_value", "vmap"]
 
 
-def chunk_vmap(func, in_dims=0, out_dims=0, randomness: str = "error", chunks: int = 2):
+def chunk_vmap(
+    func, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+):
     """`vmap` that computes the slices in a number of chunks, one after the other."""
 
     @functools.wraps(func)

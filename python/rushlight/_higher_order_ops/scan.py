@@ -11,7 +11,7 @@ from rushlight.utils import _pytree
 __all__ = ["scan"]
 
 
-def scan(combine_fn: Callable[..., Any], init, xs, *, dim=0, reverse=False):
+def scan(combine_fn: Callable[..., Any], init, xs, *, dim: int = 0, reverse=False):
     """The last carried value, and what each step gave, stacked along a dimension.
 
     Args:

@@ -18,6 +18,6 @@ def is_macos_or_newer(major, minor):
     return False
 
 
-def is_macos13_or_newer(minor=0):
+def is_macos13_or_newer(minor: int = 0):
     """Whether this is macOS 13 or newer: always False."""
     return False

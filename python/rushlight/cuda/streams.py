@@ -38,7 +38,7 @@ class Stream(_C.Stream):
 
     priority: int
 
-    def __new__(cls, device: Device = None, priority=0, *, _id=None, **kwargs):
+    def __new__(cls, device: Device = None, priority: int = 0, *, _id=None, **kwargs):
         place = _place(device)
         self: Any
         if _id is None:

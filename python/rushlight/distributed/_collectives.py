@@ -153,7 +153,7 @@ def _peer(group, rank, group_rank, default=None):
 class P2POp:
     """A message of `batch_isend_irecv`: `isend` or `irecv`, a tensor, and the other process."""
 
-    def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
+    def __init__(self, op, tensor, peer=None, group=None, tag: int = 0, group_peer=None):
         if op not in (isend, irecv):
             raise ValueError(f"Invalid ``op``: a P2POp does isend or irecv, not {op}")
         _check_tensor(tensor, "tensor")
@@ -182,14 +182,14 @@ def _send(tensor, dst, group, tag, group_dst):
     return group.send([_real(tensor)], to, tag)
 
 
-def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
+def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
     """Send a tensor to a process asynchronously."""
     work = _send(tensor, dst, group, tag, group_dst)
     _note(work)
     return work
 
 
-def irecv(tensor, src=None, group=None, tag=0, group_src=None):
+def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
     """Receive a tensor asynchronously; from any process if none is given."""
     _check_tensor(tensor, "tensor")
     group = _group(group)
@@ -203,14 +203,14 @@ def irecv(tensor, src=None, group=None, tag=0, group_src=None):
     return work
 
 
-def send(tensor, dst=None, group=None, tag=0, group_dst=None) -> None:
+def send(tensor, dst=None, group=None, tag: int = 0, group_dst=None) -> None:
     """Send a tensor to a process."""
     work = _send(tensor, dst, group, tag, group_dst)
     if work is not None:
         work.wait()
 
 
-def recv(tensor, src=None, group=None, tag=0, group_src=None) -> int:
+def recv(tensor, src=None, group=None, tag: int = 0, group_src=None) -> int:
     """Receive a tensor; returns the rank that sent it."""
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:

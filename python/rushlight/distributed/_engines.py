@@ -535,13 +535,13 @@ class _EngineGroup(ProcessGroup):
             self._wrong("send or recv", f"Tag must be nonnegative, not {tag}")
 
     @_collective("send")
-    def send(self, tensors, dst, tag=0):
+    def send(self, tensors, dst, tag: int = 0):
         """A message to a rank."""
         self._check_message(tensors, tag, dst)
         return self._work(self._engine.send(tensors[0].detach(), dst, tag, self._timeout), tensors)
 
     @_collective("recv")
-    def recv(self, tensors, src, tag=0):
+    def recv(self, tensors, src, tag: int = 0):
         """A message from a rank."""
         self._check_message(tensors, tag, src)
         return self._work(
@@ -549,7 +549,7 @@ class _EngineGroup(ProcessGroup):
         )
 
     @_collective("recvAnySource")
-    def recv_anysource(self, tensors, tag=0):
+    def recv_anysource(self, tensors, tag: int = 0):
         """A message from any rank."""
         self._check_message(tensors, tag)
         return self._work(
@@ -703,6 +703,6 @@ class ProcessGroupNCCL(_EngineGroup):
         with rushlight.cuda.device(device):
             return super().barrier(opts)
 
-    def recv_anysource(self, tensors, tag=0):
+    def recv_anysource(self, tensors, tag: int = 0):
         """Refused: NCCL receives from a rank that is named."""
         raise RuntimeError("ProcessGroupNCCL does not support recvAnysource")

@@ -63,7 +63,7 @@ class ReduceOp(metaclass=_ReduceOpType):
     BXOR: ClassVar[ReduceOp]
     PREMUL_SUM: ClassVar[ReduceOp]
 
-    def __init__(self, op, factor=1.0):
+    def __init__(self, op, factor: Any = 1.0):
         self.name = op.name if isinstance(op, ReduceOp) else op
         self.factor = op.factor if isinstance(op, ReduceOp) else factor
 

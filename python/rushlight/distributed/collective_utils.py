@@ -32,7 +32,7 @@ def _result(data_or_fn):
         return None, error
 
 
-def broadcast(data_or_fn, *, success=True, stage_name=None, rank=0, pg=None):
+def broadcast(data_or_fn, *, success=True, stage_name=None, rank: int = 0, pg=None):
     """Send a value or a function's result from one process to all; its error is raised in all."""
     if not success and data_or_fn is not None:
         raise AssertionError("Data or Function is expected to be None if not successful")

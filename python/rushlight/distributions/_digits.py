@@ -8,10 +8,11 @@ gradient passes through a formula where it is not used, nor is not-a-number wher
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight._C._functorch import is_batchedtensor
+from rushlight._C import _functorch
 from rushlight.nn.functional import logsigmoid
 
 
@@ -37,7 +38,7 @@ def times_log1p(x: Tensor, p: Tensor) -> Tensor:
 
 def some(mask: Tensor) -> bool:
     """Whether any is true; yes, too, where that cannot be asked: of a batch, or in a trace."""
-    plain = type(mask) is Tensor and not mask.is_meta and not is_batchedtensor(mask)
+    plain = type(mask) is Tensor and not mask.is_meta and not _functorch.is_batchedtensor(mask)
     return bool(mask.any()) if plain else True
 
 
@@ -127,7 +128,7 @@ class Chances:
 
     def __init__(self, probs: Tensor | None, logits: Tensor | None) -> None:
         self._probs = probs
-        self._logits = logits
+        self._logits: Any = logits  # one of them is given
 
     def weigh(self, hits: Tensor, misses: Tensor) -> Tensor:
         """hits log p + misses log(1 - p)"""

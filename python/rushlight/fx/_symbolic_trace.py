@@ -194,7 +194,7 @@ class _Patcher:
 
 def _patch_wrapped_functions(patcher: _Patcher) -> None:
     for (_, name), space in list(_wrapped_fns_to_patch.items()):
-        known = collections.ChainMap(space, vars(builtins))
+        known = vars(builtins) | space
         patcher.patch(space, name, _create_wrapped_func(known[name]))
     for method in _wrapped_methods_to_patch:
         patcher.patch_method(*method, _create_wrapped_method(*method))

@@ -124,10 +124,10 @@ class TracerBase:
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
         """Make a node whose arguments may be proxies, and return its proxy."""
-        given = tuple(map(self.create_arg, (args, kwargs)))
-        if not all(map(isinstance, given, (tuple, dict))):
+        given, named = self.create_arg(args), self.create_arg(kwargs)
+        if not isinstance(given, tuple) or not isinstance(named, dict):
             raise AssertionError("arguments of a call are a tuple and a dict")
-        node = self.create_node(kind, target, *given, name, type_expr)
+        node = self.create_node(kind, target, given, named, name, type_expr)
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Any:

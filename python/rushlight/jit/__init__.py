@@ -176,7 +176,7 @@ def _without_script(script: Any) -> Any:
 class CompilationUnit:
     """Functions that are compiled from text, which is not supported yet."""
 
-    def __init__(self, lang=None, _frames_up=0) -> None:
+    def __init__(self, lang=None, _frames_up: int = 0) -> None:
         if lang is not None:
             raise RuntimeError("rushlight has no compiler for TorchScript yet")
 
@@ -310,7 +310,7 @@ def _tell(function: str, what: str) -> None:
         warn(f"torch.jit.{function}: rushlight has no graphs yet; {what} runs as Python")
 
 
-def script(obj: Any, optimize=None, _frames_up=0, _rcb=None, example_inputs=None) -> Any:
+def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
     """Return the function or class itself, or the module as a script module, with a warning."""
     if not callable(obj):
         raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
@@ -324,7 +324,7 @@ def trace(
     optimize=None,
     check_trace=True,
     check_inputs=None,
-    check_tolerance=1e-5,
+    check_tolerance: float = 1e-5,
     strict=True,
     _force_outplace=False,
     _module_class=None,

@@ -254,7 +254,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return total / _count(mask, dim, keepdim)
 
 
-def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+def median(input, dim: int = -1, *, keepdim=False, dtype=None, mask=None):
     """The median of the elements in the mask along a dimension, the lower one of two.
 
     NaN in the mask are passed over. ValueError if no element of a row of integers is in it.
@@ -289,7 +289,7 @@ def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     return rushlight.logaddexp(first, second)
 
 
-def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+def norm(input, ord: float = 2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The vector norm of the elements in the mask."""
     input = input.to(dtype or input.dtype)
     filled = _combine_input_and_mask(norm, input, mask, ord)
@@ -348,7 +348,7 @@ def softmin(input, dim, *, dtype=None, mask=None):
     return _soft(softmin, rushlight.nn.functional.softmin, input, dim, dtype, mask)
 
 
-def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+def normalize(input, ord, dim, *, eps: float = 1e-12, dtype=None, mask=None):
     """The elements in the mask over their norm along a dimension, or over `eps` if that is less."""
     input = input.to(dtype or input.dtype)
     length = norm(input, ord, dim, keepdim=True, mask=mask)

@@ -67,7 +67,7 @@ class NestedInt(SymInt):
         raise TypeError(f"the ragged size {self} is no int: components differ in it")
 
 
-def get_tensor_symint(tensor, *, coeff=1) -> NestedInt:
+def get_tensor_symint(tensor, *, coeff: int = 1) -> NestedInt:
     """The symbol of the lengths that a tensor of offsets or lengths says."""
     key = id(tensor)
     if key not in _known:

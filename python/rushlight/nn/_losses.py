@@ -59,7 +59,7 @@ def nll_loss(
     target,
     weight=None,
     size_average=None,
-    ignore_index=-100,
+    ignore_index: int = -100,
     reduce=None,
     reduction="mean",
 ):
@@ -84,12 +84,14 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return ops.l1_loss(input, target, number)
 
 
-def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+def smooth_l1_loss(
+    input, target, size_average=None, reduce=None, reduction="mean", beta: float = 1.0
+):
     """The squared error over 2 beta where it is below beta, the absolute error beyond."""
     return ops.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None):
     """Half the squared error where it is below delta, linear beyond."""
     number = _reduction(reduction)
     if weight is not None:
@@ -141,7 +143,7 @@ def poisson_nll_loss(
     log_input=True,
     full=False,
     size_average=None,
-    eps=1e-8,
+    eps: float = 1e-8,
     reduce=None,
     reduction="mean",
 ):
@@ -150,13 +152,13 @@ def poisson_nll_loss(
     return ops.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
-def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+def gaussian_nll_loss(input, target, var, full=False, eps: float = 1e-6, reduction="mean"):
     """The negative log likelihood under N(input, var)."""
     return ops.gaussian_nll_loss(input, target, var, full, eps, _reduction(reduction))
 
 
 def hinge_embedding_loss(
-    input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"
+    input, target, margin: float = 1.0, size_average=None, reduce=None, reduction="mean"
 ):
     """x where the target is 1, max(0, margin - x) where it is -1."""
     number = _reduction(reduction, size_average, reduce)
@@ -188,9 +190,9 @@ def triplet_margin_loss(
     anchor,
     positive,
     negative,
-    margin=1.0,
+    margin: float = 1.0,
     p: float = 2,
-    eps=1e-6,
+    eps: float = 1e-6,
     swap=False,
     size_average=None,
     reduce=None,
@@ -207,7 +209,7 @@ def triplet_margin_with_distance_loss(
     negative,
     *,
     distance_function=None,
-    margin=1.0,
+    margin: float = 1.0,
     swap=False,
     reduction="mean",
 ):
@@ -237,7 +239,7 @@ def ctc_loss(
     targets,
     input_lengths,
     target_lengths,
-    blank=0,
+    blank: int = 0,
     reduction="mean",
     zero_infinity=False,
 ):
@@ -261,8 +263,8 @@ def ctc_loss(
 def multi_margin_loss(
     input,
     target,
-    p=1,
-    margin=1.0,
+    p: int = 1,
+    margin: float = 1.0,
     weight=None,
     size_average=None,
     reduce=None,

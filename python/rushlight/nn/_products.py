@@ -222,7 +222,7 @@ def linear_cross_entropy(
     weight=None,
     reduction="mean",
     ignore_index=None,
-    label_smoothing=0.0,
+    label_smoothing: float = 0.0,
     options=None,
 ):
     """`cross_entropy` after a linear layer.

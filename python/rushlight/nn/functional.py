@@ -120,12 +120,12 @@ def relu6(input, inplace=False):
     return (ops.relu6_ if inplace else ops.relu6)(input)
 
 
-def leaky_relu(input, negative_slope=0.01, inplace=False):
+def leaky_relu(input, negative_slope: float = 0.01, inplace=False):
     """x where it is positive, `negative_slope * x` elsewhere."""
     return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, negative_slope)
 
 
-def elu(input, alpha=1.0, inplace=False):
+def elu(input, alpha: float = 1.0, inplace=False):
     """x where it is positive, `alpha * (exp(x) - 1)` elsewhere."""
     return (ops.elu_ if inplace else ops.elu)(input, alpha)
 
@@ -135,7 +135,7 @@ def selu(input, inplace=False):
     return (ops.selu_ if inplace else ops.selu)(input)
 
 
-def celu(input, alpha=1.0, inplace=False):
+def celu(input, alpha: float = 1.0, inplace=False):
     """max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))."""
     return (ops.celu_ if inplace else ops.celu)(input, alpha)
 
@@ -150,7 +150,7 @@ def mish(input, inplace=False):
     return (ops.mish_ if inplace else ops.mish)(input)
 
 
-def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace=False):
     """x limited to [min_val, max_val]."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
@@ -185,21 +185,21 @@ def _get_softmax_dim(name, ndim, stacklevel=None):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input, dim=None, _stacklevel=3, dtype=None):
+def softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     """exp(x) over its sum along `dim`; `dtype` is cast to first."""
     if dim is None:
         dim = _get_softmax_dim("softmax", _dims("softmax", input))
     return ops.softmax(input, dim) if dtype is None else ops.softmax(input, dim, dtype=dtype)
 
 
-def softmin(input, dim=None, _stacklevel=3, dtype=None):
+def softmin(input, dim=None, _stacklevel: int = 3, dtype=None):
     """`softmax` of -x."""
     if dim is None:
         dim = _get_softmax_dim("softmin", _dims("softmin", input))
     return softmax(-input, dim, dtype=dtype)
 
 
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+def log_softmax(input, dim=None, _stacklevel: int = 3, dtype=None):
     """The logarithm of `softmax`, computed without losing digits."""
     if dim is None:
         dim = _get_softmax_dim("log_softmax", _dims("log_softmax", input))
@@ -208,7 +208,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     )
 
 
-def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+def gumbel_softmax(logits, tau: float = 1, hard=False, eps: float = 1e-10, dim: int = -1):
     """A differentiable sample of the categorical distribution with these logits.
 
     `hard` makes it one-hot in the forward pass, with the soft sample's gradient.
@@ -221,19 +221,19 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 # ---- dropout -----------------------------------------------------------------------------------
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
+def dropout(input, p: float = 0.5, training=True, inplace=False):
     """Set each element to zero with probability `p` and scale the others by 1 / (1 - p)."""
     _probability(p)
     return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
 
 
-def alpha_dropout(input, p=0.5, training=False, inplace=False):
+def alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
     """Dropout that keeps mean and variance of `selu`'s results."""
     _probability(p)
     return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
 
 
-def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+def feature_alpha_dropout(input, p: float = 0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels."""
     _probability(p)
     function = ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout
@@ -244,13 +244,13 @@ def _feature_dropout(input, p, training, inplace):
     return (ops.feature_dropout_ if inplace else ops.feature_dropout)(input, p, training)
 
 
-def dropout1d(input, p=0.5, training=True, inplace=False):
+def dropout1d(input, p: float = 0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, L) or (C, L)."""
     _probability(p)
     return (ops.dropout1d_ if inplace else ops.dropout1d)(input, p, training)
 
 
-def dropout2d(input, p=0.5, training=True, inplace=False):
+def dropout2d(input, p: float = 0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, H, W), or of (N, C, L) with a warning."""
     _probability(p)
     if input.dim() not in (3, 4):
@@ -266,7 +266,7 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
     return _feature_dropout(input, p, training, inplace)
 
 
-def dropout3d(input, p=0.5, training=True, inplace=False):
+def dropout3d(input, p: float = 0.5, training=True, inplace=False):
     """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     _probability(p)
     if input.dim() not in (4, 5):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import rushlight
 
 __all__ = [
@@ -40,31 +42,79 @@ def _by_weight(dims, input, weight_size, grad_output, stride, padding, dilation,
     )
 
 
-def conv1d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv1d_input(
+    input_size,
+    weight,
+    grad_output,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+):
     """Differentiate `conv1d` by its input, which has the size `input_size`."""
     return _by_input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
-def conv1d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv1d_weight(
+    input,
+    weight_size,
+    grad_output,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+):
     """Differentiate `conv1d` by its weight, which has the size `weight_size`."""
     return _by_weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
-def conv2d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv2d_input(
+    input_size,
+    weight,
+    grad_output,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+):
     """Differentiate `conv2d` by its input, which has the size `input_size`."""
     return _by_input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
-def conv2d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv2d_weight(
+    input,
+    weight_size,
+    grad_output,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+):
     """Differentiate `conv2d` by its weight, which has the size `weight_size`."""
     return _by_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
-def conv3d_input(input_size, weight, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv3d_input(
+    input_size,
+    weight,
+    grad_output,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+):
     """Differentiate `conv3d` by its input, which has the size `input_size`."""
     return _by_input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
-def conv3d_weight(input, weight_size, grad_output, stride=1, padding=0, dilation=1, groups=1):
+def conv3d_weight(
+    input,
+    weight_size,
+    grad_output,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+):
     """Differentiate `conv3d` by its weight, which has the size `weight_size`."""
     return _by_weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)

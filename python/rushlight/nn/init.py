@@ -68,7 +68,7 @@ def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
     std: float = 1.0,
-    a=-2.0,
+    a: float = -2.0,
     b: float = 2.0,
     generator: _C.Generator | None = None,
 ):
@@ -145,7 +145,7 @@ def eye_(tensor: Tensor):
     return tensor
 
 
-def dirac_(tensor: Tensor, groups=1):
+def dirac_(tensor: Tensor, groups: int = 1):
     """Fill the weight of a convolution so that it passes its input channels through unchanged."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
@@ -259,7 +259,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
-def orthogonal_(tensor: Tensor, gain=1, generator: _C.Generator | None = None):
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: _C.Generator | None = None):
     """Fill with a (semi-)orthogonal matrix times `gain`; later dimensions count as one."""
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")

@@ -32,7 +32,7 @@ class Adafactor(ParameterwiseOptimizer):
         self,
         params: Iterable[Any],
         lr: float | Tensor = 1e-2,
-        beta2_decay=-0.8,
+        beta2_decay: float = -0.8,
         eps=(None, 1e-3),
         d: float = 1.0,
         weight_decay: float = 0.0,

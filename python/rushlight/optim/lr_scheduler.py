@@ -84,8 +84,13 @@ class LambdaLR(LRScheduler):
         """Load a state from `state_dict`; functions stay the schedule's own."""
         state = dict(state_dict)
         functions = state.pop("lr_lambdas")
+        if len(functions) != len(self.lr_lambdas):
+            raise ValueError(
+                f"{type(self).__name__} has {len(self.lr_lambdas)} functions, one for each group, "
+                f"but the state is of {len(functions)}: load it where there are as many groups"
+            )
         self.__dict__.update(state)
-        for own, saved in zip(self.lr_lambdas, functions, strict=False):
+        for own, saved in zip(self.lr_lambdas, functions, strict=True):
             if saved is not None:
                 own.__dict__.update(saved)
 
@@ -374,24 +379,25 @@ class ReduceLROnPlateau(LRScheduler):
         optimizer: Optimizer,
         mode: str = "min",
         factor: float = 0.1,
-        patience=10,
+        patience: int = 10,
         threshold: float = 1e-4,
         threshold_mode: str = "rel",
-        cooldown=0,
-        min_lr=0,
+        cooldown: int = 0,
+        min_lr: float | list[float] | tuple[float, ...] = 0,
         eps: float = 1e-8,
     ) -> None:
         if factor >= 1.0:
             raise ValueError(f"Factor should be < 1.0, but it is {factor}")
         _check_optimizer(optimizer)
-        limits, count = min_lr, len(optimizer.param_groups)
-        for_all = not isinstance(limits, (list, tuple))
+        limits: Any = min_lr
+        count, for_all = len(optimizer.param_groups), not isinstance(limits, (list, tuple))
+        self.default_min_lr = limits if for_all else None
         if for_all:
-            limits = [min_lr] * count
+            limits = [limits] * count
         elif len(limits) != count:
             raise ValueError(f"expected {count} min_lrs, got {len(limits)}")
         self.factor, self.optimizer = factor, optimizer
-        self.default_min_lr, self.min_lrs = (min_lr if for_all else None), list(limits)
+        self.min_lrs = list(limits)
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
         self._last_lr = self._rates()

@@ -58,11 +58,11 @@ class Muon(ParameterwiseOptimizer):
         params: Iterable[Any],
         lr: float | Tensor = 1e-3,
         weight_decay: float = 0.1,
-        momentum=0.95,
+        momentum: float = 0.95,
         nesterov: bool = True,
         ns_coefficients=(3.4445, -4.775, 2.0315),
         eps: float = 1e-7,
-        ns_steps=5,
+        ns_steps: int = 5,
         adjust_lr_fn=None,
     ) -> None:
         _check_settings(lr, momentum=momentum, weight_decay=weight_decay)

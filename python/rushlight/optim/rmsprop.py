@@ -49,7 +49,7 @@ class RMSprop(StatewiseOptimizer):
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0,
-        momentum=0,
+        momentum: float = 0,
         centered: bool = False,
         capturable: bool = False,
         foreach: bool | None = None,

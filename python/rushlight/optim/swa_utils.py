@@ -178,7 +178,7 @@ class SWALR(LRScheduler):
         self,
         optimizer: Optimizer,
         swa_lr,
-        anneal_epochs=10,
+        anneal_epochs: int = 10,
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ) -> None:

@@ -333,10 +333,17 @@ class EventList(list):
             time_unit: "s", "ms" or "us"; by default what suits each number.
         """
         rows = list(self)
+        if header is not None and not isinstance(header, str):
+            raise TypeError(f"table(): header must be a str, not {type(header).__name__}")
         if sort_by is not None:
+            if not isinstance(sort_by, str):
+                raise AttributeError(
+                    f"table(): sort_by must be the name of an attribute of events, but got "
+                    f"{sort_by!r}"
+                )
             sort_by = sort_by.replace("cuda", "device").replace("xpu", "device")
             if rows and not hasattr(rows[0], sort_by):
-                raise AttributeError(f"events have no {sort_by!r} to be sorted by")
+                raise AttributeError(f"table(): events have no {sort_by!r} to be sorted by")
             rows.sort(key=lambda e: getattr(e, sort_by), reverse=True)
         if top_level_events_only:
             rows = [e for e in rows if e.cpu_parent is None]

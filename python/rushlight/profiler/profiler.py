@@ -1,7 +1,7 @@
 """`profile`: records which ops ran on this thread, when and how long, for some steps of a program.
 
-It sees what runs on the thread that started it, backward included. Only the CPU is profiled;
-the other activities are accepted and show nothing.
+It sees what runs on the thread that started it, backward included. Only the CPU is profiled: the
+other activities show nothing, and are refused where they stand alone.
 """
 
 from __future__ import annotations
@@ -70,7 +70,9 @@ def _default_schedule_fn(_step):
     return ProfilerAction.RECORD
 
 
-def schedule(*, wait, warmup: int, active, repeat=0, skip_first=0, skip_first_wait=0):
+def schedule(
+    *, wait, warmup: int, active, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+):
     """A function from a step's number to an action: which steps to skip, to warm up with and to
     record.
 
@@ -212,6 +214,7 @@ class profile(_Recorder):
     """Records the ops that run inside its `with` block, or between `start()` and `stop()`.
 
     Args:
+        activities: where to look, of `ProfilerActivity`; CPU must be among them. All by default.
         schedule: which steps to record, by what `schedule()` returns; call `step()` after each.
         on_trace_ready: called with the profile after each recorded cycle.
         record_shapes: keep the sizes of inputs, and of arguments that are no tensors the values.
@@ -243,7 +246,14 @@ class profile(_Recorder):
         custom_trace_id_callback=None,
         post_processing_timeout_s=None,
     ) -> None:
-        self.activities = set(activities) if activities else supported_activities()
+        self.activities = supported_activities() if activities is None else set(activities)
+        unknown = [a for a in self.activities if not isinstance(a, ProfilerActivity)]
+        if unknown or not self.activities:
+            raise AssertionError(
+                "profile(): no valid profiler activities: expected a set of some of "
+                f"ProfilerActivity ({', '.join(a.name for a in ProfilerActivity)}), but got "
+                f"{activities!r}"
+            )
         self.schedule = schedule if schedule is not None else _default_schedule_fn
         self._has_schedule = schedule is not None
         self.on_trace_ready = on_trace_ready
@@ -267,7 +277,17 @@ class profile(_Recorder):
         self.stop()
 
     def start(self):
-        """Start the profiler."""
+        """Start the profiler.
+
+        Raises:
+            AssertionError: the CPU, which alone is profiled, is not among the activities.
+        """
+        if not self.activities & supported_activities():
+            names = ", ".join(sorted(a.name for a in self.activities))
+            raise AssertionError(
+                f"profile(): no activities that show anything: {names} alone cannot be profiled, "
+                "add ProfilerActivity.CPU"
+            )
         self._follow(self.current_action)
         if self._has_schedule:
             self._open_step()

@@ -49,7 +49,7 @@ class CapturedTraceback:
         self._frames = frames
 
     @staticmethod
-    def extract(*, script=False, cpp=False, skip=0):
+    def extract(*, script=False, cpp=False, skip: int = 0):
         """The stack now, without the innermost `skip` frames.
 
         Args:

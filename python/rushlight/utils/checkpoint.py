@@ -184,6 +184,7 @@ def checkpoint(
         early_stop: end the repetition as soon as all saved tensors are there.
         context_fn: returns two context managers, for the first and the repeated run.
         determinism_check: "none" does not compare shapes and dtypes of what is saved.
+        debug: an error of the repetition names the ops of both runs.
         preserve_rng_state: repeat with the random state of the first run (default True).
     """
     if use_reentrant is None:
@@ -206,7 +207,10 @@ def checkpoint(
                 "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
             )
         return CheckpointFunction.apply(function, preserve, *args)
-    return _recomputing(function, args, kwargs, context_fn, determinism_check, preserve, early_stop)
+    debug = debug if _debug is None else _debug
+    return _recomputing(
+        function, args, kwargs, context_fn, determinism_check, preserve, early_stop, debug
+    )
 
 
 class CheckpointFunction(Function):
@@ -254,8 +258,23 @@ class _Stop(Exception):
     """Ends a repeated run early: all that was saved is there."""
 
 
-def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve, early_stop):
+class _OpNames(TorchDispatchMode):
+    """Notes the ops that run."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func not in SAC_IGNORED_OPS:
+            self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def _recomputing(
+    function, args, kwargs, context_fn, determinism_check, preserve, early_stop, debug
+):
     first_context, again_context = context_fn()
+    first_ops, again_ops = (_OpNames(), _OpNames()) if debug else (None, None)
     start = _StartState(preserve, args)
     shapes = []
     recomputed: dict[int, rushlight.Tensor] = {}  # by place among the saved tensors
@@ -264,18 +283,24 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
         shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
         return len(shapes) - 1
 
+    def refused(message):
+        if first_ops is not None and again_ops is not None:
+            first, again = (", ".join(ops.names) or "none" for ops in (first_ops, again_ops))
+            message += f"\nOps of the forward pass: {first}\nOps of the recomputation: {again}"
+        return CheckpointError(message)
+
     def unpack(place):
         if place not in recomputed:
             run_again()
         if place not in recomputed:
-            raise CheckpointError(
+            raise refused(
                 f"checkpoint: A different number of tensors was saved: {len(shapes)} at first, "
                 f"{len(recomputed)} when the function ran again. It must do the same each time"
             )
         tensor = recomputed.pop(place)
         found = (tuple(tensor.shape), tensor.dtype, tensor.device)
         if determinism_check != "none" and found != shapes[place]:
-            raise CheckpointError(
+            raise refused(
                 "checkpoint: Recomputed values have different metadata: saved tensor "
                 f"{place} was {shapes[place]} at first and is {found} when the function ran again"
             )
@@ -283,11 +308,14 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
 
     def run_again():
         recomputed.clear()
+        if again_ops is not None:
+            again_ops.names.clear()
         count = 0
 
         def pack_again(tensor):
             nonlocal count
-            recomputed[count] = tensor.detach()
+            dual = _C._forward_level_of(tensor) != 0
+            recomputed[count] = _C._without_graph(tensor) if dual else tensor.detach()
             count += 1
             if early_stop and count == len(shapes):
                 raise _Stop
@@ -302,11 +330,12 @@ def _recomputing(function, args, kwargs, context_fn, determinism_check, preserve
             rushlight.enable_grad(),
             start.restored(),
             again_context,
+            again_ops or contextlib.nullcontext(),
             hooks,
         ):
             function(*args, **kwargs)
 
-    with first_context, saved_tensors_hooks(pack, unpack):
+    with first_context, first_ops or contextlib.nullcontext(), saved_tensors_hooks(pack, unpack):
         return function(*args, **kwargs)
 
 

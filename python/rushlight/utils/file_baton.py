@@ -19,7 +19,7 @@ class FileBaton:
         warn_after_seconds: a warning after so long a wait; without it none.
     """
 
-    def __init__(self, lock_file_path, wait_seconds=0.1, warn_after_seconds=None) -> None:
+    def __init__(self, lock_file_path, wait_seconds: float = 0.1, warn_after_seconds=None) -> None:
         self.lock_file_path = lock_file_path
         self.wait_seconds = wait_seconds
         self.warn_after_seconds = warn_after_seconds

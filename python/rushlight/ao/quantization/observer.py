@@ -303,7 +303,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
 
     def __init__(
         self,
-        averaging_constant=0.01,
+        averaging_constant: float = 0.01,
         dtype=rushlight.quint8,
         qscheme=rushlight.per_tensor_affine,
         reduce_range=False,
@@ -357,7 +357,7 @@ class PerChannelMinMaxObserver(_BoundsObserver):
 
     def __init__(
         self,
-        ch_axis=0,
+        ch_axis: int = 0,
         dtype=rushlight.quint8,
         qscheme=rushlight.per_channel_affine,
         reduce_range=False,
@@ -428,8 +428,8 @@ class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
 
     def __init__(
         self,
-        averaging_constant=0.01,
-        ch_axis=0,
+        averaging_constant: float = 0.01,
+        ch_axis: int = 0,
         dtype=rushlight.quint8,
         qscheme=rushlight.per_channel_affine,
         reduce_range=False,
@@ -633,8 +633,8 @@ class FixedQParamsObserver(ObserverBase):
         zero_point,
         dtype=rushlight.quint8,
         qscheme=rushlight.per_tensor_affine,
-        quant_min=0,
-        quant_max=255,
+        quant_min: int = 0,
+        quant_max: int = 255,
         is_dynamic=False,
         **kwargs,
     ) -> None:

@@ -180,7 +180,7 @@ def _check(backend, version, versions):
         )
 
 
-def get_default_qconfig(backend="x86", version=0):
+def get_default_qconfig(backend="x86", version: int = 0):
     """The default for a network that is calibrated.
 
     Args:
@@ -195,7 +195,7 @@ def get_default_qconfig(backend="x86", version=0):
     return QConfig(HistogramObserver.with_args(reduce_range=halved), weight)
 
 
-def get_default_qat_qconfig(backend="x86", version=1):
+def get_default_qat_qconfig(backend="x86", version: int = 1):
     """The default for quantisation-aware training.
 
     Args:

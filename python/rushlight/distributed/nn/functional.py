@@ -163,12 +163,12 @@ def broadcast(tensor, src, group=None):
     return _Broadcast.apply(src, _world._group(group), tensor)
 
 
-def gather(tensor, dst=0, group=None):
+def gather(tensor, dst: int = 0, group=None):
     """Gather all tensors in one process."""
     return _Gather.apply(dst, _world._group(group), tensor)
 
 
-def scatter(tensors, src=0, group=None):
+def scatter(tensors, src: int = 0, group=None):
     """Send each process its tensor of one process's list."""
     return _Scatter.apply(src, _world._group(group), *tensors)
 

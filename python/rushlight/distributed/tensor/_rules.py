@@ -148,7 +148,7 @@ def rule_of(call):
     return None
 
 
-def everywhere(call, results=1):
+def everywhere(call, results: int = 1):
     """The option of replicated arguments and results."""
     return (_R,) * len(call.tensors), (_R,) * results
 

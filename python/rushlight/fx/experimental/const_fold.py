@@ -47,7 +47,7 @@ class FoldedGraphModule(GraphModule):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.has_folding_been_run:
             self.run_folding()
-        return super().__call__(*args)
+        return super().__call__(*args, **kwargs)
 
     def run_folding(self) -> None:
         """Compute and keep the constants; a no-op if there are none."""

@@ -85,7 +85,7 @@ def values_of(t):
     return t._values
 
 
-def wrap(values, offsets, lengths=None, ragged_idx=1, cache=None):
+def wrap(values, offsets, lengths=None, ragged_idx: int = 1, cache=None):
     """A nested tensor of these values, recorded."""
     if values.requires_grad and rushlight.is_grad_enabled():
         return _Wrap.apply(values, offsets, lengths, ragged_idx, cache)
@@ -388,7 +388,7 @@ def _cache(min_seqlen, max_seqlen):
 
 
 def nested_view_from_values_offsets(
-    values, offsets, ragged_idx=1, min_seqlen=None, max_seqlen=None
+    values, offsets, ragged_idx: int = 1, min_seqlen=None, max_seqlen=None
 ):
     """The nested tensor on the memory of `values`, recorded."""
     _check(values, offsets, None, ragged_idx)
@@ -397,7 +397,7 @@ def nested_view_from_values_offsets(
 
 
 def nested_view_from_values_offsets_lengths(
-    values, offsets, lengths, ragged_idx=1, min_seqlen=None, max_seqlen=None
+    values, offsets, lengths, ragged_idx: int = 1, min_seqlen=None, max_seqlen=None
 ):
     """The nested tensor with holes on the memory of `values`, recorded."""
     _check(values, offsets, lengths, ragged_idx)
@@ -427,7 +427,7 @@ class ViewNestedFromBuffer(Function):
         return values_of(grad), *ctx.others
 
 
-def nested_from_padded(padded, offsets, ragged_idx=1, min_seqlen=None, max_seqlen=None):
+def nested_from_padded(padded, offsets, ragged_idx: int = 1, min_seqlen=None, max_seqlen=None):
     """The elements of a padded tensor that offsets keep, as a jagged nested tensor."""
     from rushlight.nested._padding import from_padded
 

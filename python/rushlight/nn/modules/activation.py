@@ -27,7 +27,7 @@ class Hardtanh(Module):
 
     def __init__(
         self,
-        min_val=-1.0,
+        min_val: float = -1.0,
         max_val: float = 1.0,
         inplace: bool = False,
         min_value=None,
@@ -79,7 +79,7 @@ class PReLU(Module):
 
     def __init__(
         self,
-        num_parameters=1,
+        num_parameters: int = 1,
         init: float = 0.25,
         device: Device = None,
         dtype: _C.dtype | None = None,

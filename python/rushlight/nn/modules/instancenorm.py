@@ -33,7 +33,7 @@ class _InstanceNorm(_NormBase):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum=0.1,
+        momentum: float | None = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
         device: Device = None,

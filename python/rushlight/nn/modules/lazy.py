@@ -186,7 +186,7 @@ class _LazyNorm(LazyModuleMixin):
     def __init__(
         self,
         eps: float = 1e-5,
-        momentum=0.1,
+        momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         device: Device = None,

@@ -29,7 +29,9 @@ class CTCLoss(_Loss):
         zero_infinity: impossible targets count as zero.
     """
 
-    def __init__(self, blank=0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
         super().__init__(reduction=reduction)
         self.blank = blank
         self.zero_infinity = zero_infinity

@@ -430,7 +430,6 @@ class Module(ModuleChanges):
             warn(
                 "Positional arguments of state_dict are deprecated: give them by name.",
                 FutureWarning,
-                2,
             )
             given = dict(zip(("destination", "prefix", "keep_vars"), args, strict=False))
             destination = given["destination"]

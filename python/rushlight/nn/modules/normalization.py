@@ -171,5 +171,5 @@ class LocalResponseNorm(Module):
 class CrossMapLRN2d(LocalResponseNorm):
     """`LocalResponseNorm` of (N, C, H, W), under its old name."""
 
-    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k=1) -> None:
+    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
         super().__init__(size, alpha, beta, k)

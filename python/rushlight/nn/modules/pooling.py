@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rushlight import Tensor
 
 from .. import functional as F
@@ -29,7 +31,9 @@ class _MaxUnpoolNd(Module):
 
     _dims = 0
 
-    def __init__(self, kernel_size: int | tuple[int, ...], stride=None, padding=0) -> None:
+    def __init__(
+        self, kernel_size: int | tuple[int, ...], stride=None, padding: int | Sequence[int] = 0
+    ) -> None:
         super().__init__()
         listed = _ntuple(self._dims)
         self.kernel_size = listed(kernel_size)

@@ -80,7 +80,7 @@ class RNNBase(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        proj_size=0,
+        proj_size: int = 0,
         device: Device = None,
         dtype: _C.dtype | None = None,
     ) -> None:

@@ -22,6 +22,7 @@ from rushlight.distributed.utils import (
     _verify_param_shape_across_processes,
 )
 from rushlight.nn.modules.module import Module
+from rushlight.nn.parallel.scatter_gather import _device
 from rushlight.utils import _pytree
 
 __all__ = ["DistributedDataParallel"]
@@ -70,7 +71,8 @@ class _DDPJoinHook(JoinHook):
 class DistributedDataParallel(Module, Joinable):
     """A module whose gradients are averaged over all processes.
 
-    Gradients are reduced in buckets while backward goes on.
+    Gradients are reduced in buckets while backward goes on. Inputs are moved to the one device of
+    `device_ids`, where it is given.
     """
 
     _active_ddp_module = None
@@ -80,7 +82,7 @@ class DistributedDataParallel(Module, Joinable):
         module,
         device_ids=None,
         output_device=None,
-        dim=0,
+        dim: int = 0,
         broadcast_buffers=None,
         init_sync=True,
         process_group=None,
@@ -138,7 +140,7 @@ class DistributedDataParallel(Module, Joinable):
         self.dim = dim
         self.device = first.device
         self.device_type = self.device.type
-        self.device_ids = None
+        self.device_ids = list(device_ids) if device_ids else None
         self.output_device = output_device
         if broadcast_buffers is None:
             broadcast_buffers = True
@@ -278,6 +280,11 @@ class DistributedDataParallel(Module, Joinable):
             self._say_whether_backward_syncs(syncs)
         if self._shares_buffers():
             self._sync_buffers()
+        if self.device_ids:
+            device = _device(self.device_ids[0])
+            inputs, kwargs = _pytree.tree_map_only(
+                rushlight.Tensor, lambda t: t.to(device), (inputs, kwargs)
+            )
         dtype = None if self.mixed_precision is None else self.mixed_precision.param_dtype
         if dtype is None:
             return inputs, kwargs

@@ -47,7 +47,7 @@ def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
     return [inputs] * count
 
 
-def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0):
+def scatter_kwargs(inputs, kwargs, target_gpus, dim: int = 0) -> Any:
     """`scatter` for positional and keyword arguments: equally long tuples of tuples and of
     dicts.
     """

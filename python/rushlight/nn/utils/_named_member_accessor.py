@@ -9,7 +9,7 @@ from rushlight import _C
 _MISSING = object()
 
 
-def _check_name(module, name, what):
+def _check_name(name, what):
     if "." in name:
         raise KeyError(f'{what} name can\'t contain ".", got: {name!r}')
     if name == "":
@@ -24,7 +24,7 @@ def _check_tensor(value, name):
 def set_tensor(module, name, tensor):
     """Puts a tensor in the place of a parameter or buffer, or makes it an attribute."""
     _check_module(module)
-    _check_name(module, name, "tensor")
+    _check_name(name, "tensor")
     _check_tensor(tensor, name)
     for space in (module._parameters, module._buffers):
         if name in space:
@@ -41,7 +41,7 @@ def swap_tensor(module, name, tensor, allow_missing: bool = False):
         allow_missing: a mark is returned where nothing was, instead of AttributeError.
     """
     _check_module(module)
-    _check_name(module, name, "tensor")
+    _check_name(name, "tensor")
     if tensor is not _MISSING:
         _check_tensor(tensor, name)
     for space in (module._parameters, module._buffers):
@@ -68,7 +68,7 @@ def swap_submodule(module, name, submodule):
     """Puts a module in the place of another and returns that one."""
     _check_module(module)
     _check_module(submodule)
-    _check_name(module, name, "submodule")
+    _check_name(name, "submodule")
     if name not in module._modules:
         raise KeyError(f"submodule {name!r} does not exist")
     before = module._modules[name]

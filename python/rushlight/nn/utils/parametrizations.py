@@ -201,7 +201,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0):
 class _SpectralNorm(Module):
     """A weight over its largest singular value, by power iteration in training."""
 
-    def __init__(self, weight, n_power_iterations=1, dim: int = 0, eps: float = 1e-12) -> None:
+    def __init__(
+        self, weight, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
+    ) -> None:
         super().__init__()
         if dim not in range(-weight.ndim, weight.ndim):
             raise IndexError(f"Dimension out of range: {dim}, for a weight of {weight.ndim}")
@@ -246,7 +248,7 @@ class _SpectralNorm(Module):
 
 
 def spectral_norm(
-    module: Module, name: str = "weight", n_power_iterations=1, eps: float = 1e-12, dim=None
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim=None
 ):
     """Divide a parameter by its largest singular value.
 

@@ -93,7 +93,7 @@ class SpectralNorm:
 
 
 def spectral_norm(
-    module: Module, name: str = "weight", n_power_iterations=1, eps: float = 1e-12, dim=None
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim=None
 ):
     """Divide a parameter of a module by its largest singular value at each forward pass.
 

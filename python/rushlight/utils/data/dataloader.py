@@ -96,7 +96,7 @@ class DataLoader:
         collate_fn=None,
         pin_memory: bool = False,
         drop_last: bool = False,
-        timeout=0,
+        timeout: float = 0,
         worker_init_fn=None,
         multiprocessing_context=None,
         generator: _C.Generator | None = None,
@@ -251,8 +251,11 @@ class DataLoader:
         """Let the next iterator continue from a state of `state_dict`.
 
         Raises:
-            ValueError: the dataset is a stream, and the state is that of another number of workers.
+            TypeError: it is no such state, but something of another type.
+            ValueError: parts of it are missing, or the dataset is a stream, and the state is that
+                of another number of workers.
         """
+        _check_state(state_dict)
         epoch = state_dict["epoch"]
         if epoch is not None and self._is_stream:
             workers = len(epoch.get("workers") or ())
@@ -325,6 +328,24 @@ def _check_order_options(batch_size, shuffle, sampler, batch_sampler, drop_last)
         raise ValueError(
             "batch_size=None disables auto-batching, and drop_last is about batches: one of the two"
         )
+
+
+def _check_state(state):
+    """Refuses what `state_dict` does not give."""
+    what = "DataLoader.load_state_dict(): expected what state_dict() of a DataLoader gave"
+    if not isinstance(state, dict):
+        raise TypeError(f"{what}, a dict, but got {type(state).__name__}")
+    missing = [name for name in ("epoch", "generators") if name not in state]
+    epoch = state.get("epoch")
+    parts = [("epoch", epoch)] if epoch is not None else []
+    for name, part in [*parts, ("generators", state.get("generators", {}))]:
+        if not isinstance(part, dict):
+            raise TypeError(f"{what}, whose {name!r} is a dict, but got {type(part).__name__}")
+    if epoch is not None:
+        wanted = ("batches", "base_seed", "epoch_seed", "order")
+        missing += [f"epoch.{name}" for name in wanted if name not in epoch]
+    if missing:
+        raise ValueError(f"{what}, but this has no {', '.join(missing)}; it has {list(state)}")
 
 
 def _check_stream_options(shuffle, sampler, batch_sampler):

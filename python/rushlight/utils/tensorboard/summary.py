@@ -108,7 +108,12 @@ def png(pixels):
 
 
 def image_boxes(
-    tag: str, tensor, boxes, rescale=1, dataformats: str = "CHW", labels: list[str] | None = None
+    tag: str,
+    tensor,
+    boxes,
+    rescale: float = 1,
+    dataformats: str = "CHW",
+    labels: list[str] | None = None,
 ):
     """An image with boxes (x0, y0, x1, y1), which Pillow draws."""
     from PIL import Image, ImageDraw
@@ -125,7 +130,7 @@ def image_boxes(
     return _image(tag, flat.reshape(pixels.shape))
 
 
-def image(tag: str, tensor, rescale=1, dataformats: str = "CHW"):
+def image(tag: str, tensor, rescale: float = 1, dataformats: str = "CHW"):
     """A summary of an image: floats from 0 to 1, or uint8, with the dimensions of `dataformats`."""
     return _image(tag, _pixels(tensor, rescale, dataformats))
 

@@ -29,7 +29,9 @@ class FileWriter:
         filename_suffix: put after the file's name.
     """
 
-    def __init__(self, log_dir, max_queue=10, flush_secs=120, filename_suffix: str = "") -> None:
+    def __init__(
+        self, log_dir, max_queue: int = 10, flush_secs: float = 120, filename_suffix: str = ""
+    ) -> None:
         self._log_dir = str(log_dir)
         self._suffix = filename_suffix
         self._flush_secs = flush_secs
@@ -103,8 +105,8 @@ class SummaryWriter:
         log_dir=None,
         comment: str = "",
         purge_step=None,
-        max_queue=10,
-        flush_secs=120,
+        max_queue: int = 10,
+        flush_secs: float = 120,
         filename_suffix: str = "",
     ) -> None:
         if not log_dir:
@@ -260,7 +262,7 @@ class SummaryWriter:
         box_tensor,
         global_step=None,
         walltime=None,
-        rescale=1,
+        rescale: float = 1,
         dataformats: str = "CHW",
         labels=None,
     ):
@@ -269,11 +271,13 @@ class SummaryWriter:
         content = summary.image_boxes(tag, img_tensor, box_tensor, rescale, dataformats, labels)
         self._write(content, global_step, walltime)
 
-    def add_video(self, tag: str, vid_tensor, global_step=None, fps=4, walltime=None):
+    def add_video(self, tag: str, vid_tensor, global_step=None, fps: float = 4, walltime=None):
         """Write videos (N, T, C, H, W), floats from 0 to 1 or uint8, as a GIF; needs Pillow."""
         self._write(_plugins.video(tag, vid_tensor, fps), global_step, walltime)
 
-    def add_audio(self, tag: str, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
+    def add_audio(
+        self, tag: str, snd_tensor, global_step=None, sample_rate: int = 44100, walltime=None
+    ):
         """Write a sound of one channel, with numbers from -1 to 1."""
         self._write(_plugins.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
@@ -287,7 +291,7 @@ class SummaryWriter:
         labels,
         predictions,
         global_step=None,
-        num_thresholds=127,
+        num_thresholds: int = 127,
         weights=None,
         walltime=None,
     ):
@@ -305,7 +309,7 @@ class SummaryWriter:
         precision,
         recall,
         global_step=None,
-        num_thresholds=127,
+        num_thresholds: int = 127,
         weights=None,
         walltime=None,
     ):

@@ -1,7 +1,7 @@
 """Building blocks of many networks."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import rushlight as torch
 from rushlight import Tensor, nn
@@ -47,13 +47,13 @@ class ConvNormActivation(nn.Sequential):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size=3,
-        stride=1,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
         padding=None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        dilation=1,
+        dilation: int | Sequence[int] = 1,
         inplace: bool | None = True,
         bias: bool | None = None,
         conv_layer: Callable[..., nn.Module] = nn.Conv2d,
@@ -62,13 +62,12 @@ class ConvNormActivation(nn.Sequential):
             dims = max(
                 len(v) if isinstance(v, list | tuple) else 0 for v in (kernel_size, dilation)
             )
+            sizes, steps = n_of(kernel_size, dims or 1), n_of(dilation, dims or 1)
+            padding = tuple((k - 1) // 2 * d for k, d in zip(sizes, steps, strict=True))
             if dims:
-                kernel_size, dilation = n_of(kernel_size, dims), n_of(dilation, dims)
-                padding = tuple(
-                    (k - 1) // 2 * d for k, d in zip(kernel_size, dilation, strict=True)
-                )
+                kernel_size, dilation = sizes, steps
             else:
-                padding = (kernel_size - 1) // 2 * dilation
+                (padding,) = padding
         layers: list[nn.Module] = [
             conv_layer(
                 in_channels,
@@ -98,13 +97,13 @@ class Conv2dNormActivation(ConvNormActivation):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size=3,
-        stride=1,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
         padding=None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm2d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        dilation=1,
+        dilation: int | Sequence[int] = 1,
         inplace: bool | None = True,
         bias: bool | None = None,
     ) -> None:
@@ -121,13 +120,13 @@ class Conv3dNormActivation(ConvNormActivation):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size=3,
-        stride=1,
+        kernel_size: int | Sequence[int] = 3,
+        stride: int | Sequence[int] = 1,
         padding=None,
         groups: int = 1,
         norm_layer: Callable[..., nn.Module] | None = nn.BatchNorm3d,
         activation_layer: Callable[..., nn.Module] | None = nn.ReLU,
-        dilation=1,
+        dilation: int | Sequence[int] = 1,
         inplace: bool | None = True,
         bias: bool | None = None,
     ) -> None:

@@ -315,7 +315,7 @@ class Resize(Shown):
         several = isinstance(size, Sequence)
         if not several and not isinstance(size, int):
             raise TypeError(f"Size should be int or sequence. Got {type(size)}")
-        if several and len(size) not in (1, 2):  # type: ignore[arg-type]
+        if several and len(size) not in (1, 2):
             raise ValueError(f"size is a sequence, so it should have 1 or 2 values, not {size}")
         self.size, self.max_size = size, max_size
         self.interpolation, self.antialias = as_mode(interpolation), antialias

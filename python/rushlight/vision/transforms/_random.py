@@ -438,12 +438,12 @@ class GaussianBlur(Shown):
     def __init__(self, kernel_size: Any, sigma: Any = (0.1, 2.0)) -> None:
         super().__init__()
         self.kernel_size = odd_size(kernel_size)
-        single = isinstance(sigma, numbers.Number)
+        single = isinstance(sigma, numbers.Real)
         if single and sigma <= 0:
             raise ValueError("If sigma is a single number, it must be positive.")
         if not single and (not isinstance(sigma, Sequence) or len(sigma) != 2):
             raise ValueError(f"sigma should be a single number or two of them, not {sigma}")
-        self.sigma = (sigma, sigma) if single else sigma
+        self.sigma: Any = (sigma, sigma) if single else sigma
         check_spread(self.sigma)
 
     @staticmethod

@@ -275,11 +275,9 @@ void gradients_of(const T* a, const T* columns, const T* scale, const T* distanc
       for (int64_t j = 0; j < padded; j += B::width) {
         for (int64_t k = 0; k < B::width; k++) {
           const T x = a[r] - columns[j + k];
-          const T length = distance[r * padded + j + k];
-          const T share = x == 0 || length == 0 ? T(1) : size_of(x) / length;
-          const T added =
-              slope<Norm::One>(x, T(0)) * math::pow(share, p - 1) * scale[r * padded + j + k];
-          sums[r][k] += length == 0 ? T(0) : added;
+          const T power = math::pow(x == 0 ? T(1) : size_of(x), p - 1);
+          const T added = slope<Norm::One>(x, T(0)) * power * scale[r * padded + j + k];
+          sums[r][k] += distance[r * padded + j + k] == 0 ? T(0) : added;
         }
       }
     }
@@ -370,7 +368,9 @@ void gradient(const Tensor& out, const Tensor& grad, const Tensor& x1, const Ten
                      std::fill_n(length, sides.padded, T(0));
                      for (int64_t j = 0; j < sides.others; j++) {
                        length[j] = static_cast<T>(d[j]);
-                       const T factor = N == Norm::Two ? length[j] : T(1);
+                       const T factor = N == Norm::Two   ? length[j]
+                                        : N == Norm::Any ? std::pow(length[j], power - 1)
+                                                         : T(1);
                        s[j] = length[j] == T(0) ? T(0) : static_cast<T>(g[j]) / factor;
                      }
                    }

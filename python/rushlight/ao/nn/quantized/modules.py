@@ -7,6 +7,7 @@ tensor; the state holds `weight`, `bias`, `scale` and `zero_point`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import rushlight
@@ -309,10 +310,10 @@ class _ConvNd(_Layer):
         in_channels,
         out_channels,
         kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] | str = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
         bias=True,
         padding_mode="zeros",
     ) -> None:
@@ -454,7 +455,9 @@ class _BatchNorm(nn.modules.batchnorm._BatchNorm):
     scale: Any
     zero_point: Any
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, device=None, dtype=None) -> None:
+    def __init__(
+        self, num_features, eps: float = 1e-5, momentum: float | None = 0.1, device=None, dtype=None
+    ) -> None:
         super().__init__(num_features, eps, momentum, True, True, device, dtype)
         self.register_buffer("scale", rushlight.tensor(1.0))
         self.register_buffer("zero_point", rushlight.tensor(0))
@@ -527,7 +530,7 @@ class FloatFunctional(nn.Module):
         """Return x * y for a number y."""
         return rushlight.mul(x, y)
 
-    def cat(self, x, dim=0):
+    def cat(self, x, dim: int = 0):
         """Concatenate tensors."""
         return self.activation_post_process(rushlight.cat(x, dim=dim))
 
@@ -588,7 +591,7 @@ class QFunctional(nn.Module):
         """Return x * y."""
         return self._codes(x.dequantize() * y.dequantize(), x.dtype)
 
-    def cat(self, x, dim=0):
+    def cat(self, x, dim: int = 0):
         """Concatenate tensors."""
         return self._codes(rushlight.cat([t.dequantize() for t in x], dim), x[0].dtype)
 

@@ -42,14 +42,14 @@ class PowerSGDState:
     def __init__(
         self,
         process_group,
-        matrix_approximation_rank=1,
-        start_powerSGD_iter=1_000,
-        min_compression_rate=2,
+        matrix_approximation_rank: int = 1,
+        start_powerSGD_iter: int = 1_000,
+        min_compression_rate: float = 2,
         use_error_feedback=True,
         warm_start=True,
-        orthogonalization_epsilon=0,
-        random_seed=0,
-        compression_stats_logging_frequency=10_000,
+        orthogonalization_epsilon: float = 0,
+        random_seed: int = 0,
+        compression_stats_logging_frequency: int = 10_000,
         batch_tensors_with_same_shape=False,
     ):
         if (use_error_feedback or warm_start) and start_powerSGD_iter <= 1:

@@ -57,7 +57,7 @@ def quantization_pertensor_hook(process_group, bucket):
     return _mean(process_group, buffer.unsqueeze(0), buffer.numel())
 
 
-def quantization_perchannel_hook(process_group, bucket, bucket_size=512):
+def quantization_perchannel_hook(process_group, bucket, bucket_size: int = 512):
     """Average gradients in 8 bits, with one scale for each `bucket_size` numbers."""
     buffer = bucket.buffer()
     rows = functional.pad(buffer, (0, -buffer.numel() % bucket_size)).view(-1, bucket_size)

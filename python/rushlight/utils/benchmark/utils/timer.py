@@ -80,7 +80,7 @@ class Timer:
     def _timeit(self, number):
         return max(self._timer.timeit(number), 1e-9)
 
-    def timeit(self, number=1000000):
+    def timeit(self, number: int = 1000000):
         """Run the statement `number` times, after a hundredth of that for warming up."""
         with common.set_torch_threads(self._task_spec.num_threads):
             self._timeit(max(number // 100, 2))
@@ -90,7 +90,7 @@ class Timer:
                 task_spec=self._task_spec,
             )
 
-    def repeat(self, repeat=-1, number=-1):
+    def repeat(self, repeat: int = -1, number: int = -1):
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback=None):

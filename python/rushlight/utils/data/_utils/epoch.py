@@ -68,7 +68,7 @@ class _Order:
         saved: what `state` gave before, and how many to pass over; None for a new epoch.
     """
 
-    def __init__(self, loader, saved=None, passed=0) -> None:
+    def __init__(self, loader, saved=None, passed: int = 0) -> None:
         sampler = loader._index_sampler
         self._generators = generators_of(loader)
         self._draws = _drawn_by(sampler)

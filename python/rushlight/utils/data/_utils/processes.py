@@ -101,7 +101,7 @@ def _no_interrupt(finalizer=False):
     Out of a finalizer nothing can be raised: there it comes again a moment later.
     """
     come: list[Any] = []
-    handler = signal.getsignal(signal.SIGINT)
+    handler: Any = signal.getsignal(signal.SIGINT)
     deferred = callable(handler) and threading.current_thread() is threading.main_thread()
     if deferred:  # other threads may get the signal, for this one to handle
         signal.signal(signal.SIGINT, lambda _, frame: come.append(frame))
@@ -181,7 +181,7 @@ class _Worker:
             raise
         finally:
             others.close()
-        self.arrived: deque[tuple[int, Any]] = deque()
+        self.arrived: deque[tuple[int, Any, Any]] = deque()
         self.tasks = 0
         self.batches = 0
         self.samples = 0
@@ -310,7 +310,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._turn = 0
         self._order.clear()
         self._arrivals: deque[_Worker] = deque()  # those with an answer to take, if any order does
-        resumptions = self._resumptions(loader, saved)
+        resumptions = self._resumptions(saved)
         for worker, resumption in zip(self._workers, resumptions, strict=True):
             worker.begin(resumption)
             seed = self._epoch_seed if self._seeds_samples else None
@@ -354,7 +354,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if getattr(self._loader, "_place", None) is place:
             self._loader._place = self._place
 
-    def _resumptions(self, loader, saved):
+    def _resumptions(self, saved):
         count = len(self._workers)
         if saved is None:
             return [None] * count

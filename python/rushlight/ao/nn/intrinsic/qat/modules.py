@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import rushlight
@@ -109,14 +110,14 @@ class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
         in_channels,
         out_channels,
         kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] | str = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
         bias=None,
         padding_mode="zeros",
-        eps=1e-05,
-        momentum=0.1,
+        eps: float = 1e-05,
+        momentum: float | None = 0.1,
         freeze_bn=False,
         qconfig=None,
     ) -> None:
@@ -230,8 +231,8 @@ class LinearBn1d(_WithNorm, nn.Linear):
         in_features,
         out_features,
         bias=True,
-        eps=1e-05,
-        momentum=0.1,
+        eps: float = 1e-05,
+        momentum: float | None = 0.1,
         freeze_bn=False,
         qconfig=None,
     ) -> None:
