@@ -34,6 +34,8 @@ _segment_reduce = _C.ops.segment_reduce
 
 # Old names of dtypes: FloatTensor, FloatStorage.
 _KINDS = {dtype._kind: dtype for dtype in _C._dtypes if dtype._computes}
+# Storages of the codes of quantised tensors, which files name by the dtype of these tensors.
+_CODE_KINDS = {dtype._kind: dtype for dtype in (_C.qint8, _C.quint8, _C.qint32)}
 
 _FORMS = ("coo", "compressed", "csr", "csc", "bsr", "bsc")
 _SPARSE = " ".join(
@@ -338,7 +340,7 @@ else:
             "sparse._make": _SPARSE,
             "torch_version": "__version__",
             "storage": "Storage TypedStorage UntypedStorage "
-            + " ".join(f"{kind}Storage" for kind in _KINDS),
+            + " ".join(f"{kind}Storage" for kind in (*_KINDS, *_CODE_KINDS)),
             "utils.dlpack": "from_dlpack to_dlpack",
         },
         _is_shown,

@@ -131,7 +131,7 @@ class Storages:
             raise pickle.UnpicklingError(f"persistent_load: {kind!r} is no type of storage")
         if not isinstance(key, str) or not isinstance(location, str) or type(numel) is not int:
             raise pickle.UnpicklingError("persistent_load: the id of a storage is damaged")
-        item = self._read(key, dtype, numel)
+        item = self._read(key, storage.CODES.get(dtype, dtype), numel)
         if key not in self._known:
             self._known[key] = self._place(item, location)
         item = self._known[key]

@@ -8,11 +8,13 @@ PyTorch, and programs say `dequantize()`.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import rushlight
-from rushlight import _C, Tensor
+from rushlight import _C, Tensor, _utils
 from rushlight._fake_quantize import choose_qparams
+from rushlight.storage import CODES, TypedStorage
 
 __all__ = [
     "QuantizedTensor",
@@ -57,13 +59,8 @@ per_tensor_symmetric = qscheme("per_tensor_symmetric")
 per_channel_symmetric = qscheme("per_channel_symmetric")
 per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
 
-# The dtypes of quantised tensors: that of their codes.
-_CODES = {
-    rushlight.qint8: rushlight.int8,
-    rushlight.quint8: rushlight.uint8,
-    rushlight.qint32: rushlight.int32,
-}
-_NAMES = {codes: kind for kind, codes in _CODES.items()}
+# The dtypes of quantised tensors by that of their codes.
+_NAMES = {codes: kind for kind, codes in CODES.items()}
 _KINDS = {rushlight.qint8: "QInt8", rushlight.quint8: "QUInt8", rushlight.qint32: "QInt32"}
 
 
@@ -125,7 +122,11 @@ class QuantizedTensor(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
-        return _rebuild, (self._codes, *self._quantizer)
+        codes, about = self._codes, self._quantizer
+        storage = TypedStorage._over(codes.untyped_storage(), self.dtype)
+        place = (codes.storage_offset(), tuple(codes.size()), codes.stride())
+        means = about if about.axis is not None else about[:-1]
+        return _utils._rebuild_qtensor, (storage, *place, tuple(means), False, OrderedDict())
 
     def type(self, dtype=None, non_blocking=False, **kwargs):
         if dtype is None:
@@ -158,7 +159,21 @@ def _over(codes: Tensor, quantizer: _Quantizer) -> QuantizedTensor:
     return made
 
 
-def _rebuild(codes, scheme, scale, zero_point, axis):
+def of_codes(
+    codes: Tensor, scheme: Any, scale: Any, zero_point: Any, axis: Any = None
+) -> QuantizedTensor:
+    """The tensor of which a file tells codes and what they mean: nothing of it is trusted."""
+    if scheme is per_tensor_affine and axis is None:
+        fits = type(scale) is float and type(zero_point) is int
+    else:
+        fits = scheme in (per_channel_affine, per_channel_affine_float_qparams)
+        fits = fits and type(axis) is int and 0 <= axis < codes.dim()
+        fits = fits and all(
+            type(t) is Tensor and t.shape == codes.shape[axis : axis + 1]
+            for t in (scale, zero_point)
+        )
+    if not fits:
+        raise TypeError(f"scale and zero point do not fit a quantized tensor of {scheme!r}")
     return _over(codes, _Quantizer(scheme, scale, zero_point, axis))
 
 
@@ -182,9 +197,9 @@ def _of(input: Any, name: str) -> QuantizedTensor:
 
 
 def _limits(dtype) -> tuple[int, int]:
-    if dtype not in _CODES:
+    if dtype not in CODES:
         raise RuntimeError(f"ScalarType {dtype} is not supported in new_qtensor.")
-    info = rushlight.iinfo(_CODES[dtype])
+    info = rushlight.iinfo(CODES[dtype])
     return info.min, info.max
 
 
@@ -202,7 +217,7 @@ def _codes_of(input: Tensor, scale, zero_point, dtype) -> Tensor:
     places = input * (1 / scale) + zero_point
     wide = rushlight.float64 if dtype == rushlight.qint32 else rushlight.float32
     places = places.to(wide).round_().nan_to_num_(last, last, first)
-    return places.clamp_(first, last).to(_CODES[dtype])
+    return places.clamp_(first, last).to(CODES[dtype])
 
 
 def quantize_per_tensor(input, scale, zero_point, dtype) -> Any:
@@ -299,7 +314,7 @@ def _make_per_channel_quantized_tensor(input, scale, zero_point, axis):
 def _empty_affine_quantized(size, *, scale=1, zero_point=0, dtype: Any = None, device=None):
     """A tensor of any codes."""
     _limits(dtype)
-    codes = rushlight.empty(size, dtype=_CODES[dtype], device=device)
+    codes = rushlight.empty(size, dtype=CODES[dtype], device=device)
     return _over(codes, _Quantizer(per_tensor_affine, float(scale), int(zero_point)))
 
 

@@ -162,6 +162,7 @@ _NAMES = {
     "torch._utils._rebuild_tensor": _utils._rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": _utils._rebuild_tensor_v2,
     "torch._utils._rebuild_tensor_v3": _utils._rebuild_tensor_v3,
+    "torch._utils._rebuild_qtensor": _utils._rebuild_qtensor,
     "torch._utils._rebuild_sparse_tensor": _utils._rebuild_sparse_tensor,
     "torch._utils._rebuild_nested_tensor": _utils._rebuild_nested_tensor,
     "torch._utils._rebuild_parameter": _utils._rebuild_parameter,
@@ -198,6 +199,19 @@ _NESTED = {
     "torch.nested._internal.nested_tensor.NestedTensor",
     "torch.nested._internal.nested_tensor._rebuild_njt",
     "torch._dynamo.decorators._DimRange",
+}
+
+
+# How numbers become codes, of a module that is loaded when a file says it.
+_SCHEMES = {
+    f"torch.per_{what}"
+    for what in (
+        "tensor_affine",
+        "tensor_symmetric",
+        "channel_affine",
+        "channel_symmetric",
+        "channel_affine_float_qparams",
+    )
 }
 
 
@@ -241,6 +255,10 @@ class SafeObjects:
             from rushlight.nested._internal import nested_tensor
 
             return getattr(nested_tensor, name)
+        if full in _SCHEMES:
+            from rushlight import _quantized
+
+            return getattr(_quantized, name)
         if full == _SPREAD:
             from rushlight.distributed.tensor import _dtensor
 
@@ -335,7 +353,8 @@ def _refusal(error):
 def is_safe_global(name):
     """Whether a file of data may mention what has this full name."""
     name = _torch_name(name.replace("__builtin__.", "builtins.", 1))
-    return name in _safe_globals or name in _NAMES or _of_enums(name) is not None
+    known = name in _safe_globals or name in _NAMES or name in _SCHEMES
+    return known or _of_enums(name) is not None
 
 
 def find_public(module, name):

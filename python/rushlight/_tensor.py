@@ -349,7 +349,8 @@ def _convert(result, cls):
     if cls is Tensor:
         return result
     if isinstance(result, Tensor) and not isinstance(result, cls):
-        return result.as_subclass(cls)
+        # Sparse tensors have no memory that another class could be put over.
+        return result.as_subclass(cls) if result.layout is _C.strided else result
     if type(result) in (list, tuple):
         return type(result)(_convert(r, cls) for r in result)
     if isinstance(result, tuple) and hasattr(result, "n_sequence_fields"):  # a named result

@@ -13,6 +13,7 @@ from rushlight import _C, storage
 from rushlight._parameter import _rebuild_parameter, _rebuild_parameter_with_state  # noqa: F401
 from rushlight._raised import ExceptionWrapper, KeyErrorMessage  # noqa: F401
 from rushlight._tensor import Tensor
+from rushlight.storage import CODES
 
 
 def _typed(item):
@@ -68,6 +69,17 @@ def _rebuild_tensor_v3(
 
 
 _TypedStorage = storage.TypedStorage  # `storage` is a parameter's name above
+
+
+def _rebuild_qtensor(
+    storage, storage_offset, size, stride, quantizer_params, requires_grad, backward_hooks
+):
+    from rushlight import _quantized
+
+    item = _typed(storage)
+    size, stride = _integers(size), _integers(stride)
+    codes = _C._tensor_on(item.untyped(), CODES[item.dtype], storage_offset, size, stride)
+    return _quantized.of_codes(codes, *quantizer_params)
 
 
 def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):

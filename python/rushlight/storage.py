@@ -6,7 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from rushlight import _C, _KINDS
+from rushlight import _C, _CODE_KINDS, _KINDS
 from rushlight._warnings import warn
 
 if TYPE_CHECKING:
@@ -514,10 +514,12 @@ NAMES: dict[str, Any] = {
     f"{kind}Storage": _StorageKind(
         f"{kind}Storage", (_StorageName,), {"dtype": dtype, "__module__": "rushlight"}
     )
-    for kind, dtype in _KINDS.items()
+    for kind, dtype in {**_KINDS, **_CODE_KINDS}.items()
 }
 globals().update(NAMES)
 Storage = NAMES["FloatStorage"]
+# How the codes of quantised tensors are held.
+CODES = {_C.qint8: _C.int8, _C.quint8: _C.uint8, _C.qint32: _C.int32}
 OF_DTYPE = {kind.dtype: kind for kind in NAMES.values()}
 
 

@@ -28,8 +28,12 @@ bool any_of(Tensors tensors, const F& f) {
 
 bool sparse_above(const OpFunction& function, Tensors tensors) {
   using Where = SparseRule::Where;
+  const auto has_handler = [](const Tensor& t) {
+    return is_special(t) && !is_sparse(t) && t.impl()->special()->level() == 0;
+  };
   if (function.sparse.where == Where::Below ||
-      !any_of(tensors, [](const Tensor& t) { return is_sparse(t); })) {
+      !any_of(tensors, [](const Tensor& t) { return is_sparse(t); }) ||
+      any_of(tensors, has_handler)) {
     return false;
   }
   return function.sparse.where == Where::Above ||

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/op_support.h"
+#include "core/sparse.h"
 
 namespace rushlight {
 
@@ -66,13 +67,17 @@ std::vector<Value> hand_over(Handler& handler, const OpFunction& function,
   return results;
 }
 
-// The special tensor that is asked: of the highest level, the first among equals.
+// The special tensor that is asked: of the highest level, the first among equals, and a sparse one
+// only beside no other.
 SpecialTensor* asked_of(const std::vector<Value>& arguments) {
   SpecialTensor* found = nullptr;
+  int64_t highest = -2;
   for (const Value& v : arguments) {
     v.for_each_tensor([&](const Tensor& t) {
-      if (is_special(t) && (found == nullptr || t.impl()->special()->level() > found->level())) {
+      const int64_t level = !is_special(t) ? -2 : is_sparse(t) ? -1 : t.impl()->special()->level();
+      if (level > highest) {
         found = t.impl()->special();
+        highest = level;
       }
     });
   }

@@ -146,18 +146,23 @@ int64_t depth_of(int64_t level) {
 
 namespace {
 
+// The handler of a special tensor is not asked to move a dimension to where it is.
+Tensor moved(const Tensor& t, int64_t from, int64_t to) {
+  return from == to && is_special(all_of(t)) ? t : t.movedim(from, to);
+}
+
 Tensor add_below(const Tensor& t, int64_t dim, int64_t level) {
   const int64_t own = level_of(t);
   if (own > level) {  // the innermost stays outside
     return of_level(add_below(value_of(t), dim + 1, level), own);
   }
-  return of_level(t.movedim(dim, 0), level);
+  return of_level(moved(t, dim, 0), level);
 }
 
 Tensor remove_below(const Tensor& t, int64_t level, int64_t batch, int64_t dim) {
   const int64_t own = level_of(t);
   if (own == level) {
-    return value_of(t).movedim(0, dim);
+    return moved(value_of(t), 0, dim);
   }
   if (own > level) {
     return of_level(remove_below(value_of(t), level, batch, dim + 1), own);

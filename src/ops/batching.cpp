@@ -188,9 +188,63 @@ std::vector<Value> aligned(const Call& c) {
   return run(c, std::move(arguments));
 }
 
+// The view of a tensor of which only its handler knows where elements lie: the same op, with its
+// arguments counted behind the batch.
+std::vector<Value> handled_view(const Call& c, const Tensor& x) {
+  const std::string_view name = c.name();
+  const int64_t rank = x.dim() - 1;
+  if ((name == "t" && rank < 2) || (rank == 0 && (name == "transpose" || name == "squeeze"))) {
+    return {Value(x)};
+  }
+  if (name == "t") {
+    return {Value(x.transpose(1, 2))};
+  }
+  std::vector<Value> arguments = c.arguments;
+  arguments[0] = Value(x);
+  const auto put_in_front = [&](size_t i, int64_t v) {
+    DimVector list = arguments[i].get<DimVector>();
+    list.insert(0, v);
+    arguments[i] = Value(std::move(list));
+  };
+  if (name == "unsqueeze") {
+    arguments[1] = Value(wrap_dim(arguments[1].get<int64_t>(), rank + 1) + 1);
+  } else if (name == "squeeze" && arguments.size() == 1) {
+    DimVector ones;
+    for (int64_t d = 1; d <= rank; d++) {
+      if (x.size(d) == 1) {
+        ones.push_back(d);
+      }
+    }
+    return {Value(x.squeeze(ones))};
+  } else if (name == "expand") {
+    DimVector sizes = {c.batch};
+    const auto missing = static_cast<int64_t>(arguments[1].get<DimVector>().size()) - rank;
+    sizes.resize(static_cast<size_t>(std::max<int64_t>(missing, 0)) + 1, 1);
+    for (int64_t d = 1; d <= rank; d++) {
+      sizes.push_back(x.size(d));
+    }
+    arguments[0] = Value(missing > 0 ? x.view(sizes) : x);
+    put_in_front(1, c.batch);
+  } else if (name == "view") {
+    put_in_front(1, c.batch);
+  } else if (name == "as_strided") {
+    put_in_front(1, c.batch);
+    put_in_front(2, x.strides()[0]);
+  } else {
+    count_behind(c, arguments);
+    if (name == "permute") {
+      put_in_front(1, 0);
+    }
+  }
+  return c.function.call(arguments);
+}
+
 // The geometry of a slice's view, with the batch's size and stride in front.
 std::vector<Value> view(const Call& c) {
   const Tensor& x = value_of(c.arguments[0].get<Tensor>());
+  if (is_special(all_of(x))) {
+    return handled_view(c, x);
+  }
   const Tensor& slice = c.arguments[0].get<Tensor>();
   auto impl = TensorImpl::make(x.storage(), x.dtype(), c.batch > 0 ? x.device() : Device(kMeta));
   impl->set_storage_offset(x.storage_offset());

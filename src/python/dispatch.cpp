@@ -179,18 +179,7 @@ PyObject* take_geometry(PyObject*, PyObject* args) {
   });
 }
 
-RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kind::IntList},
-            Param{"strides", Kind::IntList, true, false, false, "None"},
-            Param{"storage_offset", Kind::Int, true, false, false, "None"},
-            Param{"memory_format", Kind::MemoryFormat, true, false, false, "None"},
-            Param{"dtype", Kind::Dtype, true, false, false, "None"},
-            Param{"layout", Kind::Layout, true, false, false, "torch.strided"},
-            Param{"device", Kind::Device, true, false, false, "None"},
-            Param{"pin_memory", Kind::Bool, true, false, false, "False"},
-            Param{"requires_grad", Kind::Bool, true, false, false, "False"},
-            Param{"dispatch_sizes_strides_policy", Kind::String, true, false, false, "None"},
-            Param{"dispatch_device", Kind::Bool, true, false, false, "False"},
-            Param{"dispatch_layout", Kind::Bool, true, false, false, "False"}) {
+PyObject* wrapper_subclass(const Arguments& a) {
   PyObject* cls = a.object(0);
   auto* type = reinterpret_cast<PyTypeObject*>(cls);
   RL_CHECK_TYPE(PyType_Check(cls) && PyType_IsSubtype(type, &tensor_base_type) != 0,
@@ -223,8 +212,31 @@ RL_FUNCTION(make_wrapper_subclass, Param{"cls", Kind::Object}, Param{"size", Kin
   return wrap_as(type, as_leaf(t, a.boolean(9, false)));
 }
 
+const Param wrapper_params[] = {
+    {"cls", Kind::Object},
+    {"size", Kind::IntList},
+    {"strides", Kind::IntList, true, false, false, "None"},
+    {"storage_offset", Kind::Int, true, false, false, "None"},
+    {"memory_format", Kind::MemoryFormat, true, false, false, "None"},
+    {"dtype", Kind::Dtype, true, false, false, "None"},
+    {"layout", Kind::Layout, true, false, false, "torch.strided"},
+    {"device", Kind::Device, true, false, false, "None"},
+    {"pin_memory", Kind::Bool, true, false, false, "False"},
+    {"requires_grad", Kind::Bool, true, false, false, "False"},
+    {"dispatch_sizes_strides_policy", Kind::String, true, false, false, "None"},
+    {"dispatch_device", Kind::Bool, true, false, false, "False"},
+    {"dispatch_layout", Kind::Bool, true, false, false, "False"}};
+const Signature wrapper_signatures[] = {{wrapper_params, FunctionForm, -1, false}};
+// It has no owner: modes are not shown it.
+const Parser wrapper_parser = {"_make_wrapper_subclass", wrapper_signatures, 1, wrapper_subclass,
+                               nullptr};
+PyObject* make_wrapper_subclass(PyObject*, PyObject* const* args, Py_ssize_t nargs,
+                                PyObject* names) {
+  return wrapper_parser.call(FunctionForm, nullptr, args, nargs, names);
+}
+
 PyMethodDef tensor_methods[] = {
-    {"_make_wrapper_subclass", as_function(make_wrapper_subclass_function),
+    {"_make_wrapper_subclass", as_function(make_wrapper_subclass),
      METH_FASTCALL | METH_KEYWORDS | METH_STATIC,
      "A tensor of a subclass without memory of its own, whose __torch_dispatch__ handles the ops."},
     {},
@@ -256,12 +268,23 @@ class PythonMode final : public LowerMode {
       const Object result = Object::check(
           PyObject_CallMethodObjArgs(mode_, dispatch_name(), overload_object(op), types.get(),
                                      called.args.get(), called.kwargs.get(), nullptr));
-      if (result.get() == Py_NotImplemented) {  // whoever is below
-        const WithoutGil no_gil;
-        return call(op, arguments);
+      if (result.get() == Py_NotImplemented) {
+        return below(op, arguments, types.get());
       }
       return dispatch_results(op, result.get());
     });
+  }
+
+  // A mode that knows nothing of the classes among the arguments leaves the call to them.
+  std::vector<Value> below(const OpInfo& op, const std::vector<Value>& arguments,
+                           PyObject* types) const {
+    if (PyTuple_GET_SIZE(types) == 0) {
+      raise(PyExc_TypeError, str("Multiple dispatch failed for '", op.space, "::", op.name,
+                                 "': __torch_dispatch__ of the mode ", Py_TYPE(mode_)->tp_name,
+                                 " returned NotImplemented, and no tensor has one"));
+    }
+    const WithoutGil no_gil;
+    return call(op, arguments);
   }
 
   PyObject* mode_;

@@ -49,15 +49,29 @@ bool wanted_elsewhere(PyObject* a, PyObject* b) {
   return mode_active() || overrides(a) || overrides(b);
 }
 
+// What modes and __torch_function__ make of an operator. Where they know no more than a TypeError
+// to raise, the other side gets its turn, as in PyTorch.
+PyObject* offered_operator(const char* name, std::initializer_list<PyObject*> args) {
+  try {
+    return call_torch_function_method(name, args);
+  } catch (const PythonError&) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+      throw;
+    }
+    PyErr_Clear();
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+}
+
 // `name` and `reflected` are the methods that __torch_function__ is told of, with the tensor first.
 template <bool arrays = false, class F>
 PyObject* binary(PyObject* a, PyObject* b, const char* name, const char* reflected, F op) {
   return guarded([&]() -> PyObject* {
     if (RL_UNLIKELY(wanted_elsewhere(a, b))) {
       if (is_tensor(a)) {
-        return call_torch_function_method(name, {a, b});
+        return offered_operator(name, {a, b});
       }
-      return call_torch_function_method(reflected, {b, a});
+      return offered_operator(reflected, {b, a});
     }
     Operand x(a);
     Operand y(b);
@@ -86,7 +100,7 @@ template <class F>
 PyObject* inplace(PyObject* a, PyObject* b, const char* name, F op) {
   return guarded([&]() -> PyObject* {
     if (RL_UNLIKELY(wanted_elsewhere(a, b))) {
-      return call_torch_function_method(name, {a, b});
+      return offered_operator(name, {a, b});
     }
     const Operand y(b);
     if (!y.fits()) {
@@ -136,7 +150,6 @@ BINARY(nb_or, bitwise_or, "__ror__")
 BINARY(nb_xor, bitwise_xor, "__rxor__")
 BINARY(nb_lshift, bitwise_left_shift, "__rlshift__")
 BINARY(nb_rshift, bitwise_right_shift, "__rrshift__")
-INPLACE(nb_iadd, add_)
 INPLACE(nb_isub, sub_)
 INPLACE(nb_imul, mul_)
 INPLACE(nb_idiv, div_)
@@ -149,6 +162,18 @@ INPLACE(nb_ilshift, bitwise_left_shift_)
 INPLACE(nb_irshift, bitwise_right_shift_)
 #undef BINARY
 #undef INPLACE
+
+// Python takes what this returns as the sum of sequences, too, NotImplemented with it: so that
+// others get their turn here.
+PyObject* nb_iadd(PyObject* a, PyObject* b) {
+  PyObject* sum =
+      inplace(a, b, "add_", [](const Tensor& x, const Tensor& y) { rushlight::add_(x, y); });
+  if (sum != Py_NotImplemented) {
+    return sum;
+  }
+  Py_DECREF(sum);
+  return PyNumber_Add(a, b);
+}
 
 PyObject* nb_div(PyObject* a, PyObject* b) {
   return binary<true>(a, b, "div", "__rtruediv__",

@@ -456,7 +456,7 @@ PyObject* Parser::call(Form form, PyObject* self, PyObject* const* args, Py_ssiz
                        PyObject* kwnames) const {
   return guarded([&]() -> PyObject* {
     const Call c = {name, form, self, args, nargs, kwnames};
-    if (RL_UNLIKELY(wants_torch_function(self, args, nargs, kwnames))) {
+    if (RL_UNLIKELY(wants_torch_function(self, args, nargs, kwnames)) && owner != nullptr) {
       PyObject* owner_object = is_method(form) ? reinterpret_cast<PyObject*>(tensor_class) : *owner;
       const Object function = Object::check(PyObject_GetAttrString(owner_object, c.name().c_str()));
       return call_torch_function(function.get(), self, args, nargs, kwnames);

@@ -75,3 +75,20 @@ def test_modules_move_to_pytorch():
     there = torch.load(stream, weights_only=False)
     assert type(there) is torch.nn.Linear
     assert there.weight.tolist() == model.weight.tolist()
+
+
+@pytest.mark.filterwarnings("ignore")  # PyTorch's, of functions that it will remove
+@pytest.mark.parametrize("to_torch", [False, True])
+def test_quantised_tensors_move(to_torch):
+    source, target = (rushlight, torch) if to_torch else (torch, rushlight)
+    x = source.arange(-6.0, 6.0).reshape(3, 4)
+    scales, zeros = source.tensor([0.1, 0.2, 0.3]), source.tensor([0, 1, 2])
+    whole = source.quantize_per_tensor(x, 0.1, 100, source.quint8)
+    each = source.quantize_per_channel(x, scales, zeros, 0, source.qint8)
+    stream = io.BytesIO()
+    source.save([whole, each, whole.t()[1:]], stream)
+    stream.seek(0)
+    for got, sent in zip(target.load(stream), [whole, each, whole.t()[1:]], strict=True):
+        assert str(got.dtype) == str(sent.dtype) and str(got.qscheme()) == str(sent.qscheme())
+        assert got.int_repr().tolist() == sent.int_repr().tolist()
+        assert got.dequantize().tolist() == sent.dequantize().tolist()

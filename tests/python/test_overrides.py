@@ -1,5 +1,7 @@
 """Operators of tensors, subclasses, `__torch_function__` and function modes."""
 
+import contextlib
+import operator
 from typing import ClassVar
 
 import numpy as np
@@ -246,3 +248,68 @@ def test_quantised_tensors_and_numbers_of_sizes_are_offered():
     for name in ("sym_int", "sym_float", "sym_not", "sym_sqrt"):
         assert name in getattr(torch, name)(x)
     assert "sym_max" in torch.sym_max(x, 1) and torch.sym_max(1, 2) == 2
+
+
+class Knows:
+    """Has operators for all that it meets."""
+
+    def __radd__(self, other):
+        return "radd"
+
+    def __rmatmul__(self, other):
+        return "rmatmul"
+
+    def __gt__(self, other):
+        return "gt"
+
+    def __eq__(self, other):
+        return "eq"
+
+    __hash__ = None
+
+
+class Passing(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("how", ["subclass", "mode"])
+def test_whom_operators_do_not_know_gets_its_turn(how):
+    x = torch.ones(2, dtype=torch.int64)
+    s = x.as_subclass(Tagged) if how == "subclass" else x
+    with Passing() if how == "mode" else contextlib.nullcontext():
+        assert (s == None) is False and (s != None) is True  # noqa: E711
+        assert s not in [None, "text"] and None not in [s]
+        assert [s + Knows(), s @ Knows(), s < Knows(), s == Knows()] == [
+            "radd",
+            "rmatmul",
+            "gt",
+            "eq",
+        ]
+        held = s.clone()
+        held += Knows()
+        assert held == "radd"
+        for name in ("add", "sub", "truediv", "pow", "and_", "lt", "iadd", "isub", "matmul"):
+            for other in (None, "text", [1, 2]):
+                with pytest.raises(TypeError, match="supported"):
+                    getattr(operator, name)(s, other)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            None - s
+
+
+def test_only_a_type_error_of_an_override_leaves_an_operator_to_others():
+    class Refuses(Tensor):
+        error: ClassVar[type] = TypeError
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise cls.error("mine")
+
+    x = torch.ones(2).as_subclass(Refuses)
+    assert x + Knows() == "radd" and (x == 1) is False
+    with pytest.raises(TypeError, match="mine"):
+        _ = -x
+    Refuses.error = ValueError
+    for call in (lambda: x + 1, lambda: x == 1, lambda: 1 - x):
+        with pytest.raises(ValueError, match="mine"):
+            call()

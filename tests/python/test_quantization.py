@@ -103,6 +103,44 @@ def test_codes_are_copied_written_compared_and_pickled():
     assert dynamic.q_zero_point() == 128 and dynamic.q_scale() == pytest.approx(600 / 255)
 
 
+def per_channel():
+    scales, zeros = torch.tensor([0.1, 0.2], dtype=torch.float64), torch.tensor([1, 2])
+    return torch.quantize_per_channel(X, scales, zeros, 0, torch.qint8)
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_files_hold_codes_and_what_they_mean(weights_only):
+    kept = {"t": whole(X), "view": whole(X).t()[1:], "channels": per_channel()}
+    kept["scheme"] = torch.per_channel_symmetric
+    file = io.BytesIO()
+    torch.save(kept, file)
+    assert not torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(file.getvalue()))
+    file.seek(0)
+    back = torch.load(file, weights_only=weights_only)
+    assert back.pop("scheme") is kept.pop("scheme")
+    for name, t in kept.items():
+        assert back[name].dtype is t.dtype and torch.equal(back[name], t), name
+        assert back[name].stride() == t.stride()
+    assert back["t"].int_repr().untyped_storage().nbytes() == X.numel()
+
+
+def test_a_file_is_not_trusted_with_what_codes_mean():
+    t, per_row = whole(X), per_channel()
+    for of, means in (
+        (t, (torch.per_tensor_affine, "0.1", 3)),
+        (t, (torch.per_tensor_affine, 0.1, 3, 0)),
+        (t, (None, 0.1, 3)),
+        (per_row, (torch.per_channel_affine, per_row.q_per_channel_scales()[:1], X[0], 0)),
+        (per_row, (torch.per_channel_affine, X[:, 0], X[:, 0], 2)),
+    ):
+        function, parts = of.__reduce_ex__(2)
+        with pytest.raises(TypeError, match="do not fit a quantized tensor"):
+            function(*parts[:4], means, *parts[5:])
+    function, parts = t.__reduce_ex__(2)
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        function(parts[0], 1, *parts[2:])
+
+
 # ---- rounding in training ----
 
 

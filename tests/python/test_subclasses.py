@@ -3,6 +3,7 @@
 import copy
 import gc
 import pickle
+from typing import ClassVar
 
 import pytest
 
@@ -606,3 +607,116 @@ def test_what_python_asks_and_a_mode_answers(use, message):
     x = torch.ones(1)
     with Answers(), pytest.raises(TypeError, match=message):
         use(x)
+
+
+def test_function_modes_are_not_shown_how_wrappers_are_made():
+    class Log(TorchFunctionMode):
+        seen: ClassVar[list] = []
+
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            self.seen.append(getattr(func, "__name__", str(func)))
+            return func(*args, **(kwargs or {}))
+
+    a, b = torch.ones(2, 3), torch.ones(4, 3)
+    with Log():
+        wrapped = Wrapper(a)
+        nested = torch.nested.nested_tensor([a, b], layout=torch.jagged)
+    assert type(wrapped) is Wrapper and nested.shape[0] == 2
+    assert "_make_wrapper_subclass" not in Log.seen and "cat" in Log.seen
+
+
+def test_a_dispatch_mode_may_decline_for_tensors_with_handlers_alone():
+    class Declines(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return NotImplemented
+
+    x = torch.ones(2)
+    wrapped = Wrapper(x)
+    handled = []
+
+    class Handles(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            handled.append(str(func))
+            return args[0]
+
+    handles = Handles(x)
+    with Declines():
+        for call in (lambda: x.exp(), lambda: torch.zeros(2), lambda: torch.add(x, x)):
+            with pytest.raises(TypeError, match="Multiple dispatch failed"):
+                call()
+        assert handles.exp() is handles and handled[0] == "aten.exp.default"
+        assert type(wrapped.exp()) is Wrapper
+    seen = Seen()
+    with seen, Declines(), pytest.raises(TypeError, match="Multiple dispatch failed"):
+        x.exp()
+    assert seen.names == []
+
+
+@pytest.mark.parametrize(
+    ("view", "named"),
+    [
+        (lambda x: x.t(), "transpose.int"),
+        (lambda x: x.T, "permute.default"),
+        (lambda x: x.transpose(0, -1), "transpose.int"),
+        (lambda x: x.permute(1, -2), "permute.default"),
+        (lambda x: x.view(-1), "view.default"),
+        (lambda x: x.reshape(3, 2), "view.default"),
+        (lambda x: x[1], "select.int"),
+        (lambda x: x[:, 1:], "slice.Tensor"),
+        (lambda x: x.unsqueeze(-1), "unsqueeze.default"),
+        (lambda x: x.diagonal(1), "diagonal.default"),
+        (lambda x: x.expand(5, 2, 3), "expand.default"),
+        (lambda x: x[:1].expand(4, -1), "expand.default"),
+        (lambda x: x[:1].squeeze(), "squeeze.dims"),
+        (lambda x: x[:1].squeeze(0), "squeeze.dim"),
+        (lambda x: x.unbind(-1)[2], "unbind.int"),
+        (lambda x: x.sum().squeeze(), None),
+        (lambda x: x.as_strided((2,), (3,)), "as_strided.default"),
+    ],
+)
+def test_views_of_slices_are_the_handlers(view, named):
+    inner = torch.arange(24.0).view(4, 2, 3)
+    want = torch.func.vmap(view)(inner)
+    Wrapper.seen.clear()
+    got = torch.func.vmap(view)(Wrapper(inner))
+    assert type(got) is Wrapper and torch.equal(got.inner, want) and got.shape == want.shape
+    assert named is None or f"aten.{named}" in Wrapper.seen
+    assert "aten.movedim.int" not in Wrapper.seen
+    for dim in (1, 2):
+        inside = inner.movedim(0, dim)
+        got = torch.func.vmap(view, in_dims=dim)(Wrapper(inside))
+        if named != "view.default" and named != "as_strided.default":
+            assert torch.equal(got.inner, want)
+    twice = torch.func.vmap(torch.func.vmap(torch.neg))(Wrapper(inner))
+    assert torch.equal(twice.inner, -inner)
+
+
+def test_handlers_are_asked_before_sparse_tensors():
+    m = torch.arange(9.0).view(3, 3)
+    sparse = torch.eye(3).to_sparse()
+    for of in (sparse, torch.eye(3).to_sparse_csr()):
+        made = of @ Wrapper(m)
+        assert type(made) is Wrapper and torch.equal(made.inner, m)
+        assert "aten.mm.default" in Wrapper.seen
+        assert torch.equal((Wrapper(m) @ sparse).inner, m)
+
+
+def test_sparse_results_are_of_no_other_class():
+    class Plain(torch.Tensor):
+        pass
+
+    class Sparsely(Wrapper):
+        __torch_function__ = classmethod(torch.Tensor.__torch_function__.__func__)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            args = tree_map_only(Wrapper, lambda w: w.inner, args)
+            return func(*args, **(kwargs or {}))
+
+    m = torch.arange(9.0).view(3, 3)
+    sparse = torch.eye(3).to_sparse()
+    for made in (sparse * Sparsely(m), Sparsely(m) * sparse):
+        assert type(made) is torch.Tensor and torch.equal(made.to_dense(), m * torch.eye(3))
+    made = m.as_subclass(Plain).to_sparse()
+    assert type(made) is torch.Tensor and torch.equal(made.to_dense(), m)
