@@ -26,8 +26,7 @@ op("_recurrent_layer(Tensor gates, Tensor hidden, Tensor? cell, Tensor weight_hh
    batch={"gates, hidden, cell":
           "batched_recurrent_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr, "
           "batch_sizes, mode, reverse, batch_first, keep, batch)",
-          "": "slices: each slice has weights of its own"},
-   autocast="lower")
+          "": "slices: each slice has weights of its own"})
 op("_recurrent_layer_backward(Tensor grad_output, Tensor grad_hidden, Tensor grad_cell, Tensor "
    "hidden, Tensor? cell, "
    "Tensor weight_hh, Tensor? bias_hh, Tensor? weight_hr, Tensor output, Tensor kept_gates, Tensor "

@@ -194,7 +194,7 @@ op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim
    grad={"self": "vector_norm_backward(grad, self, ord, dim, keepdim, result)"},
    doc="The ord-norm of vectors: the root of the sum of powers, the largest |x| for inf, the count "
        "for 0.",
-   jvp="reduced", batch="dims",
+   jvp="reduced", batch="dims", sparse="vector_norm",
    autocast={"accelerator": "float32"}, tags=("reduction",))
 composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
           "dtype=None) -> Tensor",

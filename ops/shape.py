@@ -65,7 +65,7 @@ view("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
      batch="leading")
 view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
      grad={"self": "unbind_backward(grad_list, self.sizes(), self.options(), dim)"},
-     doc="All slices along a dimension.",
+     sparse="unbind", doc="All slices along a dimension.",
      overloads=["unbind.int(self, dim)"])
 
 # ---- scattering a view's gradient back ----
@@ -255,6 +255,7 @@ composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_o
 composite("resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
           variants="method inplace",
           doc="New sizes; the storage grows when needed and keeps its contents.",
+          batch="leading",
           tags=("core", "inplace_view"))
 composite("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) "
           "-> Tensor(a!)",

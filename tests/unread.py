@@ -248,7 +248,9 @@ def _inheritance() -> list[tuple[str, str, set[str]]]:
 
 
 def _modules_of_family(module: str, name: str) -> set[str]:
-    """Where a class, what it inherits from and what inherits from it are defined."""
+    """Where a class, what it inherits from and what inherits from it are defined, and the private
+    modules beside it, which do its work.
+    """
     classes = _inheritance()
     names = {known for _, known, _ in classes} - {"Module"}
     above, below = {name}, {name}
@@ -260,7 +262,9 @@ def _modules_of_family(module: str, name: str) -> set[str]:
         if not more_above | more_below:
             break
         above, below = above | more_above, below | more_below
-    return {module} | {path for path, known, _ in classes if known in above | below}
+    package = module.rpartition(".")[0]
+    beside = {m for m in trees() if package and m.startswith(f"{package}._")}
+    return {module} | beside | {path for path, known, _ in classes if known in above | below}
 
 
 def _stores(function: FunctionNode) -> Iterator[tuple[str, ast.expr]]:

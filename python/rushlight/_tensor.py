@@ -238,11 +238,10 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     def storage(self):
         """The memory of the tensor, as elements of its dtype."""
-        from rushlight._utils import own_storage
         from rushlight.storage import TypedStorage, _warn_typed_storage_removal
 
         _warn_typed_storage_removal()
-        return TypedStorage._over(own_storage(self), self.dtype)
+        return TypedStorage._over(self.untyped_storage(), self.dtype)
 
     def storage_type(self):
         """The class of the tensor's storage, such as `FloatStorage`."""
@@ -388,7 +387,7 @@ def _on_copied_storage(tensor, memo):
                 f"its clone() gave a {type(copy).__name__}: return a {type(tensor).__name__}"
             )
         return copy
-    storage = _copied(_utils.own_storage(tensor), memo)
+    storage = _copied(tensor.untyped_storage(), memo)
     size, stride = tuple(tensor.size()), tensor.stride()
     return _C._tensor_on(storage, tensor.dtype, tensor.storage_offset(), size, stride)
 

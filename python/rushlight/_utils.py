@@ -170,16 +170,6 @@ def is_wrapper(tensor):
     )
 
 
-def own_storage(tensor):
-    """The memory of its elements and of no others: a slice of a batch has none."""
-    if _C._functorch.is_batchedtensor(tensor):
-        raise NotImplementedError(
-            "Cannot access storage of a tensor that vmap goes through, for it stands for many: "
-            "clone() copies it, and copies, pickles and files are made outside of vmap"
-        )
-    return tensor.untyped_storage()
-
-
 def reduce_tensor(tensor):
     """A function and arguments that make a plain tensor with this one's memory again."""
     if tensor.layout is not _C.strided:
@@ -190,7 +180,7 @@ def reduce_tensor(tensor):
     if tensor.device.type == "meta":
         parts = (tensor.dtype, tuple(tensor.size()), tensor.stride(), tensor.requires_grad)
         return _rebuild_meta_tensor_no_storage, parts
-    storage = own_storage(tensor)
+    storage = tensor.untyped_storage()
     if is_wrapper(tensor):
         place = (tuple(tensor.size()), tensor.stride(), tensor.storage_offset())
         rest = (tensor.layout, tensor.device, tensor.requires_grad)

@@ -1,5 +1,6 @@
 // In-place ops: what may be written, and the history of a tensor, or of a view's root, after a
 // write.
+#include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
@@ -104,6 +105,16 @@ void give_history(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
 // the in-place op. Values: sizes, strides of the root; dtype, sizes, strides and offset (from the
 // root's) of the view; dtype of the root.
 
+// Whether `t` lacks a batch that `other` has.
+bool lacks_batch(const Tensor& t, const Tensor& other) {
+  for (Tensor o = other; batching::level_of(o) != 0; o = Tensor(batching::value_of(o))) {
+    if (!batching::has_batch(t, batching::level_of(o))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   if (!grads[0].defined()) {
     return;
@@ -117,9 +128,16 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   Node& written = *node.extra()->wrapped;
   written.check_not_released();
   // A window of a fresh copy, by recorded ops where a graph of the gradient is wanted.
-  Tensor root_grad = new_like(grads[0], root_sizes, root_strides);
-  root_grad.copy_(grads[0]);
-  const Tensor part = take_window(root_grad, dtype, sizes, strides, offset);
+  const auto copied = [&](const Tensor& like) {
+    const Tensor copy = new_like(like, root_sizes, root_strides);
+    copy.copy_(grads[0]);
+    return copy;
+  };
+  const auto window = [&](const Tensor& root) {
+    return take_window(root, dtype, sizes, strides, offset);
+  };
+  Tensor root_grad = copied(grads[0]);
+  Tensor part = window(root_grad);
   const Tensor part_grad = part.clone();
   std::vector<Tensor> inner(written.edges().size());
   written.apply(&part_grad, inner.data());
@@ -128,6 +146,10 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   }
   if (node.wants(0)) {
     if (!inner.empty() && inner[0].defined()) {
+      if (lacks_batch(root_grad, inner[0])) {
+        root_grad = copied(grads[0].new_zeros({}) + inner[0].new_zeros({}).to(grads[0].dtype()));
+        part = window(root_grad);
+      }
       part.copy_(inner[0]);
     } else {
       part.zero_();

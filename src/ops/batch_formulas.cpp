@@ -8,6 +8,7 @@
 #include <rushlight/reduction.h>
 
 #include "core/op_support.h"
+#include "core/sparse.h"
 
 namespace rushlight {
 
@@ -289,6 +290,9 @@ void check_rank(const char* op, const Tensor& t, int64_t rank) {
 Tensor batched_mv(const Tensor& self, const Tensor& vec) {
   check_rank("mv", self, 2);
   check_rank("mv", vec, 1);
+  if (is_sparse(self)) {  // one matrix meets a column of each slice
+    return self.squeeze(0).mm(vec.t()).t();
+  }
   return self.matmul(vec.unsqueeze(-1)).squeeze(-1);
 }
 
@@ -306,6 +310,10 @@ Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {
   check_rank("mm", mat2, 2);
   if (mat2.size(0) == 1 && batch != 1) {  // rows of all slices meet one matrix
     return whole(self, batch).flatten(0, 1).mm(mat2.squeeze(0)).unflatten(0, {batch, self.size(1)});
+  }
+  if (is_sparse(self)) {  // one matrix meets the columns of all slices
+    const Tensor columns = mat2.movedim(0, 1).flatten(1);
+    return self.squeeze(0).mm(columns).unflatten(1, {batch, mat2.size(2)}).movedim(1, 0);
   }
   return self.matmul(mat2);
 }

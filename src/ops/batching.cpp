@@ -492,9 +492,26 @@ std::vector<Value> in_place(const Call& c) {
            " `self` has no batch dimension and another argument has. It may be `self` "
            "was created or captured from outside of the function that vmap goes through; make it "
            "by an op on an argument of that function, or use the op that is not in place.");
+  if (!c.arguments[0].is<Tensor>()) {  // lists, of which each tensor is written
+    for (size_t i = 0; i < c.arguments.size(); i++) {
+      if (c.has_batch(i) && c.function.arguments[i].type.written) {
+        c.arguments[i].for_each_tensor([&](const Tensor& t) {
+          RL_CHECK(level_of(t) == c.level, "vmap: ", c.name(), ": `", c.function.arguments[i].name,
+                   "` has tensors with a batch dimension and others without; in-place ops on lists "
+                   "want all of a list to be made of arguments of the function that vmap goes "
+                   "through");
+        });
+      }
+    }
+    return by_rule(c, rule_for(c));
+  }
   const Tensor self = c.arguments[0].get<Tensor>();
   if (c.function.functional == nullptr) {
     by_rule(c, rule_for(c));
+    const Tensor& value = value_of(self);
+    if (!(value.sizes().slice(1, value.dim() - 1) == self.sizes())) {  // `resize_`
+      take_value(self, of_level(value, c.level));
+    }
   } else if (const Rule& rule = rule_for({*c.function.functional, {}, 0, 0, c.mask});
              rule.kind == Kind::Aligned) {
     aligned(c);

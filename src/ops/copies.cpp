@@ -209,7 +209,7 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
   const int64_t offset = storage_offset.value_or(self_offset);
   const TensorOptions options = grad.options();
   if (grad.numel() == 0 || has_zero(self_sizes)) {
-    return zeros(self_sizes, options);
+    return grad.new_zeros(self_sizes, options);
   }
   const auto reach = [](IntArrayRef sizes, IntArrayRef strides, int64_t from) {
     int64_t last = from;
@@ -228,7 +228,7 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
     low = self_offset;
     high = self_high;
   }
-  Tensor image = zeros({high - low}, options);
+  Tensor image = grad.new_zeros({high - low}, options);
   if (!overlapping_input && !far && !may_overlap(size, stride)) {
     image.as_strided(size, stride, offset - low).copy_(grad);
     return image.as_strided(self_sizes, self_strides, self_offset - low);

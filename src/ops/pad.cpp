@@ -1,6 +1,8 @@
 // The contracts of padding: with a constant, and by elements that repeat.
 #include <algorithm>
 
+#include <rushlight/autocast.h>
+
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -117,6 +119,11 @@ Tensor composite::pad(const Tensor& self, IntArrayRef pad, std::string_view mode
   }
   RL_CHECK(value.value_or(0.0) == 0.0, "Padding mode \"", mode,
            "\" doesn't take in value argument");
+  // Of modes and dimensions only these are ops of their own, with a rule of their own.
+  const bool widened = mode == "replicate" || (mode == "reflect" && pad.size() < 6);
+  if (RL_UNLIKELY(widened && autocast::is_enabled(kCPU))) {
+    return _pad_edges(autocast::cached_cast(kFloat32, self, kCPU), pad, mode);
+  }
   return _pad_edges(self, pad, mode);
 }
 

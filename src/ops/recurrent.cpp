@@ -2,6 +2,7 @@
 // derivatives, and layers, directions, dropout and single steps.
 #include <string>
 
+#include <rushlight/autocast.h>
 #include <rushlight/batching.h>
 
 #include "generated/contracts.h"
@@ -349,21 +350,34 @@ struct States {
 };
 
 // Of a layer: output, last hidden and last cell state. Weights of each slice of a vmap are factors
-// of ordinary ops.
+// of ordinary ops; within autocast all is of the dtype.
 std::tuple<Tensor, Tensor, Tensor> run_layer(const Tensor& gates, const Tensor& hidden,
                                              const Tensor& cell, const Tensor& weight_hh,
                                              const Tensor& bias_hh, const Tensor& weight_hr,
                                              IntArrayRef batch_sizes, std::string_view mode,
-                                             bool reverse, bool batch_first) {
+                                             bool reverse, bool batch_first, ScalarType dtype) {
   if (RL_UNLIKELY(batched({weight_hh, bias_hh, weight_hr}))) {
     const std::vector<Tensor> made = plain_layer(gates, hidden, cell, weight_hh, bias_hh, weight_hr,
                                                  batch_sizes, mode, reverse, batch_first);
     return {made[0], made[1], made[2]};
   }
+  std::array<Tensor, 6> t = {gates, hidden, cell, weight_hh, bias_hh, weight_hr};
+  if (RL_UNLIKELY(autocast::is_enabled(gates.device().type()))) {
+    for (Tensor& each : t) {
+      each = autocast::cached_cast(dtype, each, gates.device().type());
+    }
+  }
   auto [output, last_hidden, last_cell, kept_gates, kept_cells] = rushlight::_recurrent_layer(
-      gates, hidden, cell, weight_hh, bias_hh, weight_hr, batch_sizes, mode, reverse, batch_first,
+      t[0], t[1], t[2], t[3], t[4], t[5], batch_sizes, mode, reverse, batch_first,
       is_recorded({gates, hidden, cell, weight_hh, bias_hh, weight_hr}));
   return {output, last_hidden, last_cell};
+}
+
+// What autocast makes of a layer: its products are of the lower dtype, as the gates are. States of
+// steps that are composed of ops are sums with the state before, in the dtype that both have.
+ScalarType cast_dtype(const Tensor& gates, const Tensor& state, bool composed) {
+  const bool wider = composed && gates.is_cpu() && state.dtype() != kFloat64;
+  return wider ? promote_types(gates.dtype(), state.dtype()) : gates.dtype();
 }
 
 // Masks are drawn in the order of time even where each batch's rows lie together: PyTorch's order.
@@ -395,8 +409,9 @@ States run_stack(const Stack& s, Tensor rows, const Tensor& hidden, const Tensor
       const Tensor first = first_hidden[static_cast<size_t>(at)];
       const Tensor first_c = s.lstm() ? first_cell[static_cast<size_t>(at)] : Tensor();
       const Tensor bias_hh = joined ? Tensor() : p.bias_hh;
-      auto [output, h, c] = run_layer(gates, first, first_c, p.weight_hh, bias_hh, p.weight_hr,
-                                      batch_sizes, s.mode, d == 1, s.batch_first);
+      auto [output, h, c] =
+          run_layer(gates, first, first_c, p.weight_hh, bias_hh, p.weight_hr, batch_sizes, s.mode,
+                    d == 1, s.batch_first, cast_dtype(gates, first, s.mode == "gru"));
       outputs.push_back(output);
       last_hidden.push_back(h);
       last_cell.push_back(c);
@@ -451,7 +466,8 @@ std::tuple<Tensor, Tensor> run_cell(const char* op, std::string_view mode, const
            ": input has inconsistent input_size: got ", input.size(1), " expected ", w_ih.size(-1));
   const Tensor gates = rushlight::linear(input, w_ih, b_ih);
   auto [output, last_hidden, last_cell] =
-      run_layer(gates, hidden, cell, w_hh, b_hh, {}, DimVector{input.size(0)}, mode, false, false);
+      run_layer(gates, hidden, cell, w_hh, b_hh, {}, DimVector{input.size(0)}, mode, false, false,
+                cast_dtype(gates, cell.defined() ? cell : hidden, mode == "gru" || mode == "lstm"));
   return {output, last_cell};
 }
 

@@ -1,6 +1,7 @@
 // Methods of Tensor that are no ops: sizes, conversion to Python and to numpy, identity. Those with
 // arguments go through the parser as ops do, so that their errors and __torch_function__ are the
 // same.
+#include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
 #include "core/backend.h"
@@ -51,7 +52,13 @@ PyObject* no(const Tensor&) { Py_RETURN_FALSE; }
 PyObject* get_device(const Tensor& t) {
   return PyLong_FromLong(t.is_cuda() ? t.device().index() : -1);
 }
-PyObject* untyped_storage(const Tensor& t) { return wrap_storage(t.storage()); }
+PyObject* untyped_storage(const Tensor& t) {
+  RL_CHECK_NOT_IMPLEMENTED(
+      batching::level_of(t) == 0,
+      "Cannot access storage of a tensor that vmap goes through, for it stands for many: clone() "
+      "copies it, and copies, pickles and files are made outside of vmap");
+  return wrap_storage(t.storage());
+}
 
 template <class T>
 PyObject* element(const char* data) {

@@ -18,14 +18,10 @@ OTHERS = {
     "linalg_pinv.atol_rtol_tensor": "as linalg_pinv",
     "linalg_pinv.atol_rtol_float": "as linalg_pinv",
     "linalg_pinv.rcond_tensor": "as linalg_pinv",
-    "pad": "PyTorch widens some modes for some numbers of dimensions; no padding computes anything",
     "local_response_norm": "PyTorch widens images and volumes, but not sequences",
     "linalg_matrix_exp": "16-bit matrices are widened, too",
     "lp_pool3d": "its result has 16 bits, as those of lp_pool1d and lp_pool2d have",
     "lstm.data": "states have 16 bits, as those of lstm.input have in PyTorch, too",
-    "gru.data": "as lstm.data",
-    "lstm_cell": "states have 16 bits, as PyTorch's on CUDA",
-    "gru_cell": "as lstm_cell",
 }
 
 

@@ -42,6 +42,25 @@ def test_what_a_composite_is_made_of_is_cast():
         assert torch.tensordot(x, x, dims=([2], [2])).dtype is torch.bfloat16
 
 
+def test_states_and_edges_are_widened():
+    """States are sums with those before; some modes of padding are ops of their own."""
+    x, h = torch.ones(4, 2), torch.zeros(4, 3)
+    with on():
+        for state, dtype in ((h, torch.float32), (h.bfloat16(), torch.bfloat16)):
+            cell = nn.GRUCell(2, 3)(x, state)
+            assert cell.dtype is dtype
+            assert nn.GRU(2, 3)(x, state[:1])[0].dtype is dtype
+            assert [t.dtype for t in nn.LSTMCell(2, 3)(x, (state, state))] == [dtype, dtype]
+        assert nn.RNNCell(2, 3)(x, h).dtype is torch.bfloat16
+        assert nn.LSTM(2, 3)(x)[0].dtype is torch.bfloat16
+        image, volume = torch.ones(1, 4, 4).bfloat16(), torch.ones(1, 4, 4, 4).bfloat16()
+        for mode, wide in (("reflect", True), ("replicate", True), ("circular", False)):
+            expected = torch.float32 if wide else torch.bfloat16
+            assert F.pad(image, (1, 1, 1, 1), mode).dtype is expected
+        assert F.pad(volume, (1,) * 6, "reflect").dtype is torch.bfloat16
+        assert F.pad(volume, (1,) * 6, "replicate").dtype is torch.float32
+
+
 def test_lists_and_optional_tensors():
     x, w, b = torch.randn(2, 3), torch.randn(4, 3), torch.randn(4)
     with on():

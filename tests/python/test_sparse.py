@@ -1,6 +1,7 @@
 """Sparse tensors: what they hold, how they are computed with, their gradients and their files."""
 
 import copy
+import functools
 import io
 import pickle
 from multiprocessing.reduction import ForkingPickler
@@ -600,3 +601,49 @@ def test_masked_reductions_keep_the_layout(name):
     if name in ("prod", "amax", "amin"):
         with pytest.raises(ValueError, match="explicit mask"):
             reduce(dense.to_sparse())
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+def test_asking_for_a_gradient_keeps_that_of_the_values(layout):
+    values = torch.tensor([1.0, 2.0], requires_grad=True)
+    if layout is torch.sparse_coo:
+        make = functools.partial(torch.sparse_coo_tensor, torch.tensor([[0, 1], [1, 0]]))
+    else:
+        make = functools.partial(torch.sparse_compressed_tensor, [0, 1, 2], [1, 0], layout=layout)
+    made = make(values, (2, 2), requires_grad=True)
+    assert made.requires_grad and not made.is_leaf
+    (made.to_dense() * torch.tensor([[1.0, 5.0], [7.0, 1.0]])).sum().backward()
+    assert sorted(values.grad.tolist()) == [5.0, 7.0]
+    leaf = make(values.detach(), (2, 2), requires_grad=True)
+    assert leaf.requires_grad and leaf.is_leaf
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_slices_along_a_dimension(layout):
+    dense = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    s = dense.to_sparse(layout=layout)
+    assert [r.to_dense().tolist() for r in s] == dense.tolist()
+    for dim in (0, 1, -1):
+        for ours, expected in zip(s.unbind(dim), dense.unbind(dim), strict=True):
+            assert ours.to_dense().equal(expected)
+    with pytest.raises(IndexError):
+        s.unbind(2)
+
+
+def test_norms():
+    s = torch.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, -4.0], (2, 2))
+    assert torch.norm(s) == 5 and s.norm(1) == 7 and torch.linalg.norm(s) == 5
+    s.requires_grad_()
+    s.norm().backward()
+    assert s.grad.to_dense().tolist() == [[0.0, 0.6000000238418579], [-0.800000011920929, 0.0]]
+    with pytest.raises(RuntimeError, match="only support.* full reductions"):
+        s.detach().norm(dim=0)
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_formats_of_images_are_refused(layout):
+    s = torch.eye(2).to_sparse(layout=layout)
+    for call in (s.clone, s.to, s.double):
+        with pytest.raises(RuntimeError, match="memory format"):
+            call(memory_format=torch.channels_last)
+    assert s.to(memory_format=torch.preserve_format).to_dense().equal(torch.eye(2))

@@ -527,3 +527,98 @@ def test_what_takes_the_memory_of_a_slice_is_refused(made):
     """The memory holds all slices: what came back was the first one, for each."""
     with pytest.raises(NotImplementedError, match="Cannot access storage"):
         vmap(lambda x: x + len(list(made(x))))(torch.randn(3, 2))
+
+
+def _doubled_part(x):
+    y = x * 2
+    part = y[:2]
+    part.mul_(x[:2])
+    return part.sum()
+
+
+def _moved_part(x):
+    y = x * 2
+    part = y[:-1].clone()
+    y[1:] *= part
+    return y.sum()
+
+
+@pytest.mark.parametrize("f", [_doubled_part, _moved_part])
+def test_gradients_of_writes_to_parts(f):
+    """Windows that backward makes have the batch of the gradient, or get that of what is written."""
+    m = torch.randn(3, 4, dtype=torch.float64)
+    for transform in (torch.func.grad, lambda f: torch.func.jacrev(torch.func.grad(f))):
+        expected = torch.stack([transform(f)(x) for x in m])
+        torch.testing.assert_close(vmap(transform(f))(m), expected)
+    given = m[0].clone().requires_grad_()
+    (g,) = torch.autograd.grad(f(given), given)
+    torch.testing.assert_close(torch.func.grad(f)(m[0]), g)
+    torch.testing.assert_close(
+        torch.func.hessian(f)(m[0]), torch.autograd.functional.hessian(f, m[0])
+    )
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "ASGD", "Rprop", "NAdam"])
+def test_steps_of_optimizers(name):
+    m, g = torch.randn(3, 4), torch.randn(3, 4)
+
+    def stepped(x, grad):
+        p = x.clone()
+        p.grad = grad
+        optimizer = getattr(torch.optim, name)([p], lr=0.1)
+        optimizer.step()
+        optimizer.step()
+        return p
+
+    expected = torch.stack([stepped(x, y) for x, y in zip(m, g, strict=True)])
+    torch.testing.assert_close(vmap(stepped)(m, g), expected)
+
+
+def test_a_step_of_an_optimizer_names_what_has_no_batch():
+    p, other = torch.zeros(4), torch.zeros(4)
+
+    def stepped(x):
+        p.grad = x
+        torch.optim.SGD([p], lr=0.1).step()
+        return x
+
+    with pytest.raises(RuntimeError, match="inplace arithmetic.* in sgd_step_"):
+        vmap(stepped)(torch.randn(3, 4))
+
+    def mixed(x):
+        own = x.clone()
+        own.grad, other.grad = x, torch.ones(4)
+        torch.optim.SGD([own, other], lr=0.1).step()
+        return own
+
+    with pytest.raises(RuntimeError, match="sgd_step_.*params"):
+        vmap(mixed)(torch.randn(3, 4))
+    assert p.equal(torch.zeros(4)) and other.equal(torch.zeros(4))
+
+
+def test_resize_in_place():
+    """The memory of all slices is resized, as PyTorch has it."""
+    m = torch.arange(6.0).reshape(2, 3)
+    assert vmap(lambda x: x.clone().resize_(3, 1))(m).equal(m.unsqueeze(2))
+    assert vmap(lambda x: x.clone().resize_(1))(m).equal(torch.tensor([[0.0], [1.0]]))
+    assert vmap(lambda x: x.clone().resize_(5) * 2)(m).shape == (2, 5)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage")
+@pytest.mark.parametrize("read", ["untyped_storage", "storage"])
+def test_the_memory_of_a_slice_is_refused(read):
+    with pytest.raises(NotImplementedError, match="Cannot access storage"):
+        vmap(lambda x: x * getattr(x, read)().nbytes())(torch.randn(2, 3))
+
+
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr, torch.sparse_csc])
+def test_products_of_one_sparse_matrix(layout):
+    dense = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    s = dense.to_sparse(layout=layout)
+    m = torch.randn(4, 3, 5)
+    for dim in (0, 2):
+        found = vmap(lambda y: torch.sparse.mm(s, y), in_dims=dim)(m.movedim(0, dim))
+        torch.testing.assert_close(found, dense @ m)
+    torch.testing.assert_close(vmap(lambda y: s @ y)(m[:1]), dense @ m[:1])
+    vectors = torch.randn(4, 3)
+    torch.testing.assert_close(vmap(lambda y: s.mv(y))(vectors), vectors @ dense.t())

@@ -39,7 +39,9 @@ def _values(data: Any, dtype: Any, device: Any) -> Tensor:
 
 
 def _finished(made: Tensor, requires_grad: bool) -> Tensor:
-    return made.detach().requires_grad_() if requires_grad else made
+    """A leaf where a gradient is asked for and the values have no graph that gives it."""
+    leaf = requires_grad and not made.requires_grad
+    return made.detach().requires_grad_() if leaf else made
 
 
 def sparse_coo_tensor(

@@ -356,7 +356,8 @@ Tensor _sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor&
 
 namespace {
 Tensor finished(const Tensor& made, const TensorOptions& options) {
-  return options.requires_grad() ? made.detach().requires_grad_() : made;
+  const bool leaf = options.requires_grad() && !made.requires_grad();
+  return leaf ? made.detach().requires_grad_() : made;
 }
 void expect_layout(const char* name, const TensorOptions& options, Layout layout) {
   RL_CHECK(options.layout_opt().value_or(layout) == layout, name, ": expected the layout ",

@@ -148,6 +148,14 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   }
   return make_coo(rows_without(indices, d).index_select(1, which), values, sizes, true);
 }
+std::vector<Tensor> unbind(const Tensor& self, int64_t dim) {
+  const int64_t slices = self.size(dim);
+  std::vector<Tensor> out;
+  for (int64_t i = 0; i < slices; i++) {
+    out.push_back(sparse::select(self, dim, i));
+  }
+  return out;
+}
 Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
              std::optional<int64_t> end, int64_t step) {
   RL_CHECK(step > 0, "slice step must be positive");

@@ -196,6 +196,17 @@ namespace {
 bool sums_to_integer(ScalarType t) { return !is_floating(t) && !is_complex(t); }
 }  // namespace
 
+Tensor vector_norm(const Tensor& self, const Scalar& ord, OptionalIntArrayRef dim, bool keepdim,
+                   std::optional<ScalarType> dtype) {
+  const bool all = !dim.has_value() || IntArrayRef(*dim).empty() ||
+                   wrap_dims(*dim, self.dim()).size() == static_cast<size_t>(self.dim());
+  RL_CHECK(all && !keepdim,
+           "linalg_vector_norm: sparse tensors only support full reductions: 'dim' must be empty "
+           "or contain all dimensions, without keepdim");
+  const Tensor values = values_of(is_coo(self) ? rushlight::coalesce(self) : self);
+  return rushlight::linalg_vector_norm(values, ord, OptionalIntArrayRef(), false, dtype);
+}
+
 Tensor sum(const Tensor& self, OptionalIntArrayRef dim, bool keepdim,
            std::optional<ScalarType> dtype) {
   const ScalarType wanted = dtype.value_or(sums_to_integer(self.dtype()) ? kInt64 : self.dtype());
