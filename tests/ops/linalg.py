@@ -86,7 +86,7 @@ ERRORS = {
         ("x(2, 3), x(4, 3), x(5)", RuntimeError, "expanded size of the tensor"),
     ],
     "matmul": [
-        ("x(), x(2)", RuntimeError, "both arguments to matmul need to be at least 1D, but they are 0D and 1D"),
+        ("x(), x(2)", RuntimeError, "need to be at least 1D, but they are 0D and 1D"),
         ("x(2, 3, 4), x(3, 4, 5)", RuntimeError, r"The size of tensor a \(2\) must match the size of tensor b \(3\)"),
     ],
     "inner": [("x(2, 3), x(4, 5)", RuntimeError, "the last dimension must match on both input tensors")],

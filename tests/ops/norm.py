@@ -66,7 +66,7 @@ ERRORS = {
     "group_norm": [
         ("x(2, 4), 3", RuntimeError, "Expected channels of input to be divisible by num_groups"),
         ("x(4), 2", RuntimeError, "Expected at least 2 dimensions for input tensor but received 1"),
-        ("x(2, 4, 3), 2, x(3)", RuntimeError, "Expected weight to be a vector of size equal to the number of channels"),
+        ("x(2, 4, 3), 2, x(3)", RuntimeError, "Expected weight to be a vector of size"),
         ("x(2, 4), 0", RuntimeError, "Expected num groups to be greater than 0"),
     ],
     "rms_norm": [("x(2, 4), (3,)", RuntimeError, r"Given normalized_shape=\[3\]")],

@@ -115,7 +115,7 @@ ERRORS |= {
         ("x(1, 2, 2), m.tensor([[[0, 1], [1, 3]]]), (1, 2)", RuntimeError, "Found an invalid max index"),
         ("x(1, 2, 2), x(1, 2, 2), (4, 4)", RuntimeError, "elements in indices should be type int64"),
         ("x(1, 2, 2), ints(1, 2, 1, high=4), (4, 4)", RuntimeError, "Expected shape of indices to be same"),
-        ("x(2), ints(2, high=4), (4, 4)", RuntimeError, "should be a 3d or 4d Tensor, but got a tensor with 1 dims"),
+        ("x(2), ints(2, high=4), (4, 4)", RuntimeError, "should be a 3d or 4d Tensor, but got"),
     ],
     "_max_unpool": [
         ("x(1, 2, 2), ints(1, 2, 2, high=4), 2, 2, None, 0, (2, 4)", ValueError, r"dim 0 must be between 2 and 6"),
