@@ -389,6 +389,7 @@ class ReduceLROnPlateau(LRScheduler):
         if factor >= 1.0:
             raise ValueError(f"Factor should be < 1.0, but it is {factor}")
         _check_optimizer(optimizer)
+        self.factor, self.optimizer = factor, optimizer
         limits: Any = min_lr
         count, for_all = len(optimizer.param_groups), not isinstance(limits, (list, tuple))
         self.default_min_lr = limits if for_all else None
@@ -396,7 +397,6 @@ class ReduceLROnPlateau(LRScheduler):
             limits = [limits] * count
         elif len(limits) != count:
             raise ValueError(f"expected {count} min_lrs, got {len(limits)}")
-        self.factor, self.optimizer = factor, optimizer
         self.min_lrs = list(limits)
         self.patience, self.cooldown, self.eps = patience, cooldown, eps
         self.last_epoch = 0
