@@ -12,7 +12,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import rushlight
-from rushlight import _C, Tensor, _utils
+from rushlight import _C, Tensor
 from rushlight._fake_quantize import choose_qparams
 from rushlight.storage import CODES, TypedStorage
 
@@ -126,7 +126,13 @@ class QuantizedTensor(Tensor):
         storage = TypedStorage._over(codes.untyped_storage(), self.dtype)
         place = (codes.storage_offset(), tuple(codes.size()), codes.stride())
         means = about if about.axis is not None else about[:-1]
-        return _utils._rebuild_qtensor, (storage, *place, tuple(means), False, OrderedDict())
+        return rushlight._utils._rebuild_qtensor, (
+            storage,
+            *place,
+            tuple(means),
+            False,
+            OrderedDict(),
+        )
 
     def type(self, dtype=None, non_blocking=False, **kwargs):
         if dtype is None:

@@ -238,13 +238,13 @@ def _part(name, values, indent):
 
 
 def _sparse_str(tensor, values, prefix):
-    from rushlight import _utils
+    from rushlight._sparse_parts import sparse_parts
     from rushlight.sparse import _INDICES
 
     indent = len(prefix)
     coo = values.layout is rushlight.sparse_coo
     names = ("indices",) if coo else _INDICES[values.layout]
-    parts = zip((*names, "values"), _utils.sparse_parts(values), strict=True)
+    parts = zip((*names, "values"), sparse_parts(values), strict=True)
     text = (",\n" + " " * indent).join(_part(name, part, indent) for name, part in parts)
     suffixes = [f"size={tuple(values.shape)}", f"nnz={values._nnz()}"]
     if not _is_default_dtype(values.dtype):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from rushlight import _C, storage
 from rushlight._parameter import _rebuild_parameter, _rebuild_parameter_with_state  # noqa: F401
 from rushlight._raised import ExceptionWrapper, KeyErrorMessage  # noqa: F401
+from rushlight._sparse_parts import sparse_parts
 from rushlight._tensor import Tensor
 from rushlight.storage import CODES
 
@@ -150,15 +151,6 @@ def _rebuild_sparse_tensor(layout, data):
         return made._coalesced_(False) if coalesced == [False] else made.coalesce()
     compressed, plain, values, size = data
     return _C.ops._sparse_compressed_tensor(compressed, plain, values, _integers(size), layout)
-
-
-def sparse_parts(tensor):
-    """Indices and values of a sparse tensor: what it is made of."""
-    if tensor.layout is _C.sparse_coo:
-        return tensor._indices(), tensor._values()
-    by_row = tensor.layout in (_C.sparse_csr, _C.sparse_bsr)
-    names = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
-    return (*(getattr(tensor, name)() for name in names), tensor.detach().values())
 
 
 def is_wrapper(tensor):
