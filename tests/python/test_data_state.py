@@ -282,6 +282,7 @@ def test_a_loop_that_was_left_goes_on(kind, how, interrupts):
     assert first == epochs[0][:3]
     for process in multiprocessing.active_children():
         process.kill()  # nothing is asked of them any more
+        process.join()
     state = through_a_file(loader.state_dict())
     resumed = make()
     resumed.load_state_dict(state)
