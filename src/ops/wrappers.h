@@ -61,21 +61,10 @@ typename OwnerOf<T>::type own(const T& value) {
 
 using Addresses = std::vector<const Tensor*>;
 
-inline void add_address(Addresses& to, const Tensor& t) { to.push_back(&t); }
-inline void add_address(Addresses& to, TensorList list) {
-  for (const Tensor& t : list) {
-    to.push_back(&t);
-  }
-}
-inline void add_address(Addresses& to, const std::vector<std::optional<Tensor>>& list) {
-  for (const std::optional<Tensor>& t : list) {
-    to.push_back(t.has_value() ? &*t : nullptr);
-  }
-}
 template <class... A>
 Addresses addresses_of(const A&... arguments) {
   Addresses out;
-  (add_address(out, arguments), ...);
+  (add_tensors(out, arguments), ...);
   return out;
 }
 
