@@ -65,32 +65,27 @@ const Record* definition(const std::string& name) {
   return nullptr;
 }
 
-void visit_devices(const IValue& value, DeviceType& device) {
-  if (value.kind() == IValue::Kind::Plain) {
-    value.value().for_each_tensor([&](const Tensor& t) {
+// Where a call goes: to the device of the last tensor that is not on the host.
+DeviceType device_of(const Stack& stack) {
+  DeviceType device = kCPU;
+  for (const Value& value : stack) {
+    value.for_each_tensor([&](const Tensor& t) {
       if (t.defined() && t.device().type() != kCPU) {
         device = t.device().type();
       }
     });
-  } else if (value.isList() || value.isTuple()) {
-    for (const IValue& item : *value.items()) {
-      visit_devices(item, device);
-    }
   }
+  return device;
 }
 
 // The mode of IncludeDispatchKeyGuard: what it sees goes to the fallback.
 struct GenericMode final : Mode {
   explicit GenericMode(const Record& fallback) : fallback(fallback) {}
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
-    Stack stack(arguments.begin(), arguments.end());
+    Stack stack = arguments;
     const OperatorHandle handle(op);
     (*fallback.kernel.function)(&handle, stack);
-    std::vector<Value> out;
-    for (const IValue& value : stack) {
-      out.push_back(value.flattened());
-    }
-    return out;
+    return stack;
   }
   const Record& fallback;
 };
@@ -124,10 +119,7 @@ void call(const std::string& name, Stack& stack) {
   if (tls.upper() != nullptr && taken_by_mode(name, stack)) {
     return;
   }
-  DeviceType device = kCPU;
-  for (const IValue& value : stack) {
-    visit_devices(value, device);
-  }
+  const DeviceType device = device_of(stack);
   if (below_autograd == 0) {
     if (const Record* r = function_for(name, {autograd_key(device), DispatchKey::Autograd})) {
       run_kernel(*r, name, stack);
@@ -351,14 +343,11 @@ void OperatorHandle::callBoxed(Stack& stack) const {
   const size_t n = op_->arguments.size();
   RL_CHECK(stack.size() >= n, name_.name, "() takes ", n, " arguments, but the stack holds ",
            stack.size());
-  std::vector<Value> values;
-  for (size_t i = stack.size() - n; i < stack.size(); i++) {
-    values.push_back(stack[i].flattened());
-  }
-  stack.resize(stack.size() - n);
-  for (Value& value : rushlight::call(*op_, values)) {
-    stack.emplace_back(std::move(value));
-  }
+  const auto first = stack.end() - static_cast<ptrdiff_t>(n);
+  const std::vector<Value> results =
+      rushlight::call(*op_, {std::make_move_iterator(first), std::make_move_iterator(stack.end())});
+  stack.erase(first, stack.end());
+  stack.insert(stack.end(), results.begin(), results.end());
 }
 
 // ---- libraries ----
@@ -371,14 +360,10 @@ class FunctionOverride final : public library::Override {
   explicit FunctionOverride(library::Kernel kernel) : kernel_(std::move(kernel)) {}
   std::vector<Value> run(const OpInfo& op, const std::vector<Value>& arguments,
                          DispatchKeySet) const override {
-    Stack stack(arguments.begin(), arguments.end());
+    Stack stack = arguments;
     const OperatorHandle handle(op);
     (*kernel_.function)(&handle, stack);
-    std::vector<Value> out;
-    for (const IValue& value : stack) {
-      out.push_back(value.flattened());
-    }
-    return out;
+    return stack;
   }
 
  private:

@@ -1,5 +1,5 @@
-// Values of the boxed form from and to Python (calls.cpp), and modes that Python code enters and
-// leaves, in whatever order (dispatch.cpp).
+// Boxed calls as Python code sees them (calls.cpp), and modes that Python code enters and leaves,
+// in whatever order (dispatch.cpp).
 #pragma once
 
 #include <string_view>
@@ -7,15 +7,9 @@
 #include <rushlight/mode.h>
 
 #include "python/common.h"
+#include "python/values.h"
 
 namespace rushlight::python {
-
-// TypeError, naming the op and the argument, where `o` is not of the schema's type.
-Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* name);
-// A number that was on its way into an op comes back as a number.
-PyObject* from_value(const Value& value);
-// None, the one result, or a tuple of several.
-PyObject* from_results(const std::vector<Value>& results);
 
 // The row of the registry; IndexError where there is none.
 const OpInfo& op_at(Py_ssize_t index);

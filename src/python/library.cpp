@@ -2,7 +2,7 @@
 #include <rushlight/library.h>
 
 #include "python/bindings.h"
-#include "python/ivalue.h"
+#include "python/values.h"
 
 namespace rushlight::python {
 
@@ -26,14 +26,14 @@ PyObject* library_run(PyObject*, PyObject* args) {
     }
     Stack stack;
     for (size_t i = 0; i < n; i++) {
-      stack.push_back(to_ivalue(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)),
-                                kernel.typed ? kernel.arguments[i] : Type(), name));
+      stack.push_back(to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)),
+                               kernel.typed ? kernel.arguments[i] : Type(), name));
     }
     {
       const WithoutGil no_gil;
       library::run(record, name, stack);
     }
-    return from_stack(stack);
+    return from_results(stack);
   });
 }
 
@@ -54,10 +54,7 @@ PyObject* library_record(PyObject*, PyObject* place) {
 
 bool run_in_python(const std::string& name, Stack& stack, bool below) {
   static PyObject* call = nullptr;
-  const Object values = Object::check(PyTuple_New(static_cast<Py_ssize_t>(stack.size())));
-  for (size_t i = 0; i < stack.size(); i++) {
-    PyTuple_SET_ITEM(values.get(), static_cast<Py_ssize_t>(i), check(from_ivalue(stack[i])));
-  }
+  const Object values = Object::check(tuple_from(stack));
   PyObject* const function = imported(call, "rushlight._library.registry", "_call_from_library");
   const Object done = Object::check(PyObject_CallFunction(
       function, "sOO", name.c_str(), values.get(), below ? Py_True : Py_False));
@@ -66,7 +63,7 @@ bool run_in_python(const std::string& name, Stack& stack, bool below) {
   }
   stack.clear();
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(done.get()); i++) {
-    stack.push_back(to_ivalue(PyTuple_GET_ITEM(done.get(), i), Type(), name.c_str()));
+    stack.push_back(to_value(PyTuple_GET_ITEM(done.get(), i), Type(), name.c_str()));
   }
   return true;
 }
