@@ -7,6 +7,8 @@
 
 namespace rushlight {
 
+using Stack = std::vector<Value>;  // of a boxed function
+
 namespace ivalue {
 struct RL_API ListItems : CustomClassHolder {
   ListItems() = default;

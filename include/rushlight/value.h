@@ -301,6 +301,5 @@ class RL_API Value {
 };
 static_assert(sizeof(Value) == 16);
 using IValue = Value;
-using Stack = std::vector<Value>;
 
 }  // namespace rushlight
