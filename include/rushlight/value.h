@@ -41,6 +41,8 @@ struct RL_API ClassName {
   const std::string& text() const;
   uint32_t number;
 };
+// Names a class that is bound; RuntimeError where it has a name already.
+RL_API void name_class(const std::type_info& type, const std::string& name);
 
 // What is in a value beside numbers and tensors: the type, and the kind that it makes.
 #define RL_FOR_EACH_VALUE_IN_PLACE(F) \

@@ -1,4 +1,4 @@
-// Types of values, classes by number, and dicts.
+// Classes of values by number, and dicts.
 #include <rushlight/ivalue.h>
 
 #include <deque>
@@ -6,35 +6,6 @@
 #include <unordered_map>
 
 namespace rushlight {
-
-// ---- types ----
-
-std::string Type::str() const {
-  constexpr const char* names[] = {"Any",    "Tensor", "int",          "float",
-                                   "bool",   "Scalar", "str",          "ScalarType",
-                                   "Device", "Layout", "MemoryFormat", "Generator"};
-  const auto joined = [&] {
-    std::string out;
-    for (const Type& part : of) {
-      out += (out.empty() ? "" : ", ") + part.str();
-    }
-    return out;
-  };
-  switch (kind) {
-    case Kind::List:
-      return of.at(0).str() + "[]";
-    case Kind::Tuple:
-      return "(" + joined() + ")";
-    case Kind::Dict:
-      return "Dict(" + joined() + ")";
-    case Kind::Optional:
-      return of.at(0).str() + "?";
-    case Kind::Object:
-      return name;
-    default:
-      return names[static_cast<size_t>(kind)];
-  }
-}
 
 // ---- classes ----
 
