@@ -1,5 +1,6 @@
 // Schemas of functions: read from text, and made from rows of the registry.
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -10,14 +11,14 @@ namespace rushlight::graph {
 // ---- printing ----
 
 namespace {
-std::string default_text(const IValue& value) {
+std::string text_of(const IValue& value) {
   if (value.isString()) {
     return "\"" + value.toStringRef() + "\"";
   }
   if (value.isList()) {
     std::string inside;
     for (const IValue& item : value.toListRef()) {
-      inside += (inside.empty() ? "" : ", ") + default_text(item);
+      inside += (inside.empty() ? "" : ", ") + text_of(item);
     }
     return "[" + inside + "]";
   }
@@ -32,9 +33,11 @@ std::string argument_text(const Argument& argument) {
     type += "(!)";
   }
   std::string out = type + (argument.name.empty() ? "" : " ") + argument.name;
-  return argument.fallback ? out + "=" + default_text(*argument.fallback) : out;
+  return argument.fallback ? out + "=" + argument.default_text() : out;
 }
 }  // namespace
+
+std::string Argument::default_text() const { return fallback ? text_of(*fallback) : ""; }
 
 std::string Schema::str() const {
   std::string inside;
@@ -146,6 +149,9 @@ Argument read_argument(std::string_view text, const TypeNames* names) {
   out.type = parse_type(type, names);
   out.size = size_of_list(type);
   out.written = type.find('!') != std::string_view::npos;
+  if (const size_t alias = type.find("Tensor("); alias != std::string_view::npos) {
+    out.alias = type[alias + std::strlen("Tensor(")];
+  }
   if (!fallback.empty()) {
     out.fallback = read_default(fallback, out.type);
   }
@@ -256,6 +262,9 @@ MemoryFormat memory_format_of_number(int64_t number) {
 
 namespace {
 Type type_from(const TypeInfo& info) {
+  if (info.of != nullptr) {
+    return *info.of;
+  }
   constexpr Type::Kind kinds[] = {
       Type::Kind::Tensor, Type::Kind::Scalar,       Type::Kind::Int,        Type::Kind::Float,
       Type::Kind::Bool,   Type::Kind::String,       Type::Kind::ScalarType, Type::Kind::Device,
@@ -293,6 +302,8 @@ IValue fallback_of(const ArgInfo& argument) {
       }
       return IValue::list(std::move(items));
     }
+    case DefaultInfo::Boxed:
+      return *d.value;
     default:
       return {};
   }
@@ -304,14 +315,14 @@ std::unique_ptr<const Schema> make_schema(const OpInfo& op) {
   out->name = op.name;
   out->overload = op.overload;
   for (const ArgInfo& a : op.arguments) {
-    Argument& made = out->arguments.emplace_back(
-        Argument{a.name, type_from(a.type), {}, a.keyword_only, a.type.size, a.type.written});
+    Argument& made = out->arguments.emplace_back(Argument{
+        a.name, type_from(a.type), {}, a.keyword_only, a.type.size, a.type.written, a.type.alias});
     if (a.fallback.kind != DefaultInfo::Required) {
       made.fallback = fallback_of(a);
     }
   }
   for (const ResultInfo& r : op.results) {
-    out->results.push_back({r.name, type_from(r.type), {}, false, 0, r.type.written});
+    out->results.push_back({r.name, type_from(r.type), {}, false, 0, r.type.written, r.type.alias});
   }
   return out;
 }

@@ -22,8 +22,11 @@ struct PythonCall {
   Object kwargs;  // dict
 };
 PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments);
-// What a __torch_dispatch__ returned, by the schema's types of the results.
-std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned);
+// The values of all arguments of an op, in a tuple, by the schema's types.
+std::vector<Value> values_of(const OpInfo& op, PyObject* values);
+// What a function of Python returned in the place of an op, by the schema's types of the results;
+// errors say whose results they are.
+std::vector<Value> returned_values(const OpInfo& op, PyObject* returned, const char* whose);
 
 // A mode below autograd on the thread that entered it.
 class LowerMode : public Mode {

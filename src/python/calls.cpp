@@ -34,12 +34,25 @@ PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
   return out;
 }
 
-std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned) {
+std::vector<Value> values_of(const OpInfo& op, PyObject* values) {
+  RL_CHECK_TYPE(static_cast<size_t>(PyTuple_GET_SIZE(values)) == op.arguments.size(), op.name,
+                "() takes ", op.arguments.size(), " arguments, but got ", PyTuple_GET_SIZE(values));
+  std::vector<Value> out;
+  out.reserve(op.arguments.size());
+  for (size_t i = 0; i < op.arguments.size(); i++) {
+    out.push_back(to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
+                           op.arguments[i].type, op.arguments[i].name));
+  }
+  return out;
+}
+
+std::vector<Value> returned_values(const OpInfo& op, PyObject* returned, const char* whose) {
   const auto checked = [&](PyObject* o, const ResultInfo& result) {
-    RL_CHECK_TYPE(o != Py_None || result.type.base != BaseType::Tensor, "__torch_dispatch__ of ",
-                  op.name, " must return a ", type_text(result.type), ", but got None");
-    RL_CHECK_TYPE(result.type.base != BaseType::Tensor || !is_number(o), "__torch_dispatch__ of ",
-                  op.name, " must return a ", type_text(result.type), ", but got ", type_name(o));
+    const bool is_tensor_type =
+        result.type.base == BaseType::Tensor && !result.type.is_list && !result.type.optional;
+    RL_CHECK_TYPE(!is_tensor_type || (o != Py_None && !is_number(o)), whose, ' ', op.name,
+                  " must return a ", type_text(result.type), ", but got ",
+                  o == Py_None ? "None" : type_name(o));
     return to_value(o, op, result.type, "result");
   };
   std::vector<Value> out;
@@ -52,8 +65,8 @@ std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned) {
   }
   const Object items = Object::check(PySequence_Tuple(returned));
   const auto n = static_cast<size_t>(PyTuple_GET_SIZE(items.get()));
-  RL_CHECK_TYPE(n == op.results.size(), "__torch_dispatch__ of ", op.name, " must return ",
-                op.results.size(), " results, but got ", n);
+  RL_CHECK_TYPE(n == op.results.size(), whose, ' ', op.name, " must return ", op.results.size(),
+                " results, but got ", n);
   for (size_t i = 0; i < n; i++) {
     out.push_back(
         checked(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), op.results[i]));
@@ -73,10 +86,9 @@ PyObject* overload_object(const OpInfo& op) {
 }
 
 const OpInfo& op_at(Py_ssize_t index) {
-  const ArrayRef<const OpInfo*> ops = all_ops();
-  RL_CHECK_INDEX(index >= 0 && static_cast<size_t>(index) < ops.size(), "there is no op number ",
-                 index);
-  return *ops[static_cast<size_t>(index)];
+  const OpInfo* const found = index < 0 ? nullptr : op_of_number(static_cast<size_t>(index));
+  RL_CHECK_INDEX(found != nullptr, "there is no op number ", index);
+  return *found;
 }
 
 namespace {
@@ -92,14 +104,7 @@ PyObject* call_op(PyObject*, PyObject* args) {
       throw PythonError();
     }
     const OpInfo& op = op_at(index);
-    RL_CHECK_TYPE(static_cast<size_t>(PyTuple_GET_SIZE(values)) == op.arguments.size(), op.name,
-                  "() takes ", op.arguments.size(), " arguments, but got ",
-                  PyTuple_GET_SIZE(values));
-    std::vector<Value> boxed;
-    for (size_t i = 0; i < op.arguments.size(); i++) {
-      boxed.push_back(python::to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
-                                       op.arguments[i].type, op.arguments[i].name));
-    }
+    const std::vector<Value> boxed = values_of(op, values);
     std::vector<Value> results;
     {
       const WithoutGil no_gil;
@@ -109,18 +114,18 @@ PyObject* call_op(PyObject*, PyObject* args) {
   });
 }
 
-// _op_overloads(name): (index, space, overload) of each overload, in order of preference.
+// _op_overloads("space::name"): (index, overload, whether a library defines it) of each overload,
+// in order of preference.
 PyObject* op_overloads(PyObject*, PyObject* name) {
   return guarded([&] {
     if (!PyUnicode_Check(name)) {
       raise(PyExc_TypeError, "_op_overloads(): the name must be str");
     }
-    const ArrayRef<const OpInfo*> ops = all_ops();
-    const ArrayRef<const OpInfo*> found = find_overloads(text_view(name));
     Object list = Object::check(PyList_New(0));
-    for (const OpInfo* const& op : found) {
-      const Object row = Object::check(Py_BuildValue(
-          "(nss)", static_cast<Py_ssize_t>(&op - ops.begin()), op->space, op->overload));
+    for (const OpInfo* op : overloads_named(text_view(name))) {
+      const Object row = Object::check(
+          Py_BuildValue("(nsO)", static_cast<Py_ssize_t>(number_of_op(*op)), op->overload,
+                        library::is_defined_by_library(*op) ? Py_True : Py_False));
       check(PyList_Append(list.get(), row.get()));
     }
     return list.release();
@@ -192,6 +197,9 @@ PyObject* op_names(PyObject*, PyObject*) {
     Object names = Object::check(PySet_New(nullptr));
     for (const OpInfo* op : all_ops()) {
       check(PySet_Add(names.get(), text(str(op->space, "::", op->name)).get()));
+    }
+    for (const std::string& name : names_of_library_ops()) {
+      check(PySet_Add(names.get(), text(name).get()));
     }
     return names.release();
   });

@@ -56,10 +56,29 @@ PyTypeObject object_type = [] {
 
 }  // namespace
 
+namespace {
+struct PythonObject final : CustomClassHolder {
+  explicit PythonObject(PyObject* o) : object(Py_NewRef(o)) {}
+  ~PythonObject() override { drop_reference(object); }
+  PyObject* object;
+};
+ClassName name_of_python_objects() {
+  static const ClassName name("PyObject");
+  return name;
+}
+}  // namespace
+
+Value python_object(PyObject* o) {
+  return Value::object(make_intrusive<PythonObject>(o), name_of_python_objects());
+}
+
 const Value* object_value(PyObject* o) {
   return PyObject_TypeCheck(o, &object_type) ? &value_of(o) : nullptr;
 }
 PyObject* from_object(const Value& value) {
+  if (const auto* of_python = dynamic_cast<const PythonObject*>(value.object().get())) {
+    return Py_NewRef(of_python->object);
+  }
   static PyObject* find = nullptr;
   const Object type = Object::check(PyObject_CallFunction(
       imported(find, "rushlight._classes", "class_of"), "s", value.class_name().c_str()));

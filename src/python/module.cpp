@@ -73,7 +73,6 @@ void init(PyObject* module) {
   init_autocast(module);
   init_calls(module);
   init_library(module);
-  init_overrides(module);
   init_classes(module);
   init_dispatch(module);
   init_batching(module);

@@ -117,6 +117,9 @@ Value to_list(PyObject* o, const Place& place) {
 
 Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* name) {
   const Place place{op, type, name};
+  if (type.of != nullptr) {
+    return to_value(o, *type.of, str(op.space, "::", op.name, "() argument '", name, "'").c_str());
+  }
   if (o == Py_None && type.optional) {
     return {};
   }
@@ -195,7 +198,7 @@ Value from_any(PyObject* o, const char* what) {
   if (is_device(o)) {
     return as_device(o);
   }
-  wrong(o, any, what);
+  return python_object(o);
 }
 
 // The type that a schema has for a kind; nothing for containers and objects.
@@ -270,10 +273,12 @@ Value to_value(PyObject* o, const Type& type, const char* what) {
     default:
       break;
   }
-  if (const std::optional<BaseType> base = base_of(type.kind)) {
-    if (std::optional<Value> out = plain_value(o, *base)) {
-      return *std::move(out);
-    }
+  const std::optional<BaseType> base = base_of(type.kind);
+  if (!base) {  // of what only functions of Python know
+    return from_any(o, what);
+  }
+  if (std::optional<Value> out = plain_value(o, *base)) {
+    return *std::move(out);
   }
   wrong(o, type, what);
 }

@@ -22,5 +22,7 @@ PyObject* from_results(const std::vector<Value>& results);
 // Objects of bound classes (classes.cpp): what is in one, or null; the Python object of one.
 const Value* object_value(PyObject* o);
 PyObject* from_object(const Value& value);
+// Any Python object as a value, for functions of Python that take it.
+Value python_object(PyObject* o);
 
 }  // namespace rushlight::python
