@@ -309,7 +309,8 @@ class OpOverloadPacket:
             raise AttributeError(f"The op '{self._qualified_op_name}' has no overload '{overload}'")
         made = self._made.get(overload)
         if made is None or made._index != row.index:
-            made = self._made[overload] = _overload_class(row)(self, row.index, row.overload)
+            classes = of_libraries if row.of_library else _of_table
+            made = self._made[overload] = classes.overload(self, row.index, row.overload)
         return made
 
     def __dir__(self):
@@ -341,12 +342,15 @@ def _overload(space, name, overload):
     return getattr(_packet(space, name), overload or "default")
 
 
-def _overload_class(row: _Row) -> type[OpOverload]:
-    if not row.of_library:
-        return OpOverload
-    from rushlight._library.registry import CustomOverload
+class Classes(NamedTuple):
+    """The classes of overloads and of packets."""
 
-    return CustomOverload
+    overload: type[OpOverload]
+    packet: type[OpOverloadPacket]
+
+
+_of_table = Classes(OpOverload, OpOverloadPacket)
+of_libraries = _of_table  # _library/registry.py puts its own here
 
 
 # By namespace and name: packets that programs may hold, for as long as the op is there.
@@ -357,10 +361,8 @@ def _packet(space, name):
     found = _packets.get((space, name))
     if found is None:
         rows = [_Row(*row) for row in _C._op_overloads(f"{space}::{name}")]
-        kind = OpOverloadPacket
-        if rows and all(row.of_library for row in rows):
-            from rushlight._library.registry import CustomPacket as kind
-        found = kind(space, name)
+        alone = bool(rows) and all(row.of_library for row in rows)
+        found = (of_libraries if alone else _of_table).packet(space, name)
         if not found.overloads():
             raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'")
         _packets[space, name] = found

@@ -6,9 +6,9 @@ import rushlight
 from rushlight import _C
 from rushlight._library import registry
 from rushlight._library import schema as schemas
-from rushlight._ops import ops
+from rushlight._ops import _overload, ops
 
-__all__ = ["ops"]
+__all__ = ["_overload", "ops"]
 
 
 def _op(schema: str):

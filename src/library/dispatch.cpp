@@ -121,9 +121,7 @@ Kernel function_above(const Call& call) {
     }
   }
   if (tls.autocast() != 0) {
-    const DispatchKey key =
-        call.place.device == kCUDA ? DispatchKey::AutocastCUDA : DispatchKey::AutocastCPU;
-    const Kernel cast = find(&call.op, {key});
+    const Kernel cast = find(&call.op, {autocast_key(call.place.device)});
     if (cast != nullptr && autocast::is_enabled(call.place.device)) {
       return cast;
     }

@@ -16,11 +16,12 @@ struct DeviceKeys {
   DeviceType device;
   DispatchKey backend;
   DispatchKey autograd;
+  DispatchKey autocast;
 };
 constexpr DeviceKeys device_keys[] = {
-    {DeviceType::CPU, DispatchKey::CPU, DispatchKey::AutogradCPU},
-    {DeviceType::CUDA, DispatchKey::CUDA, DispatchKey::AutogradCUDA},
-    {DeviceType::Meta, DispatchKey::Meta, DispatchKey::AutogradMeta},
+    {DeviceType::CPU, DispatchKey::CPU, DispatchKey::AutogradCPU, DispatchKey::AutocastCPU},
+    {DeviceType::CUDA, DispatchKey::CUDA, DispatchKey::AutogradCUDA, DispatchKey::AutocastCUDA},
+    {DeviceType::Meta, DispatchKey::Meta, DispatchKey::AutogradMeta, DispatchKey::Autocast},
 };
 DeviceKeys keys_of(DeviceType device) {
   for (const DeviceKeys& row : device_keys) {
@@ -28,12 +29,14 @@ DeviceKeys keys_of(DeviceType device) {
       return row;
     }
   }
-  return {device, DispatchKey::PrivateUse1, DispatchKey::AutogradPrivateUse1};
+  return {device, DispatchKey::PrivateUse1, DispatchKey::AutogradPrivateUse1,
+          DispatchKey::AutocastPrivateUse1};
 }
 }  // namespace
 
 DispatchKey backend_key(DeviceType device) { return keys_of(device).backend; }
 DispatchKey autograd_key(DeviceType device) { return keys_of(device).autograd; }
+DispatchKey autocast_key(DeviceType device) { return keys_of(device).autocast; }
 
 namespace {
 constexpr const char* key_names[] = {

@@ -79,7 +79,7 @@ PyObject* overload_object(const OpInfo& op) {
   PyObject*& found = made[&op];
   if (found == nullptr) {
     static PyObject* make = nullptr;
-    found = check(PyObject_CallFunction(imported(make, "rushlight._ops", "_overload"), "sss",
+    found = check(PyObject_CallFunction(imported(make, "rushlight._python_ops", "_overload"), "sss",
                                         op.space, op.name, op.overload));
   }
   return found;

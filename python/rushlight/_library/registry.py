@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
-from rushlight import _C
+from rushlight import _C, _ops
 from rushlight._library import schema as schemas
 from rushlight._library.below import Below
 from rushlight._ops import OpOverload, OpOverloadPacket, _offered, ops
@@ -179,6 +179,9 @@ class CustomPacket(OpOverloadPacket):
                 continue
             return overload.call(values)
         raise RuntimeError("\n".join(errors))
+
+
+_ops.of_libraries = _ops.Classes(CustomOverload, CustomPacket)
 
 
 def define(schema, tags=(), python_module: str = "") -> CustomOverload:
