@@ -64,6 +64,29 @@ std::string Schema::str() const {
 // ---- reading ----
 
 namespace {
+// As PyTorch's files have them.
+constexpr std::pair<int64_t, ScalarType> dtype_numbers[] = {
+    {0, ScalarType::Byte},
+    {1, ScalarType::Char},
+    {2, ScalarType::Short},
+    {3, ScalarType::Int},
+    {4, ScalarType::Long},
+    {5, ScalarType::Half},
+    {6, ScalarType::Float},
+    {7, ScalarType::Double},
+    {8, ScalarType::ComplexHalf},
+    {9, ScalarType::ComplexFloat},
+    {10, ScalarType::ComplexDouble},
+    {11, ScalarType::Bool},
+    {15, ScalarType::BFloat16},
+    {23, ScalarType::Float8_e5m2},
+    {24, ScalarType::Float8_e4m3fn},
+    {25, ScalarType::Float8_e5m2fnuz},
+    {26, ScalarType::Float8_e4m3fnuz},
+    {27, ScalarType::UInt16},
+    {28, ScalarType::UInt32},
+    {29, ScalarType::UInt64},
+};
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \n\t");
   if (begin == std::string_view::npos) {
@@ -76,32 +99,58 @@ std::string_view trimmed(std::string_view text) {
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> out;
   int depth = 0;
-  bool in_quotes = false;
+  char quote = 0;  // that is open
   size_t begin = 0;
   for (size_t i = 0; i <= text.size(); i++) {
-    if (i == text.size() || (text[i] == ',' && depth == 0 && !in_quotes)) {
+    if (i == text.size() || (text[i] == ',' && depth == 0 && quote == 0)) {
       const std::string_view part = trimmed(text.substr(begin, i - begin));
       if (!part.empty()) {
         out.push_back(part);
       }
       begin = i + 1;
-    } else if (text[i] == '"') {
-      in_quotes = !in_quotes;
-    } else if (!in_quotes) {
+    } else if (quote != 0 || text[i] == '"' || text[i] == '\'') {
+      quote = quote == 0 ? text[i] : quote == text[i] ? '\0' : quote;
+    } else {
       depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
     }
   }
   return out;
 }
 
+// Enumerators that schemas have as defaults; nothing where the text is none.
+std::optional<IValue> read_enumerator(std::string_view text, const Type& type) {
+  const std::pair<std::string_view, IValue> names[] = {
+      {"None", {}},
+      {"True", true},
+      {"False", false},
+      {"Mean", 1},
+      {"Sum", 2},
+      {"strided", Layout::Strided},
+      {"contiguous_format", MemoryFormat::Contiguous},
+      {"preserve_format", MemoryFormat::Preserve},
+      {"channels_last", MemoryFormat::ChannelsLast},
+  };
+  for (const auto& [name, value] : names) {
+    if (name == text) {
+      return value;
+    }
+  }
+  if (type.is(Type::Kind::ScalarType)) {
+    for (const auto& [number, dtype] : dtype_numbers) {
+      const DtypeInfo& info = dtype_info(dtype);
+      if (text == info.name || text == info.alias) {
+        return IValue(dtype);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 IValue read_default(std::string_view text, const Type& type) {
-  if (text == "None") {
-    return {};
+  if (std::optional<IValue> enumerator = read_enumerator(text, type)) {
+    return *enumerator;
   }
-  if (text == "True" || text == "False") {
-    return IValue(text == "True");
-  }
-  if (text[0] == '"') {
+  if (text[0] == '"' || text[0] == '\'') {
     return IValue(std::string(text.substr(1, text.size() - 2)));
   }
   if (text[0] == '[') {
@@ -154,6 +203,9 @@ Argument read_argument(std::string_view text, const TypeNames* names) {
   }
   if (!fallback.empty()) {
     out.fallback = read_default(fallback, out.type);
+    if (out.size != 0 && out.fallback->isScalar()) {  // int[2] size=1
+      out.fallback = IValue::list(IValue::Items(out.size, *out.fallback));
+    }
   }
   return out;
 }
@@ -202,28 +254,6 @@ Schema parse_schema(std::string_view text, const TypeNames* names) {
 // ---- enumerators ----
 
 namespace {
-constexpr std::pair<int64_t, ScalarType> dtype_numbers[] = {
-    {0, ScalarType::Byte},
-    {1, ScalarType::Char},
-    {2, ScalarType::Short},
-    {3, ScalarType::Int},
-    {4, ScalarType::Long},
-    {5, ScalarType::Half},
-    {6, ScalarType::Float},
-    {7, ScalarType::Double},
-    {8, ScalarType::ComplexHalf},
-    {9, ScalarType::ComplexFloat},
-    {10, ScalarType::ComplexDouble},
-    {11, ScalarType::Bool},
-    {15, ScalarType::BFloat16},
-    {23, ScalarType::Float8_e5m2},
-    {24, ScalarType::Float8_e4m3fn},
-    {25, ScalarType::Float8_e5m2fnuz},
-    {26, ScalarType::Float8_e4m3fnuz},
-    {27, ScalarType::UInt16},
-    {28, ScalarType::UInt32},
-    {29, ScalarType::UInt64},
-};
 constexpr std::pair<int64_t, Layout> layout_numbers[] = {
     {0, Layout::Strided},   {1, Layout::Sparse},    {2, Layout::SparseCsr},
     {4, Layout::SparseCsc}, {5, Layout::SparseBsr}, {6, Layout::SparseBsc},
