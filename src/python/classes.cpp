@@ -2,6 +2,7 @@
 
 #include <rushlight/custom_class.h>
 
+#include "python/autograd.h"
 #include "python/bindings.h"
 #include "python/values.h"
 
