@@ -140,6 +140,7 @@ class Tracer(PythonKeyTracer):
     def placeholder(self, name: str, value: Any, kind: InputKind, target: str | None) -> Node:
         """One more input of the graph."""
         node = self.graph.create_node("placeholder", name)
+        node.target = node.name
         if isinstance(value, Tensor):
             self.track(value, node)
             arg: ArgumentSpec = TensorArgument(node.name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import rushlight
@@ -92,13 +91,6 @@ _FORMS: dict[str, Callable[..., _Form]] = {
 }
 
 
-@cache
 def lift_fresh_copy() -> Any:
     """The op by which graphs copy a constant that the program wrote down."""
-    aten = rushlight.ops.aten
-    if not hasattr(aten, "lift_fresh_copy"):
-        library = rushlight.library.Library("aten", "FRAGMENT")
-        library.define("lift_fresh_copy(Tensor self) -> Tensor")
-        library.impl("lift_fresh_copy", lambda self: self.clone(), "CompositeImplicitAutograd")
-        aten._lifting = library  # the op lasts as long as it
-    return aten.lift_fresh_copy.default
+    return rushlight.ops.aten.lift_fresh_copy.default
