@@ -241,7 +241,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         from rushlight.storage import TypedStorage, _warn_typed_storage_removal
 
         _warn_typed_storage_removal()
-        return TypedStorage._over(self.untyped_storage(), self.dtype)
+        return TypedStorage._from_untyped(self.untyped_storage(), self.dtype)
 
     def storage_type(self):
         """The class of the tensor's storage, such as `FloatStorage`."""
@@ -375,7 +375,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 def _on_copied_storage(tensor, memo):
     """The same window on a copy of the storage; tensors that share one share its copy."""
     from rushlight import _utils
-    from rushlight.storage import _copied
+    from rushlight.storage import _deepcopy_storage
 
     if tensor.device.type == "meta" or tensor.layout is not _C.strided:
         return tensor.detach().clone()
@@ -387,7 +387,7 @@ def _on_copied_storage(tensor, memo):
                 f"its clone() gave a {type(copy).__name__}: return a {type(tensor).__name__}"
             )
         return copy
-    storage = _copied(tensor.untyped_storage(), memo)
+    storage = _deepcopy_storage(tensor.untyped_storage(), memo)
     size, stride = tuple(tensor.size()), tensor.stride()
     return _C._tensor_on(storage, tensor.dtype, tensor.storage_offset(), size, stride)
 

@@ -109,11 +109,11 @@ def compile(
         return model
 
     @functools.wraps(model)
-    def compiled(*args, **kwargs):
+    def call_model(*args, **kwargs):
         return model(*args, **kwargs)
 
-    compiled._torchdynamo_orig_callable = model  # type: ignore
-    return compiled
+    call_model._torchdynamo_orig_callable = model  # type: ignore
+    return call_model
 
 
 class TorchDynamoException(RuntimeError):

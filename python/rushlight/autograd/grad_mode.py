@@ -82,7 +82,7 @@ class ContextDecorator:
         return wrapped
 
 
-class _Bare(ContextDecorator):
+class _BareDecorator(ContextDecorator):
     """One that may decorate without being called: `@no_grad`."""
 
     @overload
@@ -93,7 +93,7 @@ class _Bare(ContextDecorator):
         return super().__new__(cls) if function is None else cls()(function)
 
 
-class no_grad(_Bare):
+class no_grad(_BareDecorator):
     """A context manager in which nothing is recorded; results do not require gradients."""
 
     def __enter__(self) -> None:
@@ -104,7 +104,7 @@ class no_grad(_Bare):
         _C._set_grad_enabled(self.before)
 
 
-class enable_grad(_Bare):
+class enable_grad(_BareDecorator):
     """A context manager in which ops are recorded, also inside `no_grad`."""
 
     def __enter__(self) -> None:

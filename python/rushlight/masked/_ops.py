@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import rushlight
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 
 _SCANS = ("cumsum", "cumprod")
 _NORMALISATIONS = ("softmax", "log_softmax", "softmin", "normalize")
@@ -29,7 +29,7 @@ def _canonical_dim(dim, ndim: int) -> tuple[int, ...]:
     rank = max(ndim, 1)
     dims = []
     for d in (dim,) if isinstance(dim, int) else dim:
-        place = dim_from_front(d, rank)
+        place = wrap_dim(d, rank)
         if place in dims:
             raise RuntimeError(f"dim={place} appears multiple times in the list of dims")
         dims.append(place)

@@ -10,7 +10,7 @@ import math
 
 import rushlight
 from rushlight import Tensor
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 from rushlight.nested import _kinds
 from rushlight.nested._internal.nested_tensor import values_of, wrap
 from rushlight.nested._padding import like_padded, rows_of, to_padded
@@ -29,7 +29,7 @@ _PADDING = {
 
 def check_dim(t, dim):
     """A dim counted from the front."""
-    return dim_from_front(dim, t.dim())
+    return wrap_dim(dim, t.dim())
 
 
 def _dense_dim(t, dim, name):

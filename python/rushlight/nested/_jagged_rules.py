@@ -7,7 +7,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 from rushlight.nested import _jagged
 from rushlight.nested._internal.nested_tensor import values_of, wrap
 from rushlight.nested._jagged import (
@@ -424,7 +424,7 @@ def _permute(func, t, *dims, **kwargs):
 
 @rule("unsqueeze")
 def _unsqueeze(func, t, dim):
-    dim = dim_from_front(dim, t.dim() + 1)
+    dim = wrap_dim(dim, t.dim() + 1)
     if dim == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
     return t._with(values_of(t).unsqueeze(dim - 1), t._ragged_idx + (dim <= t._ragged_idx))

@@ -6,7 +6,7 @@ import math
 
 import rushlight
 from rushlight import Tensor
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 from rushlight.nested._strided import (
     Windows,
     _make,
@@ -59,7 +59,7 @@ def same_places(func, tensors):
 
 
 def _dim(t, dim):
-    return dim_from_front(dim, t._windows.dim)
+    return wrap_dim(dim, t._windows.dim)
 
 
 def each(f, *tensors):
@@ -553,7 +553,7 @@ def _squeeze(func, t, dim=None):
 
 @rule("unsqueeze")
 def _unsqueeze(func, t, dim):
-    dim = dim_from_front(dim, t._windows.dim + 1)
+    dim = wrap_dim(dim, t._windows.dim + 1)
     if dim == 0:
         raise RuntimeError(
             "unsqueeze(): For nested tensors, unsqueezing dimension 0, that of the parts, is "

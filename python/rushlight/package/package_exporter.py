@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rushlight._archive import PyTorchFileWriter
-from rushlight._pickled import Saved, pickled
+from rushlight._pickled import StorageKeys, pickle_bytes
 from rushlight.package import _mock
 from rushlight.package.glob_group import GlobGroup, Patterns
 
@@ -90,7 +90,7 @@ class PackageExporter:
         if isinstance(f, str | os.PathLike):
             f = os.fspath(f)
         self._file = PyTorchFileWriter(f)
-        self._saved = Saved()
+        self._saved = StorageKeys()
         self._rules: list[_Rule] = []
         self._needed: dict[str, str] = {}  # by module, who needs it
         self._perhaps: dict[str, str] = {}  # by name that may be one
@@ -174,7 +174,7 @@ class PackageExporter:
         pickle_protocol: int = 3,
     ) -> None:
         """Save an object; with `dependencies` also the modules of its classes."""
-        data = pickled(obj, self._saved, pickle, pickle_protocol)
+        data = pickle_bytes(obj, self._saved, pickle, pickle_protocol)
         if dependencies:
             for module in _pickled_modules(data):
                 self._needed.setdefault(module, f"{package}.{resource}")

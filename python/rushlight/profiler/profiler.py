@@ -159,11 +159,11 @@ def note_work(name, shapes):
     for profile, work in zip(_recording(), noted, strict=True):
         profile._works.append(work)
 
-    def ended():
+    def on_end():
         for work in noted:
             work[2] = time.perf_counter_ns()
 
-    return ended if noted else None
+    return on_end if noted else None
 
 
 class _Recorder:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight.autograd.grad_mode import ContextDecorator as _DecoratorContextManager
-from rushlight.autograd.grad_mode import _Bare as _NoParamDecoratorContextManager
+from rushlight.autograd.grad_mode import _BareDecorator as _NoParamDecoratorContextManager
 
 __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
