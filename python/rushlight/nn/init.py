@@ -83,12 +83,12 @@ def trunc_normal_(
             "almost nothing"
         )
 
-    def below(x):
+    def normal_cdf(x):
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     if tensor.is_meta:  # nothing can be drawn, nor refused
         return tensor
-    from_normal = below(b) - below(a) >= 0.3
+    from_normal = normal_cdf(b) - normal_cdf(a) >= 0.3
     peak = min(max(mean, a), b)
     with rushlight.no_grad():
         waiting = None

@@ -336,9 +336,9 @@ class FileSystemWriter(_FileSystemWriter):
 
     def stage(self, state_dict):
         """Copy a state to the CPU."""
-        from rushlight.distributed.checkpoint.staging import copied
+        from rushlight.distributed.checkpoint.staging import copy_to_cpu
 
-        return copied(state_dict)
+        return copy_to_cpu(state_dict)
 
 
 class FileSystemReader(StorageReader):

@@ -31,7 +31,7 @@ def allreduce_hook(process_group, bucket):
     return _mean(process_group, bucket.buffer())
 
 
-def _compressed(process_group, bucket, dtype):
+def _compress(process_group, bucket, dtype):
     buffer = bucket.buffer()
 
     def written(future):
@@ -43,16 +43,16 @@ def _compressed(process_group, bucket, dtype):
 
 def fp16_compress_hook(process_group, bucket):
     """Average the gradients in float16, with half of the bytes."""
-    return _compressed(process_group, bucket, rushlight.float16)
+    return _compress(process_group, bucket, rushlight.float16)
 
 
 def bf16_compress_hook(process_group, bucket):
     """Average the gradients in bfloat16, with half of the bytes."""
-    return _compressed(process_group, bucket, rushlight.bfloat16)
+    return _compress(process_group, bucket, rushlight.bfloat16)
 
 
 def _wrapper(hook, dtype):
-    def compressed(state, bucket):
+    def compress(state, bucket):
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(dtype))
 
@@ -63,7 +63,7 @@ def _wrapper(hook, dtype):
 
         return hook(state, bucket).then(written)
 
-    return compressed
+    return compress
 
 
 def fp16_compress_wrapper(hook):

@@ -145,7 +145,7 @@ class PassManager:
     def check(self, module: nn.Module) -> None:
         """Run the checks: none, unless `add_checks` was called."""
 
-    def _checked(self, module: nn.Module) -> None:
+    def _run_checks(self, module: nn.Module) -> None:
         try:
             self.check(module)
         except Exception:
@@ -155,7 +155,7 @@ class PassManager:
     def __call__(self, module: GraphModule) -> PassResult:
         if not self._validated:
             self.solve_constraints()
-        self._checked(module)
+        self._run_checks(module)
         modified = False
         for _ in range(self.steps):
             changed = False
@@ -177,9 +177,9 @@ class PassManager:
                 if isinstance(module, GraphModule):
                     module.recompile()
                 if self.run_checks_after_each_pass:
-                    self._checked(module)
+                    self._run_checks(module)
             if not self.run_checks_after_each_pass:
-                self._checked(module)
+                self._run_checks(module)
             modified = modified or changed
             if not changed:
                 break
