@@ -168,7 +168,7 @@ def jacfwd(
     """
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         picked, replaced = select_arguments(args, argnums)
         primals, spec = _pytree.tree_flatten(picked)
         _check_tensors(primals, "primals")
@@ -200,7 +200,7 @@ def jacfwd(
             return result
         return result, _pytree.tree_map_only(_C.TensorBase, lambda t: t[0], aux[0])
 
-    return wrapped
+    return wrapper
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:

@@ -252,42 +252,42 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     @_C._Offered
     def dequantize(self):
         """Convert the codes of a quantised tensor to float32."""
-        return _quantized().dequantize(self)
+        return _quantized_module().dequantize(self)
 
     @_C._Offered
     def int_repr(self):
         """The codes of a quantised tensor."""
-        return _quantized().int_repr(self)
+        return _quantized_module().int_repr(self)
 
     @_C._Offered
     def q_scale(self):
         """The scale of a quantised tensor that has one."""
-        return _quantized().q_scale(self)
+        return _quantized_module().q_scale(self)
 
     @_C._Offered
     def q_zero_point(self):
         """The zero point of a quantised tensor that has one."""
-        return _quantized().q_zero_point(self)
+        return _quantized_module().q_zero_point(self)
 
     @_C._Offered
     def q_per_channel_scales(self):
         """The scales of a tensor that is quantised by channels."""
-        return _quantized().q_per_channel_scales(self)
+        return _quantized_module().q_per_channel_scales(self)
 
     @_C._Offered
     def q_per_channel_zero_points(self):
         """The zero points of a tensor that is quantised by channels."""
-        return _quantized().q_per_channel_zero_points(self)
+        return _quantized_module().q_per_channel_zero_points(self)
 
     @_C._Offered
     def q_per_channel_axis(self):
         """The dimension of the channels of a tensor that is quantised by them."""
-        return _quantized().q_per_channel_axis(self)
+        return _quantized_module().q_per_channel_axis(self)
 
     @_C._Offered
     def qscheme(self):
         """The scheme of a quantised tensor."""
-        return _quantized().scheme_of(self)
+        return _quantized_module().scheme_of(self)
 
     def to_sparse_coo(self):
         """`to_sparse` with the layout COO."""
@@ -329,7 +329,7 @@ def _map_into(name, callable, tensor, *others):
     return tensor.copy_(_C.ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
 
 
-def _quantized():
+def _quantized_module():
     from rushlight import _quantized
 
     return _quantized

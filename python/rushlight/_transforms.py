@@ -143,7 +143,7 @@ def grad_and_value(
     """
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         with rushlight.enable_grad():
             picked, replaced = select_arguments(args, argnums)
             inputs = Inputs(picked)
@@ -163,7 +163,7 @@ def grad_and_value(
             found, output, aux = inputs.detach_results((found, output, aux))
         return found, ((output, aux) if has_aux else output)
 
-    return wrapped
+    return wrapper
 
 
 def grad(
@@ -175,11 +175,11 @@ def grad(
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         result, value = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
-    return wrapped
+    return wrapper
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -249,7 +249,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         from rushlight._functorch.vmap import vmap
 
         picked, replaced = select_arguments(args, argnums)
@@ -285,7 +285,7 @@ def jacrev(
         )
         return (result, aux[0]) if has_aux else result
 
-    return wrapped
+    return wrapper
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
@@ -301,10 +301,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         )
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         return func(*args, **kwargs)
 
-    return wrapped
+    return wrapper
 
 
 def debug_unwrap(tensor, *, recurse: bool = True):

@@ -231,7 +231,7 @@ def wrap_numpy(fn: Callable[..., Any]):
     """Turn a function of arrays into one of tensors."""
 
     @functools.wraps(fn)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         arrays = _pytree.tree_map_only(
             rushlight.Tensor, lambda t: t.detach().numpy(), (args, kwargs)
         )
@@ -240,7 +240,7 @@ def wrap_numpy(fn: Callable[..., Any]):
             lambda a: rushlight.as_tensor(a) if hasattr(a, "__array__") else a, result
         )
 
-    return wrapped
+    return wrapper
 
 
 def cudagraph_mark_step_begin():

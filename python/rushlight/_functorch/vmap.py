@@ -250,13 +250,13 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         inputs = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None:
             return _call_batched(func, *inputs, out_dims, randomness, kwargs)
         return _in_chunks(func, *inputs, out_dims, randomness, kwargs, chunk_size)
 
-    return wrapped
+    return wrapper
 
 
 def _in_chunks(func, batch, dims, leaves, spec, out_dims, randomness, kwargs, size):

@@ -51,15 +51,15 @@ class ContextDecorator:
             return self._wrap_generator(function)
 
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
-        return wrapped  # type: ignore
+        return wrapper  # type: ignore
 
     def _wrap_generator(self, function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
             go_on, given = generator.send, None
             while True:
@@ -79,7 +79,7 @@ class ContextDecorator:
                 except BaseException as error:
                     go_on, given = generator.throw, error
 
-        return wrapped
+        return wrapper
 
 
 class _BareDecorator(ContextDecorator):

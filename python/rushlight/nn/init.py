@@ -293,13 +293,13 @@ def _old_name(function):
     old = new[:-1]
 
     @functools.wraps(function)
-    def deprecated(*args, **kwargs):
+    def call_new(*args, **kwargs):
         warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return function(*args, **kwargs)
 
-    deprecated.__name__ = old
-    deprecated.__doc__ = f"The old name of `{new}`."
-    return deprecated
+    call_new.__name__ = old
+    call_new.__doc__ = f"The old name of `{new}`."
+    return call_new
 
 
 uniform = _old_name(uniform_)

@@ -145,11 +145,11 @@ class record_function:
 
     def __call__(self, function: Callable[..., Any]):
         @functools.wraps(function)
-        def wrapped(*args, **kwargs):
+        def wrapper(*args, **kwargs):
             with record_function(self.name, self.args):
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapper
 
 
 def note_work(name, shapes):

@@ -185,10 +185,10 @@ def map_only(type_or_types_or_pred, /):
 
     def decorate(func):
         @functools.wraps(func)
-        def wrapped(x):
+        def wrapper(x):
             return func(x) if wanted(x) else x
 
-        return wrapped
+        return wrapper
 
     return decorate
 

@@ -531,7 +531,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
     state = fully_shard.state(module)
 
     @functools.wraps(method)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         args, kwargs = state.before(args, kwargs)
         output = None
         try:
@@ -541,7 +541,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
             raise
         return state.after(module, args, kwargs, output)
 
-    setattr(module, method_name, wrapped)
+    setattr(module, method_name, wrapper)
 
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:

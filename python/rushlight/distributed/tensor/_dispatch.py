@@ -222,11 +222,11 @@ def _on_whole(call, mesh):
             t._local_tensor.copy_(redistribute_local_tensor(locals_[k], spec, t._spec.placements))
         return _written_tensors(call, results)
 
-    def wrapped(r):
+    def wrap(r):
         meta = TensorMeta(r.shape, r.stride(), r.dtype)
         return DTensor(r, DTensorSpec(mesh, whole, meta))
 
-    return _mark_moved_views(call, _map_tensors(results, wrapped))
+    return _mark_moved_views(call, _map_tensors(results, wrap))
 
 
 def _absent(func, args, kwargs):
@@ -238,13 +238,13 @@ def _absent(func, args, kwargs):
         return model
     results = func(*meta_args, **meta_kwargs)
 
-    def wrapped(r):
+    def wrap(r):
         mesh = model._spec.mesh
         meta = TensorMeta(r.shape, r.stride(), r.dtype)
         local = model._local_tensor.new_empty(0, dtype=r.dtype)
         return DTensor(local, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, meta))
 
-    return _map_tensors(results, wrapped)
+    return _map_tensors(results, wrap)
 
 
 def _tensors(value):

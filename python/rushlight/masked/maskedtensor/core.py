@@ -440,17 +440,17 @@ class MaskedTensor(Tensor):
             return f"MaskedTensor({shown[0]}, {bool(mask)})"
         width = max([8, *map(len, shown)])
         shown = [text.rjust(width) if text == "--" else text for text in shown]
-        return f"MaskedTensor(\n{_nested(shown, list(data.shape), '  ')}\n)"
+        return f"MaskedTensor(\n{_bracketed_text(shown, list(data.shape), '  ')}\n)"
 
     __str__ = __repr__
 
 
-def _nested(shown, shape, indent):
+def _bracketed_text(shown, shape, indent):
     if len(shape) == 1:
         return f"{indent}[{', '.join(shown)}]"
     step = len(shown) // shape[0] if shape[0] else 0
     rows = [shown[i * step : (i + 1) * step] for i in range(shape[0])]
-    inner = ",\n".join(_nested(row, shape[1:], indent + "  ") for row in rows)
+    inner = ",\n".join(_bracketed_text(row, shape[1:], indent + "  ") for row in rows)
     return f"{indent}[\n{inner}\n{indent}]"
 
 

@@ -34,11 +34,11 @@ def allreduce_hook(process_group, bucket):
 def _compress(process_group, bucket, dtype):
     buffer = bucket.buffer()
 
-    def written(future):
+    def write_back(future):
         buffer.copy_(future.value())
         return buffer
 
-    return _mean(process_group, buffer.to(dtype)).then(written)
+    return _mean(process_group, buffer.to(dtype)).then(write_back)
 
 
 def fp16_compress_hook(process_group, bucket):
@@ -56,12 +56,12 @@ def _wrapper(hook, dtype):
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(dtype))
 
-        def written(future):
+        def write_back(future):
             value = future.value()
             buffer.copy_(value[0] if isinstance(value, (list, tuple)) else value)
             return buffer
 
-        return hook(state, bucket).then(written)
+        return hook(state, bucket).then(write_back)
 
     return compress
 

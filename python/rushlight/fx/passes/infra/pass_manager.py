@@ -25,13 +25,13 @@ def pass_result_wrapper(fn: _Pass) -> _Pass:
     """Convert a pass that changes its module and returns None to one that returns a PassResult."""
 
     @functools.wraps(fn, updated=())
-    def wrapped(gm: GraphModule) -> PassResult:
+    def wrapper(gm: GraphModule) -> PassResult:
         result = fn(gm)
         return result if isinstance(result, PassResult) else PassResult(gm, True)
 
     if not inspect.isfunction(fn):
-        wrapped.__name__ = _name_of(fn)
-    return wrapped
+        wrapper.__name__ = _name_of(fn)
+    return wrapper
 
 
 def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
