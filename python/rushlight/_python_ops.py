@@ -48,7 +48,7 @@ def _sparse_addmm(self, mat1, mat2, beta=1, alpha=1):
 # ---- softmax, as PyTorch's kernels are called ----
 
 
-def _wide(self, half_to_float):
+def _softmax_dtype(self, half_to_float):
     if half_to_float and self.dtype != rushlight.float16:
         raise RuntimeError("conversion is supported for Half type only")
     return rushlight.float32 if half_to_float else None
@@ -56,12 +56,12 @@ def _wide(self, half_to_float):
 
 @_op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
 def _softmax(self, dim, half_to_float):
-    return rushlight.softmax(self, dim, dtype=_wide(self, half_to_float))
+    return rushlight.softmax(self, dim, dtype=_softmax_dtype(self, half_to_float))
 
 
 @_op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
 def _log_softmax(self, dim, half_to_float):
-    return rushlight.log_softmax(self, dim, dtype=_wide(self, half_to_float))
+    return rushlight.log_softmax(self, dim, dtype=_softmax_dtype(self, half_to_float))
 
 
 # ---- assertions ----

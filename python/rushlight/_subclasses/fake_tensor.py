@@ -147,7 +147,7 @@ class FakeTensorConverter:
         self._storages: dict[tuple[int, int], weakref.ref] = {}
         self._copies: dict[tuple[int, int], weakref.ref] = {}
 
-    def _remembered(self, tensor):
+    def _find_fake(self, tensor):
         watched, fake = self._watched.get(id(tensor)), self.tensor_memo.get(id(tensor))
         return fake() if watched is not None and watched() is tensor and fake is not None else None
 
@@ -164,7 +164,7 @@ class FakeTensorConverter:
         self.tensor_memo[key] = weakref.ref(fake, forget)
         return fake
 
-    def _moved(self, tensor, move, storages):
+    def _move_storage(self, tensor, move, storages):
         """What `move` makes of a tensor's storage, seen as the tensor sees it."""
         if tensor.layout is not rushlight.strided or tensor.is_meta:
             return move(tensor.detach())
@@ -188,14 +188,14 @@ class FakeTensorConverter:
 
     def from_real_tensor(self, fake_mode, tensor):
         """Convert a real tensor to a fake one."""
-        known = self._remembered(tensor)
+        known = self._find_fake(tensor)
         if known is not None:
             return known
         with _disable_current_modes():
-            meta = self._moved(tensor, lambda t: t.to("meta"), self._storages)
+            meta = self._move_storage(tensor, lambda t: t.to("meta"), self._storages)
             real = None
             if fake_mode.propagate_real_tensors:
-                real = self._moved(tensor, Tensor.clone, self._copies)
+                real = self._move_storage(tensor, Tensor.clone, self._copies)
         fake = fake_mode.kind(
             fake_mode, meta, tensor.device, tensor.requires_grad, real_tensor=real
         )
@@ -208,7 +208,7 @@ class FakeTensorConverter:
 
     def from_meta_and_device(self, fake_mode, tensor, device):
         """A fake on a device that stands on a tensor on meta."""
-        known = self._remembered(tensor)
+        known = self._find_fake(tensor)
         if known is not None and known.fake_device == rushlight.device(device):
             return known
         if not tensor.is_meta:
@@ -315,7 +315,7 @@ class FakeTensorMode(TorchDispatchMode):
             for a, kind in zip(args, kinds, strict=False)
         )
 
-    def _computed(self, func, fakes, args, kwargs):
+    def _fold_constants(self, func, fakes, args, kwargs):
         """The result on known values; None if one is not known, or chance is in it."""
         written = [
             t
@@ -370,7 +370,7 @@ class FakeTensorMode(TorchDispatchMode):
         real = self._on_real(func, fakes, args, kwargs)
         if isinstance(func, CustomOverload):
             return self._with_real(self._custom(func, args, kwargs), real)
-        computed = self._computed(func, fakes, args, kwargs)
+        computed = self._fold_constants(func, fakes, args, kwargs)
         device = self._device(func, fakes, kwargs)
         if any(a.name == "device" for a in func._schema.arguments):
             kwargs["device"] = "meta"

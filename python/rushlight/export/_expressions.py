@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Expression", "parsed", "sympy_text"]
+__all__ = ["Expression", "parse", "sympy_text"]
 
 Number = int | float
 
@@ -335,7 +335,7 @@ def _made(name: str, args: list[Any]) -> Any:
     return Expression.call(name, *values)
 
 
-def parsed(text: str) -> Expression:
+def parse(text: str) -> Expression:
     """The expression of a text in a file.
 
     Raises:

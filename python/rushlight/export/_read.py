@@ -10,7 +10,7 @@ from typing import Any
 import rushlight
 from rushlight import nn
 from rushlight._subclasses.fake_tensor import FakeTensorMode
-from rushlight.export._expressions import parsed
+from rushlight.export._expressions import parse
 from rushlight.export._guards import range_guards, static_guards
 from rushlight.export._schema import (
     DTYPES,
@@ -180,7 +180,7 @@ class _GraphReader:
         if name in record.get("sym_float_values", {}):
             told = record["sym_float_values"][name].get("as_expr", {})
             hint = (told.get("hint") or {}).get("as_float", math.nan)
-            return SizeFloat(_float(hint), parsed(told["expr_str"]) if told else None)
+            return SizeFloat(_float(hint), parse(told["expr_str"]) if told else None)
         return None
 
     def place(self, node: Node, name: str) -> None:
@@ -425,9 +425,7 @@ def program_of(
     if len(inputs) != len(specs) or len(record["graph"]["outputs"]) != len(outputs):
         raise ValueError("the signature of a .pt2 file does not fit its graph")
     _rename(specs, outputs, reader.nodes)
-    ranges = {
-        parsed_symbol(k): _range(v) for k, v in (model.get("range_constraints") or {}).items()
-    }
+    ranges = {symbol_of(k): _range(v) for k, v in (model.get("range_constraints") or {}).items()}
     users = [n for n, s in zip(inputs, specs, strict=True) if s.kind is InputKind.USER_INPUT]
     guards = [g for n in users for g in static_guards(n.name, n.meta["val"])]
     guards += range_guards(users, ranges)
@@ -453,7 +451,7 @@ def _rename(specs: list[Any], outputs: list[Any], nodes: dict[str, Node]) -> Non
             spec.arg.name = nodes[spec.arg.name].name
 
 
-def parsed_symbol(text: str) -> Any:
+def symbol_of(text: str) -> Any:
     """The expression of a range: mostly a symbol."""
     from rushlight.export._expressions import Expression
 

@@ -7,7 +7,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from rushlight.export._expressions import Expression, parsed, sympy_text
+from rushlight.export._expressions import Expression, parse, sympy_text
 from rushlight.export._fakes import SizedFake
 from rushlight.export._sizes import SizeInt
 
@@ -77,7 +77,7 @@ def int_of(record: dict[str, Any], symbols: dict[str, int]) -> int:
     """The size of a record; `symbols` has what symbols were in the example."""
     if "as_int" in record:
         return int(record["as_int"])
-    expression: Expression = parsed(record["as_expr"]["expr_str"])
+    expression: Expression = parse(record["as_expr"]["expr_str"])
     hint = record["as_expr"].get("hint")
     if hint and "as_int" in hint:
         value = int(hint["as_int"])

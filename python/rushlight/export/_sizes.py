@@ -83,8 +83,7 @@ class _Size:
     expr: Expression | None
     log: Log | None
 
-    def __init__(self, *_: Any) -> None:
-        """Everything is done by `__new__`."""
+    __init__ = object.__init__  # `__new__` has done everything
 
     @property
     def node(self) -> Any:

@@ -21,7 +21,7 @@ def exported_form(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _
     return (func, args, kwargs) if form is None else form(func, args, kwargs)
 
 
-def _trimmed(target: Any, args: list[Any]) -> _Form:
+def _trim(target: Any, args: list[Any]) -> _Form:
     """A call without those last arguments that have their default."""
     defaults = [a.default_value for a in target._schema.arguments]
     while args and len(args) <= len(defaults) and _same(args[-1], defaults[len(args) - 1]):
@@ -52,7 +52,7 @@ def _convolution(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _F
     else:
         target = getattr(aten, f"conv{dims}d").default
         order = "input weight bias stride padding dilation groups"
-    return _trimmed(target, [given[name] for name in order.split()])
+    return _trim(target, [given[name] for name in order.split()])
 
 
 _KINDS = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}
