@@ -704,7 +704,7 @@ ROWS = (
     ),
     Row("autograd.function.InplaceFunction.*", "inplace", EFFECT, _SUBCLASSES),
     Row("utils.checkpoint.SelectiveCheckpointContext.*", "is_recompute", EFFECT, "policies ask it"),
-    Row("autograd.gradcheck._Undefined.*", "", EFFECT, "it tries gradients that are not there"),
+    Row("autograd.gradcheck._StopGradient.*", "", EFFECT, "it tries gradients that are not there"),
     Row(
         "autograd.gradcheck.*",
         "masked",
@@ -952,8 +952,9 @@ ROWS = (
         "_subclasses.fake_tensor.FakeTensorMode.*",
         "static_shapes source symbolic_context allow_fallback_kernels export",
         NO_EFFECT,
-        "sizes are numbers, ops without a rule for them are refused, and nothing is exported",
+        "sizes are numbers, and ops without a rule for them are refused",
     ),
+    Row("export._export.export", "strict", NO_EFFECT, "nothing analyses bytecode"),
     Row("_prims_common.*", "allow_rhs_unbacked", NO_EFFECT, "sizes are numbers"),
     Row(
         "multiprocessing.spawn.start_processes",
