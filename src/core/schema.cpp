@@ -9,6 +9,7 @@
 
 #include <rushlight/type.h>
 
+#include "core/boxed_arguments.h"
 #include "core/op_support.h"
 
 namespace rushlight {
@@ -362,10 +363,6 @@ TensorOptions with_option(const OpInfo& op, TensorOptions options, const ArgInfo
 }
 }  // namespace
 
-namespace {
-bool is_shared_list(const Value& v) { return v.kind() == Value::Kind::List; }
-
-// A list that scripts share, as the kind of list that the op takes.
 Value list_of_ops(const TypeInfo& type, const Value& list) {
   switch (type.base) {
     case BaseType::Tensor:
@@ -379,21 +376,10 @@ Value list_of_ops(const TypeInfo& type, const Value& list) {
       return Value(list.get<DimVector>());
   }
 }
-}  // namespace
 
-std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
-  RL_CHECK_TYPE(arguments.size() == op.arguments.size(), op.name, "(): expected ",
-                op.arguments.size(), " arguments in boxed form, but got ", arguments.size());
-  if (op.text == nullptr && std::any_of(arguments.begin(), arguments.end(), is_shared_list)) {
-    std::vector<Value> values = arguments;
-    for (size_t i = 0; i < values.size(); i++) {
-      values[i] = is_shared_list(values[i]) ? list_of_ops(op.arguments[i].type, values[i])
-                                            : std::move(values[i]);
-    }
-    return call(op, values);
-  }
+std::vector<Value> function_arguments(const OpInfo& op, const std::vector<Value>& arguments) {
   if (op.places == nullptr) {
-    return op.function->call(arguments);
+    return arguments;
   }
   const ArrayRef<ArgInfo> wanted = op.function->arguments;
   std::vector<Value> values(wanted.size());
@@ -418,7 +404,26 @@ std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
       values[i] = default_value(wanted[i]);
     }
   }
-  return op.function->call(values);
+  return values;
+}
+
+std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
+  RL_CHECK_TYPE(arguments.size() == op.arguments.size(), op.name, "(): expected ",
+                op.arguments.size(), " arguments in boxed form, but got ", arguments.size());
+  const auto is_shared = [](const Value& v) { return v.kind() == Value::Kind::List; };
+  if (op.text == nullptr && std::any_of(arguments.begin(), arguments.end(), is_shared)) {
+    std::vector<Value> values = arguments;
+    for (size_t i = 0; i < values.size(); i++) {
+      if (is_shared(values[i])) {
+        values[i] = list_of_ops(op.arguments[i].type, values[i]);
+      }
+    }
+    return call(op, values);
+  }
+  if (op.places == nullptr) {
+    return op.function->call(arguments);
+  }
+  return op.function->call(function_arguments(op, arguments));
 }
 
 namespace {
