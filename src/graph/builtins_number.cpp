@@ -206,8 +206,7 @@ bool is_same(const IValue& a, const IValue& b) {
   if (a.isTensor() && b.isTensor()) {
     return a.toTensor().impl() == b.toTensor().impl();
   }
-  if (a.isList() && b.isList() && a.kind() == b.kind() && !a.isIntList() && !a.isDoubleList() &&
-      !a.isTensorList()) {
+  if (a.kind() == IValue::Kind::List && b.kind() == IValue::Kind::List) {
     return &a.items() == &b.items();
   }
   return a.isScalar() && b.isScalar() && type_of(a) == type_of(b) && equal(a, b);
