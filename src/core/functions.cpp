@@ -211,6 +211,7 @@ using functions::registry;
 Boxed::~Boxed() = default;
 
 DispatchKeySet current_keys() { return functions::current; }
+bool is_defined_by_library(const OpInfo& op) { return op.text != nullptr; }
 bool is_below_autograd() { return functions::below_autograd > 0; }
 void enter_below_autograd(int by) { functions::below_autograd += by; }
 

@@ -125,7 +125,6 @@ DefaultInfo Definition::default_info(const graph::Argument& argument) {
 const Definition* definition_of(const OpInfo& op) {
   return is_defined_by_library(op) ? static_cast<const Definition*>(op.function) : nullptr;
 }
-bool is_defined_by_library(const OpInfo& op) { return op.function->run == run_defined; }
 
 const OpInfo& define(const std::string& space, const std::string& schema, uint32_t tags,
                      const std::string& python_module) {
