@@ -19,7 +19,7 @@ std::vector<IValue> results_of(const char* name, std::vector<IValue> arguments) 
   for (IValue& argument : arguments) {
     inputs.push_back(made.add_input(type_of(argument)));
     if (argument.isIntList() || argument.isDoubleList() || argument.isTensorList()) {
-      argument = IValue::list(std::make_shared<IValue::Items>(argument.toListRef()));
+      argument = IValue::list(IValue::Items(argument.toListRef()));
     }
   }
   graph::Node* const node = made.insert(made.create(*builtin, inputs));
@@ -108,7 +108,7 @@ RL_TEST(comparisons_and_conversions) {
 }
 
 RL_TEST(lists) {
-  const IValue list = IValue::list(std::make_shared<IValue::Items>(IValue::Items{3, 1, 2}));
+  const IValue list = IValue::list(IValue::Items(IValue::Items{3, 1, 2}));
   call("aten::append.t", {list, 5});
   results_of("aten::insert.t", {list, 0, 9});
   results_of("aten::insert.t", {list, -1, 8});
@@ -148,7 +148,7 @@ RL_TEST(lists) {
 }
 
 RL_TEST(dicts) {
-  const IValue dict = IValue::dict(std::make_shared<ivalue::DictItems>());
+  const IValue dict = IValue::dict(make_intrusive<ivalue::DictItems>());
   results_of("aten::_set_item.Dict", {dict, "a", 1});
   results_of("aten::_set_item.Dict", {dict, "b", 2});
   results_of("aten::_set_item.Dict", {dict, "a", 3});
@@ -203,7 +203,7 @@ RL_TEST(strings) {
   CHECK(text_of("aten::title", {"they are x-y"}) == "They Are X-Y");
   CHECK(text_of("aten::strip", {" a ", " \n"}) == "a" && text_of("aten::hex", {-255}) == "-0xff");
   CHECK(text_of("aten::join",
-                {"x", IValue::list(std::make_shared<IValue::Items>(IValue::Items{"a", "b"}))}) ==
+                {"x", IValue::list(IValue::Items(IValue::Items{"a", "b"}))}) ==
         "axb");
   CHECK(shown(IValue::tuple(results_of("aten::partition", {"a-b-c", "-"}))) == "(a, -, b-c)");
   CHECK(!bool_of("aten::islower", {"1"}) && bool_of("aten::isdigit", {"12"}));
@@ -218,12 +218,12 @@ RL_TEST(tensors) {
   CHECK(call("prim::device", {x}).toDevice() == Device("cpu"));
   CHECK(int_of("aten::len.Tensor", {x}) == 2 && int_of("aten::dim", {x}) == 2);
   const IValue rows =
-      IValue::list(std::make_shared<IValue::Items>(IValue::Items{ints({1, 2}), ints({3, 4})}));
+      IValue::list(IValue::Items(IValue::Items{ints({1, 2}), ints({3, 4})}));
   const Tensor made = call("aten::tensor", {rows, IValue(), IValue(), false}).toTensor();
   CHECK(made.dtype() == kInt64 && made.dim() == 2 && made.sum().item<int64_t>() == 10);
   CHECK(call("aten::tensor.float", {1.5, 3, IValue(), false}).toTensor().dtype() == kInt32);
   const IValue ragged =
-      IValue::list(std::make_shared<IValue::Items>(IValue::Items{ints({1, 2}), ints({3})}));
+      IValue::list(IValue::Items(IValue::Items{ints({1, 2}), ints({3})}));
   CHECK_THROWS(Error, "expected a list of 2",
                call("aten::tensor", {ragged, IValue(), IValue(), false}));
   CHECK(call("aten::to.prim_dtype", {x, 7, false, false}).toTensor().dtype() == kFloat64);
