@@ -123,9 +123,8 @@ Kernel find(const OpInfo* op, std::initializer_list<DispatchKey> keys) {
 }
 
 Kernel find_or_fallback(const OpInfo& op, std::initializer_list<DispatchKey> keys) {
-  Kernel found = find(&op, keys);
-  found = found != nullptr ? found : find(nullptr, keys);
-  return found != nullptr && found->falls_through ? nullptr : found;
+  const Kernel found = find(&op, keys);
+  return found != nullptr ? found : find(nullptr, keys);
 }
 
 std::vector<Value> run(const library::Kernel& kernel, const OpInfo& op,

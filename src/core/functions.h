@@ -12,7 +12,7 @@ using Kernel = std::shared_ptr<const library::Kernel>;
 // The function that was registered last for the first of the keys that has one; null where there is
 // none. Without an op the fallback.
 Kernel find(const OpInfo* op, std::initializer_list<DispatchKey> keys);
-// The same; where the op has none, the fallback. Null where it falls through.
+// The same; where the op has none, the fallback.
 Kernel find_or_fallback(const OpInfo& op, std::initializer_list<DispatchKey> keys);
 // Calls it, which finds the keys in library::current_keys.
 std::vector<Value> run(const library::Kernel& kernel, const OpInfo& op,
