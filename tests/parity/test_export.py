@@ -320,7 +320,7 @@ def refusals(library):
 
     x, y, b = library.ones(6, 4), library.ones(7, 4), Dim("b", min=3, max=100)
     return {
-        "specialised": (Adds(), (x, x), ({0: b}, None)),
+        "specialised": (Adds(), (x, x.clone()), ({0: b}, None)),
         "equal": (Adds(), (x, x.clone()), ({0: b}, {0: Dim("q", min=3, max=100)})),
         "related": (Slices(), (x, y), ({0: b}, {0: Dim("q")})),
         "branch": (Branches(), (x, x.clone()), ({0: b}, {0: b})),
