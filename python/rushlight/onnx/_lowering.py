@@ -1,0 +1,255 @@
+"""Walks an exported graph and lowers its nodes one by one.
+
+Nodes that write in place change what their tensor stands for from then on, for the tensor itself, for
+what it is a view of, and for the other views of that.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from rushlight import Tensor
+from rushlight.fx.node import Node
+from rushlight.onnx import _views
+from rushlight.onnx._builder import Builder, Unsupported, Value
+from rushlight.onnx._graph import ExportedGraph
+from rushlight.onnx._registry import functional, lowering_of
+from rushlight.onnx._types import ELEMENT_TYPES
+from rushlight.onnx.errors import UnsupportedOps
+
+__all__ = ["Lowering"]
+
+# What is computed with sizes: the functions of Python that an exported graph calls on integers.
+_ON_SIZES: dict[Any, Callable[..., Any]] = {
+    operator.add: lambda g, a, b: g.Add(*g.operands(a, b)),
+    operator.sub: lambda g, a, b: g.Sub(*g.operands(a, b)),
+    operator.mul: lambda g, a, b: g.Mul(*g.operands(a, b)),
+    operator.floordiv: lambda g, a, b: g.Div(*g.operands(a, b)),
+    operator.mod: lambda g, a, b: g.Mod(*g.operands(a, b)),
+    operator.neg: lambda g, a: g.Neg(a),
+}
+
+
+class Lowering:
+    """One graph on its way to ONNX.
+
+    Args:
+        found: the exported graph.
+        opset: the version of ONNX's ops.
+        custom: lowerings by overload that go before those of the registry.
+    """
+
+    def __init__(
+        self, found: ExportedGraph, opset: int, custom: dict[Any, Callable[..., Any]]
+    ) -> None:
+        self.found = found
+        self.g = Builder(opset)
+        self.custom = {str(target): function for target, function in custom.items()}
+        self.inputs: list[Value] = []
+        self._values: dict[Node, Any] = {}
+        self._bases: dict[Node, Node] = {}  # of views and of results of in-place ops
+        # How often each tensor that is no view was written, and what each view has seen of that.
+        self._writes: dict[Node, int] = {}
+        self._seen: dict[Node, int] = {}
+        self._problems: dict[str, list[str]] = {}  # lines by what cannot go
+
+    def run(self) -> list[Value]:
+        """Lowers all nodes; returns the outputs.
+
+        Raises:
+            UnsupportedOps: some nodes have no form in ONNX; the error names all of them.
+        """
+        for node in self.found.inputs:
+            name, val = self.g.name(self._input_name(node)), node.meta["val"]
+            self._note_dtype(node, val)
+            self._values[node] = Value(name, val.dtype, val.shape)
+            self.inputs.append(self._values[node])
+        for node, (name, tensor) in self.found.constants.items():
+            if tensor.dtype in ELEMENT_TYPES:
+                self._values[node] = self.g.initializer(name, tensor.detach())
+            else:
+                self._note_dtype(node, tensor)
+                self._values[node] = Value(name, tensor.dtype, tensor.shape)
+        for node in self.found.graph.nodes:
+            if node.op == "call_function":
+                self._lower(node)
+        outputs = [self._output(leaf) for leaf in self.found.outputs if leaf is not None]
+        if self._problems:
+            raise UnsupportedOps(self._problems)
+        return outputs
+
+    def _input_name(self, node: Node) -> str:
+        return self.found.input_names[self.found.inputs.index(node)]
+
+    # ---- what does not go ----
+
+    def _problem(self, what: str, node: Node) -> None:
+        lines = self._problems.setdefault(what, [])
+        line = node.meta.get("stack_trace") or ""
+        if line not in lines:
+            lines.append(line)
+
+    def _note_dtype(self, node: Node, tensor: Tensor) -> None:
+        if tensor.dtype not in ELEMENT_TYPES:
+            self._problem(f"{tensor.dtype}, which ONNX has no element type for", node)
+
+    # ---- nodes ----
+
+    def _lower(self, node: Node) -> None:
+        g = self.g
+        g.where = node.name
+        self._expect(node)
+        try:
+            if node.target is operator.getitem:
+                made = self._item(node)
+            elif node.target in _ON_SIZES:
+                made = _ON_SIZES[node.target](g, *self._read(list(node.args)))
+            else:
+                function, arguments = self._bound(node)
+                made = function(g, *arguments)
+            self._store(node, made)
+        except Unsupported as problem:
+            self._problem(f"{node.target}: {problem}", node)
+            self._values[node] = _blank(node.meta.get("val"))
+
+    def _expect(self, node: Node) -> None:
+        """Tells the builder what the node under way calls and returns."""
+        self.g.overload = functional(str(node.target)) if _is_overload(node) else ""
+        self.g.parts = _flat(node.meta.get("val"))
+        self.g.result = self.g.parts[0] if self.g.parts else None
+
+    def _bound(self, node: Node) -> tuple[Callable[..., Any], list[Any]]:
+        """The lowering of a node and all arguments of its schema."""
+        overload = str(node.target)
+        function = self.custom.get(overload) or lowering_of(overload)
+        if function is None:
+            raise Unsupported("no lowering is registered for it")
+        schema = node.target._schema  # type: ignore[union-attr]
+        arguments = []
+        for i, argument in enumerate(schema.arguments):
+            default = argument.default_value
+            thing = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name, default)
+            arguments.append(self._read(_repeated(thing, argument)))
+        return function, arguments
+
+    def _read(self, thing: Any) -> Any:
+        if isinstance(thing, Node):
+            return self._current(thing)
+        if isinstance(thing, list | tuple):
+            return [self._read(item) for item in thing]
+        return thing
+
+    def _item(self, node: Node) -> Any:
+        source, index = node.args
+        assert isinstance(source, Node) and isinstance(index, int)
+        if source in self._bases:
+            self._bases[node] = source
+        found = self._current(source)[index]
+        if found is None:
+            raise Unsupported(f"its result {index}, which the program uses")
+        return found
+
+    # ---- views and writes ----
+
+    def _store(self, node: Node, made: Any) -> None:
+        """Remembers what a node gives, and whose elements these are."""
+        written = _views.written_argument(node)
+        if written is not None:
+            self._write(written, self._fitted(written, made))
+            self._bases[node], made = written, self._values[written]
+        else:
+            base = _views.base_of(node)
+            if base is not None:
+                self._bases[node] = base
+            self._describe(node, made)
+        self._values[node] = made
+        self._seen[node] = self._writes.get(self._root(node), 0)
+
+    def _describe(self, node: Node, made: Any) -> None:
+        """Results have the dtypes that the program says, and get its shapes."""
+        for value, meta in zip(_flat(made), _flat(node.meta.get("val")), strict=False):
+            if isinstance(value, Value) and isinstance(meta, Tensor):
+                if value.dtype != meta.dtype:
+                    raise AssertionError(
+                        f"{node.target} was lowered to {value.dtype}, but gives {meta.dtype}"
+                    )
+                value.shape = tuple(meta.shape)
+
+    def _fitted(self, node: Node, value: Value) -> Value:
+        """A tensor with the dtype and shape of what it is written into."""
+        meta = node.meta["val"]
+        value = self.g.expand(self.g.cast(value, meta.dtype), meta.shape)
+        value.shape = tuple(meta.shape)
+        return value
+
+    def _root(self, node: Node) -> Node:
+        while node in self._bases:
+            node = self._bases[node]
+        return node
+
+    def _current(self, node: Node) -> Any:
+        """What a node stands for now: a view of something written since is taken again."""
+        base = self._bases.get(node)
+        writes = self._writes.get(self._root(node), 0)
+        if base is not None and self._seen[node] != writes:
+            made = self._current(base)
+            if node.target is operator.getitem:
+                made = made[node.args[1]]
+            elif _views.written_argument(node) is None:
+                outer = self.g.result, self.g.parts, self.g.overload
+                function, arguments = self._bound(node)
+                self._expect(node)
+                made = function(self.g, *arguments)
+                self.g.result, self.g.parts, self.g.overload = outer
+                self._describe(node, made)
+            self._values[node], self._seen[node] = made, writes
+        return self._values[node]
+
+    def _write(self, node: Node, value: Any) -> None:
+        """From now on a tensor, and what it is a view of, have these elements."""
+        base = self._bases.get(node)
+        if base is None:
+            self._writes[node] = self._writes.get(node, 0) + 1
+        elif node.target is operator.getitem:
+            parts = list(self._current(base))
+            parts[node.args[1]] = value  # type: ignore[index]
+            self._write(base, parts)
+        elif _views.written_argument(node) is not None:
+            self._write(base, value)
+        else:
+            self._write(base, _views.base_with(self.g, node, self._bound(node)[1], value))
+        self._values[node] = value
+        self._seen[node] = self._writes[self._root(node)]
+
+    def _output(self, leaf: Any) -> Value:
+        if isinstance(leaf, Node):
+            leaf = self._current(leaf)
+        return leaf if isinstance(leaf, Value) else self.g.constant(leaf)
+
+
+def _is_overload(node: Node) -> bool:
+    return hasattr(node.target, "_schema")
+
+
+def _flat(thing: Any) -> list[Any]:
+    if isinstance(thing, list | tuple):
+        return [leaf for item in thing for leaf in _flat(item)]
+    return [thing]
+
+
+def _blank(result: Any) -> Any:
+    """What stands for results that could not be lowered, so that other problems are found."""
+    if isinstance(result, list | tuple):
+        return [_blank(item) for item in result]
+    return Value("", result.dtype, result.shape) if isinstance(result, Tensor) else result
+
+
+def _repeated(thing: Any, argument: Any) -> Any:
+    """An argument with one number for each dimension, where one was given for all."""
+    if argument.N and isinstance(thing, int):
+        return [thing] * argument.N
+    if argument.N and isinstance(thing, list | tuple) and len(thing) == 1:
+        return list(thing) * argument.N
+    return list(thing) if isinstance(thing, tuple) else thing

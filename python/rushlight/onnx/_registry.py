@@ -1,0 +1,58 @@
+"""Which overloads can be lowered to ONNX, and by what function.
+
+    @lowers("aten.silu.default")
+    def silu(g, self):
+        return g.Mul(self, g.Sigmoid(self))
+
+A lowering gets the `Builder` and all arguments of the overload's schema by position: tensors are
+Values, everything else is what the schema says. `g.result` is what the node returns, on meta. A call
+without a form in ONNX raises `Unsupported`. Overloads that write in place (`silu_`) need no lowering:
+they go by the function of the same name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["FAMILIES", "functional", "lowering_of", "lowerings", "lowers"]
+
+FAMILIES = """activations attention conv creation index linalg loss norm pad pointwise pool recurrent reduce resample
+shape softmax sort vision""".split()
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_lowerings: dict[str, Callable[..., Any]] = {}
+
+
+def lowers(*overloads: str) -> Callable[[_F], _F]:
+    """Registers a function as the lowering of overloads."""
+
+    def register(function: _F) -> _F:
+        for overload in overloads:
+            if overload in _lowerings:
+                raise ValueError(f"{overload} has a lowering already")
+            _lowerings[overload] = function
+        return function
+
+    return register
+
+
+def lowerings() -> dict[str, Callable[..., Any]]:
+    """All lowerings by overload."""
+    for family in FAMILIES:
+        importlib.import_module(f"rushlight.onnx.{family}")
+    return _lowerings
+
+
+def functional(overload: str) -> str:
+    """The overload that computes what an overload that writes in place writes."""
+    namespace, name, kind = overload.split(".")
+    in_place = name.endswith("_") and not name.endswith("__")
+    return f"{namespace}.{name[:-1]}.{kind}" if in_place else overload
+
+
+def lowering_of(overload: str) -> Callable[..., Any] | None:
+    """The lowering of an overload, or of the one behind it if it writes in place; or None."""
+    found = lowerings()
+    return found.get(overload) or found.get(functional(overload))

@@ -1,0 +1,572 @@
+"""Lowerings of what is computed element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import rushlight
+from rushlight.onnx._builder import Builder, Unsupported, Value
+from rushlight.onnx._registry import lowers
+
+# Floating-point functions that ONNX has under the same meaning; integers are converted first.
+FLOATS = {
+    "acos": "Acos",
+    "acosh": "Acosh",
+    "asin": "Asin",
+    "asinh": "Asinh",
+    "atan": "Atan",
+    "atanh": "Atanh",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "erf": "Erf",
+    "exp": "Exp",
+    "hardswish": "HardSwish",
+    "log": "Log",
+    "mish": "Mish",
+    "reciprocal": "Reciprocal",
+    "sigmoid": "Sigmoid",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "softsign": "Softsign",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "tanh": "Tanh",
+}
+ALIASES = {
+    "absolute": "abs",
+    "negative": "neg",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "special_exp2": "exp2",
+    "special_expit": "sigmoid",
+    "special_expm1": "expm1",
+    "special_erf": "erf",
+    "special_erfc": "erfc",
+    "special_log1p": "log1p",
+    "special_round": "round",
+    "special_sinc": "sinc",
+    "fix": "trunc",
+}
+
+
+def unary(*names: str):
+    """Registers a lowering for functions of one tensor and for their other names."""
+    more = [alias for alias, name in ALIASES.items() if name in names]
+    return lowers(*(f"aten.{name}.default" for name in [*names, *more]))
+
+
+def binary(*names: str):
+    """Registers a lowering for the forms with a tensor and with a number."""
+    return lowers(*(f"aten.{name}.{kind}" for name in names for kind in ("Tensor", "Scalar")))
+
+
+def _is_float(x: Value) -> bool:
+    return x.dtype.is_floating_point
+
+
+def _direct(name: str, kind: str) -> None:
+    @unary(name)
+    def lower(g: Builder, self: Value) -> Value:
+        return g.op(kind, g.cast(self, g.result.dtype))
+
+
+for _name, _kind in FLOATS.items():
+    _direct(_name, _kind)
+
+
+# ---- arithmetic ----
+
+
+def _scaled(g: Builder, x: Value, factor: Any) -> Value:
+    return x if factor == 1 else g.Mul(x, factor)
+
+
+@binary("add")
+def add(g: Builder, self: Value, other: Any, alpha: Any) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    if a.dtype == rushlight.bool:
+        return g.Or(a, b) if alpha else a
+    return g.Add(a, _scaled(g, b, alpha))
+
+
+@binary("sub", "subtract")
+def sub(g: Builder, self: Value, other: Any, alpha: Any) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    return g.Sub(a, _scaled(g, b, alpha))
+
+
+@binary("rsub")
+def rsub(g: Builder, self: Value, other: Any, alpha: Any) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    return g.Sub(b, _scaled(g, a, alpha))
+
+
+@binary("mul", "multiply")
+def mul(g: Builder, self: Value, other: Any) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    return g.And(a, b) if a.dtype == rushlight.bool else g.Mul(a, b)
+
+
+@binary("div", "divide", "true_divide")
+def div(g: Builder, self: Value, other: Any) -> Value:
+    return g.Div(*g.operands(self, other, dtype=g.result.dtype))
+
+
+def floored(g: Builder, a: Value, b: Value) -> Value:
+    """The quotient, rounded down."""
+    if _is_float(a):
+        return g.Floor(g.Div(a, b))
+    # ONNX rounds to zero: one less where a remainder is left and the signs differ.
+    rest = g.Mod(a, b)
+    return g.Div(g.Sub(a, rest), b)
+
+
+def truncated(g: Builder, x: Value) -> Value:
+    """A number rounded to zero."""
+    return g.Mul(g.Sign(x), g.Floor(g.Abs(x))) if _is_float(x) else x
+
+
+@lowers("aten.div.Tensor_mode", "aten.div.Scalar_mode")
+@lowers("aten.divide.Tensor_mode", "aten.divide.Scalar_mode")
+def div_mode(g: Builder, self: Value, other: Any, rounding_mode: str | None) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    if rounding_mode == "floor":
+        return floored(g, a, b)
+    return g.Div(a, b) if rounding_mode is None else truncated(g, g.Div(a, b))
+
+
+@lowers("aten.floor_divide.default", "aten.floor_divide.Scalar")
+def floor_divide(g: Builder, self: Value, other: Any) -> Value:
+    return floored(g, *g.operands(self, other, dtype=g.result.dtype))
+
+
+def _remainder(g: Builder, a: Value, b: Value) -> Value:
+    if not _is_float(a):
+        return g.Mod(a, b)
+    # ONNX has only C's fmod for floats: the divisor is added where the signs differ.
+    rest = g.Mod(a, b, fmod=1)
+    wrong = g.And(g.Not(g.Equal(rest, 0)), g.Less(g.Mul(g.Sign(rest), g.Sign(b)), 0))
+    return g.Where(wrong, g.Add(rest, b), rest)
+
+
+@binary("remainder")
+@lowers("aten.remainder.Scalar_Tensor")
+def remainder(g: Builder, self: Any, other: Any) -> Value:
+    return _remainder(g, *g.operands(self, other, dtype=g.result.dtype))
+
+
+@binary("fmod")
+def fmod(g: Builder, self: Value, other: Any) -> Value:
+    return g.Mod(*g.operands(self, other, dtype=g.result.dtype), fmod=1)
+
+
+@lowers("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar")
+@lowers("aten.float_power.Tensor_Scalar", "aten.float_power.Tensor_Tensor", "aten.float_power.Scalar")
+def pow(g: Builder, self: Any, exponent: Any) -> Value:
+    dtype = g.result.dtype
+    simple = {2: lambda x: g.Mul(x, x), 0.5: g.Sqrt, -1: g.Reciprocal, 1: g.Identity}
+    if isinstance(exponent, int | float) and exponent in simple:
+        return simple[exponent](g.cast(self, dtype))
+    if dtype.is_floating_point or dtype in (rushlight.int32, rushlight.int64):
+        return g.Pow(*g.operands(self, exponent, dtype=dtype))
+    return g.cast(g.Pow(*g.operands(self, exponent, dtype=rushlight.int64)), dtype)
+
+
+@unary("neg")
+def neg(g: Builder, self: Value) -> Value:
+    return g.Neg(self)
+
+
+@unary("abs")
+def abs(g: Builder, self: Value) -> Value:
+    return g.Abs(self)
+
+
+@unary("positive")
+def positive(g: Builder, self: Value) -> Value:
+    return g.Identity(self)
+
+
+@unary("square")
+def square(g: Builder, self: Value) -> Value:
+    return g.Mul(self, self)
+
+
+@unary("sign", "sgn")
+def sign(g: Builder, self: Value) -> Value:
+    return self if self.dtype == rushlight.bool else g.Sign(self)
+
+
+@lowers("aten.addcmul.default")
+def addcmul(g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any) -> Value:
+    x, a, b = g.operands(self, tensor1, tensor2, dtype=g.result.dtype)
+    return g.Add(x, _scaled(g, g.Mul(a, b), value))
+
+
+@lowers("aten.addcdiv.default")
+def addcdiv(g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any) -> Value:
+    x, a, b = g.operands(self, tensor1, tensor2, dtype=g.result.dtype)
+    return g.Add(x, _scaled(g, g.Div(a, b), value))
+
+
+@binary("lerp")
+def lerp(g: Builder, self: Value, end: Value, weight: Any) -> Value:
+    a, b, w = g.operands(self, end, weight, dtype=g.result.dtype)
+    return g.Add(a, g.Mul(w, g.Sub(b, a)))
+
+
+# ---- exponentials, logarithms, roots ----
+
+
+@unary("exp2")
+def exp2(g: Builder, self: Value) -> Value:
+    return g.Pow(g.constant(2.0, g.result.dtype), g.cast(self, g.result.dtype))
+
+
+@unary("expm1")
+def expm1(g: Builder, self: Value) -> Value:
+    x = g.cast(self, g.result.dtype)
+    # tanh(x / 2) (e^x + 1), which keeps the digits of small numbers.
+    return g.Mul(g.Tanh(g.Mul(x, 0.5)), g.Add(g.Exp(x), 1.0))
+
+
+@unary("log1p")
+def log1p(g: Builder, self: Value) -> Value:
+    return g.Log(g.Add(g.cast(self, g.result.dtype), 1.0))
+
+
+@unary("log2")
+def log2(g: Builder, self: Value) -> Value:
+    return g.Mul(g.Log(g.cast(self, g.result.dtype)), 1 / math.log(2))
+
+
+@unary("log10")
+def log10(g: Builder, self: Value) -> Value:
+    return g.Mul(g.Log(g.cast(self, g.result.dtype)), 1 / math.log(10))
+
+
+@unary("rsqrt")
+def rsqrt(g: Builder, self: Value) -> Value:
+    return g.Reciprocal(g.Sqrt(g.cast(self, g.result.dtype)))
+
+
+@binary("special_xlogy")
+@lowers("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")
+def xlogy(g: Builder, self: Any, other: Any) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    return g.Where(g.Equal(a, 0), g.Mul(a, 0.0), g.Mul(a, g.Log(b)))
+
+
+@lowers("aten.logaddexp.default")
+def logaddexp(g: Builder, self: Value, other: Value) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    return g.Add(g.Max(a, b), g.Log(g.Add(g.Exp(g.Neg(g.Abs(g.Sub(a, b)))), 1.0)))
+
+
+@lowers("aten.logaddexp2.default")
+def logaddexp2(g: Builder, self: Value, other: Value) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    power = g.Pow(g.constant(2.0, a.dtype), g.Neg(g.Abs(g.Sub(a, b))))
+    return g.Add(g.Max(a, b), g.Mul(g.Log(g.Add(power, 1.0)), 1 / math.log(2)))
+
+
+# ---- angles, hyperbolas, other functions ----
+
+
+@lowers("aten.atan2.default", "aten.arctan2.default")
+def atan2(g: Builder, self: Value, other: Value) -> Value:
+    y, x = g.operands(self, other, dtype=g.result.dtype)
+    angle = g.Atan(g.Div(y, x))
+    half_turn = g.Where(g.Less(y, 0), g.constant(-math.pi, y.dtype), g.constant(math.pi, y.dtype))
+    found = g.Where(g.Less(x, 0), g.Add(angle, half_turn), angle)
+    upright = g.Mul(g.Sign(y), math.pi / 2)
+    return g.Where(g.Equal(x, 0), upright, found)
+
+
+@lowers("aten.hypot.default")
+def hypot(g: Builder, self: Value, other: Value) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    return g.Sqrt(g.Add(g.Mul(a, a), g.Mul(b, b)))
+
+
+@unary("sinc")
+def sinc(g: Builder, self: Value) -> Value:
+    x = g.Mul(g.cast(self, g.result.dtype), math.pi)
+    zero = g.Equal(x, 0)
+    safe = g.Where(zero, g.constant(1.0, x.dtype), x)
+    return g.Where(zero, g.constant(1.0, x.dtype), g.Div(g.Sin(safe), safe))
+
+
+@unary("deg2rad")
+def deg2rad(g: Builder, self: Value) -> Value:
+    return g.Mul(g.cast(self, g.result.dtype), math.pi / 180)
+
+
+@unary("rad2deg")
+def rad2deg(g: Builder, self: Value) -> Value:
+    return g.Mul(g.cast(self, g.result.dtype), 180 / math.pi)
+
+
+@unary("erfc")
+def erfc(g: Builder, self: Value) -> Value:
+    return g.Sub(g.constant(1.0, g.result.dtype), g.Erf(g.cast(self, g.result.dtype)))
+
+
+@lowers("aten.logit.default", "aten.special_logit.default")
+def logit(g: Builder, self: Value, eps: float | None) -> Value:
+    x = g.cast(self, g.result.dtype)
+    if eps is not None:
+        x = g.Clip(x, eps, 1 - eps)
+    return g.Log(g.Div(x, g.Sub(g.constant(1.0, x.dtype), x)))
+
+
+# ---- rounding ----
+
+
+@unary("floor", "ceil", "round", "trunc")
+def _rounded(g: Builder, self: Value) -> Value:
+    if not _is_float(self):
+        return self
+    name = g.overload.split(".")[1]
+    name = ALIASES.get(name, name)
+    return truncated(g, self) if name == "trunc" else g.op(name.capitalize(), self)
+
+
+@lowers("aten.round.decimals")
+def round_decimals(g: Builder, self: Value, decimals: int) -> Value:
+    if not _is_float(self):
+        return self
+    return g.Div(g.Round(g.Mul(self, 10.0**decimals)), 10.0**decimals)
+
+
+@unary("frac")
+def frac(g: Builder, self: Value) -> Value:
+    return g.Sub(self, truncated(g, self))
+
+
+# ---- questions ----
+
+
+@unary("isnan")
+def isnan(g: Builder, self: Value) -> Value:
+    return g.IsNaN(self) if _is_float(self) else _always(g, self, False)
+
+
+@unary("isinf")
+def isinf(g: Builder, self: Value) -> Value:
+    return _isinf(g, self, True, True)
+
+
+@unary("isposinf")
+def isposinf(g: Builder, self: Value) -> Value:
+    return _isinf(g, self, True, False)
+
+
+@unary("isneginf")
+def isneginf(g: Builder, self: Value) -> Value:
+    return _isinf(g, self, False, True)
+
+
+@unary("isfinite")
+def isfinite(g: Builder, self: Value) -> Value:
+    if not _is_float(self):
+        return _always(g, self, True)
+    return g.Not(g.Or(g.IsNaN(self), _isinf(g, self, True, True)))
+
+
+@unary("signbit")
+def signbit(g: Builder, self: Value) -> Value:
+    if self.dtype == rushlight.bool:
+        return _always(g, self, False)
+    # A negative zero is told by its reciprocal.
+    below = g.Less(self, 0)
+    return g.Or(below, _isinf(g, g.Reciprocal(self), False, True)) if _is_float(self) else below
+
+
+def _isinf(g: Builder, x: Value, above: bool, below: bool) -> Value:
+    if not _is_float(x):
+        return _always(g, x, False)
+    if g.opset < 20 and x.dtype not in (rushlight.float32, rushlight.float64):
+        x = g.cast(x, rushlight.float32)
+    return g.IsInf(x, detect_positive=int(above), detect_negative=int(below))
+
+
+def _always(g: Builder, x: Value, answer: bool) -> Value:
+    return g.expand(g.constant(answer), x.shape or ())
+
+
+@lowers("aten.nan_to_num.default")
+def nan_to_num(
+    g: Builder, self: Value, nan: float | None, posinf: float | None, neginf: float | None
+) -> Value:
+    if not _is_float(self):
+        return self
+    info = rushlight.finfo(self.dtype)
+    x = g.Where(g.IsNaN(self), g.constant(0.0 if nan is None else nan, self.dtype), self)
+    top, bottom = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
+    x = g.Where(_isinf(g, x, True, False), g.constant(top, self.dtype), x)
+    return g.Where(_isinf(g, x, False, True), g.constant(bottom, self.dtype), x)
+
+
+# ---- comparisons and logic ----
+
+
+def _comparison(name: str, alias: str, kind: str, negated: bool = False) -> None:
+    @binary(name, alias)
+    def lower(g: Builder, self: Value, other: Any) -> Value:
+        a, b = g.operands(self, other)
+        if a.dtype == rushlight.bool and kind != "Equal":
+            a, b = g.cast(a, rushlight.int32), g.cast(b, rushlight.int32)
+        found = g.op(kind, a, b)
+        return g.Not(found) if negated else found
+
+
+_comparison("eq", "_eq", "Equal")
+_comparison("ne", "not_equal", "Equal", negated=True)
+_comparison("lt", "less", "Less")
+_comparison("le", "less_equal", "LessOrEqual")
+_comparison("gt", "greater", "Greater")
+_comparison("ge", "greater_equal", "GreaterOrEqual")
+
+
+def truth(g: Builder, x: Any) -> Value:
+    """Whether elements are not zero."""
+    return g.operand(x, rushlight.bool)
+
+
+@unary("logical_not")
+def logical_not(g: Builder, self: Value) -> Value:
+    return g.Not(truth(g, self))
+
+
+def _logical(name: str, kind: str) -> None:
+    @lowers(f"aten.logical_{name}.default")
+    def lower(g: Builder, self: Value, other: Value) -> Value:
+        return g.op(kind, truth(g, self), truth(g, other))
+
+    forms = [f"aten.bitwise_{name}.{form}" for form in ("Tensor", "Scalar", "Scalar_Tensor")]
+
+    @lowers(*forms, *(f"aten.__{name}__.{form}" for form in ("Tensor", "Scalar")))
+    def bitwise(g: Builder, self: Any, other: Any) -> Value:
+        a, b = g.operands(self, other, dtype=g.result.dtype)
+        return g.op(kind if a.dtype == rushlight.bool else f"Bitwise{kind}", a, b)
+
+
+for _name in ("and", "or", "xor"):
+    _logical(_name, _name.capitalize())
+
+
+@unary("bitwise_not")
+def bitwise_not(g: Builder, self: Value) -> Value:
+    return g.Not(self) if self.dtype == rushlight.bool else g.BitwiseNot(self)
+
+
+@lowers("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar")
+@lowers("aten.__lshift__.Tensor", "aten.__lshift__.Scalar")
+def left_shift(g: Builder, self: Value, other: Any) -> Value:
+    a, b = g.operands(self, other, dtype=rushlight.int64)
+    return g.cast(g.Mul(a, g.Pow(g.constant(2, rushlight.int64), b)), g.result.dtype)
+
+
+@lowers("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar")
+@lowers("aten.__rshift__.Tensor", "aten.__rshift__.Scalar")
+def right_shift(g: Builder, self: Value, other: Any) -> Value:
+    a, b = g.operands(self, other, dtype=rushlight.int64)
+    return g.cast(floored(g, a, g.Pow(g.constant(2, rushlight.int64), b)), g.result.dtype)
+
+
+@lowers("aten.isclose.default")
+def isclose(
+    g: Builder, self: Value, other: Value, rtol: float, atol: float, equal_nan: bool
+) -> Value:
+    a, b = g.operands(self, other)
+    if not _is_float(a):
+        a, b = g.cast(a, rushlight.float64), g.cast(b, rushlight.float64)
+    near = g.LessOrEqual(g.Abs(g.Sub(a, b)), g.Add(g.Mul(g.Abs(b), rtol), atol))
+    finite = g.Not(_isinf(g, g.Sub(a, b), True, True))
+    found = g.Or(g.Equal(a, b), g.And(near, finite))
+    return g.Or(found, g.And(g.IsNaN(a), g.IsNaN(b))) if equal_nan else found
+
+
+# ---- extremes and choices ----
+
+
+def _extreme(kind: str, overloads: list[str], skips_nan: bool = False) -> None:
+    @lowers(*overloads)
+    def lower(g: Builder, self: Value, other: Value) -> Value:
+        a, b = g.operands(self, other, dtype=g.result.dtype)
+        if a.dtype == rushlight.bool:
+            return g.Or(a, b) if kind == "Max" else g.And(a, b)
+        found = g.op(kind, a, b)
+        if skips_nan and _is_float(a):
+            found = g.Where(g.IsNaN(a), b, g.Where(g.IsNaN(b), a, found))
+        return found
+
+
+_extreme("Max", ["aten.maximum.default", "aten.max.other"])
+_extreme("Min", ["aten.minimum.default", "aten.min.other"])
+_extreme("Max", ["aten.fmax.default"], skips_nan=True)
+_extreme("Min", ["aten.fmin.default"], skips_nan=True)
+
+
+@binary("clamp_min", "clamp_max")
+@lowers("aten.clamp_min.default", "aten.clamp_max.default")
+def clamp_one(g: Builder, self: Value, bound: Any) -> Value:
+    a, b = g.operands(self, bound, dtype=g.result.dtype)
+    return g.op("Max" if "clamp_min" in g.overload else "Min", a, b)
+
+
+@lowers("aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default", "aten.clip.Tensor")
+def clamp(g: Builder, self: Value, min: Any, max: Any) -> Value:
+    x = g.cast(self, g.result.dtype)
+    if x.dtype in (rushlight.float32, rushlight.float64, rushlight.int32, rushlight.int64):
+        low, high = (None if v is None else g.operand(v, x.dtype) for v in (min, max))
+        if all(v is None or v.shape == () for v in (low, high)):
+            return g.Clip(x, low, high)
+    for kind, bound in (("Max", min), ("Min", max)):
+        if bound is not None:
+            x = g.op(kind, x, g.operand(bound, x.dtype))
+    return x
+
+
+@lowers("aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar")
+def where(g: Builder, condition: Value, self: Any, other: Any) -> Value:
+    return g.Where(truth(g, condition), *g.operands(self, other, dtype=g.result.dtype))
+
+
+@lowers("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
+def masked_fill(g: Builder, self: Value, mask: Value, value: Any) -> Value:
+    return g.Where(truth(g, mask), g.operand(value, self.dtype), self)
+
+
+@lowers("aten.heaviside.default")
+def heaviside(g: Builder, self: Value, values: Value) -> Value:
+    step = g.cast(g.Greater(self, 0), self.dtype)
+    return g.Where(g.Equal(self, 0), values, step)
+
+
+@binary("copysign")
+def copysign(g: Builder, self: Value, other: Any) -> Value:
+    a, b = g.operands(self, other, dtype=g.result.dtype)
+    size = g.Abs(a)
+    return g.Where(signbit(g, b), g.Neg(size), size)
+
+
+@lowers("aten.fill.Scalar", "aten.fill.Tensor")
+def fill(g: Builder, self: Value, value: Any) -> Value:
+    return g.expand(g.operand(value, self.dtype), self.shape or ())
+
+
+@lowers("aten.zero.default")
+def zero(g: Builder, self: Value) -> Value:
+    return g.expand(g.constant(0, self.dtype), self.shape or ())
+
+
+@lowers("aten.equal.default", "aten.allclose.default", "aten._local_scalar_dense.default")
+def needs_value(g: Builder, *_: Any) -> Value:
+    raise Unsupported("the program reads a value of a tensor while it is exported")
