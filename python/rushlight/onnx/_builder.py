@@ -79,12 +79,13 @@ class Builder:
         self.nodes: list[Any] = []
         self.initializers: dict[str, Tensor] = {}
         self.domains: dict[str, int] = {}
+        self.names: set[str] = set()
         self.where = ""  # what the names of new nodes begin with
+        self._first = 0  # the first node that was written for the program's node under way
         # What the node under way returns, as tensors on meta: the first of them, and all.
         self.result: Any = None
         self.parts: list[Any] = []
         self.overload = ""  # what the node under way calls
-        self._names: set[str] = set()
         self._constants: dict[tuple[str, str], Value] = {}
 
     # ---- names, inputs, constants ----
@@ -92,11 +93,29 @@ class Builder:
     def name(self, wanted: str) -> str:
         """A name that no other value has: the wanted one, with a number if need be."""
         found, n = wanted, 0
-        while found in self._names:
+        while found in self.names:
             n += 1
             found = f"{wanted}_{n}"
-        self._names.add(found)
+        self.names.add(found)
         return found
+
+    def begin(self, where: str) -> None:
+        """What follows is written for this node of the program, and named after it."""
+        self.where, self._first = where, len(self.nodes)
+
+    def rename(self, value: Value, name: str) -> None:
+        """Renames a result of the node under way, unless the name is taken."""
+        own = self.nodes[self._first :]
+        if name in self.names or not any(value.name in node.output for node in own):
+            return
+        self.names.discard(value.name)
+        self.names.add(name)
+        for node in own:
+            for names in (node.input, node.output):
+                for i, n in enumerate(names):
+                    if n == value.name:
+                        names[i] = name
+        value.name = name
 
     def initializer(self, name: str, tensor: Tensor) -> Value:
         """A constant tensor of the graph."""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import rushlight
 from rushlight import Tensor, nn
-from rushlight.onnx import _state
+from rushlight.export import save as export_save
+from rushlight.onnx import OperatorExportTypes, TrainingMode
+from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._graph import ExportedGraph, exported_graph
 from rushlight.onnx._lowering import Lowering
 from rushlight.onnx._program import OnnxGraph, ONNXProgram
+from rushlight.onnx._report import write_report
+from rushlight.onnx._state import running
 from rushlight.onnx._types import onnx_package
-from rushlight.onnx.errors import OnnxExporterError
+from rushlight.onnx.errors import OnnxExporterError, OnnxExporterWarning
+from rushlight.utils import _pytree as pytree
 
 __all__ = ["export"]
 
@@ -88,3 +94,166 @@ def export(
         OnnxExporterError: the program cannot be exported. All ops that cannot go are named.
         ImportError: the package `onnx` is not installed.
     """
+    if custom_opsets is not None and "" in custom_opsets:
+        raise ValueError("custom_opsets are of other domains; opset_version is of ONNX itself")
+    _refuse(
+        operator_export_type=operator_export_type not in (None, OperatorExportTypes.ONNX),
+        export_modules_as_functions=bool(export_modules_as_functions),
+        profile=profile,
+        autograd_inlining=not autograd_inlining,
+    )
+    onnx_package()
+    args, kwargs = args if isinstance(args, tuple) else (args,), dict(kwargs or {})
+    mode: Any = contextlib.nullcontext()
+    if not dynamo:
+        if f is None:
+            raise TypeError("export() with dynamo=False needs f, the file to write to")
+        if args and isinstance(args[-1], dict):
+            args, kwargs = args[:-1], {**args[-1], **kwargs}
+        mode = _in_mode(model, training)
+    with mode, running():
+        found = exported_graph(model, args, kwargs, dynamic_shapes)
+    if dump_exported_program:
+        export_save(found.program, os.path.join(artifacts_dir, "onnx_export_program.pt2"))
+    if verbose:
+        print(found.program)
+    program = _lowered(found, _opset(opset_version), custom_translation_table, input_names, output_names)
+    program.model.opsets.update(custom_opsets or {})
+    if optimize and do_constant_folding:
+        program.optimize()
+    program.check()
+    if verify:
+        _verify(program, found, args, kwargs)
+    if report:
+        write_report(program, os.path.join(artifacts_dir, "onnx_export_report.md"))
+    if f is not None:
+        program.save(
+            f,
+            include_initializers=export_params,
+            keep_initializers_as_inputs=keep_initializers_as_inputs,
+            external_data=external_data if dynamo and isinstance(f, str | os.PathLike) else None,
+        )
+    return program if dynamo else None
+
+
+def _refuse(**asked: bool) -> None:
+    """Raises for arguments that ask for what this exporter does not do."""
+    for name, value in asked.items():
+        if value:
+            raise NotImplementedError(f"export() does not support another {name} than its default")
+
+
+def _opset(version: int | None) -> int:
+    if version is None:
+        return DEFAULT_OPSET
+    if version < OLDEST_OPSET:
+        warnings.warn(
+            f"opset_version={version}: ops are written as of version {OLDEST_OPSET} or later, so "
+            f"the model has version {OLDEST_OPSET}",
+            OnnxExporterWarning,
+            stacklevel=3,
+        )
+        return OLDEST_OPSET
+    if version > NEWEST_OPSET:
+        raise ValueError(f"opset_version={version}: the newest that is written is {NEWEST_OPSET}")
+    return version
+
+
+@contextlib.contextmanager
+def _in_mode(model: Any, training: Any) -> Iterator[None]:
+    """Inside, a module trains or does not, as `TrainingMode` says; by default it does not."""
+    training = TrainingMode.EVAL if training is None else training
+    if training is TrainingMode.PRESERVE or not isinstance(model, nn.Module):
+        yield
+        return
+    before = {module: module.training for module in model.modules()}
+    model.train(training is TrainingMode.TRAINING)
+    try:
+        yield
+    finally:
+        for module, mode in before.items():
+            module.training = mode
+
+
+def _lowered(
+    found: ExportedGraph,
+    opset: int,
+    table: Mapping[Any, Callable[..., Any]] | None,
+    input_names: Sequence[str] | None,
+    output_names: Sequence[str] | None,
+) -> ONNXProgram:
+    """The program as a model, with names."""
+    names = _renamed("input_names", [node.name for node in found.inputs], input_names)
+    lowering = Lowering(found, opset, table or {})
+    values = lowering.run(names)
+    g = lowering.g
+    outputs = _named_outputs(g, values, {v.name for v in lowering.inputs}, output_names)
+    model = OnnxGraph(
+        g.nodes,
+        {v.name: (v.dtype, list(v.shape or ())) for v in lowering.inputs},
+        {v.name: (v.dtype, list(v.shape or ())) for v in outputs},
+        g.initializers,
+        found.parameters,
+        {"": opset, **g.domains},
+    )
+    return ONNXProgram(model, found.program)
+
+
+def _renamed(argument: str, names: list[str], wanted: Sequence[str] | None) -> list[str]:
+    """Names, of which the first are replaced by those that the caller gives."""
+    wanted = list(wanted or ())
+    if len(wanted) > len(names):
+        raise ValueError(
+            f"{argument} has {len(wanted)} names, but the program has {len(names)}: {names}"
+        )
+    return wanted + names[len(wanted) :]
+
+
+def _named_outputs(
+    g: Builder, values: list[Value], taken: set[str], wanted: Sequence[str] | None
+) -> list[Value]:
+    """The outputs under their names: each is the result of a node of its own."""
+    names = _renamed("output_names", [v.name for v in values], wanted)
+    produced = {name: (node, i) for node in g.nodes for i, name in enumerate(node.output)}
+    outputs: list[Value] = []
+    renamed: dict[str, str] = {}
+    for value, name in zip(values, names, strict=True):
+        alone = value.name in produced and value.name not in renamed and value not in outputs
+        if name != value.name and name in g.names:
+            name = g.name(name)
+        g.names.add(name)
+        if not alone or value.name in taken:
+            copy = g.Identity(value)
+            produced[copy.name] = g.nodes[-1], 0
+            copy.shape = value.shape
+            name = name if name != value.name else copy.name
+            value = copy
+        if name != value.name:
+            renamed[value.name] = name
+        outputs.append(Value(name, value.dtype, value.shape))
+    for node in g.nodes:
+        for field in (node.input, node.output):
+            for i, name in enumerate(field):
+                if name in renamed:
+                    field[i] = renamed[name]
+    return outputs
+
+
+def _verify(
+    program: ONNXProgram, found: ExportedGraph, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Runs the model and the program, and compares."""
+    wanted = [
+        x
+        for x in pytree.tree_leaves(found.program.module()(*args, **kwargs))
+        if isinstance(x, Tensor)
+    ]
+    for name, ours, theirs in zip(
+        program.model.outputs, program(*args, **kwargs), wanted, strict=True
+    ):
+        if not rushlight.allclose(ours, theirs.detach().cpu(), rtol=1e-3, atol=1e-4, equal_nan=True):
+            apart = (ours.double() - theirs.double()).abs().max().item()
+            raise OnnxExporterError(
+                f"verification failed: output {name!r} of the model differs from that of the "
+                f"program by up to {apart:.3g}"
+            )

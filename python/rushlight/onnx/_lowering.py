@@ -7,7 +7,7 @@ what it is a view of, and for the other views of that.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rushlight import Tensor
@@ -55,39 +55,43 @@ class Lowering:
         self._seen: dict[Node, int] = {}
         self._problems: dict[str, list[str]] = {}  # lines by what cannot go
 
-    def run(self) -> list[Value]:
+    def run(self, names: Sequence[str]) -> list[Value]:
         """Lowers all nodes; returns the outputs.
+
+        Args:
+            names: of the inputs.
 
         Raises:
             UnsupportedOps: some nodes have no form in ONNX; the error names all of them.
         """
-        for node in self.found.inputs:
-            name, val = self.g.name(self._input_name(node)), node.meta["val"]
+        for node, name in zip(self.found.inputs, names, strict=True):
+            val = node.meta["val"]
             self._note_dtype(node, val)
-            self._values[node] = Value(name, val.dtype, val.shape)
+            self._values[node] = Value(self.g.name(name), val.dtype, val.shape)
             self.inputs.append(self._values[node])
         for node, (name, tensor) in self.found.constants.items():
+            self._note_dtype(node, tensor)
             if tensor.dtype in ELEMENT_TYPES:
                 self._values[node] = self.g.initializer(name, tensor.detach())
             else:
-                self._note_dtype(node, tensor)
                 self._values[node] = Value(name, tensor.dtype, tensor.shape)
-        for node in self.found.graph.nodes:
+        self._values.update(self.found.numbers)
+        for node in self.found.program.graph.nodes:
             if node.op == "call_function":
                 self._lower(node)
+            elif node.op == "get_attr":
+                self._problem(f"{node.target}, a graph inside the graph", node)
         outputs = [self._output(leaf) for leaf in self.found.outputs if leaf is not None]
         if self._problems:
             raise UnsupportedOps(self._problems)
         return outputs
 
-    def _input_name(self, node: Node) -> str:
-        return self.found.input_names[self.found.inputs.index(node)]
-
     # ---- what does not go ----
 
     def _problem(self, what: str, node: Node) -> None:
         lines = self._problems.setdefault(what, [])
-        line = node.meta.get("stack_trace") or ""
+        trace = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
+        line = next((line for line in reversed(trace) if line.startswith("File ")), "")
         if line not in lines:
             lines.append(line)
 
@@ -99,7 +103,7 @@ class Lowering:
 
     def _lower(self, node: Node) -> None:
         g = self.g
-        g.where = node.name
+        g.begin(node.name)
         self._expect(node)
         try:
             if node.target is operator.getitem:
@@ -166,6 +170,8 @@ class Lowering:
             self._describe(node, made)
         self._values[node] = made
         self._seen[node] = self._writes.get(self._root(node), 0)
+        if isinstance(made, Value):
+            self.g.rename(made, node.name)
 
     def _describe(self, node: Node, made: Any) -> None:
         """Results have the dtypes that the program says, and get its shapes."""
@@ -178,9 +184,9 @@ class Lowering:
                 value.shape = tuple(meta.shape)
 
     def _fitted(self, node: Node, value: Value) -> Value:
-        """A tensor with the dtype and shape of what it is written into."""
+        """A tensor with the dtype of what it is written into; the shape is the same already."""
         meta = node.meta["val"]
-        value = self.g.expand(self.g.cast(value, meta.dtype), meta.shape)
+        value = self.g.cast(value, meta.dtype)
         value.shape = tuple(meta.shape)
         return value
 

@@ -7,11 +7,27 @@ from typing import Any
 
 import rushlight
 from rushlight.onnx._program import OnnxGraph
-from rushlight.onnx._types import ELEMENT_TYPES, tensor_proto
+from rushlight.onnx._types import onnx_package, tensor_proto
 
 # What differs from run to run, or makes much of little.
 _LEFT = {"RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Dropout"}
-_LARGEST = 2**20  # elements of what is made of smaller constants
+_LARGEST = 4096  # elements of what is made of smaller constants
+# By NumPy's names, the dtypes that the evaluator of the `onnx` package computes in.
+_NAMES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        rushlight.bool,
+        rushlight.uint8,
+        rushlight.int8,
+        rushlight.int16,
+        rushlight.int32,
+        rushlight.int64,
+        rushlight.float16,
+        rushlight.float32,
+        rushlight.float64,
+    )
+}
+_NUMPY = set(_NAMES.values())
 
 
 def optimize(model: OnnxGraph) -> None:
@@ -37,11 +53,10 @@ def _fold(model: OnnxGraph) -> None:
 
 
 def _results(node: Any, inputs: dict[str, rushlight.Tensor], opset: int) -> Any:
-    """What a node makes of constants; None if that is large, or NumPy has not its dtypes."""
-    if any(t.dtype in (rushlight.bfloat16,) or t.element_size() == 0 for t in inputs.values()):
+    """What a node makes of constants; None if that is much larger, or NumPy lacks a dtype."""
+    if any(t.dtype not in _NUMPY for t in inputs.values()) or not _stays_small(node, inputs):
         return None
-    onnx = importlib.import_module("onnx")
-    reference = importlib.import_module("onnx.reference")
+    onnx, reference = onnx_package(), importlib.import_module("onnx.reference")
     helper = onnx.helper
     graph = helper.make_graph(
         [node],
@@ -51,12 +66,20 @@ def _results(node: Any, inputs: dict[str, rushlight.Tensor], opset: int) -> Any:
         [tensor_proto(name, t) for name, t in inputs.items()],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
-    size = max(t.numel() for t in inputs.values())
-    if node.op_type in ("Expand", "ConstantOfShape", "Tile", "Range") and size < _LARGEST:
-        return None
     arrays = reference.ReferenceEvaluator(made).run(None, {})
-    results = [rushlight.as_tensor(a) for a in arrays]
-    return results if all(t.dtype in ELEMENT_TYPES for t in results) else None
+    if any(str(a.dtype) not in _NAMES for a in arrays):
+        return None
+    return [rushlight.as_tensor(a.copy()) for a in arrays]
+
+
+def _stays_small(node: Any, inputs: dict[str, rushlight.Tensor]) -> bool:
+    if node.op_type not in ("Expand", "ConstantOfShape", "Tile", "Range"):
+        return True
+    sizes = inputs[node.input[-1]]
+    if node.op_type == "Range":
+        start, end, step = (inputs[name].item() for name in node.input)
+        return abs(end - start) <= _LARGEST * abs(step)
+    return sizes.prod().item() <= _LARGEST
 
 
 def _drop(model: OnnxGraph) -> None:
