@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import _refused
-from rushlight.export import _export, exported_program, graph_signature
+from rushlight.export._export import export
 from rushlight.export.decomp_utils import CustomDecompTable
 from rushlight.export.exported_program import (
     ExportedProgram,
@@ -40,7 +40,7 @@ __all__ = [
     "unflatten",
 ]
 
-_WHY = "programs are not turned into graphs that can be exported"
+_WHY = "programs are exported with the sizes of their examples, and not written to files"
 AdditionalInputs = _refused.kind("AdditionalInputs", __name__, _WHY)
 FlatArgsAdapter = _refused.kind("FlatArgsAdapter", __name__, _WHY)
 ShapesCollection = _refused.kind("ShapesCollection", __name__, _WHY)
@@ -50,9 +50,6 @@ draft_export = _refused.function("torch.export.draft_export", _WHY)
 load = _refused.function("torch.export.load", _WHY)
 save = _refused.function("torch.export.save", _WHY)
 unflatten = _refused.function("torch.export.unflatten", _WHY)
-
-
-export = _export.export
 
 
 def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from rushlight.export.exported_program import (
     ModuleCallSignature,
 )
 from rushlight.export.graph_signature import ExportGraphSignature, InputKind
+from rushlight.utils import _pytree as pytree
 
 __all__ = ["export"]
 
@@ -57,6 +57,8 @@ def export(
             "export: prefer_deferred_runtime_asserts_over_guards=True is not supported; what "
             "sizes must fulfil is checked before the graph runs"
         )
+    if dynamic_shapes and pytree.tree_leaves(dynamic_shapes):
+        raise NotImplementedError(f"export: dynamic_shapes={dynamic_shapes!r}: sizes are fixed")
     traced = trace(mod, args, kwargs, tuple(preserve_module_call_signature))
     return _program(mod, args, kwargs, traced)
 
@@ -79,7 +81,7 @@ def _program(
         tracer.root,
         tracer.graph,
         ExportGraphSignature(tracer.specs, traced.outputs),
-        {name: tensor for name, tensor in state.items()},
+        dict(state),
         {},
         _module_calls(mod, args, kwargs, traced),
         (args, kwargs),
@@ -99,10 +101,4 @@ def _module_calls(
     for name, _ in mod.named_modules():
         if name:
             entries.append(ModuleCallEntry(name, calls.get(name)))
-    again = (name for name in calls if "@" in name and calls[name] is not None)
-    entries += [ModuleCallEntry(name, calls[name]) for name in again]
-    return entries
-
-
-def _parameters(mod: nn.Module) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(mod.forward).parameters
+    return entries + [ModuleCallEntry(name, calls[name]) for name in calls if "@" in name]

@@ -62,7 +62,7 @@ def check_call(in_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> d
     Raises:
         ValueError: arguments are not built like those that were exported.
     """
-    spec_args, spec_kwargs = in_spec.children()
+    _, spec_kwargs = in_spec.children()
     expected = list(spec_kwargs.context or ())
     if set(expected) != set(kwargs):
         raise ValueError(

@@ -70,7 +70,5 @@ def leaf_names(names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 
 def _step(key: Any) -> str:
-    value = next(
-        (getattr(key, a) for a in ("key", "idx", "name") if hasattr(key, a)), str(key)
-    )
+    value = next((getattr(key, a) for a in ("key", "idx", "name") if hasattr(key, a)), str(key))
     return re.sub(r"[^0-9a-zA-Z_]", "_", str(value))

@@ -16,6 +16,7 @@ from rushlight._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 from rushlight.export._inputs import forward_names, leaf_names
+from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,
     ConstantArgument,
@@ -69,7 +70,7 @@ class _State:
         self._attributes = [(m, dict(vars(m))) for m in mod.modules()]
         self._spaces = []
         self.fakes: dict[str, Tensor] = {}
-        for prefix, module in mod.named_modules():
+        for module in mod.modules():
             for space in (module._parameters, module._buffers):
                 self._spaces.append((space, dict(space)))
                 for name, tensor in space.items():
@@ -103,6 +104,11 @@ def _named(mod: nn.Module, kind: str) -> list[tuple[str, Tensor]]:
     return found
 
 
+def _kind_of(module: nn.Module) -> str:
+    """The class of a module by PyTorch's name."""
+    return f"{_as_torch(type(module).__module__)}.{type(module).__qualname__}"
+
+
 class Tracer(PythonKeyTracer):
     """Writes the graph of one run.
 
@@ -117,7 +123,7 @@ class Tracer(PythonKeyTracer):
         self.mod, self.fake_mode, self.preserved = mod, mode, preserved
         self.specs: list[InputSpec] = []
         self.constants: dict[str, Tensor] = {}
-        self.calls: dict[str, Any] = {}
+        self.calls: dict[str, ModuleCallSignature] = {}
         self._first_input: Node | None = None
         self._names = {id(m): name for name, m in reversed(list(mod.named_modules()))}
         self._counts: dict[str, int] = {}
@@ -165,7 +171,7 @@ class Tracer(PythonKeyTracer):
         self.specs.insert(at, spec)
         return node
 
-    def state(self, fakes: _State) -> None:
+    def state(self) -> None:
         """Inputs for parameters and buffers."""
         for name, tensor in _named(self.mod, "_parameters"):
             self.placeholder("p_" + name.replace(".", "_"), tensor, InputKind.PARAMETER, name)
@@ -207,9 +213,7 @@ class Tracer(PythonKeyTracer):
         )
         self.track(result, copy)
         detached = rushlight.ops.aten.detach_.default
-        self.track(
-            result, self.create_node("call_function", detached, (copy,), {}, name="detach_")
-        )
+        self.track(result, self.create_node("call_function", detached, (copy,), {}, name="detach_"))
         return result
 
     def call_of(self, module: nn.Module, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -220,17 +224,29 @@ class Tracer(PythonKeyTracer):
         count = self._counts.get(name, 0)
         self._counts[name] = count + 1
         entry = f"{name}@{count}" if count else name
-        kind = f"{_as_torch(type(module).__module__)}.{type(module).__qualname__}"
+        kind = _kind_of(module)
         key = f"L__self__{entry}"
         self.module_stack[key] = (name, kind)
+        given = self.described((args, kwargs)) if name in self.preserved else None
         try:
             result = call(module, *args, **kwargs)
         finally:
             del self.module_stack[key]
-        self.calls[entry] = None
-        if name in self.preserved:
-            self.calls[entry] = (args, kwargs, result)
+        if given is not None:
+            (inputs, in_spec), (outputs, out_spec) = given, self.described(result)
+            self.calls[entry] = ModuleCallSignature(inputs, outputs, in_spec, out_spec)
         return result
+
+    def described(self, tree: Any) -> tuple[list[ArgumentSpec], Any]:
+        """What the leaves of arguments or results are, and their containers."""
+        leaves, spec = pytree.tree_flatten(tree)
+        arguments: list[ArgumentSpec] = [
+            TensorArgument(self.node_of(v).name)
+            if isinstance(v, Tensor)
+            else ConstantArgument("", v)
+            for v in leaves
+        ]
+        return arguments, spec
 
     def run(self, f: Callable[[], Any]) -> Any:
         """What a program gives, while its ops and calls of modules are recorded."""
@@ -261,6 +277,7 @@ class Tracer(PythonKeyTracer):
             args = (nodes[holders[name]], self.node_of(tensor))
             node = self.create_node("call_function", copy, args, {}, name="copy__default")
             node.meta["val"] = args[0].meta["val"]
+            node.meta["nn_module_stack"] = {"L__self__": ("", _kind_of(self.mod))}
 
     def returned(self, leaves: list[Any]) -> list[OutputSpec]:
         """The output of the graph, and what it is."""
@@ -326,7 +343,7 @@ def trace(
     state = _State(mod, mode)
     tracer = Tracer(mod, mode, preserved)
     try:
-        tracer.state(state)
+        tracer.state()
         tracer.arguments(names, fakes)
         result = tracer.run(lambda: mod(*given, **named))
         tracer.write_back(state)

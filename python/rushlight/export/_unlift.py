@@ -99,7 +99,7 @@ class _Unlifter:
                 copied = self.graph.node_copy(node)
                 self.twin[node] = self.of_target[node.name] = copied
 
-    def guards(self, names: list[str], guards: list[str]) -> None:
+    def guards(self, guards: list[str]) -> None:
         """A call of the module that checks the arguments."""
         inputs = tuple(n for n in self.twin.values() if n.op == "placeholder")
         if inputs:
@@ -155,7 +155,7 @@ def unlifted_module(program: ExportedProgram, check_guards: bool = True) -> Grap
     unlifter = _Unlifter(program)
     unlifter.inputs()
     if check_guards:
-        unlifter.guards([], program._guards)
+        unlifter.guards(program._guards)
     unlifter.steps()
     names, positional = _names_of(in_spec, program._forward_arg_names())
     info = _PyTreeInfo(names, in_spec, out_spec)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import rushlight
 from rushlight import Tensor, nn
 from rushlight.export.graph_signature import ArgumentSpec, ExportGraphSignature
 from rushlight.fx.graph import Graph
@@ -235,11 +234,7 @@ class ExportedProgram:
                 `default_decompositions()`.
             decompose_custom_triton_ops: False; there are none.
         """
-        from rushlight.export._decompose import decomposed
-
-        if decompose_custom_triton_ops:
-            raise NotImplementedError("run_decompositions: there are no Triton ops")
-        return decomposed(self, decomp_table)
+        raise NotImplementedError("run_decompositions: ops are not decomposed yet")
 
     def validate(self) -> None:
         """Check that graph and signature fit each other.
@@ -299,7 +294,3 @@ def default_decompositions() -> dict[Any, Any]:
     from rushlight.export.decomp_utils import CustomDecompTable
 
     return CustomDecompTable()
-
-
-def _ops() -> Any:
-    return rushlight.ops.aten

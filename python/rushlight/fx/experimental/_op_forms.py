@@ -39,7 +39,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _convolution(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Form:
-    names = "input weight bias stride padding dilation transposed output_padding groups".split()
+    names = (a.name for a in func._schema.arguments)
     given = dict(zip(names, args, strict=False)) | kwargs
     dims, aten = len(given["stride"]), rushlight.ops.aten
     if dims not in (1, 2, 3):

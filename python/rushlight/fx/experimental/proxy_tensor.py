@@ -62,9 +62,11 @@ def _fake_of(mode: FakeTensorMode, tensor: Tensor) -> Any:
         return fake.requires_grad_(tensor.is_leaf and tensor.requires_grad)
 
 
-def _listed(value: Any) -> Any:
-    """An argument as PyTorch's graphs have it: lists of numbers are lists."""
-    return list(value) if isinstance(value, tuple) else value
+def _listed(value: Any, argument: Any) -> Any:
+    """A value as PyTorch's graphs have it: lists are lists, with a number for each dimension."""
+    if not isinstance(value, list | tuple):
+        return value
+    return list(value) * (argument.N or 1) if len(value) == 1 else list(value)
 
 
 class PythonKeyTracer(Tracer):
@@ -133,8 +135,11 @@ class PythonKeyTracer(Tracer):
         """Run a call of an op and write it into the graph."""
         target, shown, named = exported_form(func, tuple(args), kwargs)
         # Before the call, which may write into its arguments.
-        given = tuple(self.create_arg(_listed(a)) for a in shown)
-        by_name = {name: self.create_arg(_listed(a)) for name, a in named.items()}
+        known = target._schema.arguments
+        pairs = zip(shown, known, strict=False)
+        given = tuple(self.create_arg(_listed(value, a)) for value, a in pairs)
+        kinds = {a.name: a for a in known}
+        by_name = {k: self.create_arg(_listed(value, kinds[k])) for k, value in named.items()}
         result = func(*args, **kwargs)
         name = self.graph._target_to_str(target.overloadpacket.__name__)
         node = self.create_node("call_function", target, given, by_name, name=name)
