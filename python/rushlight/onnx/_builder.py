@@ -8,7 +8,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight.onnx._types import element_type, onnx_package, tensor_proto
+from rushlight.onnx._types import ELEMENT_TYPES, element_type, onnx_package, tensor_proto
 
 __all__ = ["Builder", "Unsupported", "Value"]
 
@@ -21,6 +21,10 @@ _RESULTS: dict[str, rushlight.dtype] = {
     ),
 }
 _SECOND = {"Where"}
+_BROADCASTS = set(
+    """Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min
+    Mod Mul Or Pow Sub Where Xor""".split()
+)
 _KEEPS_SHAPE = set(
     """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast Ceil Celu Clip Cos Cosh CumSum Elu Erf Exp
     Floor Gelu HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log LogSoftmax Mish Neg Not
@@ -119,7 +123,8 @@ class Builder:
 
     def initializer(self, name: str, tensor: Tensor) -> Value:
         """A constant tensor of the graph."""
-        element_type(tensor.dtype)
+        if tensor.dtype not in ELEMENT_TYPES:
+            raise Unsupported(f"a constant of {tensor.dtype}")
         name = self.name(name)
         self.initializers[name] = tensor
         return Value(name, tensor.dtype, tensor.shape)
@@ -172,6 +177,8 @@ class Builder:
         dtypes = list(dtype) if isinstance(dtype, list | tuple) else [dtype] * outputs
         if shape is None and kind in _KEEPS_SHAPE and taken[0] is not None:
             shape = taken[0].shape
+        elif shape is None and kind in _BROADCASTS:
+            shape = _together([v.shape for v in taken if v is not None])
         names = [self.name(f"{self.where}_{kind}" if self.where else kind) for _ in dtypes]
         # A trailing _ keeps attributes apart from what this function takes itself.
         given = {k.rstrip("_"): v for k, v in attributes.items() if v is not None}
@@ -283,15 +290,32 @@ class Builder:
     def slice(self, x: Value, dim: int, start: Any, end: Any, step: int = 1) -> Value:
         """Elements `start:end:step` of a dimension; bounds may be Values."""
         bounds = [self.vector([start]), self.vector([end]), self.vector([dim])]
-        return self.Slice(x, *bounds, None if step == 1 else self.vector([step]))
+        shape = None
+        if x.shape is not None:
+            shape = list(x.shape)
+            known = all(isinstance(n, int) for n in (shape[dim], start, end))
+            shape[dim] = len(range(*slice(start, end, step).indices(shape[dim]))) if known else None
+        return self.Slice(x, *bounds, None if step == 1 else self.vector([step]), shape=shape)
 
     def unsqueeze(self, x: Value, *dims: int) -> Value:
         """A tensor with dimensions of size 1 at these places of the result."""
-        return self.Unsqueeze(x, list(dims)) if dims else x
+        if not dims:
+            return x
+        shape = None
+        if x.shape is not None:
+            places, rest = {d % (x.rank + len(dims)) for d in dims}, iter(x.shape)
+            shape = [1 if d in places else next(rest) for d in range(x.rank + len(dims))]
+        return self.Unsqueeze(x, list(dims), shape=shape)
 
     def squeeze(self, x: Value, *dims: int) -> Value:
         """A tensor without these dimensions of size 1."""
-        return self.Squeeze(x, list(dims)) if dims else x
+        if not dims:
+            return x
+        shape = None
+        if x.shape is not None:
+            places = {d % x.rank for d in dims}
+            shape = [s for d, s in enumerate(x.shape) if d not in places]
+        return self.Squeeze(x, list(dims), shape=shape)
 
     # ---- operands ----
 
@@ -317,9 +341,8 @@ class Builder:
         """Tensors expanded to the shape that they have together."""
         if len({x.shape for x in xs}) == 1:
             return list(xs)
-        shapes = [x.shape for x in xs]
-        if all(isinstance(s, int) for shape in shapes for s in shape or ()):
-            sizes = rushlight.broadcast_shapes(*shapes)
+        sizes = _together([x.shape for x in xs])
+        if sizes is not None:
             return [self.expand(x, sizes) for x in xs]
         whole = xs[0]
         for x in xs[1:]:
@@ -334,6 +357,19 @@ class Builder:
         """Tensors and numbers in one dtype: the given one, or the one in which they meet."""
         dtype = dtype or self.common(*xs)
         return [self.operand(x, dtype) for x in xs]
+
+
+def _together(shapes: Sequence[tuple[Any, ...] | None]) -> tuple[Any, ...] | None:
+    """The shape that tensors have together, by which ones are broadcast."""
+    if any(shape is None for shape in shapes):
+        return None
+    rank = max(len(shape or ()) for shape in shapes)
+    found = []
+    for dim in range(-rank, 0):
+        sizes = [shape[dim] for shape in shapes if shape is not None and len(shape) >= -dim]
+        wide = [s for s in sizes if not (isinstance(s, int) and s == 1)]
+        found.append(next((s for s in wide if isinstance(s, int)), wide[0] if wide else 1))
+    return tuple(found)
 
 
 def _unless(sizes: Sequence[Any], unknown: Any) -> Sequence[Any] | None:

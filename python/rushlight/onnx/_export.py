@@ -111,7 +111,7 @@ def export(
         if args and isinstance(args[-1], dict):
             args, kwargs = args[:-1], {**args[-1], **kwargs}
         mode = _in_mode(model, training)
-    with mode, running():
+    with mode, running(), rushlight.no_grad():
         found = exported_graph(model, args, kwargs, dynamic_shapes)
     if dump_exported_program:
         export_save(found.program, os.path.join(artifacts_dir, "onnx_export_program.pt2"))

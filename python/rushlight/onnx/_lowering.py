@@ -105,6 +105,9 @@ class Lowering:
         g = self.g
         g.begin(node.name)
         self._expect(node)
+        for part in g.parts:
+            if isinstance(part, Tensor):
+                self._note_dtype(node, part)
         try:
             if node.target is operator.getitem:
                 made = self._item(node)
@@ -180,6 +183,10 @@ class Lowering:
                 if value.dtype != meta.dtype:
                     raise AssertionError(
                         f"{node.target} was lowered to {value.dtype}, but gives {meta.dtype}"
+                    )
+                if value.shape is not None and len(value.shape) != meta.dim():
+                    raise AssertionError(
+                        f"{node.target} was lowered to {value.shape}, but gives {meta.shape}"
                     )
                 value.shape = tuple(meta.shape)
 

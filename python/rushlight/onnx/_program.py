@@ -12,6 +12,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 from rushlight.onnx._types import element_type, onnx_package, raw_bytes, tensor_proto
+from rushlight.onnx.errors import OnnxExporterError
 from rushlight.utils import _pytree as pytree
 
 __all__ = ["OnnxGraph", "ONNXProgram"]
@@ -176,14 +177,19 @@ class ONNXProgram:
         """Lets the `onnx` package check the model, whose large weights are left out for that.
 
         Raises:
-            onnx.checker.ValidationError, onnx.shape_inference.InferenceError: it is wrong.
+            OnnxExporterError: it is wrong: an op has no form for a dtype, for instance.
         """
         onnx, model = onnx_package(), self.model
         large = {n: t for n, t in model.initializers.items() if t.numel() > 256}
         small = {n: t for n, t in model.initializers.items() if n not in large}
         inputs = {**model.inputs, **{n: (t.dtype, list(t.shape)) for n, t in large.items()}}
         light = OnnxGraph(model.nodes, inputs, model.outputs, small, set(), model.opsets)
-        onnx.checker.check_model(ONNXProgram(light)._proto(_Weights()), full_check=True)
+        proto = ONNXProgram(light)._proto(_Weights())
+        wrong = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
+        try:
+            onnx.checker.check_model(proto, full_check=True)
+        except wrong as error:
+            raise OnnxExporterError(f"the onnx package refuses the model: {error}") from error
 
     def optimize(self) -> None:
         """Computes what depends on constants alone, and drops what nothing needs."""

@@ -11,7 +11,14 @@ from rushlight.onnx._registry import lowers
 
 def batched(g: Builder, x: Value, dims: int) -> tuple[Value, bool]:
     """An input with a batch dimension, and whether that had to be put in."""
+    if not x.dtype.is_floating_point:
+        raise Unsupported(f"an input of {x.dtype}: ONNX has it for floating-point numbers alone")
     return (g.unsqueeze(x, 0), True) if x.rank == dims + 1 else (x, False)
+
+
+def each(numbers: Sequence[int], dims: int) -> list[int]:
+    """A number for each dimension, where one may stand for all."""
+    return list(numbers) * dims if len(numbers) == 1 else list(numbers)
 
 
 def _convolution(
@@ -26,19 +33,20 @@ def _convolution(
 ) -> Value:
     dims = weight.rank - 2
     x, alone = batched(g, input, dims)
+    stride, dilation = each(stride, dims), each(dilation, dims)
     if isinstance(padding, str):
         reach = [d * (k - 1) for d, k in zip(dilation, (weight.shape or ())[2:], strict=True)]
         less = [r // 2 if padding == "same" else 0 for r in reach]
         more = [r - r // 2 if padding == "same" else 0 for r in reach]
     else:
-        less = more = list(padding)
+        less = more = each(padding, dims)
     out = g.Conv(
         x,
         weight,
         bias,
-        strides=list(stride),
+        strides=stride,
         pads=[*less, *more],
-        dilations=list(dilation),
+        dilations=dilation,
         group=groups,
     )
     return g.squeeze(out, 0) if alone else out
@@ -70,16 +78,17 @@ def _transposed(
     groups: int,
     dilation: Sequence[int],
 ) -> Value:
-    x, alone = batched(g, input, weight.rank - 2)
+    dims = weight.rank - 2
+    x, alone = batched(g, input, dims)
     out = g.ConvTranspose(
         x,
         weight,
         bias,
-        strides=list(stride),
-        pads=[*padding, *padding],
-        output_padding=list(output_padding),
+        strides=each(stride, dims),
+        pads=each(padding, dims) * 2,
+        output_padding=each(output_padding, dims),
         group=groups,
-        dilations=list(dilation),
+        dilations=each(dilation, dims),
     )
     return g.squeeze(out, 0) if alone else out
 
@@ -105,10 +114,6 @@ def convolution(
     groups: int,
     *_: bool,
 ) -> Value:
-    dims = weight.rank - 2
-    stride, padding, dilation, output_padding = (
-        [*v] * (dims if len(v) == 1 else 1) for v in (stride, padding, dilation, output_padding)
-    )
     if transposed:
         return _transposed(
             g, input, weight, bias, stride, padding, output_padding, groups, dilation

@@ -106,6 +106,12 @@ def tril_indices(g: Builder, row: int, col: int, offset: int, *_: Any) -> Value:
 # ---- random numbers ----
 
 
+@lowers("aten.randint.default", "aten.randint.low")
+def randint(g: Builder, *bounds: Any) -> Value:
+    low, high, size = (0, *bounds[:2]) if g.overload.endswith("default") else bounds[:3]
+    return g.cast(g.Floor(uniform(g, size, float(low), float(high))), g.result.dtype)
+
+
 def uniform(g: Builder, sizes: Sequence[Any], low: float = 0.0, high: float = 1.0) -> Value:
     """Random numbers between two bounds."""
     return _random(g, "RandomUniform", sizes, low=low, high=high)
@@ -147,6 +153,22 @@ def bernoulli(g: Builder, self: Value, *_: Any) -> Value:
 @lowers("aten.bernoulli.p")
 def bernoulli_p(g: Builder, self: Value, p: float, *_: Any) -> Value:
     return g.cast(g.Less(uniform(g, self.shape or ()), p), self.dtype)
+
+
+@lowers("aten.exponential.default")
+def exponential(g: Builder, self: Value, lambd: float, *_: Any) -> Value:
+    # 1 - u, which is never 0.
+    return g.Mul(g.Log(g.Sub(g.constant(1.0, self.dtype), uniform(g, self.shape or ()))), -1 / lambd)
+
+
+@lowers("aten.uniform.default")
+def uniform_(g: Builder, self: Value, low: float, high: float, *_: Any) -> Value:
+    return uniform(g, self.shape or (), low, high)
+
+
+@lowers("aten.normal.default")
+def normal_(g: Builder, self: Value, mean: float, std: float, *_: Any) -> Value:
+    return _random(g, "RandomNormal", self.shape or (), mean=mean, scale=std)
 
 
 @lowers("aten.dropout.default", "aten.feature_dropout.default")

@@ -9,8 +9,7 @@ import rushlight
 from rushlight.onnx import _views
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
-from rushlight.onnx.pointwise import truth
-from rushlight.onnx.reduce import reduced
+from rushlight.onnx.pointwise import chosen, floored, truth
 
 # Reductions of scattering by PyTorch's words.
 _REDUCTIONS = {
@@ -95,7 +94,7 @@ def index_put(
         if values.shape in ((), (1,)):
             mask = g.unsqueeze(mask, *range(mask.rank, self.rank))
             put = g.Add(self, values) if accumulate else values
-            return g.Where(mask, g.cast(put, self.dtype), self)
+            return chosen(g, mask, g.cast(put, self.dtype), self)
         raise Unsupported("several values for the elements that a mask selects")
     at = _Index(g, self, indices)
     order = at.order()
@@ -131,7 +130,12 @@ def take(g: Builder, self: Value, index: Value) -> Value:
 
 
 def _on_one(g: Builder, x: Value) -> tuple[Value, bool]:
-    return (g.unsqueeze(x, 0), True) if x.rank == 0 else (x, False)
+    """A tensor with a dimension at least, and whether that had to be put in."""
+    if x.rank:
+        return x, False
+    x = g.unsqueeze(x, 0)
+    x.shape = (1,)
+    return x, True
 
 
 @lowers("aten.gather.default")
@@ -208,14 +212,35 @@ def scatter_add(g: Builder, self: Value, dim: int, index: Value, src: Value) -> 
 def scatter_reduce(
     g: Builder, self: Value, dim: int, index: Value, src: Value, reduce: str, include_self: bool
 ) -> Value:
-    if reduce not in _REDUCTIONS:
-        raise Unsupported(f"reduce={reduce!r}")
+    if reduce == "mean":
+        return _scattered_mean(g, self, dim, index, src, include_self)
     if not include_self:
         neutral = _neutral(reduce, self.dtype)
         value = g.Expand(g.constant(neutral, self.dtype), g.shape(index))
         value.shape = index.shape
         self = _scatter(g, self, dim, index, value, None)
     return _scatter(g, self, dim, index, src, _REDUCTIONS[reduce])
+
+
+def _scattered_mean(
+    g: Builder, self: Value, dim: int, index: Value, src: Value, include_self: bool
+) -> Value:
+    one = g.Expand(g.constant(1, self.dtype), g.shape(index))
+    one.shape = index.shape
+    ones = g.full(self.shape or (), 1, self.dtype)
+    count = _scatter(g, ones, dim, index, one, "add")
+    if not include_self:
+        zero = g.Expand(g.constant(0, self.dtype), g.shape(index))
+        zero.shape = index.shape
+        self = _scatter(g, self, dim, index, zero, None)
+        untouched = g.Equal(count, 1)
+        count = g.Where(untouched, count, g.Sub(count, 1))
+    return floored_or_divided(g, _scatter(g, self, dim, index, src, "add"), count)
+
+
+def floored_or_divided(g: Builder, a: Value, b: Value) -> Value:
+    """The quotient; of integers, rounded down."""
+    return g.Div(a, b) if a.dtype.is_floating_point else floored(g, a, b)
 
 
 def _neutral(reduce: str, dtype: rushlight.dtype) -> Any:
@@ -241,27 +266,30 @@ def _others(rank: int, dim: int) -> list[int]:
 def index_add(
     g: Builder, self: Value, dim: int, index: Value, source: Value, alpha: Any
 ) -> Value:
+    x, alone = _on_one(g, self)
+    source, index = _on_one(g, source)[0], g.int64(_on_one(g, index)[0])
     source = source if alpha == 1 else g.Mul(source, alpha)
-    source.shape = source.shape or g.result.shape
-    index = g.int64(_on_one(g, index)[0])
-    return g.ScatterElements(
-        self, _rows(g, index, source, dim), source, axis=dim, reduction="add"
-    )
+    out = g.ScatterElements(x, _rows(g, index, source, dim), source, axis=dim, reduction="add")
+    return g.squeeze(out, 0) if alone else out
 
 
 @lowers("aten.index_copy.default")
 def index_copy(g: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
-    index = _on_one(g, index)[0]
-    return g.ScatterElements(self, _rows(g, index, source, dim), source, axis=dim)
+    x, alone = _on_one(g, self)
+    source, index = _on_one(g, source)[0], _on_one(g, index)[0]
+    out = g.ScatterElements(x, _rows(g, index, source, dim), source, axis=dim)
+    return g.squeeze(out, 0) if alone else out
 
 
 @lowers("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")
 def index_fill(g: Builder, self: Value, dim: int, index: Value, value: Any) -> Value:
+    x, alone = _on_one(g, self)
     index = _on_one(g, index)[0]
-    sizes = list(self.shape or ())
+    sizes = list(x.shape or ())
     sizes[dim] = index.shape[0] if index.shape else 1
-    source = g.expand(g.operand(value, self.dtype), sizes)
-    return g.ScatterElements(self, _rows(g, index, source, dim), source, axis=dim)
+    source = g.expand(g.operand(value, x.dtype), sizes)
+    out = g.ScatterElements(x, _rows(g, index, source, dim), source, axis=dim)
+    return g.squeeze(out, 0) if alone else out
 
 
 @lowers("aten.select_scatter.default", "aten.slice_scatter.default")
@@ -302,11 +330,6 @@ def one_hot(g: Builder, self: Value, num_classes: int) -> Value:
     return g.cast(g.Equal(g.unsqueeze(self, self.rank), classes), rushlight.int64)
 
 
-def _pooled(g: Builder, x: Value, mode: int, dim: int) -> Value:
-    """Rows of a table as one: their sum, mean or maximum."""
-    return reduced(g, ("ReduceSum", "ReduceMean", "ReduceMax")[mode], x, dim, False)
-
-
 @lowers("aten.embedding_bag.padding_idx", "aten.embedding_bag.default")
 def embedding_bag(
     g: Builder,
@@ -320,25 +343,26 @@ def embedding_bag(
     include_last_offset: bool,
     padding_idx: int | None = None,
 ) -> tuple[Any, ...]:
-    if padding_idx is not None and padding_idx >= 0 or include_last_offset:
-        raise Unsupported("embedding_bag with padding_idx or include_last_offset")
+    if include_last_offset:
+        offsets = g.slice(offsets, 0, 0, -1)
     rows = g.Gather(weight, indices, axis=0)
     if per_sample_weights is not None:
         rows = g.Mul(rows, g.unsqueeze(per_sample_weights, 1))
     # Which bag a row belongs to: a matrix of bags and rows.
-    n, bags = g.size(indices, 0), g.size(offsets, 0)
-    at = g.Range(g.int64(0), g.int64(n), g.int64(1))
-    begun = g.cast(g.LessOrEqual(g.unsqueeze(g.int64(offsets), 1), at), rushlight.int64)
+    offsets = g.int64(offsets)
+    at = g.Range(g.int64(0), g.int64(g.size(indices, 0)), g.int64(1))
+    begun = g.cast(g.LessOrEqual(g.Unsqueeze(offsets, [1]), at), rushlight.int64)
     bag = g.Sub(g.ReduceSum(begun, [0], keepdims=0), 1)
-    every = g.Range(g.int64(0), g.int64(bags), g.int64(1))
-    inside = g.Equal(g.unsqueeze(every, 1), bag)
+    bags = g.Squeeze(g.Shape(offsets), [0])
+    inside = g.Equal(g.Unsqueeze(g.Range(g.int64(0), bags, g.int64(1)), [1]), bag)
+    if padding_idx is not None and padding_idx >= 0:
+        inside = g.And(inside, g.Not(g.Equal(indices, padding_idx)))
+    shares = g.cast(inside, weight.dtype)
+    count = g.ReduceSum(shares, [1], keepdims=1)
     if mode == 2:
         lowest = g.constant(float("-inf"), weight.dtype)
-        out = g.ReduceMax(g.Where(g.unsqueeze(inside, 2), rows, lowest), [1], keepdims=0)
+        out = g.ReduceMax(g.Where(g.Unsqueeze(inside, [2]), rows, lowest), [1], keepdims=0)
+        out = g.Where(g.Equal(count, 0), g.constant(0.0, weight.dtype), out)
     else:
-        shares = g.cast(inside, weight.dtype)
-        if mode == 1:
-            count = g.ReduceSum(shares, [1], keepdims=1)
-            shares = g.Div(shares, g.Max(count, 1.0))
-        out = g.MatMul(shares, rows)
+        out = g.MatMul(g.Div(shares, g.Max(count, 1.0)) if mode == 1 else shares, rows)
     return out, None, None, None

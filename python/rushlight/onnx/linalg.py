@@ -8,20 +8,36 @@ from typing import Any
 import rushlight
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
-from rushlight.onnx.reduce import vector_norm
+from rushlight.onnx.reduce import reduced, vector_norm
 
 
 @lowers("aten.matmul.default", "aten.mm.default", "aten.bmm.default", "aten.mv.default")
 @lowers("aten.dot.default", "aten.vdot.default", "aten.inner.default", "aten.linalg_matmul.default")
 def matmul(g: Builder, self: Value, other: Value) -> Value:
+    if not self.rank or not other.rank:
+        return g.Mul(self, other)
     if "inner" in g.overload and other.rank > 1:
         other = g.swap(other, -1, -2)
     return g.MatMul(self, other)
 
 
+@lowers("aten.linalg_vecdot.default")
+def vecdot(g: Builder, x: Value, y: Value, dim: int) -> Value:
+    return reduced(g, "ReduceSum", g.Mul(*g.operands(x, y)), dim, False)
+
+
+@lowers("aten.linalg_multi_dot.default", "aten.chain_matmul.default")
+def multi_dot(g: Builder, tensors: list[Value]) -> Value:
+    product = tensors[0]
+    for tensor in tensors[1:]:
+        product = g.MatMul(product, tensor)
+    return product
+
+
 @lowers("aten.linear.default")
 def linear(g: Builder, input: Value, weight: Value, bias: Value | None) -> Value:
-    if input.rank == 2 and bias is not None and bias.rank == 1 and weight.rank == 2:
+    is_matrix = input.rank == 2 and bias is not None and bias.rank == 1 and weight.rank == 2
+    if is_matrix and input.dtype.is_floating_point:
         return g.Gemm(input, weight, bias, transB=1)
     out = g.MatMul(input, g.swap(weight, 0, 1) if weight.rank > 1 else weight)
     return out if bias is None else g.Add(out, bias)
@@ -29,6 +45,9 @@ def linear(g: Builder, input: Value, weight: Value, bias: Value | None) -> Value
 
 def _plus(g: Builder, self: Value, product: Value, beta: Any, alpha: Any) -> Value:
     """beta self + alpha product."""
+    if product.dtype == rushlight.bool:
+        product = product if alpha else g.And(product, g.constant(False))
+        return g.Or(self, product) if beta else g.expand(product, g.result.shape)
     product = product if alpha == 1 else g.Mul(product, alpha)
     if beta == 0:
         return g.expand(product, g.result.shape)
@@ -55,8 +74,8 @@ def addr(g: Builder, self: Value, vec1: Value, vec2: Value, beta: Any, alpha: An
 
 @lowers("aten.outer.default", "aten.ger.default")
 def outer(g: Builder, self: Value, vec2: Value) -> Value:
-    a, b = g.operands(self, vec2)
-    return g.Mul(g.unsqueeze(a, 1), g.unsqueeze(b, 0))
+    a, b = (g.unsqueeze(v, 1 - i) for i, v in enumerate(g.operands(self, vec2)))
+    return g.And(a, b) if a.dtype == rushlight.bool else g.Mul(a, b)
 
 
 @lowers("aten.bilinear.default")
@@ -67,8 +86,16 @@ def bilinear(g: Builder, a: Value, b: Value, weight: Value, bias: Value | None) 
 
 @lowers("aten.einsum.default")
 def einsum(g: Builder, equation: str, tensors: list[Value], path: Any) -> Value:
-    dtype = g.result.dtype
-    return g.Einsum(*(g.cast(t, dtype) for t in tensors), equation=equation.replace(" ", ""))
+    equation, dtype = equation.replace(" ", ""), g.result.dtype
+    parts = [g.cast(t, dtype) for t in tensors]
+    terms = equation.split("->")[0].split(",")
+    # What "..." stands for has the same number of dimensions everywhere.
+    free = [t.rank - len(term.replace("...", "")) for t, term in zip(parts, terms, strict=True)]
+    for i, term in enumerate(terms):
+        if "..." in term:
+            place, missing = term.index("..."), max(free) - free[i]
+            parts[i] = g.unsqueeze(parts[i], *range(place, place + missing))
+    return g.Einsum(*parts, equation=equation)
 
 
 @lowers("aten.tensordot.default")

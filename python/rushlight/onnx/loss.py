@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
+import rushlight
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
+from rushlight.onnx.reduce import reduced
+from rushlight.onnx.softmax import softmax
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -94,13 +99,63 @@ def cross_entropy(
     label_smoothing: float,
 ) -> Value:
     if target.dtype.is_floating_point or label_smoothing:
-        raise Unsupported("cross entropy with probabilities as targets, or with label smoothing")
+        return _soft_cross_entropy(g, self, target, weight, reduction, ignore_index, label_smoothing)
     if self.rank == 1:
         self, target = g.unsqueeze(self, 0), g.unsqueeze(target, 0)
     out = g.SoftmaxCrossEntropyLoss(
         self, target, weight, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index
     )
     return out if g.result.dim() == 0 and reduction else g.reshape(out, g.result.shape)
+
+
+def _soft_cross_entropy(
+    g: Builder,
+    x: Value,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
+    ignore_index: int,
+    smoothing: float,
+) -> Value:
+    """Cross entropy with shares of all classes: given ones, or smoothed labels."""
+    dim = min(1, x.rank - 1)
+    classes = g.size(x, dim)
+    if not isinstance(classes, int):
+        raise Unsupported("cross entropy over a number of classes that is not constant")
+    logs = softmax(g, x, dim, "LogSoftmax")
+    if weight is not None:
+        weight = g.unsqueeze(weight, *range(1, x.rank - dim))
+        logs = g.Mul(logs, weight)
+    counted = None
+    if target.dtype.is_floating_point:
+        shares = target
+    else:
+        every = g.unsqueeze(g.constant(rushlight.arange(classes)), *range(1, x.rank - dim))
+        labels = g.unsqueeze(target, dim)
+        counted = g.Not(g.Equal(target, ignore_index))
+        shares = g.cast(g.Equal(labels, every), x.dtype)
+    own = shares
+    if smoothing:
+        shares = g.Add(g.Mul(shares, 1 - smoothing), smoothing / classes)
+    losses = g.Neg(reduced(g, "ReduceSum", g.Mul(shares, logs), dim, False))
+    if counted is None:
+        if reduction != 1:
+            return _reduced(g, losses, reduction)
+        return g.Div(g.ReduceSum(losses, keepdims=0), float(_rows(x, dim)))
+    losses = g.Where(counted, losses, g.constant(0.0, x.dtype))
+    if reduction != 1:
+        return _reduced(g, losses, reduction)
+    shared = own if weight is None else g.Mul(own, weight)
+    weights = reduced(g, "ReduceSum", shared, dim, False)
+    weights = g.Where(counted, weights, g.constant(0.0, x.dtype))
+    return g.Div(g.ReduceSum(losses, keepdims=0), g.ReduceSum(weights, keepdims=0))
+
+
+def _rows(x: Value, dim: int) -> int:
+    sizes = [s for d, s in enumerate(x.shape or ()) if d != dim]
+    if not all(isinstance(s, int) for s in sizes):
+        raise Unsupported("the mean over a batch of which the size is not constant")
+    return math.prod(sizes)
 
 
 @lowers("aten.nll_loss_nd.default", "aten.nll_loss.default", "aten.nll_loss2d.default")
@@ -117,13 +172,14 @@ def nll_loss(
 
 @lowers("aten.soft_margin_loss.default")
 def soft_margin_loss(g: Builder, self: Value, target: Value, reduction: int) -> Value:
-    return _reduced(g, g.Softplus(g.Neg(g.Mul(self, target))), reduction)
+    return _reduced(g, g.Softplus(g.Neg(g.Mul(*g.operands(self, target)))), reduction)
 
 
 @lowers("aten.margin_ranking_loss.default")
 def margin_ranking_loss(
     g: Builder, input1: Value, input2: Value, target: Value, margin: float, reduction: int
 ) -> Value:
-    losses = g.Add(g.Mul(g.Neg(target), g.Sub(input1, input2)), float(margin))
+    a, b, sign = g.operands(input1, input2, target)
+    losses = g.Add(g.Mul(g.Neg(sign), g.Sub(a, b)), float(margin))
     return _reduced(g, g.Max(losses, 0.0), reduction)
 

@@ -78,8 +78,7 @@ def batch_norm_no_training(
     out = batch_norm(
         g, input, weight, bias, running_mean, running_var, False, momentum, eps, False
     )
-    nothing = g.full([0], 0, rushlight.float32)
-    return out, nothing, nothing
+    return out, *(g.constant(rushlight.zeros(0, dtype=part.dtype)) for part in g.parts[1:])
 
 
 @lowers("aten.instance_norm.default")
@@ -129,6 +128,21 @@ def group_norm(
     if weight is not None:
         x = g.Mul(x, _along_channels(g, weight, input))
     return x if bias is None else g.Add(x, _along_channels(g, bias, input))
+
+
+@lowers("aten.native_group_norm.default")
+def native_group_norm(
+    g: Builder,
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    n: Any,
+    c: Any,
+    hxw: Any,
+    group: int,
+    eps: float,
+) -> tuple[Any, ...]:
+    return group_norm(g, input, group, weight, bias, eps, False), None, None
 
 
 def _layer_norm(

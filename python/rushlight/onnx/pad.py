@@ -31,8 +31,11 @@ def padded(g: Builder, x: Value, pad: Sequence[Any], mode: str, value: Any) -> V
 def _wrapped(g: Builder, x: Value, dims: list[int], less: list[Any], more: list[Any]) -> Value:
     """Circular padding, which the op knows only from version 19 on."""
     for dim, a, b in zip(dims, less, more, strict=True):
-        if not (isinstance(a, int) and isinstance(b, int)) or min(a, b) < 0:
-            raise Unsupported("circular padding by sizes that are negative or not constant")
+        if not (isinstance(a, int) and isinstance(b, int)):
+            raise Unsupported("circular padding by sizes that are not constant")
+        if min(a, b) < 0:  # elements go first
+            x = g.slice(x, dim, max(-a, 0), min(b, 0) or 2**62)
+            a, b = max(a, 0), max(b, 0)
         parts = [g.slice(x, dim, -a, 2**62)] if a else []
         parts += [x, *([g.slice(x, dim, 0, b)] if b else [])]
         x = g.Concat(*parts, axis=dim) if len(parts) > 1 else x

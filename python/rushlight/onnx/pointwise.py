@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import rushlight
-from rushlight.onnx._builder import Builder, Unsupported, Value
+from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._registry import lowers
 
 # Floating-point functions that ONNX has under the same meaning; integers are converted first.
@@ -48,7 +48,6 @@ ALIASES = {
     "special_erf": "erf",
     "special_erfc": "erfc",
     "special_log1p": "log1p",
-    "special_round": "round",
     "special_sinc": "sinc",
     "fix": "trunc",
 }
@@ -194,7 +193,8 @@ def positive(g: Builder, self: Value) -> Value:
 
 @unary("square")
 def square(g: Builder, self: Value) -> Value:
-    return g.Mul(self, self)
+    x = g.cast(self, g.result.dtype)
+    return g.Mul(x, x)
 
 
 @unary("sign", "sgn")
@@ -328,19 +328,28 @@ def logit(g: Builder, self: Value, eps: float | None) -> Value:
 # ---- rounding ----
 
 
-@unary("floor", "ceil", "round", "trunc")
-def _rounded(g: Builder, self: Value) -> Value:
-    if not _is_float(self):
-        return self
-    name = g.overload.split(".")[1]
-    name = ALIASES.get(name, name)
-    return truncated(g, self) if name == "trunc" else g.op(name.capitalize(), self)
+def _rounding(name: str, kind: str) -> None:
+    @unary(name)
+    def lower(g: Builder, self: Value) -> Value:
+        return g.op(kind, self) if _is_float(self) else self
 
 
-@lowers("aten.round.decimals")
+_rounding("floor", "Floor")
+_rounding("ceil", "Ceil")
+_rounding("round", "Round")
+
+
+@unary("trunc")
+def trunc(g: Builder, self: Value) -> Value:
+    return truncated(g, self)
+
+
+@lowers("aten.round.decimals", "aten.special_round.default")
 def round_decimals(g: Builder, self: Value, decimals: int) -> Value:
     if not _is_float(self):
         return self
+    if decimals == 0:
+        return g.Round(self)
     return g.Div(g.Round(g.Mul(self, 10.0**decimals)), 10.0**decimals)
 
 
@@ -536,16 +545,25 @@ def clamp(g: Builder, self: Value, min: Any, max: Any) -> Value:
 
 @lowers("aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar")
 def where(g: Builder, condition: Value, self: Any, other: Any) -> Value:
-    return g.Where(truth(g, condition), *g.operands(self, other, dtype=g.result.dtype))
+    return chosen(g, truth(g, condition), *g.operands(self, other, dtype=g.result.dtype))
+
+
+def chosen(g: Builder, condition: Value, a: Value, b: Value) -> Value:
+    """a where a condition holds, b elsewhere."""
+    if a.dtype == rushlight.bool:  # which runtimes do not have Where of
+        return g.Or(g.And(condition, a), g.And(g.Not(condition), b))
+    return g.Where(condition, a, b)
 
 
 @lowers("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
 def masked_fill(g: Builder, self: Value, mask: Value, value: Any) -> Value:
-    return g.Where(truth(g, mask), g.operand(value, self.dtype), self)
+    return chosen(g, truth(g, mask), g.operand(value, self.dtype), self)
 
 
 @lowers("aten.heaviside.default")
 def heaviside(g: Builder, self: Value, values: Value) -> Value:
+    if self.dtype == rushlight.bool:
+        return g.Or(self, values)
     step = g.cast(g.Greater(self, 0), self.dtype)
     return g.Where(g.Equal(self, 0), values, step)
 
@@ -565,8 +583,3 @@ def fill(g: Builder, self: Value, value: Any) -> Value:
 @lowers("aten.zero.default")
 def zero(g: Builder, self: Value) -> Value:
     return g.expand(g.constant(0, self.dtype), self.shape or ())
-
-
-@lowers("aten.equal.default", "aten.allclose.default", "aten._local_scalar_dense.default")
-def needs_value(g: Builder, *_: Any) -> Value:
-    raise Unsupported("the program reads a value of a tensor while it is exported")

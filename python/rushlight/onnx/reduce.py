@@ -24,7 +24,11 @@ def axes(x: Value, dim: Dims) -> list[int] | None:
 
 def reduced(g: Builder, kind: str, x: Value, dim: Dims, keepdim: bool) -> Value:
     """One of ONNX's reductions."""
-    return g.op(kind, x, axes(x, dim), keepdims=int(keepdim))
+    dims = axes(x, dim)
+    over = range(x.rank) if dims is None else dims
+    sizes = [1 if d in over else s for d, s in enumerate(x.shape or ())]
+    shape = sizes if keepdim else [s for d, s in enumerate(sizes) if d not in over]
+    return g.op(kind, x, dims, keepdims=int(keepdim), shape=shape)
 
 
 def count(g: Builder, x: Value, dim: Dims) -> Any:
@@ -227,6 +231,11 @@ def linalg_norm(g: Builder, self: Value, ord: Any, dim: Dims, keepdim: bool, dty
     if ord is not None and len(range(self.rank) if dims is None else dims) > 1:
         raise Unsupported("the norm of a matrix by ord")
     return vector_norm(g, g.cast(self, g.result.dtype), 2 if ord is None else ord, dim, keepdim)
+
+
+@lowers("aten.frobenius_norm.dim")
+def frobenius_norm(g: Builder, self: Value, dim: Dims, keepdim: bool) -> Value:
+    return vector_norm(g, self, 2, dim, keepdim)
 
 
 @lowers("aten.dist.default")

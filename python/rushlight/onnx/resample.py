@@ -36,8 +36,12 @@ def resized(
     if mode == "cubic":
         how["cubic_coeff_a"] = -0.5 if antialias else -0.75
     if antialias:
-        how["antialias"] = 1
+        how.update(antialias=1, exclude_outside=1)
+    if antialias and align_corners:
+        raise Unsupported("antialias with align_corners: runtimes do not agree with it")
     n = len(scales if scales is not None else sizes or ())
+    if scales is not None and sizes is not None and not _agree(x, sizes, scales):
+        raise Unsupported("sizes that do not follow from the factors")
     keep = x.rank - n
     if scales is not None:
         factors = g.constant([1.0] * keep + [float(s) for s in scales], rushlight.float32)
@@ -45,6 +49,13 @@ def resized(
     assert sizes is not None
     target = g.vector([*(x.shape or ())[:keep], *sizes])
     return g.Resize(x, None, None, target, **how)
+
+
+def _agree(x: Value, sizes: Sequence[Any], scales: Sequence[float]) -> bool:
+    """Whether ONNX finds these sizes by the factors."""
+    before = (x.shape or ())[-len(sizes) :]
+    known = zip(before, sizes, scales, strict=True)
+    return all(int(n * f) == m for n, m, f in known if isinstance(n, int) and isinstance(m, int))
 
 
 _MODES = {
@@ -86,11 +97,14 @@ for _kind, _dims in (
 
 
 @lowers("aten._upsample_bilinear2d_aa.default", "aten._upsample_bicubic2d_aa.default")
+@lowers("aten._upsample_bilinear2d_aa.vec", "aten._upsample_bicubic2d_aa.vec")
 def antialiased(
-    g: Builder, self: Value, output_size: Sequence[Any], align_corners: bool, *_: Any
+    g: Builder, self: Value, output_size: Sequence[Any], align_corners: bool, *factors: Any
 ) -> Value:
     mode = "linear" if "bilinear" in g.overload else "cubic"
-    return resized(g, self, mode, output_size, None, align_corners, antialias=True)
+    known = factors[0] if g.overload.endswith(".vec") else factors
+    scales = None if known is None or any(f is None for f in known) else list(known)
+    return resized(g, self, mode, output_size, scales, align_corners, antialias=True)
 
 
 @lowers("aten.grid_sampler.default", "aten.grid_sampler_2d.default", "aten.grid_sampler_3d.default")

@@ -144,7 +144,7 @@ def broadcast_tensors(g: Builder, tensors: list[Value]) -> list[Value]:
 
 @lowers("aten.atleast_1d.default", "aten.atleast_2d.default", "aten.atleast_3d.default")
 def atleast(g: Builder, self: Value) -> Value:
-    return g.reshape(self, self.shape or ()) if self.rank else g.reshape(self, g.result.shape)
+    return g.reshape(self, g.result.shape)
 
 
 # ---- repetition, order ----
@@ -244,12 +244,22 @@ def pixel_shuffle(g: Builder, self: Value, factor: int) -> Value:
     *batch, channels, height, width = self.shape or ()
     x = self if len(batch) == 1 else g.reshape(self, [-1, channels, height, width])
     if "unshuffle" not in g.overload:
-        x = g.DepthToSpace(x, blocksize=factor, mode="CRD")
+        x = _to_space(g, x, channels, height, width, factor)
     else:
         x = g.reshape(x, [-1, channels, g.share(height, factor), factor, g.share(width, factor), factor])
         x.shape = (None,) * 6
         x = g.transpose(x, [0, 1, 3, 5, 2, 4])
     return x if len(batch) == 1 and "unshuffle" not in g.overload else g.reshape(x, g.result.shape)
+
+
+def _to_space(
+    g: Builder, x: Value, channels: Any, height: Any, width: Any, factor: int
+) -> Value:
+    if x.dtype.is_floating_point:
+        return g.DepthToSpace(x, blocksize=factor, mode="CRD")
+    x = g.reshape(x, [-1, g.share(channels, factor**2), factor, factor, height, width])
+    x.shape = (None,) * 6
+    return g.reshape(g.transpose(x, [0, 1, 4, 2, 5, 3]), g.result.shape)
 
 
 @lowers("aten.channel_shuffle.default")
@@ -297,6 +307,12 @@ def pieces(g: Builder, x: Value, sizes: Sequence[Any], dim: int) -> list[Value]:
 @lowers("aten.split.Tensor", "aten.chunk.default", "aten.unsafe_split.Tensor")
 @lowers("aten.unsafe_chunk.default", "aten.tensor_split.sections", "aten.tensor_split.indices")
 def split(g: Builder, self: Value, _: Any, dim: int) -> list[Value]:
+    return pieces(g, self, [part.shape[dim] for part in g.parts], dim)
+
+
+@lowers(*(f"aten.{name}.{kind}" for name in ("hsplit", "vsplit", "dsplit") for kind in ("int", "array")))
+def hsplit(g: Builder, self: Value, _: Any) -> list[Value]:
+    dim = {"h": min(1, self.rank - 1), "v": 0, "d": 2}[g.overload.split(".")[1][0]]
     return pieces(g, self, [part.shape[dim] for part in g.parts], dim)
 
 
@@ -356,6 +372,30 @@ def hstack(g: Builder, tensors: list[Value]) -> Value:
     wide = len(parts[0].shape or ())
     axis = {"hstack": min(1, wide - 1), "column_stack": 1, "dstack": 2}.get(name, 0)
     return g.Concat(*parts, axis=axis) if len(parts) > 1 else parts[0]
+
+
+@lowers("aten.diff.default")
+def diff(
+    g: Builder, self: Value, n: int, dim: int, prepend: Value | None, append: Value | None
+) -> Value:
+    parts = [part for part in (prepend, self, append) if part is not None]
+    x = g.Concat(*parts, axis=dim) if len(parts) > 1 else self
+    if n == 0:
+        return self
+    for _ in range(n):
+        a, b = g.slice(x, dim, 1, 2**62), g.slice(x, dim, 0, -1)
+        x = g.Xor(a, b) if x.dtype == rushlight.bool else g.Sub(a, b)
+    return x
+
+
+@lowers("aten.kron.default")
+def kron(g: Builder, self: Value, other: Value) -> Value:
+    a, b = g.operands(self, other)
+    rank = max(a.rank, b.rank)
+    left, right = ([*[1] * (rank - x.rank), *(x.shape or ())] for x in (a, b))
+    a = g.reshape(a, [s for size in left for s in (size, 1)])
+    b = g.reshape(b, [s for size in right for s in (1, size)])
+    return g.reshape(g.Mul(a, b), g.result.shape)
 
 
 @lowers("aten.meshgrid.default", "aten.meshgrid.indexing")

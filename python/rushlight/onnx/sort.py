@@ -112,6 +112,17 @@ def searchsorted(
     return _counted(g, bounds, self, right)
 
 
+@lowers("aten.isin.Tensor_Tensor")
+def isin(
+    g: Builder, elements: Value, test_elements: Value, assume_unique: bool, invert: bool
+) -> Value:
+    a, b = g.operands(elements, test_elements)
+    same = g.Equal(g.unsqueeze(a, a.rank), g.reshape(b, [-1]))
+    found = g.ReduceMax(g.cast(same, rushlight.int32), [-1], keepdims=0)
+    # The largest of nothing is below zero.
+    return g.LessOrEqual(found, 0) if invert else g.Greater(found, 0)
+
+
 @lowers("aten.bucketize.Tensor")
 def bucketize(g: Builder, self: Value, boundaries: Value, out_int32: bool, right: bool) -> Value:
     return _counted(g, boundaries, self, right)
