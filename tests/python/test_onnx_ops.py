@@ -20,7 +20,9 @@ _VALUES = "the shape of the result, or a number, depends on values"
 LEFT_OUT = {
     **dict.fromkeys(("masked_select", "nonzero", "argwhere", "narrow.Tensor"), _VALUES),
     **dict.fromkeys(("one_hot", "binary_cross_entropy"), f"{_VALUES}, which is checked"),
-    **dict.fromkeys(("embedding_bag.padding_idx", "native_group_norm"), "results for training alone"),
+    **dict.fromkeys(
+        ("embedding_bag.padding_idx", "native_group_norm"), "results for training alone"
+    ),
     **dict.fromkeys(("adaptive_max_pool1d", "adaptive_max_pool3d"), "the places of the maxima"),
     "lift_fresh": "it is recorded inside factories, and its own call makes no tensor",
 }
@@ -40,7 +42,9 @@ NOT_THESE = {
 
 
 def overloads(op):
-    return {f"aten.{o.name}.{o.overload or 'default'}" for o in schemas.registered(op, "functional")}
+    return {
+        f"aten.{o.name}.{o.overload or 'default'}" for o in schemas.registered(op, "functional")
+    }
 
 
 def lowered():

@@ -92,6 +92,10 @@ class Builder:
         self.overload = ""  # what the node under way calls
         self._constants: dict[tuple[str, str], Value] = {}
 
+    def since(self, version: int) -> bool:
+        """Whether the model may use ops of this version."""
+        return self.opset >= version
+
     # ---- names, inputs, constants ----
 
     def name(self, wanted: str) -> str:

@@ -15,7 +15,8 @@ from rushlight.onnx import OperatorExportTypes, TrainingMode
 from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._graph import ExportedGraph, exported_graph
 from rushlight.onnx._lowering import Lowering
-from rushlight.onnx._program import OnnxGraph, ONNXProgram
+from rushlight.onnx._model import OnnxGraph
+from rushlight.onnx._program import ONNXProgram
 from rushlight.onnx._report import write_report
 from rushlight.onnx._state import running
 from rushlight.onnx._types import onnx_package
@@ -117,7 +118,8 @@ def export(
         export_save(found.program, os.path.join(artifacts_dir, "onnx_export_program.pt2"))
     if verbose:
         print(found.program)
-    program = _lowered(found, _opset(opset_version), custom_translation_table, input_names, output_names)
+    opset, table = _opset(opset_version), custom_translation_table or {}
+    program = _lowered(found, opset, table, input_names, output_names)
     program.model.opsets.update(custom_opsets or {})
     if optimize and do_constant_folding:
         program.optimize()
@@ -178,16 +180,16 @@ def _in_mode(model: Any, training: Any) -> Iterator[None]:
 def _lowered(
     found: ExportedGraph,
     opset: int,
-    table: Mapping[Any, Callable[..., Any]] | None,
+    table: Mapping[Any, Callable[..., Any]],
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
 ) -> ONNXProgram:
     """The program as a model, with names."""
-    names = _renamed("input_names", [node.name for node in found.inputs], input_names)
-    lowering = Lowering(found, opset, table or {})
+    names = _renamed("input_names", [str(node.target) for node in found.inputs], input_names)
+    lowering = Lowering(found, opset, table)
     values = lowering.run(names)
     g = lowering.g
-    outputs = _named_outputs(g, values, {v.name for v in lowering.inputs}, output_names)
+    outputs = _named_outputs(g, values, output_names)
     model = OnnxGraph(
         g.nodes,
         {v.name: (v.dtype, list(v.shape or ())) for v in lowering.inputs},
@@ -210,32 +212,31 @@ def _renamed(argument: str, names: list[str], wanted: Sequence[str] | None) -> l
 
 
 def _named_outputs(
-    g: Builder, values: list[Value], taken: set[str], wanted: Sequence[str] | None
+    g: Builder, values: list[Value], wanted: Sequence[str] | None
 ) -> list[Value]:
-    """The outputs under their names: each is the result of a node of its own."""
-    names = _renamed("output_names", [v.name for v in values], wanted)
-    produced = {name: (node, i) for node in g.nodes for i, name in enumerate(node.output)}
+    """The outputs under their names, each the result of a node and of no other output."""
+    produced = {name for node in g.nodes for name in node.output}
     outputs: list[Value] = []
-    renamed: dict[str, str] = {}
-    for value, name in zip(values, names, strict=True):
-        alone = value.name in produced and value.name not in renamed and value not in outputs
-        if name != value.name and name in g.names:
-            name = g.name(name)
-        g.names.add(name)
-        if not alone or value.name in taken:
+    for value in values:
+        if value.name not in produced or value.name in {v.name for v in outputs}:
             copy = g.Identity(value)
-            produced[copy.name] = g.nodes[-1], 0
             copy.shape = value.shape
-            name = name if name != value.name else copy.name
             value = copy
-        if name != value.name:
-            renamed[value.name] = name
-        outputs.append(Value(name, value.dtype, value.shape))
+        outputs.append(Value(value.name, value.dtype, value.shape))
+    names = _renamed("output_names", [v.name for v in outputs], wanted)
+    renamed = {v.name: name for v, name in zip(outputs, names, strict=True) if v.name != name}
+    own = {v.name for v in outputs}
+    for name in list(renamed.values()):
+        if name in g.names and name not in own:
+            if name not in produced:
+                raise ValueError(f"output_names: {name!r} is the name of an input or a weight")
+            renamed[name] = g.name(name)
     for node in g.nodes:
         for field in (node.input, node.output):
             for i, name in enumerate(field):
-                if name in renamed:
-                    field[i] = renamed[name]
+                field[i] = renamed.get(name, name)
+    for value, name in zip(outputs, names, strict=True):
+        value.name = name
     return outputs
 
 

@@ -10,12 +10,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import rushlight
 from rushlight import Tensor
 from rushlight.fx.node import Node
 from rushlight.onnx import _views
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._graph import ExportedGraph
-from rushlight.onnx._registry import functional, lowering_of
+from rushlight.onnx._registry import call, functional, lowering_of
 from rushlight.onnx._types import ELEMENT_TYPES
 from rushlight.onnx.errors import UnsupportedOps
 
@@ -114,8 +115,8 @@ class Lowering:
             elif node.target in _ON_SIZES:
                 made = _ON_SIZES[node.target](g, *self._read(list(node.args)))
             else:
-                function, arguments = self._bound(node)
-                made = function(g, *arguments)
+                function, named = self._bound(node)
+                made = call(function, g, named)
             self._store(node, made)
         except Unsupported as problem:
             self._problem(f"{node.target}: {problem}", node)
@@ -127,8 +128,8 @@ class Lowering:
         self.g.parts = _flat(node.meta.get("val"))
         self.g.result = self.g.parts[0] if self.g.parts else None
 
-    def _bound(self, node: Node) -> tuple[Callable[..., Any], list[Any]]:
-        """The lowering of a node and all arguments of its schema."""
+    def _bound(self, node: Node) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """The lowering of a node and all arguments of its schema, by name and in order."""
         overload = str(node.target)
         function = self.custom.get(overload) or lowering_of(overload)
         if function is None:
@@ -139,11 +140,20 @@ class Lowering:
             default = argument.default_value
             thing = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name, default)
             arguments.append(self._read(_repeated(thing, argument)))
-        return function, arguments
+        is_tensor = bool(arguments) and schema.arguments[0].type == "Tensor"
+        if is_tensor and isinstance(arguments[0], int | float):  # a number in the place of a tensor
+            arguments[0] = self.g.constant(arguments[0])
+        for value in _flat(arguments):
+            if isinstance(value, Value) and value.dtype not in ELEMENT_TYPES:
+                raise Unsupported(f"an argument of {value.dtype}")
+        return function, dict(zip((a.name for a in schema.arguments), arguments, strict=True))
 
     def _read(self, thing: Any) -> Any:
         if isinstance(thing, Node):
-            return self._current(thing)
+            found = self._current(thing)
+            if found is None and isinstance(thing.meta.get("val"), Tensor):
+                raise Unsupported(f"it needs {thing}, a result of {thing.args[0]} without a form")
+            return found
         if isinstance(thing, list | tuple):
             return [self._read(item) for item in thing]
         return thing
@@ -153,10 +163,7 @@ class Lowering:
         assert isinstance(source, Node) and isinstance(index, int)
         if source in self._bases:
             self._bases[node] = source
-        found = self._current(source)[index]
-        if found is None:
-            raise Unsupported(f"its result {index}, which the program uses")
-        return found
+        return self._current(source)[index]
 
     # ---- views and writes ----
 
@@ -212,9 +219,9 @@ class Lowering:
                 made = made[node.args[1]]
             elif _views.written_argument(node) is None:
                 outer = self.g.result, self.g.parts, self.g.overload
-                function, arguments = self._bound(node)
+                function, named = self._bound(node)
                 self._expect(node)
-                made = function(self.g, *arguments)
+                made = call(function, self.g, named)
                 self.g.result, self.g.parts, self.g.overload = outer
                 self._describe(node, made)
             self._values[node], self._seen[node] = made, writes
@@ -232,13 +239,17 @@ class Lowering:
         elif _views.written_argument(node) is not None:
             self._write(base, value)
         else:
-            self._write(base, _views.base_with(self.g, node, self._bound(node)[1], value))
+            named = self._bound(node)[1]
+            self._write(base, _views.base_with(self.g, node, list(named.values()), value))
         self._values[node] = value
         self._seen[node] = self._writes[self._root(node)]
 
     def _output(self, leaf: Any) -> Value:
-        if isinstance(leaf, Node):
-            leaf = self._current(leaf)
+        try:
+            leaf = self._read(leaf)
+        except Unsupported as problem:
+            self._problem(f"the result of the program: {problem}", leaf)
+            return Value("", rushlight.float32, ())
         return leaf if isinstance(leaf, Value) else self.g.constant(leaf)
 
 

@@ -6,11 +6,13 @@ import importlib
 from typing import Any
 
 import rushlight
-from rushlight.onnx._program import OnnxGraph
+from rushlight.onnx._model import OnnxGraph
 from rushlight.onnx._types import onnx_package, tensor_proto
 
 # What differs from run to run, or makes much of little.
 _LEFT = {"RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Dropout"}
+# Ops of which later results may be left out.
+_OPTIONAL = {"MaxPool", "LSTM", "GRU", "RNN", "LayerNormalization", "Dropout"}
 _LARGEST = 4096  # elements of what is made of smaller constants
 # By NumPy's names, the dtypes that the evaluator of the `onnx` package computes in.
 _NAMES = {
@@ -87,6 +89,8 @@ def _drop(model: OnnxGraph) -> None:
     kept: list[Any] = []
     for node in reversed(model.nodes):
         if needed & set(node.output):
+            while node.op_type in _OPTIONAL and node.output[-1] not in needed:
+                node.output.pop()
             kept.append(node)
             needed.update(node.input)
     model.nodes[:] = reversed(kept)

@@ -5,42 +5,23 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight.onnx._model import OnnxGraph
+from rushlight.onnx._optimize import optimize
 from rushlight.onnx._types import element_type, onnx_package, raw_bytes, tensor_proto
 from rushlight.onnx.errors import OnnxExporterError
 from rushlight.utils import _pytree as pytree
 
-__all__ = ["OnnxGraph", "ONNXProgram"]
+__all__ = ["ONNXProgram"]
 
 # protobuf's limit for one message, less what the graph itself may take.
 _LARGEST = 2**31 - 2**24
 # External data is mapped into memory by pages.
 _PAGE = 4096
-
-
-@dataclass
-class OnnxGraph:
-    """The parts of a model: the weights stay rushlight's tensors until it is written.
-
-    Attributes:
-        nodes: `NodeProto`s in order.
-        inputs, outputs: by name, dtype and sizes; a size is an int or the name of a symbol.
-        initializers: constant tensors by name.
-        parameters: which of them are parameters or buffers.
-        opsets: versions by domain; "" is ONNX itself.
-    """
-
-    nodes: list[Any]
-    inputs: dict[str, tuple[rushlight.dtype, list[int | str]]]
-    outputs: dict[str, tuple[rushlight.dtype, list[int | str]]]
-    initializers: dict[str, Tensor]
-    parameters: set[str] = field(default_factory=set)
-    opsets: dict[str, int] = field(default_factory=dict)
 
 
 def _described(named: Mapping[str, tuple[rushlight.dtype, Sequence[int | str]]]) -> Iterator[Any]:
@@ -136,8 +117,8 @@ class ONNXProgram:
         """
         if self._size() > _LARGEST:
             raise ValueError(
-                f"the weights take {self._size():,} bytes, and a ModelProto holds 2 GB: use save(), "
-                "which puts them into a file beside the model"
+                f"the weights take {self._size():,} bytes, and a ModelProto holds 2 GB: save() can "
+                "put them into a file beside the model"
             )
         return self._proto(_Weights())
 
@@ -193,8 +174,6 @@ class ONNXProgram:
 
     def optimize(self) -> None:
         """Computes what depends on constants alone, and drops what nothing needs."""
-        from rushlight.onnx._optimize import optimize
-
         optimize(self.model)
 
     def apply_weights(self, state_dict: Mapping[str, Tensor]) -> None:
@@ -252,7 +231,8 @@ class ONNXProgram:
         tensors = [x for x in pytree.tree_leaves((args, dict(kwargs))) if isinstance(x, Tensor)]
         if len(tensors) != len(self.model.inputs):
             raise ValueError(
-                f"the model has the inputs {list(self.model.inputs)}, but got {len(tensors)} tensors"
+                f"the model has the inputs {list(self.model.inputs)}, "
+                f"but got {len(tensors)} tensors"
             )
         return {
             name: tensor.detach().cpu().contiguous().numpy()

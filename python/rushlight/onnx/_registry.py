@@ -4,19 +4,22 @@
     def silu(g, self):
         return g.Mul(self, g.Sigmoid(self))
 
-A lowering gets the `Builder` and all arguments of the overload's schema by position: tensors are
-Values, everything else is what the schema says. `g.result` is what the node returns, on meta. A call
-without a form in ONNX raises `Unsupported`. Overloads that write in place (`silu_`) need no lowering:
-they go by the function of the same name.
+A lowering gets the `Builder` and those arguments of the overload's schema that it has parameters for:
+by name if all of its parameters are names of the schema, otherwise the first ones in order. Tensors
+are Values, everything else is what the schema says. `g.result` is what the node returns, on meta. A
+call without a form in ONNX raises `Unsupported`. Overloads that write in place (`silu_`) need no
+lowering: they go by the function of the same name.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["FAMILIES", "functional", "lowering_of", "lowerings", "lowers"]
+__all__ = ["FAMILIES", "call", "functional", "lowering_of", "lowerings", "lowers"]
 
 FAMILIES = """activations attention conv creation index linalg loss norm pad pointwise pool recurrent reduce resample
 shape softmax sort vision""".split()
@@ -43,6 +46,25 @@ def lowerings() -> dict[str, Callable[..., Any]]:
     for family in FAMILIES:
         importlib.import_module(f"rushlight.onnx.{family}")
     return _lowerings
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], list[str], bool]:
+    """The names of what a lowering takes after the builder; those it needs; whether it has *args."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    needed = [p.name for p in parameters if p.default is p.empty and p.name in names]
+    return names, needed, len(names) < len(parameters)
+
+
+def call(function: Callable[..., Any], g: Any, named: dict[str, Any]) -> Any:
+    """Calls a lowering with the arguments of a schema, by name and in order."""
+    names, needed, all_of_them = _parameters(function)
+    if all_of_them:
+        return function(g, *named.values())
+    if all(name in named for name in needed):
+        return function(g, **{name: named[name] for name in names if name in named})
+    return function(g, *list(named.values())[: len(names)])
 
 
 def functional(overload: str) -> str:

@@ -77,7 +77,7 @@ def base_with(g: Builder, node: Node, arguments: list[Any], value: Any) -> Value
     Raises:
         Unsupported: there is no way back through this view.
     """
-    back = BACK.get(_name(node))
+    back = BACK.get(_name(node).rstrip("_"))
     if back is None:
         raise Unsupported("a program writes into this view, which has no form in ONNX")
     found = back(g, value, *arguments)

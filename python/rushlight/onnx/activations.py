@@ -66,7 +66,7 @@ def celu(g: Builder, self: Value, alpha: Any) -> Value:
 
 @lowers("aten.gelu.default")
 def gelu(g: Builder, self: Value, approximate: str) -> Value:
-    if g.opset >= 20:
+    if g.since(20):
         return g.Gelu(self, approximate=approximate)
     half = g.Mul(self, 0.5)
     if approximate == "tanh":
@@ -121,7 +121,7 @@ def glu(g: Builder, self: Value, dim: int) -> Value:
 
 
 @lowers("aten.rrelu.default")
-def rrelu(g: Builder, self: Value, lower: Any, upper: Any, training: bool, *_: Any) -> Value:
+def rrelu(g: Builder, self: Value, lower: Any, upper: Any, training: bool) -> Value:
     if not training:
         return g.LeakyRelu(self, alpha=(float(lower) + float(upper)) / 2)
     low, high = float(lower), float(upper)

@@ -112,7 +112,6 @@ def convolution(
     transposed: bool,
     output_padding: Sequence[int],
     groups: int,
-    *_: bool,
 ) -> Value:
     if transposed:
         return _transposed(

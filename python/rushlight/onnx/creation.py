@@ -18,17 +18,17 @@ def _number(g: Builder) -> int:
 
 
 @lowers("aten.zeros.default", "aten.ones.default", "aten.empty.memory_format")
-def zeros(g: Builder, size: Sequence[Any], *_: Any) -> Value:
+def zeros(g: Builder, size: Sequence[Any]) -> Value:
     return g.full(size, _number(g), g.result.dtype)
 
 
 @lowers("aten.zeros_like.default", "aten.ones_like.default", "aten.empty_like.default")
-def zeros_like(g: Builder, self: Value, *_: Any) -> Value:
+def zeros_like(g: Builder, self: Value) -> Value:
     return g.full(self.shape or (), _number(g), g.result.dtype)
 
 
 @lowers("aten.new_zeros.default", "aten.new_ones.default", "aten.new_empty.default")
-def new_zeros(g: Builder, self: Value, size: Sequence[Any], *_: Any) -> Value:
+def new_zeros(g: Builder, size: Sequence[Any]) -> Value:
     return g.full(size, _number(g), g.result.dtype)
 
 
@@ -39,22 +39,22 @@ def _filled(g: Builder, size: Sequence[Any], value: Any) -> Value:
 
 
 @lowers("aten.full.default")
-def full(g: Builder, size: Sequence[Any], value: Any, *_: Any) -> Value:
+def full(g: Builder, size: Sequence[Any], value: Any) -> Value:
     return _filled(g, size, value)
 
 
 @lowers("aten.full_like.default")
-def full_like(g: Builder, self: Value, value: Any, *_: Any) -> Value:
+def full_like(g: Builder, self: Value, value: Any) -> Value:
     return _filled(g, self.shape or (), value)
 
 
 @lowers("aten.new_full.default")
-def new_full(g: Builder, self: Value, size: Sequence[Any], value: Any, *_: Any) -> Value:
-    return _filled(g, size, value)
+def new_full(g: Builder, size: Sequence[Any], fill_value: Any) -> Value:
+    return _filled(g, size, fill_value)
 
 
 @lowers("aten.scalar_tensor.default")
-def scalar_tensor(g: Builder, s: Any, *_: Any) -> Value:
+def scalar_tensor(g: Builder, s: Any) -> Value:
     return g.operand(s, g.result.dtype)
 
 
@@ -66,17 +66,17 @@ def _range(g: Builder, start: Any, end: Any, step: Any) -> Value:
 
 
 @lowers("aten.arange.default")
-def arange(g: Builder, end: Any, *_: Any) -> Value:
+def arange(g: Builder, end: Any) -> Value:
     return _range(g, 0, end, 1)
 
 
 @lowers("aten.arange.start")
-def arange_start(g: Builder, start: Any, end: Any, *_: Any) -> Value:
+def arange_start(g: Builder, start: Any, end: Any) -> Value:
     return _range(g, start, end, 1)
 
 
 @lowers("aten.arange.start_step")
-def arange_step(g: Builder, start: Any, end: Any, step: Any, *_: Any) -> Value:
+def arange_step(g: Builder, start: Any, end: Any, step: Any) -> Value:
     return _range(g, start, end, step)
 
 
@@ -88,7 +88,7 @@ def _computed(g: Builder, function: Any, *numbers: Any) -> Value:
 
 
 @lowers("aten.linspace.default")
-def linspace(g: Builder, start: Any, end: Any, steps: int, *_: Any) -> Value:
+def linspace(g: Builder, start: Any, end: Any, steps: int) -> Value:
     return _computed(g, rushlight.linspace, start, end, steps)
 
 
@@ -98,7 +98,7 @@ def eye(g: Builder, n: int, *rest: Any) -> Value:
 
 
 @lowers("aten.tril_indices.default", "aten.triu_indices.default")
-def tril_indices(g: Builder, row: int, col: int, offset: int, *_: Any) -> Value:
+def tril_indices(g: Builder, row: int, col: int, offset: int) -> Value:
     function = rushlight.tril_indices if "tril" in g.overload else rushlight.triu_indices
     return _computed(g, function, row, col, offset)
 
@@ -126,48 +126,48 @@ def _random(g: Builder, kind: str, sizes: Sequence[Any], **how: float) -> Value:
 
 
 @lowers("aten.rand.default")
-def rand(g: Builder, size: Sequence[Any], *_: Any) -> Value:
+def rand(g: Builder, size: Sequence[Any]) -> Value:
     return uniform(g, size)
 
 
 @lowers("aten.rand_like.default")
-def rand_like(g: Builder, self: Value, *_: Any) -> Value:
+def rand_like(g: Builder, self: Value) -> Value:
     return uniform(g, self.shape or ())
 
 
 @lowers("aten.randn.default")
-def randn(g: Builder, size: Sequence[Any], *_: Any) -> Value:
+def randn(g: Builder, size: Sequence[Any]) -> Value:
     return _random(g, "RandomNormal", size)
 
 
 @lowers("aten.randn_like.default")
-def randn_like(g: Builder, self: Value, *_: Any) -> Value:
+def randn_like(g: Builder, self: Value) -> Value:
     return _random(g, "RandomNormal", self.shape or ())
 
 
 @lowers("aten.bernoulli.default")
-def bernoulli(g: Builder, self: Value, *_: Any) -> Value:
+def bernoulli(g: Builder, self: Value) -> Value:
     return g.cast(g.Less(uniform(g, self.shape or ()), self), self.dtype)
 
 
 @lowers("aten.bernoulli.p")
-def bernoulli_p(g: Builder, self: Value, p: float, *_: Any) -> Value:
+def bernoulli_p(g: Builder, self: Value, p: float) -> Value:
     return g.cast(g.Less(uniform(g, self.shape or ()), p), self.dtype)
 
 
 @lowers("aten.exponential.default")
-def exponential(g: Builder, self: Value, lambd: float, *_: Any) -> Value:
+def exponential(g: Builder, self: Value, lambd: float) -> Value:
     # 1 - u, which is never 0.
     return g.Mul(g.Log(g.Sub(g.constant(1.0, self.dtype), uniform(g, self.shape or ()))), -1 / lambd)
 
 
 @lowers("aten.uniform.default")
-def uniform_(g: Builder, self: Value, low: float, high: float, *_: Any) -> Value:
+def uniform_(g: Builder, self: Value, low: float, high: float) -> Value:
     return uniform(g, self.shape or (), low, high)
 
 
 @lowers("aten.normal.default")
-def normal_(g: Builder, self: Value, mean: float, std: float, *_: Any) -> Value:
+def normal_(g: Builder, self: Value, mean: float, std: float) -> Value:
     return _random(g, "RandomNormal", self.shape or (), mean=mean, scale=std)
 
 

@@ -139,7 +139,7 @@ def _on_one(g: Builder, x: Value) -> tuple[Value, bool]:
 
 
 @lowers("aten.gather.default")
-def gather(g: Builder, self: Value, dim: int, index: Value, _: bool = False) -> Value:
+def gather(g: Builder, self: Value, dim: int, index: Value) -> Value:
     alone = index.rank == 0
     x, index = _on_one(g, self)[0], _on_one(g, index)[0]
     out = g.GatherElements(x, index, axis=dim)
@@ -318,7 +318,7 @@ def masked_select(g: Builder, self: Value, mask: Value) -> Value:
 
 
 @lowers("aten.embedding.default")
-def embedding(g: Builder, weight: Value, indices: Value, *_: Any) -> Value:
+def embedding(g: Builder, weight: Value, indices: Value) -> Value:
     return g.Gather(weight, indices, axis=0)
 
 
@@ -330,15 +330,20 @@ def one_hot(g: Builder, self: Value, num_classes: int) -> Value:
     return g.cast(g.Equal(g.unsqueeze(self, self.rank), classes), rushlight.int64)
 
 
+def _constant_rows(g: Builder, weight: Value) -> int:
+    rows = g.size(weight, 0)
+    if not isinstance(rows, int):
+        raise Unsupported("a negative padding_idx, and a table of which the size is not constant")
+    return rows
+
+
 @lowers("aten.embedding_bag.padding_idx", "aten.embedding_bag.default")
 def embedding_bag(
     g: Builder,
     weight: Value,
     indices: Value,
     offsets: Value,
-    scale_grad_by_freq: bool,
     mode: int,
-    sparse: bool,
     per_sample_weights: Value | None,
     include_last_offset: bool,
     padding_idx: int | None = None,
@@ -355,8 +360,9 @@ def embedding_bag(
     bag = g.Sub(g.ReduceSum(begun, [0], keepdims=0), 1)
     bags = g.Squeeze(g.Shape(offsets), [0])
     inside = g.Equal(g.Unsqueeze(g.Range(g.int64(0), bags, g.int64(1)), [1]), bag)
-    if padding_idx is not None and padding_idx >= 0:
-        inside = g.And(inside, g.Not(g.Equal(indices, padding_idx)))
+    if padding_idx is not None:
+        row = padding_idx if padding_idx >= 0 else padding_idx + _constant_rows(g, weight)
+        inside = g.And(inside, g.Not(g.Equal(indices, row)))
     shares = g.cast(inside, weight.dtype)
     count = g.ReduceSum(shares, [1], keepdims=1)
     if mode == 2:

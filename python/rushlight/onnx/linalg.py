@@ -85,7 +85,7 @@ def bilinear(g: Builder, a: Value, b: Value, weight: Value, bias: Value | None) 
 
 
 @lowers("aten.einsum.default")
-def einsum(g: Builder, equation: str, tensors: list[Value], path: Any) -> Value:
+def einsum(g: Builder, equation: str, tensors: list[Value]) -> Value:
     equation, dtype = equation.replace(" ", ""), g.result.dtype
     parts = [g.cast(t, dtype) for t in tensors]
     terms = equation.split("->")[0].split(",")
@@ -146,7 +146,7 @@ def pairwise_distance(
 
 
 @lowers("aten.cdist.default")
-def cdist(g: Builder, x1: Value, x2: Value, p: float, compute_mode: Any) -> Value:
+def cdist(g: Builder, x1: Value, x2: Value, p: float) -> Value:
     apart = g.Sub(g.unsqueeze(x1, x1.rank - 1), g.unsqueeze(x2, x2.rank - 2))
     return vector_norm(g, apart, p, [-1], False)
 

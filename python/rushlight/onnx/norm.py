@@ -47,9 +47,7 @@ def batch_norm(
     running_mean: Value | None,
     running_var: Value | None,
     training: bool,
-    momentum: float,
     eps: float,
-    _: bool,
 ) -> Value:
     channels = _channels(g, input)
     scale = _vector(g, weight, channels, 1, input)
@@ -72,12 +70,9 @@ def batch_norm_no_training(
     bias: Value | None,
     running_mean: Value,
     running_var: Value,
-    momentum: float,
     eps: float,
-) -> tuple[Value, Value, Value]:
-    out = batch_norm(
-        g, input, weight, bias, running_mean, running_var, False, momentum, eps, False
-    )
+) -> tuple[Value, ...]:
+    out = batch_norm(g, input, weight, bias, running_mean, running_var, False, eps)
     return out, *(g.constant(rushlight.zeros(0, dtype=part.dtype)) for part in g.parts[1:])
 
 
@@ -90,14 +85,10 @@ def instance_norm(
     running_mean: Value | None,
     running_var: Value | None,
     use_input_stats: bool,
-    momentum: float,
     eps: float,
-    _: bool,
 ) -> Value:
     if not use_input_stats:
-        return batch_norm(
-            g, input, weight, bias, running_mean, running_var, False, momentum, eps, False
-        )
+        return batch_norm(g, input, weight, bias, running_mean, running_var, False, eps)
     channels = _channels(g, input)
     scale = _vector(g, weight, channels, 1, input)
     shift = _vector(g, bias, channels, 0, input)
@@ -112,10 +103,9 @@ def group_norm(
     weight: Value | None,
     bias: Value | None,
     eps: float,
-    _: bool,
 ) -> Value:
     channels = _channels(g, input)
-    if g.opset >= 21 and input.rank > 2:  # the op of version 18 scales groups, not channels
+    if g.since(21) and input.rank > 2:  # the op of version 18 scales groups, not channels
         scale = _vector(g, weight, channels, 1, input)
         shift = _vector(g, bias, channels, 0, input)
         return g.GroupNormalization(input, scale, shift, num_groups=num_groups, epsilon=eps)
@@ -136,13 +126,10 @@ def native_group_norm(
     input: Value,
     weight: Value | None,
     bias: Value | None,
-    n: Any,
-    c: Any,
-    hxw: Any,
     group: int,
     eps: float,
-) -> tuple[Any, ...]:
-    return group_norm(g, input, group, weight, bias, eps, False), None, None
+) -> tuple[Value | None, ...]:
+    return group_norm(g, input, group, weight, bias, eps), None, None
 
 
 def _layer_norm(
@@ -168,7 +155,6 @@ def layer_norm(
     weight: Value | None,
     bias: Value | None,
     eps: float,
-    _: bool,
 ) -> Value:
     return _layer_norm(g, input, normalized_shape, weight, bias, eps, 1)
 

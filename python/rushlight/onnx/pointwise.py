@@ -400,7 +400,7 @@ def signbit(g: Builder, self: Value) -> Value:
 def _isinf(g: Builder, x: Value, above: bool, below: bool) -> Value:
     if not _is_float(x):
         return _always(g, x, False)
-    if g.opset < 20 and x.dtype not in (rushlight.float32, rushlight.float64):
+    if not g.since(20) and x.dtype not in (rushlight.float32, rushlight.float64):
         x = g.cast(x, rushlight.float32)
     return g.IsInf(x, detect_positive=int(above), detect_negative=int(below))
 

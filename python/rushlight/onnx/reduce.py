@@ -43,12 +43,12 @@ def _sum(g: Builder, kind: str, self: Value, dim: Dims, keepdim: bool) -> Value:
 
 
 @lowers("aten.sum.default", "aten.mean.default", "aten.prod.default")
-def sum_of_all(g: Builder, self: Value, dtype: Any) -> Value:
+def sum_of_all(g: Builder, self: Value) -> Value:
     return _sum(g, _KINDS[g.overload.split(".")[1]], self, None, False)
 
 
 @lowers("aten.sum.dim_IntList", "aten.mean.dim", "aten.prod.dim_int")
-def sum_of_dims(g: Builder, self: Value, dim: Dims, keepdim: bool, dtype: Any) -> Value:
+def sum_of_dims(g: Builder, self: Value, dim: Dims, keepdim: bool) -> Value:
     return _sum(g, _KINDS[g.overload.split(".")[1]], self, dim, keepdim)
 
 
@@ -56,7 +56,7 @@ _KINDS = {"sum": "ReduceSum", "mean": "ReduceMean", "prod": "ReduceProd"}
 
 
 @lowers("aten.nansum.default", "aten.nanmean.default")
-def nansum(g: Builder, self: Value, dim: Dims, keepdim: bool, dtype: Any) -> Value:
+def nansum(g: Builder, self: Value, dim: Dims, keepdim: bool) -> Value:
     x = g.cast(self, g.result.dtype)
     if not x.dtype.is_floating_point:
         return reduced(g, "ReduceSum", x, dim, keepdim)
@@ -208,7 +208,7 @@ def vector_norm(g: Builder, x: Value, ord: Any, dim: Dims, keepdim: bool) -> Val
 
 @lowers("aten.linalg_vector_norm.default")
 def linalg_vector_norm(
-    g: Builder, self: Value, ord: Any, dim: Dims, keepdim: bool, dtype: Any
+    g: Builder, self: Value, ord: Any, dim: Dims, keepdim: bool
 ) -> Value:
     return vector_norm(g, g.cast(self, g.result.dtype), ord, dim, keepdim)
 
@@ -219,14 +219,12 @@ def norm_of_all(g: Builder, self: Value, p: Any) -> Value:
 
 
 @lowers("aten.norm.ScalarOpt_dim", "aten.norm.ScalarOpt_dim_dtype", "aten.norm.ScalarOpt_dtype")
-def norm(g: Builder, self: Value, p: Any, dim: Dims = None, keepdim: bool = False, *_: Any) -> Value:
-    if "ScalarOpt_dtype" in g.overload:
-        dim, keepdim = None, False
+def norm(g: Builder, self: Value, p: Any, dim: Dims = None, keepdim: bool = False) -> Value:
     return vector_norm(g, g.cast(self, g.result.dtype), 2 if p is None else p, dim, keepdim)
 
 
 @lowers("aten.linalg_norm.default")
-def linalg_norm(g: Builder, self: Value, ord: Any, dim: Dims, keepdim: bool, dtype: Any) -> Value:
+def linalg_norm(g: Builder, self: Value, ord: Any, dim: Dims, keepdim: bool) -> Value:
     dims = axes(self, dim)
     if ord is not None and len(range(self.rank) if dims is None else dims) > 1:
         raise Unsupported("the norm of a matrix by ord")
@@ -252,7 +250,7 @@ def logsumexp(g: Builder, self: Value, dim: Dims, keepdim: bool) -> Value:
 
 
 @lowers("aten.cumsum.default")
-def cumsum(g: Builder, self: Value, dim: int, dtype: Any) -> Value:
+def cumsum(g: Builder, self: Value, dim: int) -> Value:
     x = g.cast(self, g.result.dtype)
     return x if x.rank == 0 else g.CumSum(x, g.int64(dim))
 
@@ -266,7 +264,7 @@ def logcumsumexp(g: Builder, self: Value, dim: int) -> Value:
 
 
 @lowers("aten.cumprod.default")
-def cumprod(g: Builder, self: Value, dim: int, dtype: Any) -> Value:
+def cumprod(g: Builder, self: Value, dim: int) -> Value:
     x = g.cast(self, g.result.dtype)
     size = g.size(x, dim) if x.rank else 1
     if not isinstance(size, int) or size > 64:

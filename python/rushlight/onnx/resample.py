@@ -116,9 +116,9 @@ def grid_sampler(
     padding_mode: int,
     align_corners: bool,
 ) -> Value:
-    if input.rank != 4 and g.opset < 20:
+    if input.rank != 4 and not g.since(20):
         raise Unsupported("grid_sample of volumes needs opset_version=20 or later")
-    names = ("linear", "nearest", "cubic") if g.opset >= 20 else ("bilinear", "nearest", "bicubic")
+    names = ("linear", "nearest", "cubic") if g.since(20) else ("bilinear", "nearest", "bicubic")
     return g.GridSample(
         input,
         grid,

@@ -12,17 +12,13 @@ from rushlight.onnx._registry import lowers
 # ---- the same elements ----
 
 
+@lowers("aten.to.dtype", "aten.to.device", "aten.to.dtype_layout", "aten.to.other")
+@lowers("aten._to_copy.default", "aten.type_as.default", "aten.to.prim_Device", "aten.to.prim_dtype")
 @lowers("aten.alias.default", "aten.detach.default", "aten.clone.default", "aten.contiguous.default")
 @lowers("aten.lift_fresh.default", "aten.lift_fresh_copy.default", "aten.resolve_conj.default")
 @lowers("aten.resolve_neg.default", "aten.alias_copy.default", "aten.detach_copy.default")
 @lowers("aten.conj.default", "aten.conj_physical.default", "aten.real.default")
-def same(g: Builder, self: Value, *_: Any) -> Value:
-    return self
-
-
-@lowers("aten.to.dtype", "aten.to.device", "aten.to.dtype_layout", "aten.to.other")
-@lowers("aten._to_copy.default", "aten.type_as.default", "aten.to.prim_Device", "aten.to.prim_dtype")
-def to(g: Builder, self: Value, *_: Any) -> Value:
+def same(g: Builder, self: Value) -> Value:
     return converted(g, self, g.result.dtype)
 
 
@@ -34,7 +30,7 @@ def converted(g: Builder, x: Value, dtype: rushlight.dtype) -> Value:
 
 
 @lowers("aten.copy.default")
-def copy(g: Builder, self: Value, src: Value, *_: Any) -> Value:
+def copy(g: Builder, self: Value, src: Value) -> Value:
     return g.expand(g.cast(src, self.dtype), self.shape or ())
 
 
@@ -43,7 +39,7 @@ def copy(g: Builder, self: Value, src: Value, *_: Any) -> Value:
 
 @lowers("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
 @lowers("aten.view_copy.default", "aten._reshape_alias.default")
-def view(g: Builder, self: Value, size: Sequence[Any], *_: Any) -> Value:
+def view(g: Builder, self: Value, size: Sequence[Any]) -> Value:
     return g.reshape(self, size)
 
 
@@ -53,11 +49,11 @@ def view_as(g: Builder, self: Value, other: Value) -> Value:
 
 
 @lowers("aten.flatten.using_ints", "aten.ravel.default")
-def flatten(g: Builder, self: Value, start: int = 0, end: int = -1) -> Value:
+def flatten(g: Builder, self: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
     if self.rank == 0:
         return g.reshape(self, [1])
     shape = self.shape or ()
-    start, end = start % self.rank, end % self.rank
+    start, end = start_dim % self.rank, end_dim % self.rank
     return g.reshape(self, [*shape[:start], g.product(shape[start : end + 1]), *shape[end + 1 :]])
 
 
@@ -89,7 +85,7 @@ def squeeze_dims(g: Builder, self: Value, dim: int | Sequence[int]) -> Value:
 
 
 @lowers("aten.transpose.int", "aten.swapaxes.default", "aten.swapdims.default")
-@lowers("aten.transpose_copy.int")
+@lowers("aten.transpose_copy.int", "aten.transpose_.default")
 def transpose(g: Builder, self: Value, dim0: int, dim1: int) -> Value:
     return g.swap(self, dim0, dim1)
 
@@ -124,7 +120,7 @@ def movedim(g: Builder, self: Value, source: Any, destination: Any) -> Value:
 
 
 @lowers("aten.expand.default", "aten.broadcast_to.default", "aten.expand_copy.default")
-def expand(g: Builder, self: Value, size: Sequence[Any], *_: Any) -> Value:
+def expand(g: Builder, self: Value, size: Sequence[Any]) -> Value:
     shape = self.shape or ()
     new = len(size) - len(shape)
     kept = [*size[:new], *shape]
@@ -158,7 +154,7 @@ def repeat(g: Builder, self: Value, repeats: Sequence[Any]) -> Value:
 
 
 @lowers("aten.repeat_interleave.self_int")
-def repeat_interleave(g: Builder, self: Value, repeats: Any, dim: int | None, _: Any) -> Value:
+def repeat_interleave(g: Builder, self: Value, repeats: Any, dim: int | None) -> Value:
     x = g.reshape(self, [-1]) if dim is None else self
     if dim is None:
         x.shape = (g.product(self.shape or ()),)
@@ -306,19 +302,16 @@ def pieces(g: Builder, x: Value, sizes: Sequence[Any], dim: int) -> list[Value]:
 
 @lowers("aten.split.Tensor", "aten.chunk.default", "aten.unsafe_split.Tensor")
 @lowers("aten.unsafe_chunk.default", "aten.tensor_split.sections", "aten.tensor_split.indices")
-def split(g: Builder, self: Value, _: Any, dim: int) -> list[Value]:
-    return pieces(g, self, [part.shape[dim] for part in g.parts], dim)
-
-
-@lowers(*(f"aten.{name}.{kind}" for name in ("hsplit", "vsplit", "dsplit") for kind in ("int", "array")))
-def hsplit(g: Builder, self: Value, _: Any) -> list[Value]:
-    dim = {"h": min(1, self.rank - 1), "v": 0, "d": 2}[g.overload.split(".")[1][0]]
-    return pieces(g, self, [part.shape[dim] for part in g.parts], dim)
-
-
 @lowers("aten.split_with_sizes.default", "aten.split.sizes", "aten.split_copy.Tensor")
 @lowers("aten.unsafe_split_with_sizes.default")
-def split_with_sizes(g: Builder, self: Value, sizes: Sequence[Any], dim: int) -> list[Value]:
+def split(g: Builder, self: Value, dim: int) -> list[Value]:
+    return pieces(g, self, [part.shape[dim] for part in g.parts], dim)
+
+
+@lowers("aten.hsplit.int", "aten.vsplit.int", "aten.dsplit.int")
+@lowers("aten.hsplit.array", "aten.vsplit.array", "aten.dsplit.array")
+def hsplit(g: Builder, self: Value) -> list[Value]:
+    dim = {"h": min(1, self.rank - 1), "v": 0, "d": 2}[g.overload.split(".")[1][0]]
     return pieces(g, self, [part.shape[dim] for part in g.parts], dim)
 
 

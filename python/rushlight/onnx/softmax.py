@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._registry import lowers
 
@@ -16,15 +14,15 @@ def softmax(g: Builder, x: Value, dim: int, kind: str = "Softmax") -> Value:
 
 
 @lowers("aten.softmax.int", "aten._softmax.default", "aten.special_softmax.default")
-def softmax_int(g: Builder, self: Value, dim: int, _: Any) -> Value:
+def softmax_int(g: Builder, self: Value, dim: int) -> Value:
     return softmax(g, g.cast(self, g.result.dtype), dim)
 
 
 @lowers("aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.default")
-def log_softmax(g: Builder, self: Value, dim: int, _: Any) -> Value:
+def log_softmax(g: Builder, self: Value, dim: int) -> Value:
     return softmax(g, g.cast(self, g.result.dtype), dim, "LogSoftmax")
 
 
 @lowers("aten.softmin.default")
-def softmin(g: Builder, self: Value, dim: int, _: Any) -> Value:
+def softmin(g: Builder, self: Value, dim: int) -> Value:
     return softmax(g, g.Neg(g.cast(self, g.result.dtype)), dim)

@@ -37,25 +37,13 @@ def topk(
     return _top(g, self, k, dim, largest, sorted)
 
 
-@lowers("aten.sort.default")
+@lowers("aten.sort.default", "aten.sort.stable")
 def sort(g: Builder, self: Value, dim: int, descending: bool) -> tuple[Value, Value]:
     return _all_sorted(g, self, dim, descending)
 
 
-@lowers("aten.sort.stable")
-def sort_stable(
-    g: Builder, self: Value, stable: bool | None, dim: int, descending: bool
-) -> tuple[Value, Value]:
-    return _all_sorted(g, self, dim, descending)
-
-
-@lowers("aten.argsort.default")
+@lowers("aten.argsort.default", "aten.argsort.stable")
 def argsort(g: Builder, self: Value, dim: int, descending: bool) -> Value:
-    return _all_sorted(g, self, dim, descending)[1]
-
-
-@lowers("aten.argsort.stable")
-def argsort_stable(g: Builder, self: Value, stable: bool, dim: int, descending: bool) -> Value:
     return _all_sorted(g, self, dim, descending)[1]
 
 
@@ -100,7 +88,6 @@ def searchsorted(
     g: Builder,
     sorted_sequence: Value,
     self: Value,
-    out_int32: bool,
     right: bool,
     side: str | None,
     sorter: Value | None,
@@ -114,7 +101,7 @@ def searchsorted(
 
 @lowers("aten.isin.Tensor_Tensor")
 def isin(
-    g: Builder, elements: Value, test_elements: Value, assume_unique: bool, invert: bool
+    g: Builder, elements: Value, test_elements: Value, invert: bool
 ) -> Value:
     a, b = g.operands(elements, test_elements)
     same = g.Equal(g.unsqueeze(a, a.rank), g.reshape(b, [-1]))
@@ -124,7 +111,7 @@ def isin(
 
 
 @lowers("aten.bucketize.Tensor")
-def bucketize(g: Builder, self: Value, boundaries: Value, out_int32: bool, right: bool) -> Value:
+def bucketize(g: Builder, self: Value, boundaries: Value, right: bool) -> Value:
     return _counted(g, boundaries, self, right)
 
 

@@ -56,7 +56,7 @@ def roi_pool(
     pooled_height: int,
     pooled_width: int,
 ) -> tuple[Value, Any]:
-    if g.opset >= 22:
+    if g.since(22):
         raise Unsupported("MaxRoiPool of a version that runtimes lack")
     pooled = g.MaxRoiPool(
         input, rois, pooled_shape=[pooled_height, pooled_width], spatial_scale=spatial_scale
