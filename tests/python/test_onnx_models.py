@@ -4,7 +4,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.vision import models
+from rushlight.vision import models, ops
 from tests.python.onnx_judges import agreed, kinds, openvino, tensors
 
 BOTH = ("onnxruntime", "openvino")
@@ -363,3 +363,12 @@ def test_openvino_is_asked():
         pytest.skip("no OpenVINO")
     program = torch.onnx.export(nn.Linear(2, 2), (torch.ones(1, 2),))
     assert tensors(program(torch.ones(1, 2)))
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_parts_of_images(aligned):
+    def parts(x, boxes):
+        return ops.roi_align(x, [boxes], (3, 2), 0.5, sampling_ratio=2, aligned=aligned)
+
+    boxes = torch.tensor([[0.0, 1.0, 7.0, 9.0], [2.0, 2.0, 12.0, 10.0]])
+    agreed(parts, torch.randn(1, 2, 8, 8), boxes, runtimes=BOTH)

@@ -1,7 +1,7 @@
 """Export to ONNX: `export` writes what a module computes as a graph of ONNX's ops.
 
-Nothing here is loaded before it is used; the package `onnx` is needed for an export, `onnxruntime` to
-run an `ONNXProgram`.
+Nothing here is loaded before it is used; the package `onnx` is needed for an export, `onnxruntime`
+to run an `ONNXProgram`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ __all__ = [
     "errors",
     "export",
     "is_in_onnx_export",
-    "ops",
 ]
 
 
@@ -52,7 +51,7 @@ unregister_custom_op_symbolic = _refused.function("torch.onnx.unregister_custom_
 select_model_mode_for_export = _refused.function("torch.onnx.select_model_mode_for_export", _WHY)
 
 if TYPE_CHECKING:
-    from rushlight.onnx import errors, ops
+    from rushlight.onnx import errors
     from rushlight.onnx._export import export
     from rushlight.onnx._program import ONNXProgram
     from rushlight.onnx._state import is_in_onnx_export
@@ -60,7 +59,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "errors ops",
+        "errors",
         {
             "_export": "export",
             "_program": "ONNXProgram",

@@ -16,21 +16,88 @@ __all__ = ["Builder", "Unsupported", "Value"]
 _RESULTS: dict[str, rushlight.dtype] = {
     **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero"), rushlight.int64),
     **dict.fromkeys(
-        "Equal Greater GreaterOrEqual Less LessOrEqual Not And Or Xor IsNaN IsInf".split(),
+        ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsNaN", "IsInf"),
+        rushlight.bool,
+    ),
+    **dict.fromkeys(
+        ("Not", "And", "Or", "Xor"),
         rushlight.bool,
     ),
 }
 _SECOND = {"Where"}
-_BROADCASTS = set(
-    """Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min
-    Mod Mul Or Pow Sub Where Xor""".split()
-)
-_KEEPS_SHAPE = set(
-    """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast Ceil Celu Clip Cos Cosh CumSum Elu Erf Exp
-    Floor Gelu HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log LogSoftmax Mish Neg Not
-    Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt Tan Tanh
-    ThresholdedRelu Trilu ScatterElements ScatterND""".split()
-)
+_BROADCASTS = {
+    "Add",
+    "And",
+    "BitwiseAnd",
+    "BitwiseOr",
+    "BitwiseXor",
+    "Div",
+    "Equal",
+    "Greater",
+    "GreaterOrEqual",
+    "Less",
+    "LessOrEqual",
+    "Max",
+    "Min",
+    "Mod",
+    "Mul",
+    "Or",
+    "Pow",
+    "Sub",
+    "Where",
+    "Xor",
+}
+_KEEPS_SHAPE = {
+    "Abs",
+    "Acos",
+    "Acosh",
+    "Asin",
+    "Asinh",
+    "Atan",
+    "Atanh",
+    "BitwiseNot",
+    "Cast",
+    "Ceil",
+    "Celu",
+    "Clip",
+    "Cos",
+    "Cosh",
+    "CumSum",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "HardSigmoid",
+    "HardSwish",
+    "Identity",
+    "IsInf",
+    "IsNaN",
+    "LeakyRelu",
+    "Log",
+    "LogSoftmax",
+    "Mish",
+    "Neg",
+    "Not",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Selu",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Tan",
+    "Tanh",
+    "ThresholdedRelu",
+    "Trilu",
+    "ScatterElements",
+    "ScatterND",
+}
 
 
 class Unsupported(Exception):
@@ -70,9 +137,10 @@ class Builder:
     """One ONNX graph under way.
 
     `g.Add(a, b)`, `g.Concat(a, b, axis=1)` and so on write a node each, and return its result.
-    Inputs are Values, None for those left out, Python numbers (constants of the first Value's dtype)
-    and lists of ints (int64 vectors); attributes that are None are left out. `outputs=n` gives a
-    tuple of n results; `dtype` says what these are where it is not the dtype of the first input.
+    Inputs are Values, None for those left out, Python numbers (constants of the first Value's
+    dtype) and lists of ints (int64 vectors); attributes that are None are left out. `outputs=n`
+    gives a tuple of n results; `dtype` says what these are where it is not the dtype of the first
+    input.
 
     Args:
         opset: the version of ONNX's ops.

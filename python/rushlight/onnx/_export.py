@@ -71,8 +71,8 @@ def export(
         input_names, output_names: names in order of the flat arguments and results; those that are
             left out are named after the parameters of the program and after its ops.
         opset_version: of ONNX's ops, 18 to 23; 20 by default.
-        dynamo: False: nothing is returned, weights stay in the model's file, and `training` applies,
-            as of the exporter that PyTorch had before.
+        dynamo: False: nothing is returned, weights stay in the model's file, and `training`
+            applies, as of the exporter that PyTorch had before.
         external_data: whether weights go into a file beside the model, `f` + ".data".
         dynamic_shapes: which sizes of the arguments are symbols, in the form of `torch.export`:
             by parameter, or in order, `{dim: Dim or name}`.
@@ -103,6 +103,8 @@ def export(
         profile=profile,
         autograd_inlining=not autograd_inlining,
     )
+    if dynamic_axes:
+        raise NotImplementedError("export(): dynamic_axes: sizes are fixed")
     onnx_package()
     args, kwargs = args if isinstance(args, tuple) else (args,), dict(kwargs or {})
     mode: Any = contextlib.nullcontext()
@@ -185,7 +187,7 @@ def _lowered(
     output_names: Sequence[str] | None,
 ) -> ONNXProgram:
     """The program as a model, with names."""
-    names = _renamed("input_names", [str(node.target) for node in found.inputs], input_names)
+    names = _renamed("input_names", found.names, input_names)
     lowering = Lowering(found, opset, table)
     values = lowering.run(names)
     g = lowering.g
@@ -211,9 +213,7 @@ def _renamed(argument: str, names: list[str], wanted: Sequence[str] | None) -> l
     return wanted + names[len(wanted) :]
 
 
-def _named_outputs(
-    g: Builder, values: list[Value], wanted: Sequence[str] | None
-) -> list[Value]:
+def _named_outputs(g: Builder, values: list[Value], wanted: Sequence[str] | None) -> list[Value]:
     """The outputs under their names, each the result of a node and of no other output."""
     produced = {name for node in g.nodes for name in node.output}
     outputs: list[Value] = []
@@ -252,7 +252,9 @@ def _verify(
     for name, ours, theirs in zip(
         program.model.outputs, program(*args, **kwargs), wanted, strict=True
     ):
-        if not rushlight.allclose(ours, theirs.detach().cpu(), rtol=1e-3, atol=1e-4, equal_nan=True):
+        if not rushlight.allclose(
+            ours, theirs.detach().cpu(), rtol=1e-3, atol=1e-4, equal_nan=True
+        ):
             apart = (ours.double() - theirs.double()).abs().max().item()
             raise OnnxExporterError(
                 f"verification failed: output {name!r} of the model differs from that of the "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from rushlight import Tensor, nn
 from rushlight.export import ExportedProgram
 from rushlight.export import export as export_program
+from rushlight.export._inputs import leaf_names
 from rushlight.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from rushlight.fx.node import Node
 
@@ -21,6 +23,7 @@ class ExportedGraph:
     Attributes:
         program: as `torch.export` gives it.
         inputs: the placeholders of tensors that the caller gives, in order of the flat arguments.
+        names: theirs, after the parameters of the program and the way to a leaf.
         constants: by placeholder, the name and the tensor of a parameter, buffer or constant.
         parameters: which of those names are parameters or buffers of the module.
         numbers: by placeholder, arguments that are no tensors.
@@ -30,6 +33,7 @@ class ExportedGraph:
 
     program: ExportedProgram
     inputs: list[Node] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     constants: dict[Node, tuple[str, Tensor]] = field(default_factory=dict)
     parameters: set[str] = field(default_factory=set)
     numbers: dict[Node, Any] = field(default_factory=dict)
@@ -55,15 +59,18 @@ def exported_graph(
         model = export_program(model, args, kwargs, dynamic_shapes=dynamic_shapes)
     found, signature = ExportedGraph(model), model.graph_signature
     nodes = {node.name: node for node in model.graph.nodes}
+    names = _names_of_leaves(model)
     for spec in signature.input_specs:
         node, target = nodes.get(spec.arg.name), str(spec.target)
         if node is None:
             continue
         if spec.kind is InputKind.USER_INPUT:
+            name = next(names, node.name)
             if isinstance(spec.arg, ConstantArgument):
                 found.numbers[node] = spec.arg.value
             elif isinstance(node.meta.get("val"), Tensor):
                 found.inputs.append(node)
+                found.names.append(name)
             else:
                 found.numbers[node] = node.meta.get("val")
             continue
@@ -78,3 +85,11 @@ def exported_graph(
         if spec.kind in (OutputKind.USER_OUTPUT, OutputKind.LOSS_OUTPUT):
             found.outputs.append(result)
     return found
+
+
+def _names_of_leaves(program: ExportedProgram) -> Iterator[str]:
+    """The names of all leaves of the arguments, if the program has examples of them."""
+    names = program._forward_arg_names()
+    if program.example_inputs is None or names is None:
+        return iter(())
+    return iter(leaf_names(names, *program.example_inputs))

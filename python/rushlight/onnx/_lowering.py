@@ -1,7 +1,7 @@
 """Walks an exported graph and lowers its nodes one by one.
 
-Nodes that write in place change what their tensor stands for from then on, for the tensor itself, for
-what it is a view of, and for the other views of that.
+Nodes that write in place change what their tensor stands for from then on: for the tensor itself,
+for what it is a view of, and for the other views of that.
 """
 
 from __future__ import annotations

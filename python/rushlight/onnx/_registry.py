@@ -4,11 +4,11 @@
     def silu(g, self):
         return g.Mul(self, g.Sigmoid(self))
 
-A lowering gets the `Builder` and those arguments of the overload's schema that it has parameters for:
-by name if all of its parameters are names of the schema, otherwise the first ones in order. Tensors
-are Values, everything else is what the schema says. `g.result` is what the node returns, on meta. A
-call without a form in ONNX raises `Unsupported`. Overloads that write in place (`silu_`) need no
-lowering: they go by the function of the same name.
+A lowering gets the `Builder` and those arguments of the overload's schema that it has parameters
+for: by name if all of its parameters are names of the schema, otherwise the first ones in order.
+Tensors are Values, everything else is what the schema says. `g.result` is what the node returns, on
+meta. A call without a form in ONNX raises `Unsupported`. Overloads that write in place (`silu_`)
+need no lowering: they go by the function of the same name.
 """
 
 from __future__ import annotations
@@ -21,8 +21,27 @@ from typing import Any, TypeVar
 
 __all__ = ["FAMILIES", "call", "functional", "lowering_of", "lowerings", "lowers"]
 
-FAMILIES = """activations attention conv creation index linalg loss norm pad pointwise pool recurrent reduce resample
-shape softmax sort vision""".split()
+FAMILIES = (
+    "activations",
+    "attention",
+    "conv",
+    "creation",
+    "index",
+    "linalg",
+    "logic",
+    "loss",
+    "norm",
+    "pad",
+    "pointwise",
+    "pool",
+    "recurrent",
+    "reduce",
+    "resample",
+    "shape",
+    "softmax",
+    "sort",
+    "vision",
+)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _lowerings: dict[str, Callable[..., Any]] = {}
@@ -50,7 +69,7 @@ def lowerings() -> dict[str, Callable[..., Any]]:
 
 @functools.cache
 def _parameters(function: Callable[..., Any]) -> tuple[list[str], list[str], bool]:
-    """The names of what a lowering takes after the builder; those it needs; whether it has *args."""
+    """What a lowering takes after the builder, what of that it needs, whether it takes all."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
     needed = [p.name for p in parameters if p.default is p.empty and p.name in names]
@@ -78,3 +97,20 @@ def lowering_of(overload: str) -> Callable[..., Any] | None:
     """The lowering of an overload, or of the one behind it if it writes in place; or None."""
     found = lowerings()
     return found.get(overload) or found.get(functional(overload))
+
+
+def page() -> str:
+    """The list of overloads by family, for docs/onnx.md."""
+    families: dict[str, list[str]] = {}
+    for overload, function in sorted(lowerings().items()):
+        family = function.__module__.rpartition(".")[2]
+        families.setdefault(family, []).append(f"`{overload.removeprefix('aten.')}`")
+    lines = ["| family | overloads |", "|---|---|"]
+    lines += [f"| {family} | {', '.join(found)} |" for family, found in sorted(families.items())]
+    return "\n".join([*lines, ""])
+
+
+if __name__ == "__main__":
+    from rushlight.onnx import _registry
+
+    print(_registry.page(), end="")

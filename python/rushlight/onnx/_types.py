@@ -1,4 +1,4 @@
-"""What rushlight's dtypes and tensors are in ONNX; the one place that imports the `onnx` package."""
+"""What dtypes and tensors are in ONNX; the one place that imports the package `onnx`."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ __all__ = ["BACK", "base_of", "base_with", "written_argument"]
 _PERHAPS = {"reshape", "flatten", "contiguous", "to", "unflatten", "view_as", "reshape_as", "ravel"}
 
 # They write in place, but only sizes and strides: whoever has the tensor goes on with the result.
-_RESHAPES = set("squeeze_ unsqueeze_ transpose_ t_ swapaxes_ swapdims_ detach_".split())
+_RESHAPES = {"squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdims_", "detach_"}
 
 
 def _argument(node: Node, position: int) -> Any:
@@ -38,7 +38,9 @@ def written_argument(node: Node) -> Node | None:
     if _name(node) in _RESHAPES:
         return None
     places = [
-        i for i, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write
+        i
+        for i, a in enumerate(schema.arguments)
+        if a.alias_info is not None and a.alias_info.is_write
     ]
     if not places:
         return None
@@ -137,7 +139,9 @@ def _narrow(g: Builder, value: Value, base: Value, dim: int, start: int, length:
 def _constant_size(g: Builder, x: Value, dim: int) -> int:
     size = g.size(x, dim)
     if not isinstance(size, int):
-        raise Unsupported("a program writes into a part of a dimension of which the size is not known")
+        raise Unsupported(
+            "a program writes into a part of a dimension of which the size is not known"
+        )
     return size
 
 
@@ -150,10 +154,25 @@ def _stacked(g: Builder, value: list[Value], base: Value, dim: int) -> Value:
     return g.Concat(*(g.unsqueeze(v, dim) for v in value), axis=dim)
 
 
-_SAME = """alias detach view reshape flatten unflatten squeeze unsqueeze contiguous to view_as reshape_as
-ravel positive lift_fresh"""
+_SAME = (
+    "alias",
+    "detach",
+    "view",
+    "reshape",
+    "flatten",
+    "unflatten",
+    "squeeze",
+    "unsqueeze",
+    "contiguous",
+    "to",
+    "view_as",
+    "reshape_as",
+    "ravel",
+    "positive",
+    "lift_fresh",
+)
 BACK: dict[str, Callable[..., Value]] = {
-    **dict.fromkeys(_SAME.split(), _same),
+    **dict.fromkeys(_SAME, _same),
     **dict.fromkeys(("transpose", "swapaxes", "swapdims", "t"), _transpose),
     "permute": _permute,
     "select": _select,

@@ -7,8 +7,8 @@ from typing import Any
 
 import rushlight
 from rushlight.onnx._builder import Builder, Value
+from rushlight.onnx._names import unary
 from rushlight.onnx._registry import lowers
-from rushlight.onnx.pointwise import unary
 
 
 @unary("relu")
@@ -36,7 +36,7 @@ def leaky_relu(g: Builder, self: Value, negative_slope: Any) -> Value:
     return g.LeakyRelu(self, alpha=float(negative_slope))
 
 
-@lowers("aten.prelu.default", "aten._prelu_kernel.default")
+@lowers("aten.prelu.default")
 def prelu(g: Builder, self: Value, weight: Value) -> Value:
     if self.rank > 2 and weight.shape and weight.shape != (1,) and weight.rank == 1:
         weight = g.unsqueeze(weight, *range(1, self.rank - 1))  # it belongs to dimension 1
@@ -107,11 +107,6 @@ def hardshrink(g: Builder, self: Value, lambd: Any) -> Value:
 @lowers("aten.softshrink.default")
 def softshrink(g: Builder, self: Value, lambd: Any) -> Value:
     return g.Shrink(self, bias=float(lambd), lambd=float(lambd), shape=self.shape)
-
-
-@unary("tanhshrink")
-def tanhshrink(g: Builder, self: Value) -> Value:
-    return g.Sub(self, g.Tanh(self))
 
 
 @lowers("aten.glu.default")

@@ -13,8 +13,7 @@ from rushlight.onnx._registry import lowers
 def _causal_mask(g: Builder, rows: Any, columns: Any) -> Value:
     """True at and below the diagonal."""
     if isinstance(rows, int) and isinstance(columns, int):
-        mask = g.constant(rushlight.ones(rows, columns, dtype=rushlight.bool).tril())
-        return mask
+        return g.constant(rushlight.ones(rows, columns, dtype=rushlight.bool).tril())
     ones = g.full([rows, columns], 1, rushlight.int32)
     return g.cast(g.Trilu(ones, g.int64(0), upper=0), rushlight.bool)
 

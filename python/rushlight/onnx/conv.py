@@ -130,7 +130,7 @@ def im2col(
     stride: Sequence[int],
 ) -> Value:
     x, alone = batched(g, self, 2)
-    n, c, height, width = x.shape or self.shape and (1, *self.shape)  # type: ignore[misc]
+    n, c, height, width = x.shape or (self.shape and (1, *self.shape))  # type: ignore[misc]
     if not (isinstance(height, int) and isinstance(width, int)):
         raise Unsupported("the size of an image is not constant")
     (h, w), (dh, dw), (ph, pw), (sh, sw) = kernel_size, dilation, padding, stride

@@ -158,7 +158,9 @@ def bernoulli_p(g: Builder, self: Value, p: float) -> Value:
 @lowers("aten.exponential.default")
 def exponential(g: Builder, self: Value, lambd: float) -> Value:
     # 1 - u, which is never 0.
-    return g.Mul(g.Log(g.Sub(g.constant(1.0, self.dtype), uniform(g, self.shape or ()))), -1 / lambd)
+    return g.Mul(
+        g.Log(g.Sub(g.constant(1.0, self.dtype), uniform(g, self.shape or ()))), -1 / lambd
+    )
 
 
 @lowers("aten.uniform.default")

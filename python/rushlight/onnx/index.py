@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import rushlight
 from rushlight.onnx import _views
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
-from rushlight.onnx.pointwise import chosen, floored, truth
+from rushlight.onnx.logic import chosen, truth
+from rushlight.onnx.pointwise import floored
 
 # Reductions of scattering by PyTorch's words.
 _REDUCTIONS = {
@@ -74,7 +74,7 @@ class _Index:
         return [*outer[: self.place], *inner, *outer[self.place :]]
 
 
-@lowers("aten.index.Tensor", "aten._unsafe_index.Tensor")
+@lowers("aten.index.Tensor")
 def index(g: Builder, self: Value, indices: list[Value | None]) -> Value:
     at = _Index(g, self, indices)
     if len(at.dims) == 1:
@@ -84,7 +84,7 @@ def index(g: Builder, self: Value, indices: list[Value | None]) -> Value:
     return out if order == sorted(order) else g.Transpose(out, perm=order)
 
 
-@lowers("aten.index_put.default", "aten._unsafe_index_put.default")
+@lowers("aten.index_put.default")
 def index_put(
     g: Builder, self: Value, indices: list[Value | None], values: Value, accumulate: bool
 ) -> Value:
@@ -153,7 +153,9 @@ def take_along_dim(g: Builder, self: Value, indices: Value, dim: int | None) -> 
     dim %= self.rank
     sizes, others = list(self.shape or ()), list(indices.shape or ())
     if [*sizes[:dim], *sizes[dim + 1 :]] != [*others[:dim], *others[dim + 1 :]]:
-        wide = [a if isinstance(a, int) and a != 1 else b for a, b in zip(sizes, others, strict=True)]
+        wide = [
+            a if isinstance(a, int) and a != 1 else b for a, b in zip(sizes, others, strict=True)
+        ]
         x = g.expand(self, [*wide[:dim], sizes[dim], *wide[dim + 1 :]])
         indices = g.expand(indices, [*wide[:dim], others[dim], *wide[dim + 1 :]])
     else:
@@ -188,9 +190,7 @@ def scatter_value(g: Builder, self: Value, dim: int, index: Value, value: Any) -
 
 
 @lowers("aten.scatter.reduce")
-def scatter_with(
-    g: Builder, self: Value, dim: int, index: Value, src: Value, reduce: str
-) -> Value:
+def scatter_with(g: Builder, self: Value, dim: int, index: Value, src: Value, reduce: str) -> Value:
     return _scatter(g, self, dim, index, src, _REDUCTIONS[reduce])
 
 
@@ -263,9 +263,7 @@ def _others(rank: int, dim: int) -> list[int]:
 
 
 @lowers("aten.index_add.default")
-def index_add(
-    g: Builder, self: Value, dim: int, index: Value, source: Value, alpha: Any
-) -> Value:
+def index_add(g: Builder, self: Value, dim: int, index: Value, source: Value, alpha: Any) -> Value:
     x, alone = _on_one(g, self)
     source, index = _on_one(g, source)[0], g.int64(_on_one(g, index)[0])
     source = source if alpha == 1 else g.Mul(source, alpha)

@@ -31,9 +31,7 @@ def l1_loss(g: Builder, self: Value, target: Value, reduction: int) -> Value:
 
 
 @lowers("aten.smooth_l1_loss.default")
-def smooth_l1_loss(
-    g: Builder, self: Value, target: Value, reduction: int, beta: float
-) -> Value:
+def smooth_l1_loss(g: Builder, self: Value, target: Value, reduction: int, beta: float) -> Value:
     apart = g.Abs(g.Sub(*g.operands(self, target)))
     if beta == 0:
         return _reduced(g, apart, reduction)
@@ -99,7 +97,9 @@ def cross_entropy(
     label_smoothing: float,
 ) -> Value:
     if target.dtype.is_floating_point or label_smoothing:
-        return _soft_cross_entropy(g, self, target, weight, reduction, ignore_index, label_smoothing)
+        return _soft_cross_entropy(
+            g, self, target, weight, reduction, ignore_index, label_smoothing
+        )
     if self.rank == 1:
         self, target = g.unsqueeze(self, 0), g.unsqueeze(target, 0)
     out = g.SoftmaxCrossEntropyLoss(
@@ -182,4 +182,3 @@ def margin_ranking_loss(
     a, b, sign = g.operands(input1, input2, target)
     losses = g.Add(g.Mul(g.Neg(sign), g.Sub(a, b)), float(margin))
     return _reduced(g, g.Max(losses, 0.0), reduction)
-

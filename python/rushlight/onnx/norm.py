@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import rushlight
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
-from rushlight.onnx.reduce import vector_norm
 
 
 def _vector(g: Builder, given: Value | None, size: int, number: float, like: Value) -> Value:
@@ -184,17 +183,3 @@ def rms_norm(
     square = g.ReduceMean(g.Mul(input, input), dims, keepdims=1)
     x = g.Div(input, g.Sqrt(g.Add(square, eps)))
     return x if weight is None else g.Mul(x, weight)
-
-
-@lowers("aten.local_response_norm.default")
-def local_response_norm(
-    g: Builder, input: Value, size: int, alpha: float, beta: float, k: float
-) -> Value:
-    if size % 2 == 0:
-        raise Unsupported("local_response_norm over an even number of channels")
-    return g.LRN(input, size=size, alpha=alpha, beta=beta, bias=k, shape=input.shape)
-
-
-@lowers("aten.normalize.default", "rushlight.normalize.default")
-def normalize(g: Builder, input: Value, p: float, dim: Sequence[int], eps: float) -> Value:
-    return g.Div(input, g.Max(vector_norm(g, input, p, list(dim), True), eps))

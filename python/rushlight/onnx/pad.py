@@ -50,15 +50,3 @@ def pad(g: Builder, self: Value, pad: Sequence[Any], mode: str, value: float | N
 @lowers("aten.constant_pad_nd.default")
 def constant_pad(g: Builder, self: Value, pad: Sequence[Any], value: Any) -> Value:
     return padded(g, self, pad, "constant", value)
-
-
-def _by_mode(mode: str) -> None:
-    name = "replication" if mode == "replicate" else "reflection"
-
-    @lowers(*(f"aten.{name}_pad{n}d.default" for n in (1, 2, 3)))
-    def lower(g: Builder, self: Value, padding: Sequence[Any]) -> Value:
-        return padded(g, self, padding, mode, None)
-
-
-_by_mode("replicate")
-_by_mode("reflect")

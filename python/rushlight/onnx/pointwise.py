@@ -7,7 +7,9 @@ from typing import Any
 
 import rushlight
 from rushlight.onnx._builder import Builder, Value
+from rushlight.onnx._names import binary, unary
 from rushlight.onnx._registry import lowers
+from rushlight.onnx.logic import chosen, is_float, is_infinite, signbit, truth
 
 # Floating-point functions that ONNX has under the same meaning; integers are converted first.
 FLOATS = {
@@ -28,44 +30,10 @@ FLOATS = {
     "sigmoid": "Sigmoid",
     "sin": "Sin",
     "sinh": "Sinh",
-    "softsign": "Softsign",
     "sqrt": "Sqrt",
     "tan": "Tan",
     "tanh": "Tanh",
 }
-ALIASES = {
-    "absolute": "abs",
-    "negative": "neg",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctanh": "atanh",
-    "special_exp2": "exp2",
-    "special_expit": "sigmoid",
-    "special_expm1": "expm1",
-    "special_erf": "erf",
-    "special_erfc": "erfc",
-    "special_log1p": "log1p",
-    "special_sinc": "sinc",
-    "fix": "trunc",
-}
-
-
-def unary(*names: str):
-    """Registers a lowering for functions of one tensor and for their other names."""
-    more = [alias for alias, name in ALIASES.items() if name in names]
-    return lowers(*(f"aten.{name}.default" for name in [*names, *more]))
-
-
-def binary(*names: str):
-    """Registers a lowering for the forms with a tensor and with a number."""
-    return lowers(*(f"aten.{name}.{kind}" for name in names for kind in ("Tensor", "Scalar")))
-
-
-def _is_float(x: Value) -> bool:
-    return x.dtype.is_floating_point
 
 
 def _direct(name: str, kind: str) -> None:
@@ -118,7 +86,7 @@ def div(g: Builder, self: Value, other: Any) -> Value:
 
 def floored(g: Builder, a: Value, b: Value) -> Value:
     """The quotient, rounded down."""
-    if _is_float(a):
+    if is_float(a):
         return g.Floor(g.Div(a, b))
     # ONNX rounds to zero: one less where a remainder is left and the signs differ.
     rest = g.Mod(a, b)
@@ -127,7 +95,7 @@ def floored(g: Builder, a: Value, b: Value) -> Value:
 
 def truncated(g: Builder, x: Value) -> Value:
     """A number rounded to zero."""
-    return g.Mul(g.Sign(x), g.Floor(g.Abs(x))) if _is_float(x) else x
+    return g.Mul(g.Sign(x), g.Floor(g.Abs(x))) if is_float(x) else x
 
 
 @lowers("aten.div.Tensor_mode", "aten.div.Scalar_mode")
@@ -145,7 +113,7 @@ def floor_divide(g: Builder, self: Value, other: Any) -> Value:
 
 
 def _remainder(g: Builder, a: Value, b: Value) -> Value:
-    if not _is_float(a):
+    if not is_float(a):
         return g.Mod(a, b)
     # ONNX has only C's fmod for floats: the divisor is added where the signs differ.
     rest = g.Mod(a, b, fmod=1)
@@ -165,7 +133,9 @@ def fmod(g: Builder, self: Value, other: Any) -> Value:
 
 
 @lowers("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar")
-@lowers("aten.float_power.Tensor_Scalar", "aten.float_power.Tensor_Tensor", "aten.float_power.Scalar")
+@lowers(
+    "aten.float_power.Tensor_Scalar", "aten.float_power.Tensor_Tensor", "aten.float_power.Scalar"
+)
 def pow(g: Builder, self: Any, exponent: Any) -> Value:
     dtype = g.result.dtype
     simple = {2: lambda x: g.Mul(x, x), 0.5: g.Sqrt, -1: g.Reciprocal, 1: g.Identity}
@@ -220,6 +190,20 @@ def lerp(g: Builder, self: Value, end: Value, weight: Any) -> Value:
     return g.Add(a, g.Mul(w, g.Sub(b, a)))
 
 
+@lowers("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar")
+@lowers("aten.__lshift__.Tensor", "aten.__lshift__.Scalar")
+def left_shift(g: Builder, self: Value, other: Any) -> Value:
+    a, b = g.operands(self, other, dtype=rushlight.int64)
+    return g.cast(g.Mul(a, g.Pow(g.constant(2, rushlight.int64), b)), g.result.dtype)
+
+
+@lowers("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar")
+@lowers("aten.__rshift__.Tensor", "aten.__rshift__.Scalar")
+def right_shift(g: Builder, self: Value, other: Any) -> Value:
+    a, b = g.operands(self, other, dtype=rushlight.int64)
+    return g.cast(floored(g, a, g.Pow(g.constant(2, rushlight.int64), b)), g.result.dtype)
+
+
 # ---- exponentials, logarithms, roots ----
 
 
@@ -255,7 +239,8 @@ def rsqrt(g: Builder, self: Value) -> Value:
     return g.Reciprocal(g.Sqrt(g.cast(self, g.result.dtype)))
 
 
-@binary("special_xlogy")
+@lowers("aten.special_xlogy.default", "aten.special_xlogy.other_scalar")
+@lowers("aten.special_xlogy.self_scalar")
 @lowers("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")
 def xlogy(g: Builder, self: Any, other: Any) -> Value:
     a, b = g.operands(self, other, dtype=g.result.dtype)
@@ -331,7 +316,7 @@ def logit(g: Builder, self: Value, eps: float | None) -> Value:
 def _rounding(name: str, kind: str) -> None:
     @unary(name)
     def lower(g: Builder, self: Value) -> Value:
-        return g.op(kind, self) if _is_float(self) else self
+        return g.op(kind, self) if is_float(self) else self
 
 
 _rounding("floor", "Floor")
@@ -346,7 +331,7 @@ def trunc(g: Builder, self: Value) -> Value:
 
 @lowers("aten.round.decimals", "aten.special_round.default")
 def round_decimals(g: Builder, self: Value, decimals: int) -> Value:
-    if not _is_float(self):
+    if not is_float(self):
         return self
     if decimals == 0:
         return g.Round(self)
@@ -356,150 +341,6 @@ def round_decimals(g: Builder, self: Value, decimals: int) -> Value:
 @unary("frac")
 def frac(g: Builder, self: Value) -> Value:
     return g.Sub(self, truncated(g, self))
-
-
-# ---- questions ----
-
-
-@unary("isnan")
-def isnan(g: Builder, self: Value) -> Value:
-    return g.IsNaN(self) if _is_float(self) else _always(g, self, False)
-
-
-@unary("isinf")
-def isinf(g: Builder, self: Value) -> Value:
-    return _isinf(g, self, True, True)
-
-
-@unary("isposinf")
-def isposinf(g: Builder, self: Value) -> Value:
-    return _isinf(g, self, True, False)
-
-
-@unary("isneginf")
-def isneginf(g: Builder, self: Value) -> Value:
-    return _isinf(g, self, False, True)
-
-
-@unary("isfinite")
-def isfinite(g: Builder, self: Value) -> Value:
-    if not _is_float(self):
-        return _always(g, self, True)
-    return g.Not(g.Or(g.IsNaN(self), _isinf(g, self, True, True)))
-
-
-@unary("signbit")
-def signbit(g: Builder, self: Value) -> Value:
-    if self.dtype == rushlight.bool:
-        return _always(g, self, False)
-    # A negative zero is told by its reciprocal.
-    below = g.Less(self, 0)
-    return g.Or(below, _isinf(g, g.Reciprocal(self), False, True)) if _is_float(self) else below
-
-
-def _isinf(g: Builder, x: Value, above: bool, below: bool) -> Value:
-    if not _is_float(x):
-        return _always(g, x, False)
-    if not g.since(20) and x.dtype not in (rushlight.float32, rushlight.float64):
-        x = g.cast(x, rushlight.float32)
-    return g.IsInf(x, detect_positive=int(above), detect_negative=int(below))
-
-
-def _always(g: Builder, x: Value, answer: bool) -> Value:
-    return g.expand(g.constant(answer), x.shape or ())
-
-
-@lowers("aten.nan_to_num.default")
-def nan_to_num(
-    g: Builder, self: Value, nan: float | None, posinf: float | None, neginf: float | None
-) -> Value:
-    if not _is_float(self):
-        return self
-    info = rushlight.finfo(self.dtype)
-    x = g.Where(g.IsNaN(self), g.constant(0.0 if nan is None else nan, self.dtype), self)
-    top, bottom = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
-    x = g.Where(_isinf(g, x, True, False), g.constant(top, self.dtype), x)
-    return g.Where(_isinf(g, x, False, True), g.constant(bottom, self.dtype), x)
-
-
-# ---- comparisons and logic ----
-
-
-def _comparison(name: str, alias: str, kind: str, negated: bool = False) -> None:
-    @binary(name, alias)
-    def lower(g: Builder, self: Value, other: Any) -> Value:
-        a, b = g.operands(self, other)
-        if a.dtype == rushlight.bool and kind != "Equal":
-            a, b = g.cast(a, rushlight.int32), g.cast(b, rushlight.int32)
-        found = g.op(kind, a, b)
-        return g.Not(found) if negated else found
-
-
-_comparison("eq", "_eq", "Equal")
-_comparison("ne", "not_equal", "Equal", negated=True)
-_comparison("lt", "less", "Less")
-_comparison("le", "less_equal", "LessOrEqual")
-_comparison("gt", "greater", "Greater")
-_comparison("ge", "greater_equal", "GreaterOrEqual")
-
-
-def truth(g: Builder, x: Any) -> Value:
-    """Whether elements are not zero."""
-    return g.operand(x, rushlight.bool)
-
-
-@unary("logical_not")
-def logical_not(g: Builder, self: Value) -> Value:
-    return g.Not(truth(g, self))
-
-
-def _logical(name: str, kind: str) -> None:
-    @lowers(f"aten.logical_{name}.default")
-    def lower(g: Builder, self: Value, other: Value) -> Value:
-        return g.op(kind, truth(g, self), truth(g, other))
-
-    forms = [f"aten.bitwise_{name}.{form}" for form in ("Tensor", "Scalar", "Scalar_Tensor")]
-
-    @lowers(*forms, *(f"aten.__{name}__.{form}" for form in ("Tensor", "Scalar")))
-    def bitwise(g: Builder, self: Any, other: Any) -> Value:
-        a, b = g.operands(self, other, dtype=g.result.dtype)
-        return g.op(kind if a.dtype == rushlight.bool else f"Bitwise{kind}", a, b)
-
-
-for _name in ("and", "or", "xor"):
-    _logical(_name, _name.capitalize())
-
-
-@unary("bitwise_not")
-def bitwise_not(g: Builder, self: Value) -> Value:
-    return g.Not(self) if self.dtype == rushlight.bool else g.BitwiseNot(self)
-
-
-@lowers("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar")
-@lowers("aten.__lshift__.Tensor", "aten.__lshift__.Scalar")
-def left_shift(g: Builder, self: Value, other: Any) -> Value:
-    a, b = g.operands(self, other, dtype=rushlight.int64)
-    return g.cast(g.Mul(a, g.Pow(g.constant(2, rushlight.int64), b)), g.result.dtype)
-
-
-@lowers("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar")
-@lowers("aten.__rshift__.Tensor", "aten.__rshift__.Scalar")
-def right_shift(g: Builder, self: Value, other: Any) -> Value:
-    a, b = g.operands(self, other, dtype=rushlight.int64)
-    return g.cast(floored(g, a, g.Pow(g.constant(2, rushlight.int64), b)), g.result.dtype)
-
-
-@lowers("aten.isclose.default")
-def isclose(
-    g: Builder, self: Value, other: Value, rtol: float, atol: float, equal_nan: bool
-) -> Value:
-    a, b = g.operands(self, other)
-    if not _is_float(a):
-        a, b = g.cast(a, rushlight.float64), g.cast(b, rushlight.float64)
-    near = g.LessOrEqual(g.Abs(g.Sub(a, b)), g.Add(g.Mul(g.Abs(b), rtol), atol))
-    finite = g.Not(_isinf(g, g.Sub(a, b), True, True))
-    found = g.Or(g.Equal(a, b), g.And(near, finite))
-    return g.Or(found, g.And(g.IsNaN(a), g.IsNaN(b))) if equal_nan else found
 
 
 # ---- extremes and choices ----
@@ -512,7 +353,7 @@ def _extreme(kind: str, overloads: list[str], skips_nan: bool = False) -> None:
         if a.dtype == rushlight.bool:
             return g.Or(a, b) if kind == "Max" else g.And(a, b)
         found = g.op(kind, a, b)
-        if skips_nan and _is_float(a):
+        if skips_nan and is_float(a):
             found = g.Where(g.IsNaN(a), b, g.Where(g.IsNaN(b), a, found))
         return found
 
@@ -523,8 +364,8 @@ _extreme("Max", ["aten.fmax.default"], skips_nan=True)
 _extreme("Min", ["aten.fmin.default"], skips_nan=True)
 
 
-@binary("clamp_min", "clamp_max")
 @lowers("aten.clamp_min.default", "aten.clamp_max.default")
+@lowers("aten.clamp_min.Tensor", "aten.clamp_max.Tensor")
 def clamp_one(g: Builder, self: Value, bound: Any) -> Value:
     a, b = g.operands(self, bound, dtype=g.result.dtype)
     return g.op("Max" if "clamp_min" in g.overload else "Min", a, b)
@@ -546,13 +387,6 @@ def clamp(g: Builder, self: Value, min: Any, max: Any) -> Value:
 @lowers("aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar")
 def where(g: Builder, condition: Value, self: Any, other: Any) -> Value:
     return chosen(g, truth(g, condition), *g.operands(self, other, dtype=g.result.dtype))
-
-
-def chosen(g: Builder, condition: Value, a: Value, b: Value) -> Value:
-    """a where a condition holds, b elsewhere."""
-    if a.dtype == rushlight.bool:  # which runtimes do not have Where of
-        return g.Or(g.And(condition, a), g.And(g.Not(condition), b))
-    return g.Where(condition, a, b)
 
 
 @lowers("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")
@@ -583,3 +417,16 @@ def fill(g: Builder, self: Value, value: Any) -> Value:
 @lowers("aten.zero.default")
 def zero(g: Builder, self: Value) -> Value:
     return g.expand(g.constant(0, self.dtype), self.shape or ())
+
+
+@lowers("aten.nan_to_num.default")
+def nan_to_num(
+    g: Builder, self: Value, nan: float | None, posinf: float | None, neginf: float | None
+) -> Value:
+    if not is_float(self):
+        return self
+    info = rushlight.finfo(self.dtype)
+    x = g.Where(g.IsNaN(self), g.constant(0.0 if nan is None else nan, self.dtype), self)
+    top, bottom = (info.max if posinf is None else posinf), (info.min if neginf is None else neginf)
+    x = g.Where(is_infinite(g, x, True, False), g.constant(top, self.dtype), x)
+    return g.Where(is_infinite(g, x, False, True), g.constant(bottom, self.dtype), x)

@@ -146,7 +146,6 @@ def _known_sizes(x: Value, dims: int) -> list[int]:
 
 
 @lowers(*(f"aten.adaptive_avg_pool{n}d.default" for n in (1, 2, 3)))
-@lowers("aten._adaptive_avg_pool2d.default", "aten._adaptive_avg_pool3d.default")
 def adaptive_avg_pool(g: Builder, self: Value, output_size: Sequence[int]) -> Value:
     dims = len(output_size)
     x, alone = batched(g, self, dims)

@@ -99,7 +99,10 @@ def _recurrent(
         lasts.append(last)
     if batch_first:
         x = g.Transpose(x, perm=[1, 0, 2])
-    ends = [g.Concat(*parts, axis=0) if num_layers > 1 else parts[0] for parts in zip(*lasts)]
+    ends = [
+        g.Concat(*parts, axis=0) if num_layers > 1 else parts[0]
+        for parts in zip(*lasts, strict=True)
+    ]
     if alone:
         x, ends = g.squeeze(x, 0 if batch_first else 1), [g.squeeze(e, 1) for e in ends]
     return [x, *ends]

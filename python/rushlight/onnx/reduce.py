@@ -9,7 +9,7 @@ from typing import Any
 import rushlight
 from rushlight.onnx._builder import Builder, Unsupported, Value
 from rushlight.onnx._registry import lowers
-from rushlight.onnx.pointwise import truth
+from rushlight.onnx.logic import truth
 
 Dims = int | Sequence[int] | None
 
@@ -207,9 +207,7 @@ def vector_norm(g: Builder, x: Value, ord: Any, dim: Dims, keepdim: bool) -> Val
 
 
 @lowers("aten.linalg_vector_norm.default")
-def linalg_vector_norm(
-    g: Builder, self: Value, ord: Any, dim: Dims, keepdim: bool
-) -> Value:
+def linalg_vector_norm(g: Builder, self: Value, ord: Any, dim: Dims, keepdim: bool) -> Value:
     return vector_norm(g, g.cast(self, g.result.dtype), ord, dim, keepdim)
 
 
@@ -268,7 +266,9 @@ def cumprod(g: Builder, self: Value, dim: int) -> Value:
     x = g.cast(self, g.result.dtype)
     size = g.size(x, dim) if x.rank else 1
     if not isinstance(size, int) or size > 64:
-        raise Unsupported("cumprod over a dimension that is long, or of which the size is not known")
+        raise Unsupported(
+            "cumprod over a dimension that is long, or of which the size is not known"
+        )
     if size < 2:
         return x
     parts = list(g.Split(x, axis=dim, num_outputs=size, outputs=size))

@@ -70,7 +70,9 @@ _MODES = {
 
 def _by_sizes(kind: str, dims: int) -> None:
     """`upsample_KIND{dims}d` by sizes, with the factors where these are known."""
-    name = f"_upsample_nearest_exact{dims}d" if kind == "nearest-exact" else f"upsample_{kind}{dims}d"
+    name = (
+        f"_upsample_nearest_exact{dims}d" if kind == "nearest-exact" else f"upsample_{kind}{dims}d"
+    )
     corners = not kind.startswith("nearest")
 
     @lowers(f"aten.{name}.default")
@@ -135,7 +137,9 @@ def affine_grid(g: Builder, theta: Value, size: Sequence[Any], align_corners: bo
     lines = []
     for n in size[2:]:
         edge = 1.0 if align_corners else 1 - 1 / n
-        lines.append(rushlight.linspace(-edge, edge, n, dtype=theta.dtype) if n > 1 else rushlight.zeros(1))
+        lines.append(
+            rushlight.linspace(-edge, edge, n, dtype=theta.dtype) if n > 1 else rushlight.zeros(1)
+        )
     grids = rushlight.meshgrid(*lines, indexing="ij")[::-1]
     base = rushlight.stack([*grids, rushlight.ones_like(grids[0])], -1).reshape(-1, len(lines) + 1)
     out = g.MatMul(g.constant(base), g.swap(theta, -1, -2))

@@ -13,8 +13,12 @@ from rushlight.onnx._registry import lowers
 
 
 @lowers("aten.to.dtype", "aten.to.device", "aten.to.dtype_layout", "aten.to.other")
-@lowers("aten._to_copy.default", "aten.type_as.default", "aten.to.prim_Device", "aten.to.prim_dtype")
-@lowers("aten.alias.default", "aten.detach.default", "aten.clone.default", "aten.contiguous.default")
+@lowers(
+    "aten._to_copy.default", "aten.type_as.default"
+)
+@lowers(
+    "aten.alias.default", "aten.detach.default", "aten.clone.default", "aten.contiguous.default"
+)
 @lowers("aten.lift_fresh.default", "aten.lift_fresh_copy.default", "aten.resolve_conj.default")
 @lowers("aten.resolve_neg.default", "aten.alias_copy.default", "aten.detach_copy.default")
 @lowers("aten.conj.default", "aten.conj_physical.default", "aten.real.default")
@@ -37,8 +41,7 @@ def copy(g: Builder, self: Value, src: Value) -> Value:
 # ---- shapes ----
 
 
-@lowers("aten.view.default", "aten.reshape.default", "aten._unsafe_view.default")
-@lowers("aten.view_copy.default", "aten._reshape_alias.default")
+@lowers("aten.view.default", "aten.reshape.default", "aten.view_copy.default")
 def view(g: Builder, self: Value, size: Sequence[Any]) -> Value:
     return g.reshape(self, size)
 
@@ -95,14 +98,9 @@ def t(g: Builder, self: Value) -> Value:
     return g.swap(self, 0, 1) if self.rank == 2 else self
 
 
-@lowers("aten.mT.default", "aten.mH.default", "aten.adjoint.default")
+@lowers("aten.adjoint.default")
 def matrix_transpose(g: Builder, self: Value) -> Value:
     return g.swap(self, -1, -2)
-
-
-@lowers("aten.numpy_T.default", "aten.T.default", "aten.matrix_H.default", "aten.H.default")
-def all_transposed(g: Builder, self: Value) -> Value:
-    return g.transpose(self, range(self.rank)[::-1])
 
 
 @lowers("aten.permute.default", "aten.permute_copy.default")
@@ -242,15 +240,15 @@ def pixel_shuffle(g: Builder, self: Value, factor: int) -> Value:
     if "unshuffle" not in g.overload:
         x = _to_space(g, x, channels, height, width, factor)
     else:
-        x = g.reshape(x, [-1, channels, g.share(height, factor), factor, g.share(width, factor), factor])
+        x = g.reshape(
+            x, [-1, channels, g.share(height, factor), factor, g.share(width, factor), factor]
+        )
         x.shape = (None,) * 6
         x = g.transpose(x, [0, 1, 3, 5, 2, 4])
     return x if len(batch) == 1 and "unshuffle" not in g.overload else g.reshape(x, g.result.shape)
 
 
-def _to_space(
-    g: Builder, x: Value, channels: Any, height: Any, width: Any, factor: int
-) -> Value:
+def _to_space(g: Builder, x: Value, channels: Any, height: Any, width: Any, factor: int) -> Value:
     if x.dtype.is_floating_point:
         return g.DepthToSpace(x, blocksize=factor, mode="CRD")
     x = g.reshape(x, [-1, g.share(channels, factor**2), factor, factor, height, width])
@@ -359,7 +357,7 @@ def hstack(g: Builder, tensors: list[Value]) -> Value:
     for t in tensors:
         shape = list(t.shape or ())
         while len(shape) < rank:
-            late = name == "column_stack" and shape or name == "dstack" and len(shape) == 2
+            late = (name == "column_stack" and shape) or (name == "dstack" and len(shape) == 2)
             shape = [*shape, 1] if late else [1, *shape]
         parts.append(g.cast(g.reshape(t, shape), g.result.dtype))
     wide = len(parts[0].shape or ())

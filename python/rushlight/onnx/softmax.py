@@ -21,8 +21,3 @@ def softmax_int(g: Builder, self: Value, dim: int) -> Value:
 @lowers("aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.default")
 def log_softmax(g: Builder, self: Value, dim: int) -> Value:
     return softmax(g, g.cast(self, g.result.dtype), dim, "LogSoftmax")
-
-
-@lowers("aten.softmin.default")
-def softmin(g: Builder, self: Value, dim: int) -> Value:
-    return softmax(g, g.Neg(g.cast(self, g.result.dtype)), dim)

@@ -100,9 +100,7 @@ def searchsorted(
 
 
 @lowers("aten.isin.Tensor_Tensor")
-def isin(
-    g: Builder, elements: Value, test_elements: Value, invert: bool
-) -> Value:
+def isin(g: Builder, elements: Value, test_elements: Value, invert: bool) -> Value:
     a, b = g.operands(elements, test_elements)
     same = g.Equal(g.unsqueeze(a, a.rank), g.reshape(b, [-1]))
     found = g.ReduceMax(g.cast(same, rushlight.int32), [-1], keepdims=0)
