@@ -13,9 +13,7 @@ from rushlight.onnx._registry import lowers
 
 
 @lowers("aten.to.dtype", "aten.to.device", "aten.to.dtype_layout", "aten.to.other")
-@lowers(
-    "aten._to_copy.default", "aten.type_as.default"
-)
+@lowers("aten._to_copy.default", "aten.type_as.default")
 @lowers(
     "aten.alias.default", "aten.detach.default", "aten.clone.default", "aten.contiguous.default"
 )
