@@ -46,10 +46,11 @@ struct Call {
 
 std::string full_name(const Call& call) { return definition_of(call.op)->full_name(); }
 
-// The function of the device; a composite one where there is none.
+// The function of the device. Meta tensors have one of their own: others would read their memory.
 Kernel function_of_device(const Call& call) {
-  Kernel found = find(&call.op, {call.backend(), DispatchKey::CompositeExplicitAutograd});
-  return found != nullptr ? found : find(&call.op, {DispatchKey::CompositeImplicitAutograd});
+  return call.place.device == kMeta
+             ? find(&call.op, {call.backend()})
+             : find(&call.op, {call.backend(), DispatchKey::CompositeExplicitAutograd});
 }
 
 [[noreturn]] void refuse_device(const Call& call) {
@@ -70,7 +71,10 @@ Kernel function_of_device(const Call& call) {
 std::vector<Value> run_on_device(const Call& call) {
   Kernel kernel = function_of_device(call);
   if (kernel == nullptr) {
-    kernel = find_or_fallback(call.op, {call.backend()});
+    kernel = find(&call.op, {DispatchKey::CompositeImplicitAutograd});
+  }
+  if (kernel == nullptr) {
+    kernel = find(nullptr, {call.backend()});
   }
   if (kernel == nullptr || kernel->function == nullptr) {
     refuse_device(call);
@@ -113,7 +117,8 @@ Value refusing_backward(const Call& call, const Value& result) {
   return out;
 }
 
-// The function that takes the call before the device's does; null where there is none.
+// The function that takes the call before the device's does; null where there is none. That for
+// autograd may fall through: nothing is recorded then.
 Kernel function_above(const Call& call) {
   if (call.place.batched) {
     if (const Kernel rule = find(&call.op, {DispatchKey::FuncTorchBatched})) {
@@ -133,9 +138,9 @@ Kernel function_above(const Call& call) {
     return own;
   }
   // Made of other ops, which record themselves.
-  const bool of_device =
-      find(&call.op, {call.backend(), DispatchKey::CompositeExplicitAutograd}) != nullptr;
-  return of_device ? nullptr : find(&call.op, {DispatchKey::CompositeImplicitAutograd});
+  return function_of_device(call) != nullptr
+             ? nullptr
+             : find(&call.op, {DispatchKey::CompositeImplicitAutograd});
 }
 
 }  // namespace
@@ -145,7 +150,8 @@ std::vector<Value> run_defined(const OpFunction& self, const std::vector<Value>&
   if ((tls.asks() & ask::mode_above) != 0) {
     return dispatch_upper(self, arguments);
   }
-  if (const functions::Kernel above = function_above(call)) {
+  const functions::Kernel above = function_above(call);
+  if (above != nullptr && !above->falls_through) {
     return call.run(above, DispatchKeySet(call.backend()).add(call.autograd()));
   }
   if (call.any([](const Tensor& t) { return forward::level_of(t) != 0; })) {
@@ -153,7 +159,8 @@ std::vector<Value> run_defined(const OpFunction& self, const std::vector<Value>&
                                   " that does not support it: no rule for its tangents can be "
                                   "registered."));
   }
-  const bool wanted = tls.grad_mode && call.any([](const Tensor& t) { return t.requires_grad(); });
+  const bool wanted = above == nullptr && tls.grad_mode &&
+                      call.any([](const Tensor& t) { return t.requires_grad(); });
   std::vector<Value> results;
   {
     const NoGradGuard no_grad;
