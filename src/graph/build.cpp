@@ -45,6 +45,44 @@ Node* Graph::create(const graph::Builtin& builtin, const std::vector<Value*>& in
   return node;
 }
 
+namespace {
+bool takes(const Schema& schema, const std::vector<Value*>& inputs) {
+  const size_t count = schema.arguments.size();
+  if (inputs.size() < count || (inputs.size() > count && !schema.variadic)) {
+    return false;
+  }
+  TypeVariables variables;
+  for (size_t i = 0; i < count; i++) {
+    if (!match(schema.arguments[i].type, inputs[i]->type, variables)) {
+      return false;
+    }
+  }
+  return true;
+}
+}  // namespace
+
+Node* Graph::create(std::string_view kind, const std::vector<Value*>& inputs, size_t outputs) {
+  if (const std::optional<Kind> control = control_named(kind)) {
+    return create(*control, inputs, outputs);
+  }
+  const size_t colons = kind.find("::");
+  if (colons != std::string_view::npos) {
+    for (const OpInfo* const op : find_overloads(kind.substr(colons + 2))) {
+      if (op->space == kind.substr(0, colons) && takes(schema_of(*op), inputs)) {
+        return create(*op, inputs);
+      }
+    }
+  }
+  for (const graph::Builtin* const builtin : find_builtins(kind)) {
+    if (takes(builtin->schema, inputs)) {
+      return create(*builtin, inputs);
+    }
+  }
+  Node* const node = create(Kind::Opaque, inputs, outputs);
+  node->set_attribute("kind", std::string(kind));
+  return node;
+}
+
 Node* Graph::insert(Node* node) {
   if (!node->range.is_known()) {
     node->range = range;
