@@ -61,9 +61,39 @@ bool takes(const Schema& schema, const std::vector<Value*>& inputs) {
 }
 }  // namespace
 
+namespace {
+// What lists and tuples are made of, and what is in them, says what the outputs are.
+void set_output_types(Node& node) {
+  std::vector<Type> types;
+  for (const Value* const input : node.inputs()) {
+    types.push_back(input->type);
+  }
+  if (node.kind == Kind::TupleConstruct && node.outputs().size() == 1) {
+    node.output()->type = Type::tuple(std::move(types));
+  } else if (node.kind == Kind::ListConstruct && node.outputs().size() == 1) {
+    std::optional<Type> item = types.empty() ? Type{Type::Kind::Tensor} : types[0];
+    for (size_t i = 1; i < types.size() && item; i++) {
+      item = unify(*item, types[i]);
+    }
+    node.output()->type = Type::list(item.value_or(Type{Type::Kind::Any}));
+  } else if (node.kind == Kind::ListUnpack && types.size() == 1 && types[0].is(Type::Kind::List)) {
+    for (Value* const output : node.outputs()) {
+      output->type = types[0].of[0];
+    }
+  } else if (node.kind == Kind::TupleUnpack && types.size() == 1 && types[0].is_tuple() &&
+             types[0].of.size() == node.outputs().size()) {
+    for (Value* const output : node.outputs()) {
+      output->type = types[0].of[output->place()];
+    }
+  }
+}
+}  // namespace
+
 Node* Graph::create(std::string_view kind, const std::vector<Value*>& inputs, size_t outputs) {
   if (const std::optional<Kind> control = control_named(kind)) {
-    return create(*control, inputs, outputs);
+    Node* const node = create(*control, inputs, outputs);
+    set_output_types(*node);
+    return node;
   }
   const size_t colons = kind.find("::");
   if (colons != std::string_view::npos) {

@@ -1,6 +1,8 @@
 // Graph and Block as Python types, and the passes.
 #include "python/graph.h"
 
+#include <algorithm>
+
 #include <rushlight/executor.h>
 #include <rushlight/graph_passes.h>
 
@@ -59,7 +61,7 @@ PyObject* return_node(PyObject* self, PyObject*) {
 template <class T>
 PyObject* register_output(PyObject* self, PyObject* value) {
   return guarded(
-      [&] { return PyLong_FromSize_t(block_of<T>(self).add_return(unwrap_value(value))); });
+      [&] { return PyLong_FromSize_t(block_of<T>(self).add_return(unwrap_graph_value(value))); });
 }
 template <class T>
 PyObject* find_node(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -157,11 +159,32 @@ PyObject* create(PyObject* self, PyObject* args, PyObject* kwargs) {
                 self_graph(self).create(kind, values, static_cast<size_t>(count)));
   });
 }
+// The very overload that is named, "aten::add.Tensor"; what is unknown has so many outputs.
+PyObject* create_op(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name = nullptr;
+    PyObject* given = nullptr;
+    Py_ssize_t count = 0;
+    if (!PyArg_ParseTuple(args, "sOn:_create_op", &name, &given, &count)) {
+      throw PythonError();
+    }
+    const std::vector<graph::Value*> values = values_from(given);
+    const OpInfo* const op = graph::find_op_named(name);
+    if (op != nullptr && op->arguments.size() == values.size()) {
+      return wrap(graph_of<Graph>(self), self_graph(self).create(*op, values));
+    }
+    const std::string_view whole = name;
+    const std::string_view kind = whole.substr(0, whole.find('.'));
+    return wrap(
+        graph_of<Graph>(self),
+        self_graph(self).create(kind, values, static_cast<size_t>(std::max<Py_ssize_t>(count, 0))));
+  });
+}
 // Where `where` says, and returned.
 template <class F>
 PyObject* put(PyObject* self, PyObject* node, F where) {
   return guarded([&]() -> PyObject* {
-    graph::Node* const it = unwrap_node(node);
+    graph::Node* const it = unwrap_graph_node(node);
     RL_CHECK(&it->graph() == &self_graph(self), "the node is of another graph");
     where(it);
     return Py_NewRef(node);
@@ -186,7 +209,7 @@ PyObject* set_insert_point(PyObject* self, PyObject* where) {
     if (Py_TYPE(where) == &block_type) {
       before = it_of<Block>(where).return_node();
     } else {
-      before = unwrap_node(where);
+      before = unwrap_graph_node(where);
     }
     RL_CHECK(&before->graph() == &it && before->block() != nullptr,
              "setInsertPoint(): expected a node or block of this graph");
@@ -245,6 +268,8 @@ PyMethodDef graph_methods[] = {
     {"eraseOutput", erase_output, METH_O, "Takes out an output."},
     {"create", with_keywords(create), METH_VARARGS | METH_KEYWORDS,
      "create(kind, inputs=[], outputs=1): a node that is in no block yet."},
+    {"_create_op", create_op, METH_VARARGS,
+     "_create_op(name with overload, inputs, outputs): a call of that very overload."},
     {"appendNode", append_node, METH_O, "Puts a node at the end."},
     {"prependNode", prepend_node, METH_O, "Puts a node at the beginning."},
     {"insertNode", insert_node, METH_O, "Puts a node at the insert point."},

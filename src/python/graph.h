@@ -23,8 +23,8 @@ PyObject* wrap_type(Type type, std::shared_ptr<const void> owner,
 
 // TypeError where `o` is of another type.
 const GraphRef& unwrap_graph(PyObject* o);
-graph::Node* unwrap_node(PyObject* o);
-graph::Value* unwrap_value(PyObject* o);
+graph::Node* unwrap_graph_node(PyObject* o);
+graph::Value* unwrap_graph_value(PyObject* o);
 graph::Block* unwrap_block(PyObject* o);
 const Type& unwrap_type(PyObject* o);
 

@@ -181,10 +181,28 @@ PyObject* set_scope(PyObject* self, PyObject* name) {
   Py_RETURN_NONE;
 }
 
+// _set_place(file, number of the line, the line itself)
+PyObject* set_place(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* file = nullptr;
+    Py_ssize_t line = 0;
+    const char* text = nullptr;
+    if (!PyArg_ParseTuple(args, "sns:_set_place", &file, &line, &text)) {
+      throw PythonError();
+    }
+    const std::string_view whole = text;
+    const size_t begin = std::min(whole.find_first_not_of(' '), whole.size());
+    node_of(self).range = {std::make_shared<const graph::Source>(
+                               graph::Source{std::string(whole), file, static_cast<size_t>(line)}),
+                           begin, whole.size()};
+    Py_RETURN_NONE;
+  });
+}
+
 // ---- changes ----
 
 PyObject* add_input(PyObject* self, PyObject* value) {
-  return wrap(graph_of<Node>(self), node_of(self).add_input(unwrap_value(value)));
+  return wrap(graph_of<Node>(self), node_of(self).add_input(unwrap_graph_value(value)));
 }
 PyObject* add_output(PyObject* self) {
   return wrap(graph_of<Node>(self), node_of(self).add_output({Type::Kind::Tensor}));
@@ -200,7 +218,7 @@ PyObject* replace_input(PyObject* self, PyObject* args) {
       throw PythonError();
     }
     node_of(self).set_input(place_in(place, node_of(self).inputs().size(), "inputs"),
-                            unwrap_value(value));
+                            unwrap_graph_value(value));
     Py_RETURN_NONE;
   });
 }
@@ -212,10 +230,10 @@ PyObject* replace_input_with(PyObject* self, PyObject* args) {
       throw PythonError();
     }
     Node& node = node_of(self);
-    const GraphValue* const old = unwrap_value(from);
+    const GraphValue* const old = unwrap_graph_value(from);
     for (size_t i = 0; i < node.inputs().size(); i++) {
       if (node.input(i) == old) {
-        node.set_input(i, unwrap_value(to));
+        node.set_input(i, unwrap_graph_value(to));
       }
     }
     Py_RETURN_NONE;
@@ -245,7 +263,7 @@ PyObject* destroy(PyObject* self) {
 template <Node* (Node::*place)(Node*)>
 PyObject* insert(PyObject* self, PyObject* other) {
   Node& node = node_of(self);
-  Node* const beside = unwrap_node(other);
+  Node* const beside = unwrap_graph_node(other);
   RL_CHECK(&beside->graph() == &node.graph() && beside->block() != nullptr && !is_end(node),
            "the node can only be put beside one that is in a block of its own graph");
   (node.*place)(beside);
@@ -254,7 +272,7 @@ PyObject* insert(PyObject* self, PyObject* other) {
 template <void (Node::*place)(Node*)>
 PyObject* move(PyObject* self, PyObject* other) {
   Node& node = node_of(self);
-  Node* const beside = unwrap_node(other);
+  Node* const beside = unwrap_graph_node(other);
   RL_CHECK(&beside->graph() == &node.graph() && beside->block() != nullptr &&
                node.block() != nullptr && !is_end(node) && !is_end(*beside),
            "a node can only be moved beside one that is in a block of its own graph");
@@ -262,7 +280,7 @@ PyObject* move(PyObject* self, PyObject* other) {
   Py_RETURN_NONE;
 }
 PyObject* is_before(PyObject* self, PyObject* other) {
-  return PyBool_FromLong(node_of(self).is_before(unwrap_node(other)));
+  return PyBool_FromLong(node_of(self).is_before(unwrap_graph_node(other)));
 }
 
 PyMethodDef node_methods[] = {
@@ -271,6 +289,7 @@ PyMethodDef node_methods[] = {
     {"scopeName", asked<scope_name>, METH_NOARGS, "The scopes that it was recorded in."},
     {"setScope", told<set_scope>, METH_O, nullptr},
     {"sourceRange", asked<source_range>, METH_NOARGS, "The line of the program that it is of."},
+    {"_set_place", set_place, METH_VARARGS, "_set_place(file, number of the line, the line)"},
     {"inputs", asked<inputs>, METH_NOARGS, "The values that it takes."},
     {"outputs", asked<outputs>, METH_NOARGS, "The values that it makes."},
     {"blocks", asked<blocks>, METH_NOARGS, "The blocks within it."},
@@ -360,7 +379,7 @@ PyObject* uses(PyObject* self) {
   return out.release();
 }
 PyObject* replace_all_uses(PyObject* self, PyObject* by) {
-  value_of_handle(self).replace_all_uses(unwrap_value(by));
+  value_of_handle(self).replace_all_uses(unwrap_graph_value(by));
   Py_RETURN_NONE;
 }
 PyObject* replace_uses_after(PyObject* self, PyObject* args) {
@@ -370,7 +389,7 @@ PyObject* replace_uses_after(PyObject* self, PyObject* args) {
     if (!PyArg_ParseTuple(args, "OO:replaceAllUsesAfterNodeWith", &node, &by)) {
       throw PythonError();
     }
-    value_of_handle(self).replace_uses_after(unwrap_node(node), unwrap_value(by));
+    value_of_handle(self).replace_uses_after(unwrap_graph_node(node), unwrap_graph_value(by));
     Py_RETURN_NONE;
   });
 }
@@ -462,13 +481,13 @@ PyObject* wrap(const GraphRef& graph, graph::Node* node) {
 PyObject* wrap(const GraphRef& graph, graph::Value* value) {
   return make_handle(value_type, graph, value);
 }
-graph::Node* unwrap_node(PyObject* o) {
+graph::Node* unwrap_graph_node(PyObject* o) {
   if (Py_TYPE(o) != &node_type) {
     raise(PyExc_TypeError, str("expected a Node, got ", type_name(o)));
   }
   return &node_of(o);
 }
-graph::Value* unwrap_value(PyObject* o) {
+graph::Value* unwrap_graph_value(PyObject* o) {
   if (Py_TYPE(o) != &value_type) {
     raise(PyExc_TypeError, str("expected a Value, got ", type_name(o)));
   }
@@ -479,7 +498,7 @@ std::vector<graph::Value*> values_from(PyObject* sequence) {
       Object::check(PySequence_Fast(sequence, "expected a list of values of a graph"));
   std::vector<graph::Value*> out;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
-    out.push_back(unwrap_value(PySequence_Fast_GET_ITEM(items.get(), i)));
+    out.push_back(unwrap_graph_value(PySequence_Fast_GET_ITEM(items.get(), i)));
   }
   return out;
 }

@@ -7,6 +7,8 @@ namespace rushlight::python {
 namespace {
 
 extern PyTypeObject type_type;
+extern PyTypeObject tensor_type_type;
+bool is_type(PyObject* o) { return PyObject_TypeCheck(o, &type_type) != 0; }
 
 struct Held {
   Type type;
@@ -54,7 +56,7 @@ Py_hash_t type_hash(PyObject* self) {
   return static_cast<Py_hash_t>(hash >> 1);
 }
 PyObject* compare(PyObject* a, PyObject* b, int op) {
-  if (Py_TYPE(b) != &type_type || (op != Py_EQ && op != Py_NE)) {
+  if (!is_type(b) || (op != Py_EQ && op != Py_NE)) {
     Py_RETURN_NOTIMPLEMENTED;
   }
   const std::string x = held(a).facts ? held(a).facts->str() : "";
@@ -188,18 +190,37 @@ PyTypeObject type_type = {
     .tp_getset = type_properties,
 };
 
+PyObject* any_tensor(PyObject*, PyObject*) {
+  return guarded([&] { return wrap_type({Type::Kind::Tensor}, nullptr); });
+}
+PyMethodDef tensor_type_methods[] = {
+    {"get", any_tensor, METH_NOARGS | METH_STATIC,
+     "The type of a tensor of which nothing is known."},
+    {},
+};
+PyTypeObject tensor_type_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C.TensorType",
+    .tp_basicsize = sizeof(TypeObject),
+    .tp_dealloc = delete_type,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The type of a tensor, with what was known of it when it was seen.",
+    .tp_methods = tensor_type_methods,
+    .tp_base = &type_type,
+};
+
 }  // namespace
 
 PyObject* wrap_type(Type type, std::shared_ptr<const void> owner,
                     std::shared_ptr<const graph::TensorFacts> facts) {
-  PyObject* const out = check(type_type.tp_alloc(&type_type, 0));
+  PyTypeObject& of = type.is(Type::Kind::Tensor) ? tensor_type_type : type_type;
+  PyObject* const out = check(of.tp_alloc(&of, 0));
   reinterpret_cast<TypeObject*>(out)->held =
       new Held{std::move(type), std::move(owner), std::move(facts)};
   return out;
 }
 
 const Type& unwrap_type(PyObject* o) {
-  if (Py_TYPE(o) != &type_type) {
+  if (!is_type(o)) {
     raise(PyExc_TypeError, str("expected a Type, got ", type_name(o)));
   }
   return type_of_handle(o);
@@ -207,6 +228,7 @@ const Type& unwrap_type(PyObject* o) {
 
 void init_graph_types(PyObject* module) {
   add_type(module, type_type);
+  add_type(module, tensor_type_type);
   check(PyModule_AddFunctions(module, functions));
 }
 
