@@ -74,6 +74,7 @@ void init(PyObject* module) {
   init_calls(module);
   init_library(module);
   init_classes(module);
+  init_graph(module);
   init_dispatch(module);
   init_batching(module);
   init_profiler(module);

@@ -18,8 +18,8 @@ std::vector<IValue> results_of(const char* name, std::vector<IValue> arguments) 
   std::vector<graph::Value*> inputs;
   for (IValue& argument : arguments) {
     inputs.push_back(made.add_input(type_of(argument)));
-    if (argument.isIntList() || argument.isDoubleList() || argument.isTensorList()) {
-      argument = IValue::list(IValue::Items(argument.toListRef()));
+    if (argument.isList() && argument.kind() != IValue::Kind::List) {
+      argument = IValue::list(argument.toListRef());
     }
   }
   graph::Node* const node = made.insert(made.create(*builtin, inputs));

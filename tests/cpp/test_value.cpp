@@ -113,7 +113,7 @@ RL_TEST(lists) {
   CHECK(Value::list(Value::Items()).get<std::vector<Tensor>>().empty());
   CHECK_THROWS(Error, "read as a number", Value::list({Value("x")}).toIntVector());
   CHECK_THROWS(Error, "a value of type str was read as list of int", Value("x").toIntVector());
-  CHECK_THROWS(Error, "was read as Tensor", Value("x").get<Tensor>());
+  CHECK_THROWS(Error, "was read as a Tensor", Value("x").get<Tensor>());
   CHECK_THROWS(Error, "was read as a list", Value(1).toListRef());
 }
 
