@@ -952,8 +952,9 @@ ROWS = (
         "_subclasses.fake_tensor.FakeTensorMode.*",
         "static_shapes source symbolic_context allow_fallback_kernels export",
         NO_EFFECT,
-        "sizes are numbers, ops without a rule for them are refused, and nothing is exported",
+        "sizes are numbers, and ops without a rule for them are refused",
     ),
+    Row("export._export.export", "strict", NO_EFFECT, "nothing analyses bytecode"),
     Row("_prims_common.*", "allow_rhs_unbacked", NO_EFFECT, "sizes are numbers"),
     Row(
         "multiprocessing.spawn.start_processes",

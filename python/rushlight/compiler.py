@@ -188,9 +188,12 @@ class OptimizedModule(nn.Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
+_exporting = False  # set by `rushlight.export` while a program runs
+
+
 def is_compiling():
-    """Whether a compiler is running: always False."""
-    return False
+    """Whether the program is being exported; nothing else is compiled."""
+    return _exporting
 
 
 def is_dynamo_compiling():
@@ -199,8 +202,8 @@ def is_dynamo_compiling():
 
 
 def is_exporting():
-    """Whether the program is being exported: always False."""
-    return False
+    """Whether the program is being exported."""
+    return _exporting
 
 
 def disable(fn=None, recursive: bool = True, *, reason=None):

@@ -17,8 +17,7 @@ from rushlight import nn
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: torch.export.export(nn.Linear(1, 1), (torch.ones(1, 1),)),
-        lambda: torch.export.Dim("n"),
+        lambda: torch.export.draft_export(nn.Linear(1, 1), (torch.ones(1, 1),)),
         lambda: torch.onnx.export(nn.Linear(1, 1), (), "x"),
         lambda: torch.onnx.ONNXProgram(),
         lambda: torch.utils.mkldnn.to_mkldnn(nn.Linear(1, 1)),
