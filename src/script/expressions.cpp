@@ -52,7 +52,7 @@ Meaning Lowering::meaning(const Expr& e, const Type* hint) {
     case Kind::Float:
       return Meaning::of_constant(e.number, Type{TypeKind::Float});
     case Kind::Imaginary:
-      return Meaning::of_constant(Scalar(std::complex<double>(0, e.number)),
+      return Meaning::of_constant(Scalar(rushlight::complex<double>(0, e.number)),
                                   Type{TypeKind::Complex});
     case Kind::String:
       return Meaning::of_constant(e.text, Type{TypeKind::String});
@@ -196,11 +196,8 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
   const std::string property = property_function(type.kind, name);
   if (!property.empty()) {
     Value* const out = op(property, {object}, span);
-    if (property == "prim::EnumValue" && !type.definition->constants.empty()) {
-      const IValue& member = type.definition->constants[0].second;
-      if (Object* const made = object_of(member)) {
-        out->set_type(rushlight::type_of(made->slots.at(1)));
-      }
+    if (property == "prim::EnumValue") {
+      out->set_type(type.definition->attributes.at(1).type);
     }
     return Meaning::of_value(out);
   }

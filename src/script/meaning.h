@@ -93,6 +93,13 @@ class Resolver {
 // The names that all texts have: int, len, range, isinstance, …; nothing for others.
 std::optional<Meaning> language_name(std::string_view name);
 
+// A value that is written as literals and names of constants, such as a default.
+IValue constant_value(const Expr& e, const Text& text, Resolver& resolver);
+// A function's schema by its annotations, without results where it does not say them; `self`: the
+// type of a method's object.
+graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
+                        const std::optional<Type>& self);
+
 // The type that an annotation says; fails at the annotation where it is none.
 Type type_of(const Expr& annotation, const Text& text, Resolver& resolver);
 
