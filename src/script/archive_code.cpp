@@ -27,7 +27,8 @@ class OpSpace : public Space {
     if (full == "aten::wait") {
       return Meaning::named(Meaning::Kind::Special, "wait");
     }
-    return is_op(full) ? std::optional(Meaning::named(Meaning::Kind::Op, full)) : std::nullopt;
+    const bool known = (space_ != "aten" && space_ != "prim") || is_op(full);
+    return known ? std::optional(Meaning::named(Meaning::Kind::Op, full)) : std::nullopt;
   }
   std::string describe() const override { return shown_; }
 
@@ -84,7 +85,7 @@ ArchiveCode::ArchiveCode(const serialize::CheckpointReader& reader, graph::Compi
     : reader_(reader), unit_(unit) {
   const std::string version = reader.record("version");
   std::from_chars(version.data(), version.data() + version.size(), version_);
-  RL_CHECK(version_ >= 1 && version_ <= 10, "the archive is of version ", version,
+  RL_CHECK(version_ >= 1 && version_ <= newest_version, "the archive is of version ", version,
            ", and versions 1 to 10 are known: it comes from a later program, or is damaged");
 }
 

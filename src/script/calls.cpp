@@ -30,6 +30,9 @@ Arguments Lowering::arguments(const Expr& e) {
 // ---- ops ----
 
 Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments, Span span) {
+  if (!name.starts_with("aten::") && !name.starts_with("prim::")) {
+    return library_call(name, arguments, span);
+  }
   Node* node;
   try {
     node = call_op(*graph_, name, arguments);

@@ -149,14 +149,19 @@ void Lowering::unpack_to(const Expr& targets, const Meaning& meaning) {
   }
 }
 
-void Lowering::assign_attribute(const Expr& target, const Meaning& meaning) {
+void Lowering::assign_attribute(const Expr& target, const Meaning& meaning,
+                                const Type* declared) {
   graph::Value* const object = value(*target.of[0]);
   if (!object->type.is(TypeKind::Class)) {
     fail(target.span, str("an attribute of a ", object->type.annotation(),
                           " cannot be assigned to: only objects of classes have such"));
   }
-  const ClassType& type = *object->type.definition;
-  const size_t place = type.find_attribute(target.text);
+  ClassType& type = *object->type.definition;
+  size_t place = type.find_attribute(target.text);
+  if (place == ClassType::npos && defined_ == &type) {
+    const Type of = declared != nullptr ? *declared : as_value(meaning, target.span)->type;
+    place = type.add_attribute({target.text, of});
+  }
   if (place == ClassType::npos) {
     fail(target.span, str("Tried to set nonexistent attribute: ", target.text,
                           ". Define it in __init__"));
@@ -307,6 +312,8 @@ void Lowering::assignment(const Stmt& s) {
   const Expr& target = *s.targets[0];
   if (target.is(Kind::Name)) {
     assign(target.text, Meaning::of_value(fitting), target.span, declared);
+  } else if (target.is(Kind::Attribute)) {
+    assign_attribute(target, Meaning::of_value(fitting), &declared);
   } else {
     assign_to(target, Meaning::of_value(fitting));
   }

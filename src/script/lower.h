@@ -38,6 +38,8 @@ struct Condition {
   Refinements if_false = {};
 };
 
+constexpr int64_t newest_version = 10;  // of operators, as archives number them
+
 class Lowering {
  public:
   Lowering(graph::CompilationUnit& unit, Resolver& resolver, Text text, int64_t version)
@@ -47,6 +49,8 @@ class Lowering {
   // is set to what the statements return.
   std::unique_ptr<graph::Graph> lower(const Function& function, const graph::Schema& schema,
                                       std::optional<Type>& returns);
+  // Assignments to attributes of the first argument define them: an __init__ is lowered.
+  void defines(ClassType& type) { defined_ = &type; }
 
  private:
   using Value = graph::Value;
@@ -61,7 +65,8 @@ class Lowering {
               std::optional<Type> declared = {});
   void assign_to(const Expr& target, Meaning meaning);
   void unpack_to(const Expr& targets, const Meaning& meaning);
-  void assign_attribute(const Expr& target, const Meaning& meaning);
+  void assign_attribute(const Expr& target, const Meaning& meaning,
+                        const Type* declared = nullptr);
   Exit statements(const Body& body, size_t from = 0);
   Exit statement(const Stmt& s, const Rest& rest);
   Exit then(Exit exit, const Rest& rest);
@@ -159,6 +164,8 @@ class Lowering {
   Arguments arguments(const Expr& e);
   Value* op(const std::string& name, const std::vector<Value*>& arguments, Span span);
   Meaning call_op_at(const std::string& name, const Arguments& arguments, Span span);
+  Node* vision_call(const std::string& name, const Arguments& arguments, Span span);
+  Meaning library_call(const std::string& name, const Arguments& arguments, Span span);
   Value* call_function(graph::Function& function, const Arguments& arguments, Span span,
                        Value* self = nullptr);
   Value* construct(const Type& type, const Arguments& arguments, Span span);
@@ -202,6 +209,7 @@ class Lowering {
   Resolver& resolver_;
   Text text_;
   int64_t version_;  // of the archive's operators
+  ClassType* defined_ = nullptr;
   std::unique_ptr<graph::Graph> graph_;
   Scope* scope_ = nullptr;
   std::optional<Type> returns_;

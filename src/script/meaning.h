@@ -88,6 +88,8 @@ class Resolver {
                                         std::string_view name) = 0;
   // The names of the submodules of a list or dict of modules; nothing where it is neither.
   virtual std::optional<std::vector<std::string>> submodules(const Type& of) = 0;
+  // The default of a parameter, where it is known by other means than the text.
+  virtual std::optional<IValue> fallback(const std::string& parameter, const Type& type);
 };
 
 // The names that all texts have: int, len, range, isinstance, …; nothing for others.

@@ -9,8 +9,8 @@ namespace rushlight::jit {
 
 IValue Method::operator()(std::vector<IValue> arguments, const Kwargs& by_name) const {
   arguments.insert(arguments.begin(), object_->value());
-  (void)by_name;
-  throw NotImplementedError("no executor yet");
+
+  return (*function_)(std::move(arguments), {by_name.begin(), by_name.end()});
 }
 
 Module::Module(intrusive_ptr<Object> object) : object_(std::move(object)) {

@@ -129,9 +129,6 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
     argument.type = is_self                ? *self
                     : parameter.annotation ? type_of(*parameter.annotation, text, resolver)
                                            : Type{TypeKind::Tensor};
-    if (parameter.fallback) {
-      argument.fallback = constant_value(*parameter.fallback, text, resolver);
-    }
     out.arguments.push_back(std::move(argument));
   }
   if (self && out.arguments.empty()) {
@@ -146,6 +143,14 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
   }
   if (returns) {
     out.results.push_back({"", *returns});
+  }
+  for (size_t i = 0; i < function.parameters.size(); i++) {  // types are known by now
+    if (function.parameters[i].fallback) {
+      graph::Argument& argument = out.arguments[i];
+      std::optional<IValue> known = resolver.fallback(argument.name, argument.type);
+      argument.fallback =
+          known ? std::move(*known) : constant_value(*function.parameters[i].fallback, text, resolver);
+    }
   }
   return out;
 }

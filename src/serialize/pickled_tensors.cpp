@@ -5,6 +5,8 @@ namespace rushlight::serialize {
 
 using Kind = PickleNode::Kind;
 
+// ---- from a pickle ----
+
 namespace {
 void expect(bool good, const char* what) {
   if (!good) {
@@ -98,6 +100,57 @@ DimVector PickledTensors::integers(const PickleNode& tuple) const {
     list.push_back(item(tuple, i).value.i);
   }
   return list;
+}
+
+// ---- to a pickle ----
+
+void TensorPickler::write(const Tensor& t) {
+  RL_CHECK(t.defined(), "an undefined tensor cannot be saved");
+  RL_CHECK(t.is_cpu(), "tensors on ", t.device().str(),
+           " cannot be saved from C++: move them to the cpu first");
+  const bool typed = has_storage_class(t.dtype());
+  p_.global("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
+  p_.mark();
+  storage(t);
+  p_.integer(t.storage_offset());
+  integers(t.sizes());
+  integers(t.strides());
+  p_.boolean(t.requires_grad());
+  p_.global("collections", "OrderedDict");  // hooks, which are never saved
+  p_.empty_tuple();
+  p_.reduce();
+  if (!typed) {
+    p_.global("torch", dtype_info(t.dtype()).name);
+  }
+  p_.tuple();
+  p_.reduce();
+}
+
+void TensorPickler::integers(IntArrayRef list) {
+  p_.mark();
+  for (const int64_t n : list) {
+    p_.integer(n);
+  }
+  p_.tuple();
+}
+void TensorPickler::storage(const Tensor& t) {
+  const Storage& s = t.storage();
+  const auto [place, fresh] = keys_.emplace(s.get(), std::make_pair(storages_.size(), t.dtype()));
+  RL_CHECK(place->second.second == t.dtype(),
+           "save: two tensors view the same data as different types, ", place->second.second,
+           " and ", t.dtype(), ", and the format has one for each storage. Clone one of them");
+  if (fresh) {
+    storages_.push_back(s);
+  }
+  p_.mark();
+  p_.string("storage");
+  p_.global("torch", storage_class(t.dtype()));
+  p_.string(std::to_string(place->second.first));
+  p_.string("cpu");
+  const int64_t unit = has_storage_class(t.dtype()) ? t.element_size() : 1;
+  p_.integer(static_cast<int64_t>(s->nbytes()) / unit);
+  p_.tuple();
+  p_.persistent();
 }
 
 }  // namespace rushlight::serialize

@@ -2,6 +2,8 @@
 // them from storages.
 #pragma once
 
+#include <unordered_map>
+
 #include "serialize/checkpoint.h"
 
 namespace rushlight::serialize {
@@ -28,6 +30,23 @@ class PickledTensors {
   CheckpointReader& reader_;
   const Pickle& pickle_;
   std::string folder_;
+};
+
+// Writes descriptions of tensors; those that share memory do so in the file.
+class TensorPickler {
+ public:
+  explicit TensorPickler(PickleWriter& pickle) : p_(pickle) {}
+  // RuntimeError of tensors that are on no cpu, or undefined.
+  void write(const Tensor& t);
+  const std::vector<Storage>& storages() const { return storages_; }  // storage i has the key "i"
+
+ private:
+  void integers(IntArrayRef list);
+  void storage(const Tensor& t);
+
+  PickleWriter& p_;
+  std::vector<Storage> storages_;
+  std::unordered_map<const StorageImpl*, std::pair<size_t, ScalarType>> keys_;
 };
 
 }  // namespace rushlight::serialize

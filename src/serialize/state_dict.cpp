@@ -53,27 +53,7 @@ constexpr int max_depth = 100;
 
 class Saver {
  public:
-  void tensor(const Tensor& t) {
-    RL_CHECK(t.defined(), "an undefined tensor cannot be saved");
-    RL_CHECK(t.is_cpu(), "tensors on ", t.device().str(),
-             " cannot be saved from C++: move them to the cpu first");
-    const bool typed = has_storage_class(t.dtype());
-    p_.global("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
-    p_.mark();
-    storage(t);
-    p_.integer(t.storage_offset());
-    integers(t.sizes());
-    integers(t.strides());
-    p_.boolean(t.requires_grad());
-    p_.global("collections", "OrderedDict");  // hooks, which are never saved
-    p_.empty_tuple();
-    p_.reduce();
-    if (!typed) {
-      p_.global("torch", dtype_info(t.dtype()).name);
-    }
-    p_.tuple();
-    p_.reduce();
-  }
+  void tensor(const Tensor& t) { tensors_.write(t); }
   void state(const StateDict& state) {
     p_.global("collections", "OrderedDict");
     p_.empty_tuple();
@@ -152,41 +132,14 @@ class Saver {
   void write(Sink& sink, const std::string& name) {
     CheckpointWriter writer(sink, name);
     writer.add_objects(p_.finish());
-    for (size_t i = 0; i < storages_.size(); i++) {
-      writer.add_storage(std::to_string(i), storages_[i]);
+    const std::vector<Storage>& storages = tensors_.storages();
+    for (size_t i = 0; i < storages.size(); i++) {
+      writer.add_storage(std::to_string(i), storages[i]);
     }
     writer.finish();
   }
-  void integers(IntArrayRef list) {
-    p_.mark();
-    for (const int64_t n : list) {
-      p_.integer(n);
-    }
-    p_.tuple();
-  }
-  void storage(const Tensor& t) {
-    const Storage& s = t.storage();
-    const auto [place, fresh] = keys_.emplace(s.get(), std::make_pair(storages_.size(), t.dtype()));
-    RL_CHECK(place->second.second == t.dtype(),
-             "save: two tensors view the same data as different types, ", place->second.second,
-             " and ", t.dtype(), ", and the format has one for each storage. Clone one of them");
-    if (fresh) {
-      storages_.push_back(s);
-    }
-    p_.mark();
-    p_.string("storage");
-    p_.global("torch", storage_class(t.dtype()));
-    p_.string(std::to_string(place->second.first));
-    p_.string("cpu");
-    const int64_t unit = has_storage_class(t.dtype()) ? t.element_size() : 1;
-    p_.integer(static_cast<int64_t>(s->nbytes()) / unit);
-    p_.tuple();
-    p_.persistent();
-  }
-
   PickleWriter p_;
-  std::vector<Storage> storages_;
-  std::unordered_map<const StorageImpl*, std::pair<size_t, ScalarType>> keys_;
+  TensorPickler tensors_{p_};
 };
 
 // ---- from a file ----

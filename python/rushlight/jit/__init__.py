@@ -13,6 +13,7 @@ import copy
 import sys
 import types
 import typing
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
@@ -369,12 +370,29 @@ def save(m, f, _extra_files=None):
     )
 
 
-@_refused.refuses("TorchScript files are not read; load a state_dict into the Python module")
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """Raises: scripts cannot be run yet; `rushlight.load` reads files of tensors."""
-    raise RuntimeError(
-        "rushlight reads no TorchScript files yet: load a state_dict into the Python module"
+    """Load a module that PyTorch's `jit.save` has written.
+
+    Args:
+        f: a path, or what has `read()`.
+        map_location: the device of the tensors; None: where they were saved.
+        _extra_files: a dict; the values of its keys become what the archive holds under these names.
+        _restore_shapes: refused: shapes of traced inputs are not kept.
+
+    Nothing in a file runs before a method of the module is called. Raises `ValueError` where there
+    is no such file, and `RuntimeError` where it is no archive of a module, is damaged, or uses what
+    this version lacks.
+    """
+    from rushlight.jit._program import load as load_program
+
+    if _restore_shapes:
+        raise NotImplementedError("jit.load(): shapes of traced inputs are not restored")
+    warnings.warn(
+        "`torch.jit.load` is deprecated: `torch.export` writes files of the newer kind",
+        DeprecationWarning,
+        stacklevel=2,
     )
+    return load_program(f, map_location, _extra_files)
 
 
 # ---- tasks, which run at once, and settings ----
