@@ -254,7 +254,7 @@ PyObject* load_archive(PyObject*, PyObject* args) {
     }
     jit::ExtraFilesMap files;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(extra); i++) {
-      files[to_string(PyList_GET_ITEM(extra, i))] = "";
+      files[string_of(PyList_GET_ITEM(extra, i))] = "";
     }
     jit::Module module;
     {
@@ -290,7 +290,7 @@ PyObject* save_archive(PyObject*, PyObject* args) {
     while (PyDict_Next(extra, &at, &key, &value) != 0) {
       const Object bytes = PyUnicode_Check(value) ? Object::check(PyUnicode_AsUTF8String(value))
                                                   : Object::check(PyBytes_FromObject(value));
-      files[to_string(key)] = std::string(PyBytes_AS_STRING(bytes.get()),
+      files[string_of(key)] = std::string(PyBytes_AS_STRING(bytes.get()),
                                           static_cast<size_t>(PyBytes_GET_SIZE(bytes.get())));
     }
     const jit::Module module(unwrap_object(handle));

@@ -48,7 +48,7 @@ class PythonSpace : public script::Space {
   }
   std::string describe() const override {
     const Object text = Object::check(PyObject_Str(space_.get()));
-    return to_string(text.get());
+    return string_of(text.get());
   }
 
  private:
@@ -62,14 +62,14 @@ std::optional<Meaning> meaning_of(PyObject* answer, graph::Value* object) {
   }
   RL_CHECK_TYPE(PyTuple_Check(answer) && PyTuple_GET_SIZE(answer) == 2,
                 "an answer to the compiler is a pair");
-  const std::string word = to_string(PyTuple_GET_ITEM(answer, 0));
+  const std::string word = string_of(PyTuple_GET_ITEM(answer, 0));
   PyObject* const about = PyTuple_GET_ITEM(answer, 1);
   if (word == "constant") {
     const IValue value = to_script(about, Type(), "a constant");
     return Meaning::of_constant(value, rushlight::type_of(value));
   }
   if (word == "enum") {  // a class and the name of a member
-    ClassType& type = class_named(to_string(PyTuple_GetItem(about, 0)));
+    ClassType& type = class_named(string_of(PyTuple_GetItem(about, 0)));
     const IValue* const member = type.find_constant(text_view(PyTuple_GetItem(about, 1)));
     RL_CHECK(member != nullptr, "the enum ", type.name, " has no such member");
     return Meaning::of_constant(*member, Type::of_class(type));
@@ -77,7 +77,7 @@ std::optional<Meaning> meaning_of(PyObject* answer, graph::Value* object) {
   if (word == "space") {
     return Meaning::of_space(std::make_shared<PythonSpace>(about));
   }
-  const std::string text = to_string(about);
+  const std::string text = string_of(about);
   if (word == "op") {
     return Meaning::named(Meaning::Kind::Op, text);
   }
@@ -122,7 +122,7 @@ class PythonResolver : public Resolver {
     const Object items = Object::check(PySequence_Fast(answer.get(), "names of submodules"));
     std::vector<std::string> out;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
-      out.push_back(to_string(PySequence_Fast_GET_ITEM(items.get(), i)));
+      out.push_back string_of(PySequence_Fast_GET_ITEM(items.get(), i)));
     }
     return out;
   }
@@ -241,7 +241,7 @@ PyObject* compile(PyObject*, PyObject* args) {
              "expected the source of one function");
     const script::Function& function = *body[0].function;
     PythonResolver resolver(scope);
-    ClassType* const type = owner == Py_None ? nullptr : &class_named(to_string(owner));
+    ClassType* const type = owner == Py_None ? nullptr : &class_named(string_of(owner));
     std::optional<Type> self;
     if (type != nullptr) {
       self = Type::of_class(*type);
@@ -285,19 +285,19 @@ PyObject* text_of(const std::string& text) {
   return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
 }
 PyObject* function_graph(PyObject*, PyObject* name) {
-  return guarded([&] { return text_of(function_named(to_string(name)).graph().str()); });
+  return guarded([&] { return text_of(function_named(string_of(name)).graph().str()); });
 }
 PyObject* function_schema(PyObject*, PyObject* name) {
-  return guarded([&] { return text_of(function_named(to_string(name)).schema.str()); });
+  return guarded([&] { return text_of(function_named(string_of(name)).schema.str()); });
 }
 PyObject* function_code(PyObject*, PyObject* name) {
   return guarded([&] {
     script::Mentions mentions;
-    return text_of(script::function_text(function_named(to_string(name)), mentions));
+    return text_of(script::function_text(function_named(string_of(name)), mentions));
   });
 }
 PyObject* is_known_op(PyObject*, PyObject* name) {
-  return guarded([&] { return PyBool_FromLong(script::is_op(to_string(name))); });
+  return guarded([&] { return PyBool_FromLong(script::is_op(string_of(name))); });
 }
 
 PyMethodDef functions[] = {

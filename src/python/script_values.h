@@ -3,9 +3,12 @@
 
 #include <rushlight/graph_function.h>
 
+#include "python/convert.h"
 #include "python/ivalue.h"
 
 namespace rushlight::python {
+
+inline std::string string_of(PyObject* o) { return std::string(text_view(o)); }
 
 // Lists and dicts are copied. TypeError, naming `what`, where `o` is not of the type.
 IValue to_script(PyObject* o, const Type& type, const std::string& what);
