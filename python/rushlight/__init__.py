@@ -46,9 +46,9 @@ _SPARSE = " ".join(
 
 def _is_shown(name):
     """Whether `dir` shows a name."""
-    from rushlight._listed import shown
+    from rushlight._listed import is_shown
 
-    return shown(name)
+    return is_shown(name)
 
 
 if TYPE_CHECKING:

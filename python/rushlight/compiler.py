@@ -109,11 +109,11 @@ def compile(
         return model
 
     @functools.wraps(model)
-    def compiled(*args, **kwargs):
+    def call_model(*args, **kwargs):
         return model(*args, **kwargs)
 
-    compiled._torchdynamo_orig_callable = model  # type: ignore
-    return compiled
+    call_model._torchdynamo_orig_callable = model  # type: ignore
+    return call_model
 
 
 class TorchDynamoException(RuntimeError):
@@ -234,7 +234,7 @@ def wrap_numpy(fn: Callable[..., Any]):
     """Turn a function of arrays into one of tensors."""
 
     @functools.wraps(fn)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         arrays = _pytree.tree_map_only(
             rushlight.Tensor, lambda t: t.detach().numpy(), (args, kwargs)
         )
@@ -243,7 +243,7 @@ def wrap_numpy(fn: Callable[..., Any]):
             lambda a: rushlight.as_tensor(a) if hasattr(a, "__array__") else a, result
         )
 
-    return wrapped
+    return wrapper
 
 
 def cudagraph_mark_step_begin():
