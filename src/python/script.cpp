@@ -6,6 +6,7 @@
 #include "python/convert.h"
 #include "python/files.h"
 #include "python/script_values.h"
+#include "python/types.h"
 #include "script/code_writer.h"
 #include "script/export.h"
 #include "script/import.h"

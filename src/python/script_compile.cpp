@@ -122,7 +122,7 @@ class PythonResolver : public Resolver {
     const Object items = Object::check(PySequence_Fast(answer.get(), "names of submodules"));
     std::vector<std::string> out;
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
-      out.push_back string_of(PySequence_Fast_GET_ITEM(items.get(), i)));
+      out.push_back(string_of(PySequence_Fast_GET_ITEM(items.get(), i)));
     }
     return out;
   }
