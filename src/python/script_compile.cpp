@@ -218,6 +218,13 @@ PyObject* new_object(PyObject*, PyObject* name) {
 
 // ---- functions ----
 
+// Puts an error in the place of what a function does: jit.unused.
+void leave_out(script::Function& function) {
+  const auto text = std::make_shared<graph::Source>();
+  text->text = "raise RuntimeError(\"a function that is marked as unused was called\")";
+  function.body = script::parse(text);
+}
+
 // _script_compile(qualified name, source, file, line, scope, class or None): compiles the first
 // function of the source. As a method of the class, whose name the qualified one begins with.
 PyObject* compile(PyObject*, PyObject* args) {
@@ -228,18 +235,22 @@ PyObject* compile(PyObject*, PyObject* args) {
     int line = 0;
     PyObject* scope = nullptr;
     PyObject* owner = nullptr;
-    if (!PyArg_ParseTuple(args, "sssiOO:_script_compile", &name, &source, &file, &line, &scope,
-                          &owner)) {
+    int unused = 0;
+    if (!PyArg_ParseTuple(args, "sssiOO|p:_script_compile", &name, &source, &file, &line, &scope,
+                          &owner, &unused)) {
       throw PythonError();
     }
     const auto text = std::make_shared<graph::Source>();
     text->text = source;
     text->file = file;
     text->first_line = static_cast<size_t>(line);
-    const script::Body body = script::parse(text);
+    script::Body body = script::parse(text);
     RL_CHECK(body.size() == 1 && body[0].kind == script::Stmt::Kind::Def,
              "expected the source of one function");
-    const script::Function& function = *body[0].function;
+    script::Function& function = *body[0].function;
+    if (unused != 0) {
+      leave_out(function);
+    }
     PythonResolver resolver(scope);
     ClassType* const type = owner == Py_None ? nullptr : &class_named(string_of(owner));
     std::optional<Type> self;
@@ -300,7 +311,67 @@ PyObject* is_known_op(PyObject*, PyObject* name) {
   return guarded([&] { return PyBool_FromLong(script::is_op(string_of(name))); });
 }
 
+PyObject* has_method(PyObject*, PyObject* args) {
+  return guarded([&] {
+    const char* of = nullptr;
+    const char* name = nullptr;
+    if (!PyArg_ParseTuple(args, "ss:_script_has_method", &of, &name)) {
+      throw PythonError();
+    }
+    return PyBool_FromLong(class_named(of).find_method(name) != nullptr);
+  });
+}
+
+// _script_number(value, "dtype", "layout" or "memory_format"): what it is in programs.
+PyObject* number_of(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* value = nullptr;
+    const char* kind = nullptr;
+    if (!PyArg_ParseTuple(args, "Os:_script_number", &value, &kind)) {
+      throw PythonError();
+    }
+    const std::string_view word = kind;
+    int64_t number = 0;
+    if (word == "layout") {
+      number = static_cast<int64_t>(
+          to_ivalue(value, Type{Type::Kind::Layout}, kind).to<Layout>());
+    } else if (word == "memory_format") {
+      number = static_cast<int64_t>(
+          to_ivalue(value, Type{Type::Kind::MemoryFormat}, kind).to<MemoryFormat>());
+    } else {
+      number = static_cast<int64_t>(
+          to_ivalue(value, Type{Type::Kind::ScalarType}, kind).to<ScalarType>());
+    }
+    return PyLong_FromLongLong(number);
+  });
+}
+
+// A module whose forward a function is, for archives, which hold modules alone.
+PyObject* module_of(PyObject*, PyObject* name) {
+  return guarded([&] {
+    graph::Function& function = function_named(string_of(name));
+    std::string full = "__torch__.PlaceholderModule";
+    for (int i = 0; unit().find_class(full) != nullptr; i++) {
+      full = str("__torch__.___torch_mangle_", i, ".PlaceholderModule");
+    }
+    ClassType& type = unit().add_class(ClassType::Form::Module, full);
+    type.add_attribute({"training", Type{Type::Kind::Bool}});
+    std::unique_ptr<graph::Graph> graph = function.graph().clone();
+    graph->block().param_node()->insert_output(0, Type::of_class(type))->set_name("self");
+    graph::Schema schema = function.schema;
+    schema.name = "forward";
+    schema.arguments.insert(schema.arguments.begin(), {"self", Type::of_class(type)});
+    unit().add_method(type, "forward", std::move(schema), std::move(graph));
+    const auto made = unit().create(type);
+    made->slots[0] = true;
+    return wrap_object(made);
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_script_has_method", has_method, METH_VARARGS, "_script_has_method(class, name)"},
+    {"_script_number", number_of, METH_VARARGS, "_script_number(value, kind)"},
+    {"_script_module_of", module_of, METH_O, "A module whose forward a function is."},
     {"_script_class", new_class, METH_VARARGS, "_script_class(name, form)"},
     {"_script_attribute", add_attribute, METH_VARARGS,
      "_script_attribute(class, name, type, kind, (default,) or None)"},

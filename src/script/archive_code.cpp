@@ -27,8 +27,7 @@ class OpSpace : public Space {
     if (full == "aten::wait") {
       return Meaning::named(Meaning::Kind::Special, "wait");
     }
-    const bool known = (space_ != "aten" && space_ != "prim") || is_op(full);
-    return known ? std::optional(Meaning::named(Meaning::Kind::Op, full)) : std::nullopt;
+    return Meaning::named(Meaning::Kind::Op, full);
   }
   std::string describe() const override { return shown_; }
 
@@ -83,7 +82,8 @@ std::pair<std::string, std::string> split(const std::string& qualified) {
 
 ArchiveCode::ArchiveCode(const serialize::CheckpointReader& reader, graph::CompilationUnit& unit)
     : reader_(reader), unit_(unit) {
-  const std::string version = reader.record("version");
+  const std::string version =
+      reader.record(reader.has_record("version") ? "version" : ".data/version");
   std::from_chars(version.data(), version.data() + version.size(), version_);
   RL_CHECK(version_ >= 1 && version_ <= newest_version, "the archive is of version ", version,
            ", and versions 1 to 10 are known: it comes from a later program, or is damaged");

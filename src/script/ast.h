@@ -130,7 +130,7 @@ struct Stmt {
 };
 
 // All statements of a text. RuntimeError names the construct that the language lacks, and its line.
-Body parse(const Text& text);
+RL_API Body parse(const Text& text);
 // One expression, such as a type.
 ExprPtr parse_expression(const Text& text);
 

@@ -30,7 +30,7 @@ Arguments Lowering::arguments(const Expr& e) {
 // ---- ops ----
 
 Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments, Span span) {
-  if (!name.starts_with("aten::") && !name.starts_with("prim::")) {
+  if (!is_op(name)) {
     return library_call(name, arguments, span);
   }
   Node* node;
@@ -61,7 +61,7 @@ graph::Value* Lowering::call_function(graph::Function& function, const Arguments
   }
   std::string why;
   TypeVariables variables;
-  const auto inputs = matched(*graph_, function.schema, all, true, variables, why);
+  const auto inputs = matched(*graph_, function.schema, all, true, variables, &why);
   if (!inputs) {
     fail(span, str(function.base_name(), ": ", why, "; its arguments are ", function.schema.str()));
   }
@@ -87,7 +87,7 @@ graph::Value* Lowering::construct(const Type& type, const Arguments& arguments, 
     }
     std::string why;
     TypeVariables variables;
-    const auto inputs = matched(*graph_, schema, arguments, true, variables, why);
+    const auto inputs = matched(*graph_, schema, arguments, true, variables, &why);
     if (!inputs) {
       fail(span, str(schema.str(), ": ", why));
     }
@@ -145,7 +145,16 @@ Meaning Lowering::call(const Expr& e, const Type* hint) {
   if (what.is(Meaning::Kind::OpMethod) && what.name == "aten::tolist") {
     return Meaning::of_value(to_list(what.value, hint, e.span));
   }
-  return call(what, arguments(e), e.span);
+  const Arguments given = arguments(e);
+  const bool counts = what.is(Meaning::Kind::Op) && what.name == "aten::len" &&
+                      given.positional.size() == 1;
+  if (counts && given.positional[0]->type.is(TypeKind::Class)) {
+    if (const auto names = resolver_.submodules(given.positional[0]->type)) {
+      return Meaning::of_constant(static_cast<int64_t>(names->size()), Type{TypeKind::Int});
+    }
+    return call(attribute_of_value(given.positional[0], "__len__", e.span), {}, e.span);
+  }
+  return call(what, given, e.span);
 }
 
 }  // namespace rushlight::script

@@ -8,7 +8,7 @@
 namespace rushlight::script {
 
 // What text mentions and does not hold itself.
-struct Mentions {
+struct RL_API Mentions {
   std::vector<IValue> constants;  // CONSTANTS.c0, …
   std::vector<ClassType*> classes;
   std::vector<graph::Function*> functions;
@@ -23,7 +23,7 @@ struct Mentions {
 };
 
 // "def forward(self: __torch__.Net, x: Tensor) -> Tensor:" and its body, as lines.
-std::string function_text(graph::Function& function, Mentions& mentions, int indent = 0);
+RL_API std::string function_text(graph::Function& function, Mentions& mentions, int indent = 0);
 std::string class_text(ClassType& type, Mentions& mentions);
 // A value as a literal of a program.
 std::string literal(const IValue& value, const Type& type, Mentions& mentions);

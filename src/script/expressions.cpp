@@ -191,6 +191,21 @@ std::string property_function(TypeKind kind, const std::string& name) {
 }
 }  // namespace
 
+namespace {
+std::optional<ScalarType> dtype_of_cast(std::string_view name) {
+  constexpr std::pair<std::string_view, ScalarType> casts[] = {
+      {"float", kFloat}, {"double", kDouble}, {"half", kHalf},  {"bfloat16", kBFloat16},
+      {"int", kInt},     {"long", kLong},     {"short", kShort}, {"char", kChar},
+      {"byte", kByte},   {"bool", kBool}};
+  for (const auto& [method, dtype] : casts) {
+    if (method == name) {
+      return dtype;
+    }
+  }
+  return {};
+}
+}  // namespace
+
 Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Span span) {
   const Type& type = object->type;
   const std::string property = property_function(type.kind, name);
@@ -211,11 +226,16 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
       out.value = object;
       return out;
     }
-    if (std::optional<Meaning> found = resolver_.member(type, object, name)) {
-      return *found;
+    if ((name == "items" || name == "keys" || name == "values") && resolver_.submodules(type)) {
+      Meaning out = Meaning::named(Meaning::Kind::Special, name);
+      out.value = object;
+      return out;
     }
     if (const IValue* member = definition.find_constant(name)) {
       return Meaning::of_constant(*member, rushlight::type_of(*member));
+    }
+    if (std::optional<Meaning> found = resolver_.member(type, object, name)) {
+      return *found;
     }
     fail(span, str("Module or object of class '", definition.base_name(),
                    "' has no attribute or method '", name, "'"));
@@ -240,6 +260,14 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
     Meaning out = Meaning::named(Meaning::Kind::Special, "wait method");
     out.value = object;
     return out;
+  }
+  if (type.is(TypeKind::Tensor)) {
+    if (const std::optional<ScalarType> dtype = dtype_of_cast(name)) {  // x.float()
+      Meaning out = Meaning::named(Meaning::Kind::Special, "tensor cast");
+      out.value = object;
+      out.constant = static_cast<int64_t>(*dtype);
+      return out;
+    }
   }
   Meaning out = Meaning::named(Meaning::Kind::OpMethod, "aten::" + name);
   out.value = object;

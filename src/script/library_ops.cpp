@@ -53,7 +53,7 @@ graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arg
     std::string why;
     TypeVariables variables;
     std::optional<std::vector<Value*>> inputs =
-        matched(*graph_, schema, arguments, true, variables, why);
+        matched(*graph_, schema, arguments, true, variables, &why);
     if (!inputs) {
       fail(span, str(schema.str(), ": ", why));
     }
@@ -80,8 +80,9 @@ graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arg
   return nullptr;
 }
 
-// An op that is no function of the language. One that nobody has defined makes a tensor, and says
-// when it runs that it is missing: a program may hold it where it never comes.
+// An op that is no function of the language. One that nobody has defined makes a tensor, or as many as
+// it is unpacked into, and says when it runs that it is missing: a program may hold it where it never
+// comes.
 Meaning Lowering::library_call(const std::string& name, const Arguments& arguments, Span span) {
   if (Node* const node = vision_call(name, arguments, span)) {
     return Meaning::of_value(result_of(*graph_, node));
@@ -91,7 +92,7 @@ Meaning Lowering::library_call(const std::string& name, const Arguments& argumen
   if (schema) {
     std::string why;
     TypeVariables variables;
-    const auto fitting = matched(*graph_, *schema, arguments, true, variables, why);
+    const auto fitting = matched(*graph_, *schema, arguments, true, variables, &why);
     if (!fitting) {
       fail(span, str(schema->str(), ": ", why));
     }
@@ -105,6 +106,9 @@ Meaning Lowering::library_call(const std::string& name, const Arguments& argumen
     node->output(i)->set_type(schema->results[i].type);
   }
   graph_->insert(node);
+  if (!schema) {
+    unknown_.insert(node);
+  }
   return Meaning::of_value(result_of(*graph_, node));
 }
 

@@ -120,8 +120,17 @@ void Lowering::unpack_to(const Expr& targets, const Meaning& meaning) {
     fail(targets.span, "only one target may have a star");
   }
   std::vector<Meaning> parts;
-  const bool list = meaning.is(Meaning::Kind::Value) && meaning.value->type.is(TypeKind::List);
-  if (list && star == to.end()) {  // a list of so many items, which is checked when it runs
+  const bool one = meaning.is(Meaning::Kind::Value);
+  const bool list = one && meaning.value->type.is(TypeKind::List);
+  if (one && unknown_.erase(meaning.value->node()) > 0) {
+    Node* const node = meaning.value->node();
+    while (node->outputs().size() < to.size()) {
+      node->add_output(Type{TypeKind::Tensor});
+    }
+    for (Value* const output : node->outputs()) {
+      parts.push_back(Meaning::of_value(output));
+    }
+  } else if (list && star == to.end()) {  // a list of so many items, which is checked when it runs
     Node* const node = graph_->append(NodeKind::ListUnpack, {meaning.value}, to.size());
     for (graph::Value* out : node->outputs()) {
       parts.push_back(Meaning::of_value(out->set_type(meaning.value->type.of[0])));

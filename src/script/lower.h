@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "script/match.h"
 
@@ -40,7 +41,7 @@ struct Condition {
 
 constexpr int64_t newest_version = 10;  // of operators, as archives number them
 
-class Lowering {
+class RL_API Lowering {
  public:
   Lowering(graph::CompilationUnit& unit, Resolver& resolver, Text text, int64_t version)
       : unit_(unit), resolver_(resolver), text_(std::move(text)), version_(version) {}
@@ -173,6 +174,7 @@ class Lowering {
   // ---- specials.cpp ----
   Meaning special(const Meaning& what, const Expr& e, const Type* hint);
   Meaning special_of_objects(const Meaning& what, const Expr& e, const Type* hint);
+  Meaning submodule_list(const Meaning& what);
   Meaning cast(const std::string& name, const Expr& e);
   Meaning fork(const Expr& e);
   Value* to_list(Value* value, const Type* hint, Span span);
@@ -215,6 +217,7 @@ class Lowering {
   std::optional<Type> returns_;
   // The schemas whose results tuples are, for the names of their parts.
   std::unordered_map<const Value*, const graph::Schema*> fields_;
+  std::set<const Node*> unknown_;  // calls of ops whose results nobody has said
   std::optional<Type> returned_;  // what has been returned so far has in common
   int loops_ = 0;                 // around the statement
   bool unrolled_ = false;         // the innermost loop around it

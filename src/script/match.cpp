@@ -111,7 +111,7 @@ struct Place {
 class Matching {
  public:
   Matching(const Schema& schema, const Arguments& arguments, bool convert,
-           TypeVariables& variables, std::string& why)
+           TypeVariables& variables, std::string* why)
       : schema_(schema),
         arguments_(arguments),
         convert_(convert),
@@ -126,14 +126,15 @@ class Matching {
       }
     }
     if (next_ < arguments_.positional.size() && !schema_.variadic) {
-      why_ = str("it takes ", schema_.arguments.size(), " arguments, not ",
-                 arguments_.positional.size() + arguments_.named.size());
-      return false;
+      return refuse([&] {
+        return str("it takes ", schema_.arguments.size(), " arguments, not ",
+                   arguments_.positional.size() + arguments_.named.size());
+      });
     }
     for (size_t i = 0; i < used_.size(); i++) {
       if (!used_[i]) {
-        why_ = str("it has no argument '", arguments_.named[i].first, "'");
-        return false;
+        return refuse(
+            [&] { return str("it has no argument '", arguments_.named[i].first, "'"); });
       }
     }
     return true;
@@ -160,6 +161,14 @@ class Matching {
   }
 
  private:
+  template <class F>
+  bool refuse(const F& reason) const {
+    if (why_ != nullptr) {
+      *why_ = reason();
+    }
+    return false;
+  }
+
   static std::vector<Value*> gathered(Graph& graph, const Place& place, const Argument& formal) {
     const Argument item{formal.name, without_optional(formal.type).of[0]};
     std::vector<Value*> out;
@@ -186,8 +195,7 @@ class Matching {
     }
     if (given == nullptr) {
       if (!formal.fallback) {
-        why_ = str("the argument '", formal.name, "' is missing");
-        return false;
+        return refuse([&] { return str("the argument '", formal.name, "' is missing"); });
       }
       places_.push_back(std::move(place));
       return true;
@@ -195,9 +203,10 @@ class Matching {
     place.way = how(*given, formal, convert_, variables_);
     place.values = {given};
     if (place.way == How::No) {
-      why_ = str("Expected a value of type '", formal.type.annotation(), "' for argument '",
-                 formal.name, "' but found '", given->type.annotation(), "'");
-      return false;
+      return refuse([&] {
+        return str("Expected a value of type '", formal.type.annotation(), "' for argument '",
+                   formal.name, "' but found '", given->type.annotation(), "'");
+      });
     }
     places_.push_back(std::move(place));
     return true;
@@ -244,7 +253,7 @@ class Matching {
   const Arguments& arguments_;
   bool convert_;
   TypeVariables& variables_;
-  std::string& why_;
+  std::string* why_;
   std::vector<bool> used_;
   std::vector<Place> places_;
   size_t next_ = 0;
@@ -256,28 +265,34 @@ struct Candidate {
   const Schema* schema = nullptr;
 };
 
-std::vector<Candidate> candidates(const std::string& name) {
-  std::vector<Candidate> out;
-  for (const graph::Builtin* builtin : graph::find_builtins(name)) {
-    out.push_back({builtin, nullptr, &builtin->schema});
+// Calls f(candidate) until it says true; whether it did.
+template <class F>
+bool any_candidate(const std::string& name, const F& f) {
+  for (const graph::Builtin* const builtin : graph::find_builtins(name)) {
+    if (f(Candidate{builtin, nullptr, &builtin->schema})) {
+      return true;
+    }
   }
   if (name.starts_with("aten::")) {
-    for (const OpInfo* op : find_overloads(std::string_view(name).substr(6))) {
-      if (std::string_view(op->space) == "aten") {
-        out.push_back({nullptr, op, &graph::schema_of(*op)});
+    for (const OpInfo* const op : find_overloads(std::string_view(name).substr(6))) {
+      if (std::string_view(op->space) == "aten" &&
+          f(Candidate{nullptr, op, &graph::schema_of(*op)})) {
+        return true;
       }
     }
   }
-  return out;
+  return false;
 }
 
 }  // namespace
 
-bool is_op(const std::string& name) { return !candidates(name).empty(); }
+bool is_op(const std::string& name) {
+  return any_candidate(name, [](const Candidate&) { return true; });
+}
 
 std::optional<std::vector<Value*>> matched(Graph& graph, const Schema& schema,
                                            const Arguments& arguments, bool convert,
-                                           TypeVariables& variables, std::string& why) {
+                                           TypeVariables& variables, std::string* why) {
   Matching matching(schema, arguments, convert, variables, why);
   if (!matching.run()) {
     return {};
@@ -293,27 +308,30 @@ Value* converted(Graph& graph, Value* value, const Type& type) {
 }
 
 Node* call_op(Graph& graph, const std::string& name, const Arguments& arguments) {
-  const std::vector<Candidate> all = candidates(name);
-  RL_CHECK(!all.empty(), "Unknown builtin op: ", name, ": neither an op nor a function of the language has this name");
-  std::string reasons;
-  for (const bool convert : {false, true}) {
-    for (const Candidate& one : all) {
+  Node* node = nullptr;
+  for (int attempt = 0; attempt < 2 && node == nullptr; attempt++) {
+    any_candidate(name, [&](const Candidate& one) {
       TypeVariables variables;
-      std::string why;
-      const auto inputs = matched(graph, *one.schema, arguments, convert, variables, why);
-      if (!inputs) {
-        reasons += convert ? str("\n  ", one.schema->str(), ": ", why) : "";
-        continue;
+      const auto inputs =
+          matched(graph, *one.schema, arguments, attempt == 1, variables, nullptr);
+      if (inputs) {
+        node = one.op != nullptr ? graph.create(*one.op, *inputs)
+                                 : graph.create(*one.builtin, *inputs);
       }
-      Node* const node =
-          one.op != nullptr ? graph.create(*one.op, *inputs) : graph.create(*one.builtin, *inputs);
-      for (size_t i = 0; i < node->outputs().size(); i++) {
-        const Type& type = one.schema->results[i].type;
-        node->output(i)->set_type(type.has_variables() ? substitute(type, variables) : type);
-      }
-      return graph.insert(node);
-    }
+      return inputs.has_value();
+    });
   }
+  if (node != nullptr) {
+    return graph.insert(node);
+  }
+  std::string reasons;
+  any_candidate(name, [&](const Candidate& one) {
+    TypeVariables variables;
+    std::string why;
+    matched(graph, *one.schema, arguments, true, variables, &why);
+    reasons += str("\n  ", one.schema->str(), ": ", why);
+    return false;
+  });
   throw Error(str("Arguments for call are not valid: no overload of ", name, " takes them", reasons));
 }
 

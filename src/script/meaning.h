@@ -14,7 +14,7 @@ struct Meaning;
 struct Scope;
 
 // What has names behind a dot: `torch`, a module of Python, a package of an archive.
-class Space {
+class RL_API Space {
  public:
   virtual ~Space();
   virtual std::optional<Meaning> find(std::string_view name) = 0;
@@ -78,7 +78,7 @@ struct Meaning {
 };
 
 // Says what free names mean: those of archives, or those around a function of Python.
-class Resolver {
+class RL_API Resolver {
  public:
   virtual ~Resolver();
   virtual std::optional<Meaning> find(std::string_view name) = 0;
@@ -99,7 +99,7 @@ std::optional<Meaning> language_name(std::string_view name);
 IValue constant_value(const Expr& e, const Text& text, Resolver& resolver);
 // A function's schema by its annotations, without results where it does not say them; `self`: the
 // type of a method's object.
-graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
+RL_API graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
                         const std::optional<Type>& self);
 
 // The type that an annotation says; fails at the annotation where it is none.

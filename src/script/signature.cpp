@@ -117,6 +117,21 @@ void add_comment(graph::Schema& schema, const Function& function, size_t first, 
 }
 }  // namespace
 
+namespace {
+// The n of BroadcastingListN[int], also within Optional: one value stands for n equal ones.
+uint8_t broadcast_size(const Expr& annotation) {
+  if (!annotation.is(Kind::Subscript)) {
+    return 0;
+  }
+  const std::string& name = annotation.of[0]->text;
+  if (name == "Optional" && annotation.of.size() == 2) {
+    return broadcast_size(*annotation.of[1]);
+  }
+  const bool numbered = name.size() == 17 && name.starts_with("BroadcastingList");
+  return numbered && name[16] >= '1' && name[16] <= '9' ? static_cast<uint8_t>(name[16] - '0') : 0;
+}
+}  // namespace
+
 graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
                         const std::optional<Type>& self) {
   graph::Schema out;
@@ -129,6 +144,7 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
     argument.type = is_self                ? *self
                     : parameter.annotation ? type_of(*parameter.annotation, text, resolver)
                                            : Type{TypeKind::Tensor};
+    argument.size = parameter.annotation ? broadcast_size(*parameter.annotation) : 0;
     out.arguments.push_back(std::move(argument));
   }
   if (self && out.arguments.empty()) {
@@ -150,6 +166,10 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
       std::optional<IValue> known = resolver.fallback(argument.name, argument.type);
       argument.fallback =
           known ? std::move(*known) : constant_value(*function.parameters[i].fallback, text, resolver);
+      if (argument.size > 0 && argument.fallback->isScalar()) {
+        argument.fallback = IValue::list(
+            std::make_shared<IValue::Items>(argument.size, IValue(*argument.fallback)));
+      }
     }
   }
   return out;

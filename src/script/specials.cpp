@@ -237,6 +237,23 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
   return special_of_objects(what, e, hint);
 }
 
+// keys(), values() and items() of a dict of modules.
+Meaning Lowering::submodule_list(const Meaning& what) {
+  std::vector<Meaning> out;
+  for (const std::string& name : *resolver_.submodules(what.value->type)) {
+    const Meaning key = Meaning::of_constant(name, Type{TypeKind::String});
+    if (what.name == "keys") {
+      out.push_back(key);
+      continue;
+    }
+    const Meaning module = Meaning::of_value(get_attribute(what.value, name));
+    out.push_back(what.name == "values"
+                      ? module
+                      : Meaning::list(Meaning::Kind::Tuple, "", {key, module}));
+  }
+  return Meaning::list(Meaning::Kind::Tuple, "", std::move(out));
+}
+
 Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const Type* hint) {
   const std::string& name = what.name;
   if (name == "getattr" || name == "hasattr") {
@@ -261,6 +278,16 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
   }
   if (name == "fork") {
     return fork(e);
+  }
+  if (name == "tensor cast") {
+    Value* const dtype = constant(what.constant, Type{TypeKind::Int});
+    return Meaning::of_value(op("aten::to", {what.value, dtype}, e.span));
+  }
+  if (name == "is_scripting" || name == "is_tracing") {
+    return Meaning::of_constant(name == "is_scripting", Type{TypeKind::Bool});
+  }
+  if (name == "items" || name == "keys" || name == "values") {
+    return submodule_list(what);
   }
   if (name == "list") {
     takes(text_, e, 0, 1);
