@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -104,6 +105,11 @@ def _named(mod: nn.Module, kind: str) -> list[tuple[str, Tensor]]:
     return found
 
 
+def _identifier(name: str) -> str:
+    """A dotted name as one of Python; layers may have any name ("block1-0")."""
+    return re.sub(r"\W", "_", name)
+
+
 def _kind_of(module: nn.Module) -> str:
     """The class of a module by PyTorch's name."""
     return f"{_as_torch(type(module).__module__)}.{type(module).__qualname__}"
@@ -162,7 +168,7 @@ class Tracer(PythonKeyTracer):
         before = self._first_input
         place = self.graph.inserting_before(before) if before else self.graph.inserting_after()
         with place:
-            node = self.graph.create_node("placeholder", "c_" + name.replace(".", "_"))
+            node = self.graph.create_node("placeholder", "c_" + _identifier(name))
         node.meta["val"] = _fake_of(self.fake_mode, a)
         self.constants[name] = a
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
@@ -175,9 +181,9 @@ class Tracer(PythonKeyTracer):
     def state(self) -> None:
         """Inputs for parameters and buffers."""
         for name, tensor in _named(self.mod, "_parameters"):
-            self.placeholder("p_" + name.replace(".", "_"), tensor, InputKind.PARAMETER, name)
+            self.placeholder("p_" + _identifier(name), tensor, InputKind.PARAMETER, name)
         for name, tensor in _named(self.mod, "_buffers"):
-            self.placeholder("b_" + name.replace(".", "_"), tensor, InputKind.BUFFER, name)
+            self.placeholder("b_" + _identifier(name), tensor, InputKind.BUFFER, name)
 
     def arguments(self, names: list[str], leaves: list[Any]) -> None:
         """Inputs for the leaves of the arguments."""
