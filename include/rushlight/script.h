@@ -102,7 +102,8 @@ using script_module = Module;
 // A module from an archive, on `device` or where it was saved. Nothing in a file runs before a
 // method is called. RuntimeError where it is no archive, is damaged, or needs what the language
 // lacks. `extra_files`: names to look for, which get their contents.
-RL_API Module load(const std::string& path, std::optional<Device> device, ExtraFilesMap& extra_files);
+RL_API Module load(const std::string& path, std::optional<Device> device,
+                   ExtraFilesMap& extra_files);
 RL_API Module load(std::istream& stream, std::optional<Device> device, ExtraFilesMap& extra_files);
 RL_API Module load(const std::string& path, std::optional<Device> device = {},
                    bool load_debug_files = true);

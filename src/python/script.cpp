@@ -90,6 +90,30 @@ PyObject* methods(PyObject* self, PyObject*) {
   });
 }
 
+void add_assigned(const graph::Block& block, PyObject* names) {
+  for (const graph::Node* const node : block) {
+    if (node->kind == graph::Kind::SetAttr) {
+      const std::string name = node->attribute("name").toStringRef();
+      const Object text = Object::check(PyUnicode_FromString(name.c_str()));
+      check(PySet_Add(names, text.get()));
+    }
+    for (const graph::Block* const inner : node->blocks()) {
+      add_assigned(*inner, names);
+    }
+  }
+}
+
+// The names of attributes that methods of the class assign.
+PyObject* assigned(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Object out = Object::check(PySet_New(nullptr));
+    for (graph::Function* const method : object_at(self).type->methods) {
+      add_assigned(method->graph().block(), out.get());
+    }
+    return Py_NewRef(out.get());
+  });
+}
+
 size_t place_of(const rushlight::Object& object, PyObject* name) {
   const size_t place = object.type->find_attribute(text_view(name));
   if (place == ClassType::npos) {
@@ -132,8 +156,8 @@ PyObject* set(PyObject* self, PyObject* args) {
 graph::Function& method_of(PyObject* self, PyObject* name) {
   graph::Function* const method = object_at(self).type->find_method(text_view(name));
   if (method == nullptr) {
-    raise(PyExc_AttributeError, str("'", object_at(self).type->base_name(), "' has no method '",
-                                    text_view(name), "'"));
+    raise(PyExc_AttributeError,
+          str("'", object_at(self).type->base_name(), "' has no method '", text_view(name), "'"));
   }
   return *method;
 }
@@ -161,8 +185,8 @@ PyObject* code_text(PyObject* self, PyObject* name) {
       const Object constant = Object::check(from_script(value, rushlight::type_of(value)));
       check(PyList_Append(constants.get(), constant.get()));
     }
-    return check(Py_BuildValue("(s#O)", text.data(), static_cast<Py_ssize_t>(text.size()),
-                               constants.get()));
+    return check(
+        Py_BuildValue("(s#O)", text.data(), static_cast<Py_ssize_t>(text.size()), constants.get()));
   });
 }
 
@@ -174,8 +198,7 @@ PyObject* graph_text(PyObject* self, PyObject* name) {
 }
 
 PyObject* schema_text(PyObject* self, PyObject* name) {
-  return guarded(
-      [&] { return PyUnicode_FromString(method_of(self, name).schema.str().c_str()); });
+  return guarded([&] { return PyUnicode_FromString(method_of(self, name).schema.str().c_str()); });
 }
 
 // clone(all): a copy with copies of all values, or with the same ones.
@@ -190,6 +213,7 @@ PyMethodDef handle_methods[] = {
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},
     {"constants", constants, METH_NOARGS, "The constants of the class, by name."},
     {"methods", methods, METH_NOARGS, "The names of the methods."},
+    {"assigned", assigned, METH_NOARGS, "The names of attributes that methods assign."},
     {"get", get, METH_O, "An attribute; of modules their handle."},
     {"set", set, METH_VARARGS, "set(name, value)"},
     {"call", call, METH_VARARGS, "call(method, args, kwargs)"},
@@ -331,8 +355,8 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
   std::vector<IValue> values = std::move(first);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positional); i++) {
     const size_t place = values.size();
-    const std::string argument = place < schema.arguments.size() ? schema.arguments[place].name
-                                                                 : std::to_string(place);
+    const std::string argument =
+        place < schema.arguments.size() ? schema.arguments[place].name : std::to_string(place);
     values.push_back(to_script(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
   }
   std::vector<std::pair<std::string, IValue>> by_name;

@@ -1,5 +1,5 @@
-// jit.script: source of Python through the compiler of TorchScript. What free names mean is asked of
-// Python (python/rushlight/jit/_compile.py), which answers in words: ("op", "aten::relu").
+// jit.script: source of Python through the compiler of TorchScript. What free names mean is asked
+// of Python (python/rushlight/jit/_compile.py), which answers in words: ("op", "aten::relu").
 #include <rushlight/script.h>
 
 #include "python/bindings.h"
@@ -333,8 +333,7 @@ PyObject* number_of(PyObject*, PyObject* args) {
     const std::string_view word = kind;
     int64_t number = 0;
     if (word == "layout") {
-      number = static_cast<int64_t>(
-          to_ivalue(value, Type{Type::Kind::Layout}, kind).to<Layout>());
+      number = static_cast<int64_t>(to_ivalue(value, Type{Type::Kind::Layout}, kind).to<Layout>());
     } else if (word == "memory_format") {
       number = static_cast<int64_t>(
           to_ivalue(value, Type{Type::Kind::MemoryFormat}, kind).to<MemoryFormat>());

@@ -14,8 +14,8 @@ using Kind = Type::Kind;
 namespace {
 
 [[noreturn]] void wrong(PyObject* o, const Type& type, const std::string& what) {
-  raise(PyExc_TypeError, str(what, " expected a value of type '", type.annotation(),
-                             "' but got ", type_name(o)));
+  raise(PyExc_TypeError,
+        str(what, " expected a value of type '", type.annotation(), "' but got ", type_name(o)));
 }
 
 IValue::Items items_of(PyObject* o, const std::function<const Type&(size_t)>& type,
@@ -184,8 +184,7 @@ PyObject* tuple_from(const IValue& value, const Type& type) {
                      check(PyUnicode_FromString(name.c_str())));
   }
   return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_named_tuple"),
-                                     "sOO", type.definition->name.c_str(), names.get(),
-                                     out.get()));
+                                     "sOO", type.definition->name.c_str(), names.get(), out.get()));
 }
 
 PyObject* dict_from(const IValue& value, const Type& type) {

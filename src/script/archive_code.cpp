@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "script/prelude.h"
+
 namespace rushlight::script {
 
 using Kind = Expr::Kind;
@@ -13,36 +15,6 @@ using TypeKind = Type::Kind;
 namespace {
 
 constexpr int max_packages = 100;  // of named tuples and enums within each other
-
-// torch.relu, ops.prim.device, ops.aten.add.
-class OpSpace : public Space {
- public:
-  explicit OpSpace(std::string space, std::string shown)
-      : space_(std::move(space)), shown_(std::move(shown)) {}
-  std::optional<Meaning> find(std::string_view name) override {
-    const std::string full = str(space_, "::", name);
-    if (full == "prim::RaiseException") {
-      return Meaning::named(Meaning::Kind::Special, "raise");
-    }
-    if (full == "aten::wait") {
-      return Meaning::named(Meaning::Kind::Special, "wait");
-    }
-    return Meaning::named(Meaning::Kind::Op, full);
-  }
-  std::string describe() const override { return shown_; }
-
- private:
-  std::string space_;
-  std::string shown_;
-};
-
-class AllOps : public Space {
- public:
-  std::optional<Meaning> find(std::string_view name) override {
-    return Meaning::of_space(std::make_shared<OpSpace>(std::string(name), str("ops.", name)));
-  }
-  std::string describe() const override { return "ops"; }
-};
 
 class Package : public Space {
  public:
@@ -92,11 +64,8 @@ ArchiveCode::ArchiveCode(const serialize::CheckpointReader& reader, graph::Compi
 // ---- names ----
 
 std::optional<Meaning> ArchiveCode::find(std::string_view name) {
-  if (name == "torch") {
-    return Meaning::of_space(std::make_shared<OpSpace>("aten", "torch"));
-  }
-  if (name == "ops") {
-    return Meaning::of_space(std::make_shared<AllOps>());
+  if (std::optional<Meaning> op = op_name(name)) {
+    return op;
   }
   if (name == "__torch__") {
     return Meaning::of_space(std::make_shared<Package>(*this, "__torch__"));
@@ -209,8 +178,8 @@ ClassType::Form form_of(const Class& source, const Text& text) {
 ClassType& ArchiveCode::add_class(const std::string& name, const Class& source, const File& file) {
   ClassType& type = unit_.add_class(form_of(source, file.text), name);
   unfilled_.push_back({&type, &source, &file});
-  const bool at_once = type.form == ClassType::Form::NamedTuple ||
-                       type.form == ClassType::Form::Enum;
+  const bool at_once =
+      type.form == ClassType::Form::NamedTuple || type.form == ClassType::Form::Enum;
   if (at_once) {
     unfilled_.pop_back();
     RL_CHECK(++depth_ < max_packages, "named tuples hold each other without end");
@@ -313,8 +282,7 @@ void ArchiveCode::add_names(ClassType& type, const Stmt& s, const File& file) {
 void ArchiveCode::add_method(ClassType& type, const Function& source, const File& file) {
   const bool is_static = std::any_of(source.decorators.begin(), source.decorators.end(),
                                      [](const ExprPtr& e) { return e->is_name("staticmethod"); });
-  const std::optional<Type> self =
-      is_static ? std::nullopt : std::optional(Type::of_class(type));
+  const std::optional<Type> self = is_static ? std::nullopt : std::optional(Type::of_class(type));
   graph::Schema schema = signature(source, file.text, *this, self);
   graph::Function& made = unit_.add_method(type, source.name, std::move(schema));
   if (type.form != ClassType::Form::Interface) {

@@ -1,5 +1,8 @@
 // Calls: of ops, functions, methods and classes. The forms of the language are in specials.cpp.
+#include <algorithm>
+
 #include "script/lower.h"
+#include "script/prelude.h"
 
 namespace rushlight::script {
 
@@ -30,8 +33,22 @@ Arguments Lowering::arguments(const Expr& e) {
 // ---- ops ----
 
 Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments, Span span) {
+  if (version_ < newest_version) {
+    const auto is_tensor = [](const Value* value) { return value->type.is(TypeKind::Tensor); };
+    const auto first = arguments.positional.begin();
+    const size_t seen = std::min<size_t>(arguments.positional.size(), 2);
+    const auto tensors = std::count_if(first, first + static_cast<int64_t>(seen), is_tensor);
+    const bool has_mode = arguments.positional.size() > 2 || !arguments.named.empty();
+    const auto form = earlier_form(name, version_, static_cast<int>(tensors), has_mode);
+    if (form) {
+      return Meaning::of_value(call_function(*prelude_function(unit_, *form), arguments, span));
+    }
+  }
   if (!is_op(name)) {
-    return library_call(name, arguments, span);
+    const bool aten = name.starts_with("aten::");
+    graph::Function* const own = aten ? prelude_function(unit_, name.substr(6)) : nullptr;
+    return own != nullptr ? Meaning::of_value(call_function(*own, arguments, span))
+                          : library_call(name, arguments, span);
   }
   Node* node;
   try {
@@ -146,8 +163,8 @@ Meaning Lowering::call(const Expr& e, const Type* hint) {
     return Meaning::of_value(to_list(what.value, hint, e.span));
   }
   const Arguments given = arguments(e);
-  const bool counts = what.is(Meaning::Kind::Op) && what.name == "aten::len" &&
-                      given.positional.size() == 1;
+  const bool counts =
+      what.is(Meaning::Kind::Op) && what.name == "aten::len" && given.positional.size() == 1;
   if (counts && given.positional[0]->type.is(TypeKind::Class)) {
     if (const auto names = resolver_.submodules(given.positional[0]->type)) {
       return Meaning::of_constant(static_cast<int64_t>(names->size()), Type{TypeKind::Int});

@@ -17,14 +17,65 @@ using TypeKind = Type::Kind;
 
 namespace {
 
-constexpr std::string_view reserved[] = {
-    "False",  "None",     "True",   "and",   "as",       "assert", "async",  "await", "break",
-    "class",  "continue", "def",    "del",   "elif",     "else",   "except", "for",   "from",
-    "global", "if",       "import", "in",    "is",       "lambda", "not",    "or",    "pass",
-    "raise",  "return",   "try",    "while", "with",     "yield",  "torch",  "ops",   "CONSTANTS",
-    "inf",    "nan",      "fork",   "int",   "float",    "bool",   "str",    "getattr", "range",
-    "print",  "annotate", "isinstance", "unchecked_cast", "uninitialized", "nonlocal", "finally",
-    "complex", "__torch__", "Tensor", "List", "Dict", "Optional", "Tuple"};
+constexpr std::string_view reserved[] = {"False",
+                                         "None",
+                                         "True",
+                                         "and",
+                                         "as",
+                                         "assert",
+                                         "async",
+                                         "await",
+                                         "break",
+                                         "class",
+                                         "continue",
+                                         "def",
+                                         "del",
+                                         "elif",
+                                         "else",
+                                         "except",
+                                         "for",
+                                         "from",
+                                         "global",
+                                         "if",
+                                         "import",
+                                         "in",
+                                         "is",
+                                         "lambda",
+                                         "not",
+                                         "or",
+                                         "pass",
+                                         "raise",
+                                         "return",
+                                         "try",
+                                         "while",
+                                         "with",
+                                         "yield",
+                                         "torch",
+                                         "ops",
+                                         "CONSTANTS",
+                                         "inf",
+                                         "nan",
+                                         "fork",
+                                         "int",
+                                         "float",
+                                         "bool",
+                                         "str",
+                                         "getattr",
+                                         "range",
+                                         "print",
+                                         "annotate",
+                                         "isinstance",
+                                         "unchecked_cast",
+                                         "uninitialized",
+                                         "nonlocal",
+                                         "finally",
+                                         "complex",
+                                         "__torch__",
+                                         "Tensor",
+                                         "List",
+                                         "Dict",
+                                         "Optional",
+                                         "Tuple"};
 
 bool is_identifier(std::string_view name) {
   const auto good = [](char c) {
@@ -50,8 +101,8 @@ class Writer {
       const std::string name = i < arguments.size() ? arguments[i].name : input->name();
       names_[input] = name;
       taken_.insert(name);
-      head += (i == 0 ? "" : ",\n    " + std::string(static_cast<size_t>(2 * indent_), ' ')) + name +
-              ": " + annotation(input->type);
+      head += (i == 0 ? "" : ",\n    " + std::string(static_cast<size_t>(2 * indent_), ' ')) +
+              name + ": " + annotation(input->type);
       if (i < arguments.size() && arguments[i].fallback) {
         head += "=" + literal(*arguments[i].fallback, input->type, mentions_);
       }
@@ -395,8 +446,9 @@ class Writer {
       }
       case Kind::GetAttr: {
         const std::string text = member(node.input(), attribute_name(node));
-        return text.empty() ? str("getattr(", use(node.input()), ", \"", attribute_name(node), "\")")
-                            : text;
+        return text.empty()
+                   ? str("getattr(", use(node.input()), ", \"", attribute_name(node), "\")")
+                   : text;
       }
       case Kind::CallMethod: {
         const std::string of = use_of(node.input());
@@ -425,7 +477,8 @@ class Writer {
       case Kind::IsInstance:
         return is_instance(node);
       case Kind::UncheckedCast:
-        return str("unchecked_cast(", annotation(node.output()->type), ", ", use(node.input()), ")");
+        return str("unchecked_cast(", annotation(node.output()->type), ", ", use(node.input()),
+                   ")");
       case Kind::Uninitialized:
         return str("uninitialized(", annotation(node.output()->type), ")");
       case Kind::Wait:
@@ -487,15 +540,16 @@ class Writer {
     const Schema& schema = node.builtin->schema;
     const std::string name = schema.qualified_name();
     constexpr std::pair<std::string_view, std::string_view> casts[] = {
-        {"aten::Int", "int"},     {"aten::Float", "float"}, {"aten::Bool", "bool"},
-        {"aten::str", "str"},     {"prim::Print", "print"}, {"aten::Complex", "complex"}};
+        {"aten::Int", "int"}, {"aten::Float", "float"}, {"aten::Bool", "bool"},
+        {"aten::str", "str"}, {"prim::Print", "print"}, {"aten::Complex", "complex"}};
     for (const auto& [function, text] : casts) {
       if (function == name) {
         return str(text, "(", uses(node.inputs()), ")");
       }
     }
     constexpr std::pair<std::string_view, std::string_view> implicit[] = {
-        {"aten::IntImplicit", "int"}, {"aten::FloatImplicit", "float"},
+        {"aten::IntImplicit", "int"},
+        {"aten::FloatImplicit", "float"},
         {"aten::ScalarImplicit", "number"}};
     for (const auto& [function, type] : implicit) {
       if (function == name) {
@@ -504,7 +558,7 @@ class Writer {
     }
     if (name == "aten::__getitem__") {
       const std::string of = node.input(0)->node()->kind == Kind::Constant ? use_of(node.input(0))
-                                                                          : use(node.input(0));
+                                                                           : use(node.input(0));
       return str(of, "[", use(node.input(1)), "]");
     }
     if (name == "prim::tolist") {
@@ -524,11 +578,12 @@ class Writer {
         count--;
       }
     }
-    std::string out = (schema.space == "aten" ? "torch." : "ops." + schema.space + ".") +
-                      schema.name + "(";
+    std::string out =
+        (schema.space == "aten" ? "torch." : "ops." + schema.space + ".") + schema.name + "(";
     for (size_t i = 0; i < count; i++) {
       const bool keyword = i < schema.arguments.size() && schema.arguments[i].keyword_only;
-      out += (i == 0 ? "" : ", ") + (keyword ? schema.arguments[i].name + "=" : "") + use(inputs[i]);
+      out +=
+          (i == 0 ? "" : ", ") + (keyword ? schema.arguments[i].name + "=" : "") + use(inputs[i]);
     }
     return out + ")";
   }
@@ -554,7 +609,7 @@ class Writer {
   int next_ = 0;
 };
 
-std::string quoted_names(const ClassType& type, bool ClassType::Attribute::*which) {
+std::string quoted_names(const ClassType& type, bool ClassType::Attribute::* which) {
   std::string out;
   for (const ClassType::Attribute& attribute : type.attributes) {
     if (attribute.*which) {
@@ -581,7 +636,8 @@ std::string class_text(ClassType& type, Mentions& mentions) {
     return out;
   }
   if (type.form == ClassType::Form::Module) {
-    out += str("  __parameters__ = ", quoted_names(type, &ClassType::Attribute::is_parameter), "\n");
+    out +=
+        str("  __parameters__ = ", quoted_names(type, &ClassType::Attribute::is_parameter), "\n");
     out += str("  __buffers__ = ", quoted_names(type, &ClassType::Attribute::is_buffer), "\n");
   }
   for (const ClassType::Attribute& attribute : type.attributes) {
@@ -593,8 +649,8 @@ std::string class_text(ClassType& type, Mentions& mentions) {
   }
   for (const ClassType::Named& constant : type.constants) {
     const Type of = type_of(constant.second);
-    out += str("  ", constant.first, " : Final[", of.annotation(), "] = ",
-               literal(constant.second, of, mentions), "\n");
+    out += str("  ", constant.first, " : Final[", of.annotation(),
+               "] = ", literal(constant.second, of, mentions), "\n");
   }
   for (graph::Function* const method : type.methods) {
     if (type.form == ClassType::Form::Interface) {

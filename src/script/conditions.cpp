@@ -194,9 +194,8 @@ Condition Lowering::is_instance(const Expr& e) {
   std::vector<Type> inside;
   std::vector<Type> outside;
   for (const Type& member : type.members()) {
-    const bool one_of = std::any_of(types.begin(), types.end(), [&](const Type& t) {
-      return member.is_subtype_of(t);
-    });
+    const bool one_of = std::any_of(types.begin(), types.end(),
+                                    [&](const Type& t) { return member.is_subtype_of(t); });
     (one_of ? inside : outside).push_back(member);
   }
   for (const Type& t : types) {

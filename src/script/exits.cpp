@@ -1,7 +1,7 @@
 // Returns, breaks and continues: names that begin with '$' say what has happened, so that branches
 // and loops carry them as they carry the program's names. `$result` is what is returned,
-// `$returned` whether, `$doneN` whether the rest of the body of N loops is skipped, `$stopN` whether
-// its loop ends.
+// `$returned` whether, `$doneN` whether the rest of the body of N loops is skipped, `$stopN`
+// whether its loop ends.
 #include "script/lower.h"
 
 namespace rushlight::script {
@@ -17,8 +17,7 @@ graph::Value* Lowering::flag(const char* what) {
 }
 
 void Lowering::set_flag(const char* what) {
-  scope_->own[flag_name(what)] = {
-      Meaning::of_value(constant(true, Type{TypeKind::Bool})), {}};
+  scope_->own[flag_name(what)] = {Meaning::of_value(constant(true, Type{TypeKind::Bool})), {}};
 }
 
 graph::Value* Lowering::uninitialized(const Type& type) {

@@ -17,9 +17,8 @@ namespace {
 // "__torch__.a.b.Net" as "__torch__.a.b" and "Net".
 std::pair<std::string, std::string> split(const std::string& qualified) {
   const size_t dot = qualified.rfind('.');
-  return dot == std::string::npos
-             ? std::pair<std::string, std::string>("__torch__", qualified)
-             : std::pair(qualified.substr(0, dot), qualified.substr(dot + 1));
+  return dot == std::string::npos ? std::pair<std::string, std::string>("__torch__", qualified)
+                                  : std::pair(qualified.substr(0, dot), qualified.substr(dot + 1));
 }
 
 // Values as a pickle of TorchScript.

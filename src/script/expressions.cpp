@@ -162,18 +162,37 @@ namespace {
 std::string property_function(TypeKind kind, const std::string& name) {
   if (kind == TypeKind::Tensor) {
     constexpr std::pair<std::string_view, std::string_view> functions[] = {
-        {"shape", "aten::size"},  {"ndim", "aten::dim"},      {"T", "aten::numpy_T"},
-        {"H", "aten::matrix_H"},  {"mT", "aten::mT"},         {"mH", "aten::mH"},
-        {"real", "aten::real"},   {"imag", "aten::imag"},     {"is_leaf", "aten::is_leaf"},
-        {"data", "prim::data"},   {"dtype", "prim::dtype"},   {"device", "prim::device"},
-        {"grad", "prim::grad"},   {"layout", "prim::layout"}, {"is_cuda", "prim::is_cuda"},
-        {"is_cpu", "prim::is_cpu"}, {"is_sparse", "prim::is_sparse"},
-        {"is_sparse_csr", "prim::is_sparse_csr"}, {"is_quantized", "prim::is_quantized"},
-        {"is_mkldnn", "prim::is_mkldnn"}, {"is_meta", "prim::is_meta"},
-        {"is_mps", "prim::is_mps"}, {"is_xpu", "prim::is_xpu"}, {"is_xla", "prim::is_xla"},
-        {"is_nested", "prim::is_nested"}, {"is_vulkan", "prim::is_vulkan"},
-        {"is_ipu", "prim::is_ipu"}, {"requires_grad", "prim::requires_grad"},
-        {"name", "prim::name"}, {"itemsize", "prim::itemsize"}, {"nbytes", "prim::nbytes"},
+        {"shape", "aten::size"},
+        {"ndim", "aten::dim"},
+        {"T", "aten::numpy_T"},
+        {"H", "aten::matrix_H"},
+        {"mT", "aten::mT"},
+        {"mH", "aten::mH"},
+        {"real", "aten::real"},
+        {"imag", "aten::imag"},
+        {"is_leaf", "aten::is_leaf"},
+        {"data", "prim::data"},
+        {"dtype", "prim::dtype"},
+        {"device", "prim::device"},
+        {"grad", "prim::grad"},
+        {"layout", "prim::layout"},
+        {"is_cuda", "prim::is_cuda"},
+        {"is_cpu", "prim::is_cpu"},
+        {"is_sparse", "prim::is_sparse"},
+        {"is_sparse_csr", "prim::is_sparse_csr"},
+        {"is_quantized", "prim::is_quantized"},
+        {"is_mkldnn", "prim::is_mkldnn"},
+        {"is_meta", "prim::is_meta"},
+        {"is_mps", "prim::is_mps"},
+        {"is_xpu", "prim::is_xpu"},
+        {"is_xla", "prim::is_xla"},
+        {"is_nested", "prim::is_nested"},
+        {"is_vulkan", "prim::is_vulkan"},
+        {"is_ipu", "prim::is_ipu"},
+        {"requires_grad", "prim::requires_grad"},
+        {"name", "prim::name"},
+        {"itemsize", "prim::itemsize"},
+        {"nbytes", "prim::nbytes"},
         {"output_nr", "aten::output_nr"}};
     for (const auto& [property, function] : functions) {
       if (property == name) {
@@ -194,7 +213,7 @@ std::string property_function(TypeKind kind, const std::string& name) {
 namespace {
 std::optional<ScalarType> dtype_of_cast(std::string_view name) {
   constexpr std::pair<std::string_view, ScalarType> casts[] = {
-      {"float", kFloat}, {"double", kDouble}, {"half", kHalf},  {"bfloat16", kBFloat16},
+      {"float", kFloat}, {"double", kDouble}, {"half", kHalf},   {"bfloat16", kBFloat16},
       {"int", kInt},     {"long", kLong},     {"short", kShort}, {"char", kChar},
       {"byte", kByte},   {"bool", kBool}};
   for (const auto& [method, dtype] : casts) {
@@ -333,9 +352,8 @@ std::vector<Type> types_of(const std::vector<graph::Value*>& values) {
 }
 
 bool all_are(const std::vector<graph::Value*>& values, const Type& type) {
-  return std::all_of(values.begin(), values.end(), [&](const graph::Value* value) {
-    return value->type.is_subtype_of(type);
-  });
+  return std::all_of(values.begin(), values.end(),
+                     [&](const graph::Value* value) { return value->type.is_subtype_of(type); });
 }
 }  // namespace
 
@@ -350,8 +368,7 @@ graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hi
     }
     return node->output()->set_type(*wanted);
   }
-  return node->output()->set_type(
-      Type::list(common(types_of(items), Type{TypeKind::Tensor})));
+  return node->output()->set_type(Type::list(common(types_of(items), Type{TypeKind::Tensor})));
 }
 
 graph::Value* Lowering::list(const Expr& e, const Type* hint) {
@@ -381,9 +398,8 @@ graph::Value* Lowering::dict(const Expr& e, const Type* hint) {
   }
   Node* const node = graph_->append(NodeKind::DictConstruct, all);
   if (wanted == nullptr) {
-    return node->output()->set_type(
-        Type::dict(common(types_of(keys), Type{TypeKind::String}),
-                   common(types_of(items), Type{TypeKind::Tensor})));
+    return node->output()->set_type(Type::dict(common(types_of(keys), Type{TypeKind::String}),
+                                               common(types_of(items), Type{TypeKind::Tensor})));
   }
   if (!all_are(keys, wanted->of[0]) || !all_are(items, wanted->of[1])) {
     fail(e.span, str("Dict type annotation '", wanted->annotation(),
@@ -429,11 +445,11 @@ bool is_number(const Type& type) {
 
 std::string_view function_of(std::string_view op) {
   constexpr std::pair<std::string_view, std::string_view> functions[] = {
-      {"+", "add"},        {"-", "sub"},        {"*", "mul"},     {"/", "div"},
-      {"//", "floordiv"},  {"%", "remainder"},  {"**", "pow"},    {"@", "matmul"},
-      {"&", "__and__"},    {"|", "__or__"},     {"^", "__xor__"}, {"<<", "__lshift__"},
-      {">>", "__rshift__"}, {"<", "lt"},        {">", "gt"},      {"<=", "le"},
-      {">=", "ge"},        {"==", "eq"},        {"!=", "ne"},     {"is", "__is__"},
+      {"+", "add"},           {"-", "sub"},       {"*", "mul"},     {"/", "div"},
+      {"//", "floordiv"},     {"%", "remainder"}, {"**", "pow"},    {"@", "matmul"},
+      {"&", "__and__"},       {"|", "__or__"},    {"^", "__xor__"}, {"<<", "__lshift__"},
+      {">>", "__rshift__"},   {"<", "lt"},        {">", "gt"},      {"<=", "le"},
+      {">=", "ge"},           {"==", "eq"},       {"!=", "ne"},     {"is", "__is__"},
       {"is not", "__isnot__"}};
   for (const auto& [text, function] : functions) {
     if (text == op) {
@@ -481,8 +497,8 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
   }
   if (left->type.is(TypeKind::Class)) {
     constexpr std::pair<std::string_view, std::string_view> methods[] = {
-        {"/", "__truediv__"}, {"//", "__floordiv__"}, {"%", "__mod__"}, {"&", "__and__"},
-        {"|", "__or__"},      {"^", "__xor__"}};
+        {"/", "__truediv__"}, {"//", "__floordiv__"}, {"%", "__mod__"},
+        {"&", "__and__"},     {"|", "__or__"},        {"^", "__xor__"}};
     std::string method = "__" + std::string(function_of(text)) + "__";
     for (const auto& [symbol, name] : methods) {
       method = symbol == text ? name : method;

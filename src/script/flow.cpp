@@ -17,8 +17,7 @@ void Lowering::refine(const Refinements& refinements) {
         found->meaning.value->type == type || !type.is_subtype_of(found->meaning.value->type)) {
       continue;
     }
-    const Type declared =
-        found->declared ? *found->declared : found->meaning.value->type;
+    const Type declared = found->declared ? *found->declared : found->meaning.value->type;
     graph::Value* const narrow =
         graph_->append(NodeKind::UncheckedCast, {found->meaning.value})->output();
     narrow->set_type(type)->set_name(name);
@@ -65,9 +64,9 @@ Exit Lowering::branch(const Condition& condition, Span span, const Rest& yes, co
   if (both(Exit::Always, Exit::Always) || both(Exit::Always, Exit::Raises)) {
     return Exit::Always;
   }
-  const Exit exit =
-      both(Exit::Falls, Exit::Falls) || both(Exit::Falls, Exit::Raises) ? Exit::Falls
-                                                                        : Exit::Sometimes;
+  const Exit exit = both(Exit::Falls, Exit::Falls) || both(Exit::Falls, Exit::Raises)
+                        ? Exit::Falls
+                        : Exit::Sometimes;
   return consumed ? exit : then(exit, rest);
 }
 
@@ -124,8 +123,8 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
       } else {
         const Type& a = found[0]->meaning.value->type;
         const Type& b = found[1]->meaning.value->type;
-        const std::optional<Type>& declared = found[0]->declared ? found[0]->declared
-                                                                 : found[1]->declared;
+        const std::optional<Type>& declared =
+            found[0]->declared ? found[0]->declared : found[1]->declared;
         type = unify(a, b);
         if (!type && declared && a.is_subtype_of(*declared) && b.is_subtype_of(*declared)) {
           type = declared;
@@ -166,8 +165,9 @@ void Lowering::merge(Node* node, Scope& yes, Scope& no, Exit yes_exit, Exit no_e
     std::optional<Type> declared;
     const auto here = scope_->own.find(name);
     if (here == scope_->own.end() && outer != nullptr) {
-      declared = outer->declared ? outer->declared : outer->meaning.value != nullptr
-                     ? std::optional<Type>(outer->meaning.value->type) : std::nullopt;
+      declared = outer->declared                   ? outer->declared
+                 : outer->meaning.value != nullptr ? std::optional<Type>(outer->meaning.value->type)
+                                                   : std::nullopt;
     } else if (here != scope_->own.end()) {
       declared = here->second.declared;
     } else {
@@ -236,9 +236,9 @@ struct Lowering::Loop {
   std::vector<std::string> carried;
   bool returns = false;
   Value* most = nullptr;
-  Value* first = nullptr;                      // the condition of the first round
+  Value* first = nullptr;  // the condition of the first round
   std::function<Exit(Value* round)> body;
-  std::function<Value*()> again;               // the condition of the next round
+  std::function<Value*()> again;  // the condition of the next round
 };
 
 void Lowering::loop(Loop& l) {
@@ -292,8 +292,8 @@ void Lowering::loop(Loop& l) {
   for (size_t i = 0; i < l.carried.size(); i++) {
     graph::Value* const out = node->add_output(types[i])->set_name(l.carried[i]);
     const auto here = scope_->own.find(l.carried[i]);
-    std::optional<Type> declared = here != scope_->own.end() ? here->second.declared
-                                                             : std::optional<Type>(types[i]);
+    std::optional<Type> declared =
+        here != scope_->own.end() ? here->second.declared : std::optional<Type>(types[i]);
     scope_->own[l.carried[i]] = {Meaning::of_value(out), declared};
   }
   if (result != nullptr) {
@@ -333,9 +333,9 @@ Exit Lowering::while_loop(const Stmt& s, const Rest& rest) {
   };
   l.again = [&] { return truth_of(condition(*s.value)); };
   loop(l);
-  return then(find_variable(flag_name("done")) != nullptr && l.returns ? Exit::Sometimes
-                                                                       : Exit::Falls,
-              rest);
+  return then(
+      find_variable(flag_name("done")) != nullptr && l.returns ? Exit::Sometimes : Exit::Falls,
+      rest);
 }
 
 // A loop over what the compiler knows: its rounds one after the other.
@@ -370,9 +370,9 @@ Exit Lowering::for_loop(const Stmt& s, const Rest& rest) {
   };
   l.again = [&] { return constant(true, Type{TypeKind::Bool}); };
   loop(l);
-  return then(find_variable(flag_name("done")) != nullptr && l.returns ? Exit::Sometimes
-                                                                       : Exit::Falls,
-              rest);
+  return then(
+      find_variable(flag_name("done")) != nullptr && l.returns ? Exit::Sometimes : Exit::Falls,
+      rest);
 }
 
 }  // namespace rushlight::script

@@ -54,8 +54,8 @@ Module load(std::istream& stream, std::optional<Device> device, ExtraFilesMap& e
   RL_CHECK(!stream.bad(), "the stream that is loaded from failed");
   const char* const data = bytes->data();
   const size_t size = bytes->size();
-  return rushlight::script::load_module(serialize::memory_source(data, size, std::move(bytes)), device,
-                             extra_files);
+  return rushlight::script::load_module(serialize::memory_source(data, size, std::move(bytes)),
+                                        device, extra_files);
 }
 
 Module load(const std::string& path, std::optional<Device> device, bool) {

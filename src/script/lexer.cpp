@@ -228,9 +228,9 @@ class Lexer {
   }
 
   void read_operator(uint32_t begin) {
-    constexpr std::string_view known[] = {
-        "**=", "//=", ">>=", "<<=", "...", "->", "**", "//", "<<", ">>", "<=", ">=",
-        "==",  "!=",  "+=",  "-=",  "*=",  "/=", "%=", "&=", "|=", "^=", "@=", ":="};
+    constexpr std::string_view known[] = {"**=", "//=", ">>=", "<<=", "...", "->", "**", "//",
+                                          "<<",  ">>",  "<=",  ">=",  "==",  "!=", "+=", "-=",
+                                          "*=",  "/=",  "%=",  "&=",  "|=",  "^=", "@=", ":="};
     const std::string_view rest(bytes_.data() + at_, end_ - at_);
     for (const std::string_view op : known) {
       if (rest.starts_with(op)) {
@@ -289,9 +289,9 @@ int64_t digits_at(const std::string& bytes, uint32_t& at, uint32_t end, uint32_t
   int64_t value = -1;
   for (uint32_t n = 0; n < most && at < end; n++, at++) {
     const char c = bytes[at];
-    const int digit = is_digit(c)                                ? c - '0'
+    const int digit = is_digit(c)                              ? c - '0'
                       : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                                                                 : 99;
+                                                               : 99;
     if (digit >= base) {
       break;
     }
@@ -328,8 +328,7 @@ std::string unescaped(const Text& text, Span inner, bool raw) {
       out += static_cast<char>(digits_at(bytes, at, inner.end, 3, 8) & 0xff);
     } else if (e == 'x' || e == 'u' || e == 'U') {
       at++;
-      const int64_t code =
-          digits_at(bytes, at, inner.end, e == 'x' ? 2 : e == 'u' ? 4 : 8, 16);
+      const int64_t code = digits_at(bytes, at, inner.end, e == 'x' ? 2 : e == 'u' ? 4 : 8, 16);
       if (code < 0 || code > 0x10ffff) {
         fail_at(text, inner, "a string holds an escape that names no character");
       }

@@ -68,7 +68,9 @@ graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arg
     if (schema.name == "roi_pool") {
       return graph_->insert(graph_->create(own_op("_roi_max"), in));
     }
-    const auto pair = [&](size_t first) { return list_of({in[first], in[first + 1]}, nullptr, span); };
+    const auto pair = [&](size_t first) {
+      return list_of({in[first], in[first + 1]}, nullptr, span);
+    };
     Condition masked;
     masked.value = in[13];
     Value* const mask =
@@ -80,35 +82,35 @@ graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arg
   return nullptr;
 }
 
-// An op that is no function of the language. One that nobody has defined makes a tensor, or as many as
-// it is unpacked into, and says when it runs that it is missing: a program may hold it where it never
-// comes.
+// An op that is no function of the language. Where nobody has defined it, the program raises there:
+// it may hold what never comes to that place. Its results count as one tensor, or as many as they
+// are unpacked into.
 Meaning Lowering::library_call(const std::string& name, const Arguments& arguments, Span span) {
   if (Node* const node = vision_call(name, arguments, span)) {
     return Meaning::of_value(result_of(*graph_, node));
   }
   const std::optional<graph::Schema> schema = library_schema(name);
-  std::vector<Value*> inputs = arguments.positional;
-  if (schema) {
-    std::string why;
-    TypeVariables variables;
-    const auto fitting = matched(*graph_, *schema, arguments, true, variables, &why);
-    if (!fitting) {
-      fail(span, str(schema->str(), ": ", why));
-    }
-    inputs = *fitting;
-  } else if (!arguments.named.empty()) {
-    fail(span, str("Unknown builtin op: ", name, ": its arguments cannot be put in order"));
+  if (!schema) {
+    Value* const message = constant(
+        str("Unknown builtin op: ", name, ": no op and no function of the language has this name"),
+        Type{TypeKind::String});
+    graph_->append(NodeKind::RaiseException, {message, none()}, 0);
+    Value* const out = uninitialized(Type{TypeKind::Tensor});
+    unknown_.insert(out->node());
+    return Meaning::of_value(out);
   }
-  Node* const node = graph_->create(NodeKind::Library, inputs, schema ? schema->results.size() : 1);
-  node->library_name = schema && !schema->overload.empty() ? str(name, ".", schema->overload) : name;
-  for (size_t i = 0; schema && i < schema->results.size(); i++) {
+  std::string why;
+  TypeVariables variables;
+  const auto inputs = matched(*graph_, *schema, arguments, true, variables, &why);
+  if (!inputs) {
+    fail(span, str(schema->str(), ": ", why));
+  }
+  Node* const node = graph_->create(NodeKind::Library, *inputs, schema->results.size());
+  node->library_name = schema->overload.empty() ? name : str(name, ".", schema->overload);
+  for (size_t i = 0; i < schema->results.size(); i++) {
     node->output(i)->set_type(schema->results[i].type);
   }
   graph_->insert(node);
-  if (!schema) {
-    unknown_.insert(node);
-  }
   return Meaning::of_value(result_of(*graph_, node));
 }
 

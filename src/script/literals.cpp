@@ -82,7 +82,8 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-std::string items_text(const IValue::Items& items, const std::vector<Type>& types, Mentions& mentions) {
+std::string items_text(const IValue::Items& items, const std::vector<Type>& types,
+                       Mentions& mentions) {
   std::string out;
   for (size_t i = 0; i < items.size(); i++) {
     const Type type = types.empty() ? type_of(items[i]) : types[types.size() == 1 ? 0 : i];

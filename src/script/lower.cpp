@@ -9,8 +9,7 @@ using Kind = Expr::Kind;
 using NodeKind = graph::Kind;
 using TypeKind = Type::Kind;
 
-std::unique_ptr<graph::Graph> Lowering::lower(const Function& function,
-                                              const graph::Schema& schema,
+std::unique_ptr<graph::Graph> Lowering::lower(const Function& function, const graph::Schema& schema,
                                               std::optional<Type>& returns) {
   graph_ = std::make_unique<graph::Graph>();
   returns_ = returns;
@@ -40,16 +39,18 @@ const Variable* Lowering::find_variable(std::string_view name) const {
   return nullptr;
 }
 
+namespace {
+// Whether it is a value, or could be made one: no function, type or module of names.
+bool is_data(const Meaning& m) {
+  return m.is(Meaning::Kind::Value) || m.is(Meaning::Kind::Constant) ||
+         (m.is(Meaning::Kind::Tuple) && std::all_of(m.of.begin(), m.of.end(), is_data));
+}
+}  // namespace
+
 void Lowering::assign(const std::string& name, Meaning meaning, Span span,
                       std::optional<Type> declared) {
-  if (meaning.is(Meaning::Kind::Constant) || meaning.is(Meaning::Kind::Tuple)) {
-    const bool all = meaning.is(Meaning::Kind::Constant) ||
-                     std::all_of(meaning.of.begin(), meaning.of.end(), [](const Meaning& part) {
-                       return part.is(Meaning::Kind::Value);
-                     });
-    if (all) {
-      meaning = Meaning::of_value(as_value(meaning, span));
-    }
+  if (is_data(meaning)) {
+    meaning = Meaning::of_value(as_value(meaning, span));
   }
   const Variable* const before = find_variable(name);
   const auto here = scope_->own.find(name);
@@ -88,8 +89,7 @@ std::vector<Meaning> Lowering::parts_of(const Meaning& meaning, Span span) {
     if (tuple->node()->kind == NodeKind::TupleConstruct) {
       values = tuple->node()->inputs();
     } else {
-      Node* const node =
-          graph_->append(NodeKind::TupleUnpack, {tuple}, tuple->type.of.size());
+      Node* const node = graph_->append(NodeKind::TupleUnpack, {tuple}, tuple->type.of.size());
       for (size_t i = 0; i < tuple->type.of.size(); i++) {
         node->output(i)->set_type(tuple->type.of[i]);
       }
@@ -123,12 +123,8 @@ void Lowering::unpack_to(const Expr& targets, const Meaning& meaning) {
   const bool one = meaning.is(Meaning::Kind::Value);
   const bool list = one && meaning.value->type.is(TypeKind::List);
   if (one && unknown_.erase(meaning.value->node()) > 0) {
-    Node* const node = meaning.value->node();
-    while (node->outputs().size() < to.size()) {
-      node->add_output(Type{TypeKind::Tensor});
-    }
-    for (Value* const output : node->outputs()) {
-      parts.push_back(Meaning::of_value(output));
+    for (size_t i = 0; i < to.size(); i++) {
+      parts.push_back(Meaning::of_value(uninitialized(Type{TypeKind::Tensor})));
     }
   } else if (list && star == to.end()) {  // a list of so many items, which is checked when it runs
     Node* const node = graph_->append(NodeKind::ListUnpack, {meaning.value}, to.size());
@@ -140,9 +136,9 @@ void Lowering::unpack_to(const Expr& targets, const Meaning& meaning) {
   }
   const size_t fixed = to.size() - (star != to.end() ? 1 : 0);
   if (parts.size() < fixed || (star == to.end() && parts.size() != fixed)) {
-    fail(targets.span, str("need ", parts.size() < fixed ? "more" : "fewer",
-                           " values to unpack: there are ", to.size(), " targets and ",
-                           parts.size(), " values"));
+    fail(targets.span,
+         str("need ", parts.size() < fixed ? "more" : "fewer", " values to unpack: there are ",
+             to.size(), " targets and ", parts.size(), " values"));
   }
   size_t next = 0;
   for (const ExprPtr& target : to) {
@@ -158,8 +154,7 @@ void Lowering::unpack_to(const Expr& targets, const Meaning& meaning) {
   }
 }
 
-void Lowering::assign_attribute(const Expr& target, const Meaning& meaning,
-                                const Type* declared) {
+void Lowering::assign_attribute(const Expr& target, const Meaning& meaning, const Type* declared) {
   graph::Value* const object = value(*target.of[0]);
   if (!object->type.is(TypeKind::Class)) {
     fail(target.span, str("an attribute of a ", object->type.annotation(),
@@ -172,8 +167,8 @@ void Lowering::assign_attribute(const Expr& target, const Meaning& meaning,
     place = type.add_attribute({target.text, of});
   }
   if (place == ClassType::npos) {
-    fail(target.span, str("Tried to set nonexistent attribute: ", target.text,
-                          ". Define it in __init__"));
+    fail(target.span,
+         str("Tried to set nonexistent attribute: ", target.text, ". Define it in __init__"));
   }
   graph::Value* const given = as_value(meaning, target.span);
   const Type& wanted = type.attributes[place].type;

@@ -66,8 +66,7 @@ class RL_API Lowering {
               std::optional<Type> declared = {});
   void assign_to(const Expr& target, Meaning meaning);
   void unpack_to(const Expr& targets, const Meaning& meaning);
-  void assign_attribute(const Expr& target, const Meaning& meaning,
-                        const Type* declared = nullptr);
+  void assign_attribute(const Expr& target, const Meaning& meaning, const Type* declared = nullptr);
   Exit statements(const Body& body, size_t from = 0);
   Exit statement(const Stmt& s, const Rest& rest);
   Exit then(Exit exit, const Rest& rest);
@@ -113,8 +112,8 @@ class RL_API Lowering {
 
   // ---- rounds.cpp: what loops go over ----
   struct Rounds {
-    std::optional<size_t> fixed;              // unrolled
-    Value* count = nullptr;                   // otherwise
+    std::optional<size_t> fixed;  // unrolled
+    Value* count = nullptr;       // otherwise
     std::function<Meaning(Value*)> item;
     std::function<Meaning(size_t)> fixed_item;
   };
@@ -218,9 +217,9 @@ class RL_API Lowering {
   // The schemas whose results tuples are, for the names of their parts.
   std::unordered_map<const Value*, const graph::Schema*> fields_;
   std::set<const Node*> unknown_;  // calls of ops whose results nobody has said
-  std::optional<Type> returned_;  // what has been returned so far has in common
-  int loops_ = 0;                 // around the statement
-  bool unrolled_ = false;         // the innermost loop around it
+  std::optional<Type> returned_;   // what has been returned so far has in common
+  int loops_ = 0;                  // around the statement
+  bool unrolled_ = false;          // the innermost loop around it
   int depth_ = 0;
 };
 

@@ -1,6 +1,8 @@
 // Schema matching as TorchScript does it: exact types first, then the few implicit conversions.
 #include "script/match.h"
 
+#include <algorithm>
+
 namespace rushlight::script {
 
 using graph::Argument;
@@ -110,8 +112,8 @@ struct Place {
 
 class Matching {
  public:
-  Matching(const Schema& schema, const Arguments& arguments, bool convert,
-           TypeVariables& variables, std::string* why)
+  Matching(const Schema& schema, const Arguments& arguments, bool convert, TypeVariables& variables,
+           std::string* why)
       : schema_(schema),
         arguments_(arguments),
         convert_(convert),
@@ -133,8 +135,7 @@ class Matching {
     }
     for (size_t i = 0; i < used_.size(); i++) {
       if (!used_[i]) {
-        return refuse(
-            [&] { return str("it has no argument '", arguments_.named[i].first, "'"); });
+        return refuse([&] { return str("it has no argument '", arguments_.named[i].first, "'"); });
       }
     }
     return true;
@@ -146,8 +147,8 @@ class Matching {
       const Place& place = places_[i];
       const Argument& formal = schema_.arguments[i];
       if (place.gathered) {
-        out.push_back(list_of(graph, gathered(graph, place, formal),
-                              without_optional(formal.type).of[0]));
+        out.push_back(
+            list_of(graph, gathered(graph, place, formal), without_optional(formal.type).of[0]));
       } else if (place.values.empty()) {
         out.push_back(graph.constant(*formal.fallback, formal.type));
       } else {
@@ -226,8 +227,7 @@ class Matching {
   bool gathers(size_t i, Place& place) {
     const Argument& formal = schema_.arguments[i];
     const Type& wanted = without_optional(formal.type);
-    const bool last =
-        i + 1 == schema_.arguments.size() || schema_.arguments[i + 1].keyword_only;
+    const bool last = i + 1 == schema_.arguments.size() || schema_.arguments[i + 1].keyword_only;
     if (!last || !wanted.is(TypeKind::List) || wanted.has_variables() || formal.size > 0 ||
         schema_.variadic) {
       return false;
@@ -265,29 +265,40 @@ struct Candidate {
   const Schema* schema = nullptr;
 };
 
-// Calls f(candidate) until it says true; whether it did.
 template <class F>
-bool any_candidate(const std::string& name, const F& f) {
+bool any_builtin(const std::string& name, const F& f) {
   for (const graph::Builtin* const builtin : graph::find_builtins(name)) {
     if (f(Candidate{builtin, nullptr, &builtin->schema})) {
       return true;
     }
   }
-  if (name.starts_with("aten::")) {
-    for (const OpInfo* const op : find_overloads(std::string_view(name).substr(6))) {
-      if (std::string_view(op->space) == "aten" &&
-          f(Candidate{nullptr, op, &graph::schema_of(*op)})) {
-        return true;
-      }
+  return false;
+}
+template <class F>
+bool any_of_registry(const std::string& name, const F& f) {
+  if (!name.starts_with("aten::")) {
+    return false;
+  }
+  for (const OpInfo* const op : find_overloads(std::string_view(name).substr(6))) {
+    if (std::string_view(op->space) == "aten" &&
+        f(Candidate{nullptr, op, &graph::schema_of(*op)})) {
+      return true;
     }
   }
   return false;
+}
+// Calls f(candidate) until it says true; whether it did. Ops come first where tensors are passed:
+// functions of the language may take values of any type.
+template <class F>
+bool any_candidate(const std::string& name, bool ops_first, const F& f) {
+  return ops_first ? any_of_registry(name, f) || any_builtin(name, f)
+                   : any_builtin(name, f) || any_of_registry(name, f);
 }
 
 }  // namespace
 
 bool is_op(const std::string& name) {
-  return any_candidate(name, [](const Candidate&) { return true; });
+  return any_candidate(name, false, [](const Candidate&) { return true; });
 }
 
 std::optional<std::vector<Value*>> matched(Graph& graph, const Schema& schema,
@@ -308,12 +319,14 @@ Value* converted(Graph& graph, Value* value, const Type& type) {
 }
 
 Node* call_op(Graph& graph, const std::string& name, const Arguments& arguments) {
+  const auto is_tensor = [](const Value* value) { return value->type.is(TypeKind::Tensor); };
+  const bool tensors =
+      std::any_of(arguments.positional.begin(), arguments.positional.end(), is_tensor);
   Node* node = nullptr;
   for (int attempt = 0; attempt < 2 && node == nullptr; attempt++) {
-    any_candidate(name, [&](const Candidate& one) {
+    any_candidate(name, tensors, [&](const Candidate& one) {
       TypeVariables variables;
-      const auto inputs =
-          matched(graph, *one.schema, arguments, attempt == 1, variables, nullptr);
+      const auto inputs = matched(graph, *one.schema, arguments, attempt == 1, variables, nullptr);
       if (inputs) {
         node = one.op != nullptr ? graph.create(*one.op, *inputs)
                                  : graph.create(*one.builtin, *inputs);
@@ -325,14 +338,15 @@ Node* call_op(Graph& graph, const std::string& name, const Arguments& arguments)
     return graph.insert(node);
   }
   std::string reasons;
-  any_candidate(name, [&](const Candidate& one) {
+  any_candidate(name, tensors, [&](const Candidate& one) {
     TypeVariables variables;
     std::string why;
     matched(graph, *one.schema, arguments, true, variables, &why);
     reasons += str("\n  ", one.schema->str(), ": ", why);
     return false;
   });
-  throw Error(str("Arguments for call are not valid: no overload of ", name, " takes them", reasons));
+  throw Error(
+      str("Arguments for call are not valid: no overload of ", name, " takes them", reasons));
 }
 
 Value* result_of(Graph& graph, Node* node) {

@@ -100,7 +100,7 @@ IValue constant_value(const Expr& e, const Text& text, Resolver& resolver);
 // A function's schema by its annotations, without results where it does not say them; `self`: the
 // type of a method's object.
 RL_API graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
-                        const std::optional<Type>& self);
+                               const std::optional<Type>& self);
 
 // The type that an annotation says; fails at the annotation where it is none.
 Type type_of(const Expr& annotation, const Text& text, Resolver& resolver);

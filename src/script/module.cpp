@@ -99,16 +99,16 @@ std::vector<std::pair<std::string, Module>> Module::named_children() const {
 std::vector<std::pair<std::string, Module>> Module::named_modules() const {
   std::vector<std::pair<std::string, Module>> out;
   std::unordered_set<const Object*> seen;
-  const std::function<void(const std::string&, const Module&)> visit =
-      [&](const std::string& name, const Module& module) {
-        if (!seen.insert(module.object().get()).second) {
-          return;
-        }
-        out.emplace_back(name, module);
-        for (const auto& [child, of] : module.named_children()) {
-          visit(joined(name, child), of);
-        }
-      };
+  const std::function<void(const std::string&, const Module&)> visit = [&](const std::string& name,
+                                                                           const Module& module) {
+    if (!seen.insert(module.object().get()).second) {
+      return;
+    }
+    out.emplace_back(name, module);
+    for (const auto& [child, of] : module.named_children()) {
+      visit(joined(name, child), of);
+    }
+  };
   visit("", *this);
   return out;
 }
@@ -149,16 +149,17 @@ void for_each_slot(const Module& of, bool recurse, const F& f) {
 }
 
 std::vector<NamedTensor> tensors_of(const Module& of, bool recurse,
-                                    bool ClassType::Attribute::*which) {
+                                    bool ClassType::Attribute::* which) {
   std::vector<NamedTensor> out;
   std::unordered_set<const TensorImpl*> seen;
-  for_each_slot(of, recurse, [&](const std::string& name, const ClassType::Attribute& attribute,
-                                 const IValue& value) {
-    if (attribute.*which && value.isTensor() && value.toTensor().defined() &&
-        seen.insert(value.toTensor().unsafeGetTensorImpl()).second) {
-      out.push_back({name, value.toTensor()});
-    }
-  });
+  for_each_slot(
+      of, recurse,
+      [&](const std::string& name, const ClassType::Attribute& attribute, const IValue& value) {
+        if (attribute.*which && value.isTensor() && value.toTensor().defined() &&
+            seen.insert(value.toTensor().unsafeGetTensorImpl()).second) {
+          out.push_back({name, value.toTensor()});
+        }
+      });
   return out;
 }
 
@@ -185,8 +186,10 @@ std::vector<Tensor> Module::buffers(bool recurse) const {
 }
 std::vector<NamedValue> Module::named_attributes(bool recurse) const {
   std::vector<NamedValue> out;
-  for_each_slot(*this, recurse, [&](const std::string& name, const ClassType::Attribute&,
-                                    const IValue& value) { out.push_back({name, value}); });
+  for_each_slot(*this, recurse,
+                [&](const std::string& name, const ClassType::Attribute&, const IValue& value) {
+                  out.push_back({name, value});
+                });
   return out;
 }
 

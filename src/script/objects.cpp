@@ -45,9 +45,7 @@ class Objects {
   }
 
  private:
-  const IValue& item(uint32_t first, uint32_t i) const {
-    return values_[pickle_.items[first + i]];
-  }
+  const IValue& item(uint32_t first, uint32_t i) const { return values_[pickle_.items[first + i]]; }
 
   IValue made(const PickleNode& n) {
     switch (n.kind) {
@@ -89,7 +87,8 @@ class Objects {
     std::string name(global);
     name[name.find('\n')] = '.';
     if (!name.starts_with("__torch__.")) {
-      throw UnpicklingError(str("an archive holds an object of ", name, ", which is no class of it"));
+      throw UnpicklingError(
+          str("an archive holds an object of ", name, ", which is no class of it"));
     }
     return code_.class_named(name);
   }

@@ -30,10 +30,10 @@ int strength(std::string_view op) {
   return op == "*" || op == "/" || op == "//" || op == "%" || op == "@" ? 6 : 0;
 }
 constexpr std::string_view reserved[] = {
-    "and",    "as",     "assert", "async", "await",  "break", "class", "continue", "def",
-    "del",    "elif",   "else",   "except", "finally", "for",  "from",  "global",   "if",
-    "import", "in",     "is",     "lambda", "nonlocal", "not", "or",    "pass",     "raise",
-    "return", "try",    "while",  "with",  "yield"};
+    "and",    "as",   "assert", "async",  "await",  "break",   "class",    "continue",
+    "def",    "del",  "elif",   "else",   "except", "finally", "for",      "from",
+    "global", "if",   "import", "in",     "is",     "lambda",  "nonlocal", "not",
+    "or",     "pass", "raise",  "return", "try",    "while",   "with",     "yield"};
 }  // namespace
 
 // ---- what is next ----
@@ -514,8 +514,8 @@ ExprPtr Parser::strings() {
     const std::string_view all = view(span);
     const size_t quote = all.find_first_of("'\"");
     const std::string_view prefix = all.substr(0, quote);
-    const bool triple = all.size() >= quote + 6 && all[quote + 1] == all[quote] &&
-                        all[quote + 2] == all[quote];
+    const bool triple =
+        all.size() >= quote + 6 && all[quote + 1] == all[quote] && all[quote + 2] == all[quote];
     const uint32_t skip = triple ? 3 : 1;
     const Span inner = {span.begin + static_cast<uint32_t>(quote) + skip, span.end - skip};
     const bool raw = prefix.find_first_of("rR") != std::string_view::npos;

@@ -13,7 +13,7 @@ class Parser {
   ExprPtr only_expression();
 
  private:
-  static constexpr int max_nesting = 200;    // of brackets and blocks
+  static constexpr int max_nesting = 200;      // of brackets and blocks
   static constexpr uint16_t max_depth = 1000;  // of trees, which chains of operators make deep
 
   // Counts how deep the parser calls itself, so that no text overflows the stack.

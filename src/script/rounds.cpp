@@ -81,7 +81,8 @@ Lowering::Rounds Lowering::rounds_together(const Meaning& over, Span span) {
   Rounds out;
   for (const Rounds& one : all) {
     if (one.fixed.has_value() != all[0].fixed.has_value()) {
-      fail(span, "Can not iterate over a module list or tuple together with what has no fixed length");
+      fail(span,
+           "Can not iterate over a module list or tuple together with what has no fixed length");
     }
     if (one.fixed) {
       out.fixed = std::min(out.fixed.value_or(*one.fixed), *one.fixed);
@@ -141,8 +142,7 @@ Lowering::Rounds Lowering::rounds(const Meaning& over, Span span) {
     };
     out.item = [pair, inner](Value* i) { return pair(Meaning::of_value(i), inner.item(i)); };
     out.fixed_item = [pair, inner](size_t i) {
-      const Meaning number =
-          Meaning::of_constant(static_cast<int64_t>(i), Type{TypeKind::Int});
+      const Meaning number = Meaning::of_constant(static_cast<int64_t>(i), Type{TypeKind::Int});
       return pair(number, inner.fixed_item(i));
     };
     return out;
@@ -199,8 +199,8 @@ graph::Value* Lowering::comprehension(const Expr& e, const Type* hint) {
       from(at_target + 2);
     }
   } else {
-    Node* const node = graph_->append(
-        NodeKind::Loop, {over.count, constant(true, Type{TypeKind::Bool})}, 0);
+    Node* const node =
+        graph_->append(NodeKind::Loop, {over.count, constant(true, Type{TypeKind::Bool})}, 0);
     Block& block = *node->add_block();
     Value* const round = block.add_param(Type{TypeKind::Int});
     const graph::InsertPoint there(*graph_, block);

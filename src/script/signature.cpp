@@ -111,8 +111,7 @@ void add_comment(graph::Schema& schema, const Function& function, size_t first, 
             str("the comment has ", types.size(), " types for ", count, " arguments"));
   }
   for (size_t i = 0; i < count; i++) {
-    schema.arguments[first + i].type =
-        type_of(*types[types.size() - count + i], text, resolver);
+    schema.arguments[first + i].type = type_of(*types[types.size() - count + i], text, resolver);
   }
 }
 }  // namespace
@@ -164,8 +163,8 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
     if (function.parameters[i].fallback) {
       graph::Argument& argument = out.arguments[i];
       std::optional<IValue> known = resolver.fallback(argument.name, argument.type);
-      argument.fallback =
-          known ? std::move(*known) : constant_value(*function.parameters[i].fallback, text, resolver);
+      argument.fallback = known ? std::move(*known)
+                                : constant_value(*function.parameters[i].fallback, text, resolver);
       if (argument.size > 0 && argument.fallback->isScalar()) {
         argument.fallback = IValue::list(
             std::make_shared<IValue::Items>(argument.size, IValue(*argument.fallback)));

@@ -9,21 +9,21 @@ using TypeKind = Type::Kind;
 
 std::optional<Meaning> language_name(std::string_view name) {
   constexpr std::string_view specials[] = {
-      "annotate", "isinstance", "hasattr",  "getattr", "range", "enumerate", "zip",
-      "reversed", "int",        "float",    "bool",    "str",   "complex",   "list",
-      "dict",     "tuple",      "unchecked_cast", "uninitialized", "fork",   "super"};
+      "annotate", "isinstance", "hasattr",        "getattr",       "range", "enumerate", "zip",
+      "reversed", "int",        "float",          "bool",          "str",   "complex",   "list",
+      "dict",     "tuple",      "unchecked_cast", "uninitialized", "fork",  "super"};
   for (const std::string_view special : specials) {
     if (special == name) {
       return Meaning::named(Meaning::Kind::Special, std::string(name));
     }
   }
   constexpr std::pair<std::string_view, std::string_view> functions[] = {
-      {"len", "aten::len"},     {"print", "prim::Print"}, {"min", "prim::min"},
-      {"max", "prim::max"},     {"abs", "prim::abs"},     {"round", "aten::round"},
-      {"sum", "aten::sum"},     {"sorted", "aten::sorted"}, {"pow", "aten::pow"},
-      {"divmod", "aten::divmod"}, {"hex", "aten::hex"},   {"oct", "aten::oct"},
-      {"bin", "aten::bin"},     {"ord", "aten::ord"},     {"chr", "aten::chr"},
-      {"hash", "aten::hash"},   {"id", "prim::id"},       {"all", "aten::all"},
+      {"len", "aten::len"},       {"print", "prim::Print"},   {"min", "prim::min"},
+      {"max", "prim::max"},       {"abs", "prim::abs"},       {"round", "aten::round"},
+      {"sum", "aten::sum"},       {"sorted", "aten::sorted"}, {"pow", "aten::pow"},
+      {"divmod", "aten::divmod"}, {"hex", "aten::hex"},       {"oct", "aten::oct"},
+      {"bin", "aten::bin"},       {"ord", "aten::ord"},       {"chr", "aten::chr"},
+      {"hash", "aten::hash"},     {"id", "prim::id"},         {"all", "aten::all"},
       {"any", "aten::any"}};
   for (const auto& [text, function] : functions) {
     if (text == name) {
@@ -37,8 +37,9 @@ namespace {
 void takes(const Text& text, const Expr& e, size_t least, size_t most) {
   const size_t given = e.of.size() - 1;
   if (given < least || given > most || !e.keywords.empty()) {
-    fail_at(text, e.span, str("this takes ", least, least == most ? "" : str(" to ", most),
-                              " arguments, not ", given + e.keywords.size()));
+    fail_at(text, e.span,
+            str("this takes ", least, least == most ? "" : str(" to ", most), " arguments, not ",
+                given + e.keywords.size()));
   }
 }
 }  // namespace
@@ -46,7 +47,7 @@ void takes(const Text& text, const Expr& e, size_t least, size_t most) {
 // int(x), float(x), bool(x), str(x), complex(…).
 Meaning Lowering::cast(const std::string& name, const Expr& e) {
   takes(text_, e, 0, 2);
-  const std::string function = name == "str" ? "aten::str"
+  const std::string function = name == "str"     ? "aten::str"
                                : name == "int"   ? "aten::Int"
                                : name == "float" ? "aten::Float"
                                : name == "bool"  ? "aten::Bool"
@@ -66,10 +67,9 @@ Meaning Lowering::cast(const std::string& name, const Expr& e) {
   Value* const value = given.positional[0];
   if (given.positional.size() == 1) {
     const TypeKind kind = value->type.kind;
-    const bool same = (name == "str" && kind == TypeKind::String) ||
-                      (name == "int" && kind == TypeKind::Int) ||
-                      (name == "float" && kind == TypeKind::Float) ||
-                      (name == "bool" && kind == TypeKind::Bool);
+    const bool same =
+        (name == "str" && kind == TypeKind::String) || (name == "int" && kind == TypeKind::Int) ||
+        (name == "float" && kind == TypeKind::Float) || (name == "bool" && kind == TypeKind::Bool);
     if (same) {
       return Meaning::of_value(value);
     }
@@ -247,9 +247,8 @@ Meaning Lowering::submodule_list(const Meaning& what) {
       continue;
     }
     const Meaning module = Meaning::of_value(get_attribute(what.value, name));
-    out.push_back(what.name == "values"
-                      ? module
-                      : Meaning::list(Meaning::Kind::Tuple, "", {key, module}));
+    out.push_back(what.name == "values" ? module
+                                        : Meaning::list(Meaning::Kind::Tuple, "", {key, module}));
   }
   return Meaning::list(Meaning::Kind::Tuple, "", std::move(out));
 }
@@ -296,8 +295,7 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
     }
     const Meaning of = meaning(*e.of[1]);
     const bool copies = of.is(Meaning::Kind::Value) && of.value->type.is(TypeKind::List);
-    return Meaning::of_value(copies ? op("aten::list", {of.value}, e.span)
-                                    : collected(of, e.span));
+    return Meaning::of_value(copies ? op("aten::list", {of.value}, e.span) : collected(of, e.span));
   }
   if (name == "tuple") {
     takes(text_, e, 1, 1);

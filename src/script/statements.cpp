@@ -135,9 +135,7 @@ void Parser::simple_statements(Body& out) {
 Stmt Parser::simple_statement() {
   const uint32_t begin = token().span.begin;
   constexpr std::pair<std::string_view, Stmt::Kind> words[] = {
-      {"pass", Stmt::Kind::Pass},
-      {"break", Stmt::Kind::Break},
-      {"continue", Stmt::Kind::Continue}};
+      {"pass", Stmt::Kind::Pass}, {"break", Stmt::Kind::Break}, {"continue", Stmt::Kind::Continue}};
   for (const auto& [word, kind] : words) {
     if (accept(word)) {
       return stmt(kind, begin);
@@ -177,8 +175,8 @@ Stmt Parser::simple_statement() {
 
 Stmt Parser::assignment(uint32_t begin) {
   ExprPtr value = expression_list();
-  constexpr std::string_view augmented[] = {"+=",  "-=",  "*=", "/=", "//=", "%=", "**=",
-                                            ">>=", "<<=", "&=", "|=", "^=",  "@="};
+  constexpr std::string_view augmented[] = {
+      "+=", "-=", "*=", "/=", "//=", "%=", "**=", ">>=", "<<=", "&=", "|=", "^=", "@="};
   for (const std::string_view op : augmented) {
     if (accept(op)) {
       ExprPtr by = expression_list();

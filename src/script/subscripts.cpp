@@ -40,8 +40,7 @@ std::vector<const Expr*> indices_of(const Expr& e) {
 }  // namespace
 
 // parts[a:b:c], of a tuple or of modules.
-Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts, const Expr& slice,
-                                 Span span) {
+Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts, const Expr& slice, Span span) {
   const auto size = static_cast<int64_t>(parts.size());
   std::optional<int64_t> given[3];
   for (size_t i = 0; i < 3; i++) {
@@ -158,7 +157,7 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
                                          std::vector<Value*>& tensors) {
   const std::vector<const Expr*> indices = indices_of(e);
   Value* view = tensor;
-  int64_t next = 0;          // the dimension that the next index takes
+  int64_t next = 0;           // the dimension that the next index takes
   bool from_the_end = false;  // behind an ellipsis, where dimensions are counted backwards
   const auto unsqueezed = [&](const Expr& index) {
     view = op("aten::unsqueeze", {view, integer(from_the_end ? next - 1 : next)}, index.span);
@@ -265,8 +264,8 @@ void Lowering::assign_subscript(const Expr& target, Value* given) {
   const Type& item = type.of.back();
   Value* const fitting = converted(*graph_, given, item);
   if (fitting == nullptr) {
-    fail(target.span, str("a ", given->type.annotation(), " does not fit into a ",
-                          type.annotation()));
+    fail(target.span,
+         str("a ", given->type.annotation(), " does not fit into a ", type.annotation()));
   }
   op("aten::_set_item", {base, index, fitting}, target.span);
 }
@@ -276,9 +275,9 @@ void Lowering::assign_subscript(const Expr& target, Value* given) {
 namespace {
 std::string in_place(const std::string& symbol) {
   constexpr std::pair<std::string_view, std::string_view> functions[] = {
-      {"+", "add_"},  {"-", "sub_"},        {"*", "mul_"},       {"/", "div_"},
-      {"//", "floor_divide_"}, {"%", "remainder_"}, {"**", "pow_"}, {"&", "__iand__"},
-      {"|", "__ior__"}, {"^", "__ixor__"}, {"<<", "__ilshift__"}, {">>", "__irshift__"}};
+      {"+", "add_"},           {"-", "sub_"},       {"*", "mul_"},         {"/", "div_"},
+      {"//", "floor_divide_"}, {"%", "remainder_"}, {"**", "pow_"},        {"&", "__iand__"},
+      {"|", "__ior__"},        {"^", "__ixor__"},   {"<<", "__ilshift__"}, {">>", "__irshift__"}};
   for (const auto& [text, function] : functions) {
     if (text == symbol) {
       return "aten::" + std::string(function);

@@ -15,28 +15,17 @@ namespace {
 // What the last part of a name says: `List`, `typing.List`, `torch.Tensor`.
 std::optional<Type> simple_type(std::string_view name) {
   constexpr std::pair<std::string_view, TypeKind> names[] = {
-      {"Tensor", TypeKind::Tensor},
-      {"int", TypeKind::Int},
-      {"float", TypeKind::Float},
-      {"bool", TypeKind::Bool},
-      {"str", TypeKind::String},
-      {"complex", TypeKind::Complex},
-      {"number", TypeKind::Scalar},
-      {"Scalar", TypeKind::Scalar},
-      {"NoneType", TypeKind::None},
-      {"None", TypeKind::None},
-      {"Device", TypeKind::Device},
-      {"device", TypeKind::Device},
-      {"Generator", TypeKind::Generator},
-      {"Stream", TypeKind::Stream},
-      {"Storage", TypeKind::Storage},
-      {"Any", TypeKind::Any},
-      {"ScalarType", TypeKind::Int},
-      {"Layout", TypeKind::Int},
-      {"MemoryFormat", TypeKind::Int},
-      {"dtype", TypeKind::Int},
-      {"layout", TypeKind::Int},
-      {"memory_format", TypeKind::Int}};
+      {"Tensor", TypeKind::Tensor},       {"int", TypeKind::Int},
+      {"float", TypeKind::Float},         {"bool", TypeKind::Bool},
+      {"str", TypeKind::String},          {"complex", TypeKind::Complex},
+      {"number", TypeKind::Scalar},       {"Scalar", TypeKind::Scalar},
+      {"NoneType", TypeKind::None},       {"None", TypeKind::None},
+      {"Device", TypeKind::Device},       {"device", TypeKind::Device},
+      {"Generator", TypeKind::Generator}, {"Stream", TypeKind::Stream},
+      {"Storage", TypeKind::Storage},     {"Any", TypeKind::Any},
+      {"ScalarType", TypeKind::Int},      {"Layout", TypeKind::Int},
+      {"MemoryFormat", TypeKind::Int},    {"dtype", TypeKind::Int},
+      {"layout", TypeKind::Int},          {"memory_format", TypeKind::Int}};
   for (const auto& [text, kind] : names) {
     if (text == name) {
       return Type{kind};
@@ -101,9 +90,12 @@ class Annotation {
     const std::string name = last_name(e);
     if (name == "list" || name == "List" || name == "dict" || name == "Dict" || name == "tuple" ||
         name == "Tuple" || name == "Optional") {
-      fail_at(text_, e.span, str("Attempted to use ", name, " without a contained type: say of what"));
+      fail_at(text_, e.span,
+              str("Attempted to use ", name, " without a contained type: say of what"));
     }
-    fail_at(text_, e.span, str("Unknown type name '", text_->text.substr(e.span.begin, e.span.end - e.span.begin), "'"));
+    fail_at(text_, e.span,
+            str("Unknown type name '", text_->text.substr(e.span.begin, e.span.end - e.span.begin),
+                "'"));
   }
 
   Type generic(const Expr& e) const {

@@ -16,8 +16,8 @@ void expect(bool good, const char* what) {
 }  // namespace
 
 const PickleNode& PickledTensors::item(const PickleNode& of, uint32_t i) const {
-  const bool has_items = of.kind == Kind::Tuple || of.kind == Kind::Call ||
-                         of.kind == Kind::New || of.kind == Kind::Persistent;
+  const bool has_items = of.kind == Kind::Tuple || of.kind == Kind::Call || of.kind == Kind::New ||
+                         of.kind == Kind::Persistent;
   if (!has_items || i >= of.value.items.count) {
     throw UnpicklingError("a tensor in this file lacks a part of its description");
   }

@@ -28,8 +28,8 @@ constexpr uint16_t max_16 = std::numeric_limits<uint16_t>::max();
 constexpr uint16_t field_64 = 1;            // extra field with 64-bit sizes
 constexpr uint16_t field_padding = 0x4246;  // "FB", as PyTorch pads
 constexpr uint64_t alignment = 64;
-constexpr uint16_t deflated = 8;                          // the method of compression
-constexpr uint64_t max_inflated = uint64_t{1} << 26;      // what a compressed entry may stand for
+constexpr uint16_t deflated = 8;                      // the method of compression
+constexpr uint64_t max_inflated = uint64_t{1} << 26;  // what a compressed entry may stand for
 
 template <class T>
 T number_at(const char* p) {
@@ -291,7 +291,8 @@ std::string ZipReader::read(const Entry& entry) const {
 }
 
 const char* ZipReader::in_place(const Entry& entry) const {
-  return source_->mapped() == nullptr || entry.compressed ? nullptr : source_->mapped() + entry.offset;
+  return source_->mapped() == nullptr || entry.compressed ? nullptr
+                                                          : source_->mapped() + entry.offset;
 }
 
 void ZipWriter::put(const std::string& bytes) {

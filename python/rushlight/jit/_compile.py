@@ -317,7 +317,9 @@ def compile_function(function, scope=_Scope) -> str:
     if known is not None:
         return known
     if function in _running:
-        raise FrontendError(f"the function '{function.__name__}' calls itself, which programs cannot")
+        raise FrontendError(
+            f"the function '{function.__name__}' calls itself, which programs cannot"
+        )
     _running.add(function)
     try:
         name = _qualified(function)

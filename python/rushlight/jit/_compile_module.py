@@ -115,7 +115,9 @@ def script_module(module: nn.Module, known: dict) -> ProgramModule:
     if id(module) in known:
         return known[id(module)]
     if module._forward_hooks or module._forward_pre_hooks:
-        raise RuntimeError(f"hooks of {type(module).__name__} cannot be compiled: remove them first")
+        raise RuntimeError(
+            f"hooks of {type(module).__name__} cannot be compiled: remove them first"
+        )
     children = {
         name: script_module(child, known)
         for name, child in module._modules.items()

@@ -97,6 +97,10 @@ class ProgramModule(RecursiveScriptModule):
                 self._parameters[name] = self._parameter(name)
             elif kind == "buffer":
                 self._buffers[name] = handle.get(name)
+        assigned = [(self, name) for name in handle.assigned() if name in self._buffers]
+        for child in self._modules.values():
+            assigned += child._program_assigned
+        self.__dict__["_program_assigned"] = assigned
         if "training" in self._program_attributes:
             self.__dict__["training"] = handle.get("training")
         return self
@@ -124,11 +128,8 @@ class ProgramModule(RecursiveScriptModule):
 
     def _read_tensors(self):
         """Takes over buffers that the program has assigned anew."""
-        for module in self.modules():
-            for name, tensor in module._buffers.items():
-                now = module._c.get(name)
-                if now is not tensor:
-                    module._buffers[name] = now
+        for module, name in self._program_assigned:
+            module._buffers[name] = module._c.get(name)
 
     __len__ = _forwarded("__len__")
     __contains__ = _forwarded("__contains__")
