@@ -86,7 +86,7 @@ class RL_API Module {
   Module clone(bool same_values = false) const;
   Module copy() const;      // a new object of the same values, submodules too
   Module deepcopy() const;  // a copy of everything
-  // Refused: archives are read, not written.
+  // An archive, which PyTorch reads as well; RuntimeError where it holds what archives cannot.
   void save(const std::string& path, const ExtraFilesMap& extra_files = {}) const;
 
   const intrusive_ptr<Object>& object() const;  // RuntimeError where there is none

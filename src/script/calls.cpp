@@ -33,6 +33,11 @@ Arguments Lowering::arguments(const Expr& e) {
 // ---- ops ----
 
 Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments, Span span) {
+  const bool formats = name == "aten::percentFormat" && arguments.positional.size() == 2;
+  if (formats && arguments.positional[1]->type.is_tuple()) {
+    return Meaning::of_value(
+        operation("%", arguments.positional[0], arguments.positional[1], span));
+  }
   if (version_ < newest_version) {
     const auto is_tensor = [](const Value* value) { return value->type.is(TypeKind::Tensor); };
     const auto first = arguments.positional.begin();

@@ -1,6 +1,7 @@
 // Loading archives.
 #include "script/import.h"
 
+#include <fstream>
 #include <istream>
 #include <iterator>
 
@@ -45,6 +46,7 @@ jit::Module load_module(const std::shared_ptr<serialize::Source>& source,
 namespace rushlight::jit {
 
 Module load(const std::string& path, std::optional<Device> device, ExtraFilesMap& extra_files) {
+  RL_CHECK(std::ifstream(path).good(), "torch::jit::load: open file failed, file path: ", path);
   return rushlight::script::load_module(serialize::open_source(path, false), device, extra_files);
 }
 

@@ -1,6 +1,6 @@
 // Trees to graphs: each assignment makes a value, and what branches and loops assign comes out of
 // their nodes. The pieces are in lower.cpp (statements), flow.cpp (branches and loops), exits.cpp,
-// expressions.cpp, subscripts.cpp and calls.cpp.
+// expressions.cpp, operators.cpp, subscripts.cpp and calls.cpp.
 #pragma once
 
 #include <map>
@@ -176,6 +176,7 @@ class RL_API Lowering {
   Meaning submodule_list(const Meaning& what);
   Meaning cast(const std::string& name, const Expr& e);
   Meaning fork(const Expr& e);
+  void lift(Node& node);
   Value* to_list(Value* value, const Type* hint, Span span);
 
   // Where nodes come from, for the length of a scope.

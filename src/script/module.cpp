@@ -5,6 +5,8 @@
 #include <rushlight/functions.h>
 #include <rushlight/script.h>
 
+#include "script/export.h"
+
 namespace rushlight::jit {
 
 IValue Method::operator()(std::vector<IValue> arguments, const Kwargs& by_name) const {
@@ -306,9 +308,12 @@ Module Module::clone(bool same_values) const {
 Module Module::copy() const { return Module(Copier(false).copy_object(*object())); }
 Module Module::deepcopy() const { return Module(Copier(true).copy_object(*object())); }
 
-void Module::save(const std::string& path, const ExtraFilesMap&) const {
-  throw NotImplementedError("torch::jit::Module::save: " + path +
-                            " is not written: archives are read, not written yet");
+void Module::save(const std::string& path, const ExtraFilesMap& extra_files) const {
+  const size_t slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  serialize::AtomicFile file(path);
+  rushlight::script::write_module(*this, file, name.substr(0, name.find('.')), extra_files);
+  file.commit();
 }
 
 }  // namespace rushlight::jit

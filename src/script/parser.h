@@ -43,7 +43,13 @@ class Parser {
   // Expressions.
   ExprPtr make(Expr::Kind kind, uint32_t begin, std::vector<ExprPtr> of = {}) const;
   template <class... Parts>
-  ExprPtr join(Expr::Kind kind, uint32_t begin, std::string_view text, Parts... parts) const;
+  ExprPtr join(Expr::Kind kind, uint32_t begin, std::string_view text, Parts... parts) const {
+    std::vector<ExprPtr> of;
+    (of.push_back(std::move(parts)), ...);
+    ExprPtr out = make(kind, begin, std::move(of));
+    out->text = text;
+    return out;
+  }
   ExprPtr expression();
   ExprPtr or_expression();
   ExprPtr and_expression();

@@ -1,4 +1,6 @@
 // The forms of the language that look like calls: annotate, isinstance, range, int, …
+#include <algorithm>
+
 #include "script/lower.h"
 
 namespace rushlight::script {
@@ -165,7 +167,63 @@ Meaning Lowering::fork(const Expr& e) {
     result = as_value(this->call(what, given, e.span), e.span);
   }
   block.add_return(result);
-  return Meaning::of_value(node->output()->set_type(Type::future(result->type)));
+  node->output()->set_type(Type::future(result->type));
+  lift(*node);
+  return Meaning::of_value(node->output());
+}
+
+namespace {
+// The values from outside that the nodes of a block use, each once, in their order.
+void add_outer(const graph::Block& block, const graph::Block& within,
+               std::vector<graph::Value*>& outer) {
+  const auto is_inside = [&](const graph::Value* value) {
+    const graph::Block* at = value->node()->block();
+    while (at != nullptr && at != &within) {
+      at = at->owner() != nullptr ? at->owner()->block() : nullptr;
+    }
+    return at == &within;
+  };
+  const auto add = [&](const std::vector<graph::Value*>& values) {
+    for (graph::Value* const value : values) {
+      if (!is_inside(value) && std::find(outer.begin(), outer.end(), value) == outer.end()) {
+        outer.push_back(value);
+      }
+    }
+  };
+  for (const graph::Node* const node : block) {
+    add(node->inputs());
+    for (const graph::Block* const inner : node->blocks()) {
+      add_outer(*inner, within, outer);
+    }
+  }
+  add(block.returns());
+}
+}  // namespace
+
+// The block of a fork becomes a function of what it used from around it.
+void Lowering::lift(Node& node) {
+  std::vector<Value*> outer;
+  add_outer(node.block(0), node.block(0), outer);
+  auto made = std::make_unique<graph::Graph>();
+  graph::Schema schema;
+  schema.name = "__forked_function";
+  graph::Graph::ValueMap values;
+  for (Value* const value : outer) {
+    const std::string name = str("argument", schema.arguments.size());
+    values[value] = made->add_input(value->type, name);
+    schema.arguments.push_back({name, value->type});
+    node.add_input(value);
+  }
+  for (Value* const result : made->insert_copy(node.block(0), values)) {
+    made->add_output(result);
+    schema.results.push_back({"", result->type});
+  }
+  node.remove_block(0);
+  std::string name;
+  for (int i = 0; name.empty() || unit_.find_function(name) != nullptr; i++) {
+    name = str("__torch__.__forked_function_", i);
+  }
+  node.function = &unit_.add_function(name, std::move(schema), std::move(made));
 }
 
 Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) {

@@ -5,6 +5,64 @@
 
 namespace rushlight::script {
 
+using Kind = Expr::Kind;
+
+ExprPtr Parser::only_expression() {
+  ExprPtr out = expression_list();
+  if (token().kind != Token::Kind::End) {
+    fail("expected the end of the expression here");
+  }
+  return out;
+}
+
+// One expression, or a tuple of several without brackets.
+ExprPtr Parser::expression_list() {
+  const uint32_t begin = token().span.begin;
+  ExprPtr first = starred_expression();
+  if (!at(",")) {
+    return first;
+  }
+  std::vector<ExprPtr> of;
+  of.push_back(std::move(first));
+  while (accept(",") && starts_expression()) {
+    of.push_back(starred_expression());
+  }
+  return make(Kind::Tuple, begin, std::move(of));
+}
+
+bool Parser::starts_expression() const {
+  const Token& t = token();
+  if (t.kind == Token::Kind::Operator) {
+    return std::string_view("([{-+~*...").find(view(t.span)) != std::string_view::npos;
+  }
+  return t.kind != Token::Kind::Newline && t.kind != Token::Kind::End &&
+         t.kind != Token::Kind::Dedent && !at("in");
+}
+
+// What a loop assigns to, before the word `end`.
+ExprPtr Parser::targets(std::string_view end) {
+  const uint32_t begin = token().span.begin;
+  std::vector<ExprPtr> of;
+  bool comma = false;
+  while (!at(end)) {
+    const uint32_t first = token().span.begin;
+    if (accept("*")) {
+      ExprPtr rest = postfix();
+      of.push_back(join(Kind::Starred, first, "", std::move(rest)));
+    } else {
+      of.push_back(postfix());
+    }
+    if (!accept(",")) {
+      break;
+    }
+    comma = true;
+  }
+  if (of.size() == 1 && !comma) {
+    return std::move(of[0]);
+  }
+  return make(Kind::Tuple, begin, std::move(of));
+}
+
 Stmt Parser::stmt(Stmt::Kind kind, uint32_t begin) const {
   Stmt out;
   out.kind = kind;
@@ -329,6 +387,15 @@ Stmt Parser::class_definition(uint32_t begin, std::vector<ExprPtr> decorators) {
 
 Body parse(const Text& text) {
   return Parser(text, {0, static_cast<uint32_t>(text->text.size())}, false).program();
+}
+
+ExprPtr parse_expression(const Text& text) {
+  const Span all = {0, static_cast<uint32_t>(text->text.size())};
+  return Parser(text, all, true).only_expression();
+}
+
+void fail_at(const Text& text, Span span, const std::string& what) {
+  throw Error(str(what, ":\n", range_of(text, span).excerpt()));
 }
 
 }  // namespace rushlight::script

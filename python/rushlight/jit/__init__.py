@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from rushlight import Tensor, _refused, nn
+from rushlight import Tensor, nn
 from rushlight._warnings import warn
 from rushlight.futures import Future
 from rushlight.utils import _pytree
@@ -362,12 +362,25 @@ def optimize_for_inference(mod, other_methods=None):
     return mod.eval()
 
 
-@_refused.refuses("TorchScript files are not written; save m.state_dict() with torch.save")
 def save(m, f, _extra_files=None):
-    """Raises: there are no graphs to write; `rushlight.save` writes a `state_dict`."""
-    raise RuntimeError(
-        "rushlight writes no TorchScript files yet: save m.state_dict() with torch.save"
-    )
+    """Write a program as an archive, which PyTorch's `jit.load` reads as well.
+
+    Args:
+        m: a module that `jit.load` has read.
+        f: a path, or what has `write()`.
+        _extra_files: a dict of texts or bytes that are written beside it, by name.
+
+    Raises `RuntimeError` of modules that are Python, of which there is no program to write.
+    """
+    from rushlight.jit._program import ProgramModule
+    from rushlight.jit._program import save as save_program
+
+    if not _is(m, ProgramModule):
+        raise RuntimeError(
+            "rushlight writes no TorchScript files yet of modules that run as Python: save "
+            "m.state_dict() with torch.save"
+        )
+    save_program(m, f, _extra_files)
 
 
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
@@ -376,7 +389,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
     Args:
         f: a path, or what has `read()`.
         map_location: the device of the tensors; None: where they were saved.
-        _extra_files: a dict; the values of its keys become what the archive holds under these names.
+        _extra_files: a dict, whose values become what the archive holds under its keys.
         _restore_shapes: refused: shapes of traced inputs are not kept.
 
     Nothing in a file runs before a method of the module is called. Raises `ValueError` where there

@@ -1,7 +1,7 @@
 """`jit.script`: source of Python functions, classes and modules as programs that run in C++.
 
-The compiler (src/script) reads the text, and asks the scopes below what free names mean. An answer is
-a pair: a word, such as "op", and what it is about, such as "aten::relu".
+The compiler (src/script) reads the text, and asks the scopes below what free names mean. An answer
+is a pair: a word, such as "op", and what it is about, such as "aten::relu".
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import weakref
 from typing import Any
 
 import rushlight
-from rushlight import Tensor, _C, nn
+from rushlight import _C, Tensor, nn
 from rushlight.jit import _prelude
 from rushlight.jit._program import ProgramModule, RecursiveScriptClass
 
@@ -112,7 +112,7 @@ def type_text(kind) -> str | None:
 def type_of_value(value) -> str | None:
     """What a program would say a value is; None where programs have no such values."""
     if isinstance(value, bool | int | float | str | complex) or value is None:
-        return _SIMPLE[type(value)] if type(value) in _SIMPLE else None
+        return _SIMPLE.get(type(value))
     if isinstance(value, Tensor):
         return "Tensor"
     if isinstance(value, rushlight.Size):

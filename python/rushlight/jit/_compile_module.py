@@ -8,8 +8,8 @@ import typing
 from typing import Any
 
 from rushlight import _C, nn
-from rushlight.jit import _prelude
 from rushlight.jit import _compile as front
+from rushlight.jit import _prelude
 from rushlight.jit._program import ProgramModule
 
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
@@ -169,9 +169,7 @@ def _compile_methods(module, owner):
         front._compile_method(owner.name, _prelude.Sequential.forward, front._PreludeScope)
         owner.compiled.add("forward")
     elif isinstance(forward, types.FunctionType) and forward is not nn.Module.forward:
-        if not isinstance(module, nn.ModuleList | nn.ModuleDict) or "forward" in vars(kind):
-            if "forward" not in owner.compiled:
-                owner.compile(forward)
+        owner.member("forward")
     for name in dir(kind):
         function = inspect.getattr_static(kind, name, None)
         if getattr(function, "_torchscript_modifier", None) == "export":

@@ -1,6 +1,6 @@
 """Functions of `nn.functional` as programs: what `jit.script` compiles where a program calls them.
 
-Only those that are no single op by the same arguments are here. Nothing of this file runs as Python.
+Only those that are no single op by the same arguments are here. Nothing of it runs as Python.
 """
 
 # pyright: reportUndefinedVariable=false

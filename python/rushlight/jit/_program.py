@@ -1,4 +1,4 @@
-"""Programs of TorchScript in Python: modules and objects that archives hold, and which run in C++."""
+"""Programs of TorchScript in Python: modules and objects of archives, which run in C++."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import Any
 
 from rushlight import _C, nn
 from rushlight.jit import RecursiveScriptModule
+
+
+_TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 
 
 class ScriptMethod:
@@ -29,12 +32,28 @@ class ScriptMethod:
         return self._handle.graph(self.name)
 
     @property
+    def code(self) -> str:
+        """The method's text."""
+        return self._handle.code(self.name)[0]
+
+    @property
     def schema(self):
         """What the method takes and returns, as text."""
         return self._handle.schema(self.name)
 
     def __repr__(self):
         return f"<ScriptMethod {self.schema}>"
+
+
+class _ModuleMethod(ScriptMethod):
+    """A method of a module, which takes over buffers that the program assigns."""
+
+    def __init__(self, module, name) -> None:
+        super().__init__(module._c, name)
+        self._module = module
+
+    def __call__(self, *args, **kwargs):
+        return self._module._run(self.name, args, kwargs)
 
 
 class RecursiveScriptClass:
@@ -133,8 +152,12 @@ class ProgramModule(RecursiveScriptModule):
 
     __len__ = _forwarded("__len__")
     __contains__ = _forwarded("__contains__")
-    __getitem__ = _forwarded("__getitem__")
-    __iter__ = _forwarded("__iter__")
+
+    def __getitem__(self, key):
+        return self._modules[str(key)]
+
+    def __iter__(self):
+        return iter(self._modules.values())
 
     def __bool__(self):
         return True
@@ -144,16 +167,15 @@ class ProgramModule(RecursiveScriptModule):
     def __getattr__(self, name):
         own = self.__dict__
         if name in own.get("_program_methods", ()):
-            return functools.partial(self._run_method, name)
+            return _ModuleMethod(self, name)
         kind = own.get("_program_attributes", {}).get(name)
+        if kind in _TABLES:
+            return own[_TABLES[kind]][name]
         if kind is not None:
             return own["_c"].get(name)
         if name in own.get("_program_constants", ()):
             return own["_program_constants"][name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-    def _run_method(self, name, *args, **kwargs):
-        return self._run(name, args, kwargs)
 
     def __setattr__(self, name, value):
         kind = self._program_attributes.get(name)
@@ -197,6 +219,21 @@ class ProgramModule(RecursiveScriptModule):
     def graph(self):
         """The graph of `forward`, as text."""
         return self._c.graph("forward")
+
+    @property
+    def code(self) -> str:
+        """The text of `forward`."""
+        return self._c.code("forward")[0]
+
+    @property
+    def code_with_constants(self):
+        """The text of `forward`, and a dict of the constants that it names."""
+        text, constants = self._c.code("forward")
+        return text, {f"c{i}": value for i, value in enumerate(constants)}
+
+    def save(self, f, **kwargs):
+        """Write the module as an archive; see `jit.save`."""
+        save(self, str(f), **kwargs)
 
     def __copy__(self):
         return type(self)._around(self._c.clone(False), {})
@@ -242,6 +279,17 @@ def _enum_class(name, members):
 
 def _enum_member(name, members, member):
     return _enum_class(name, tuple(members))[member]
+
+
+def save(module, file, _extra_files=None):
+    """Write the archive of a module."""
+    extra = dict(_extra_files or {})
+    if isinstance(file, (str, os.PathLike)):
+        path = os.fspath(file)
+        name = os.path.splitext(os.path.basename(path))[0] or "archive"
+        _C._save_archive(module, path, name, extra)
+    else:
+        _C._save_archive(module, file.write, "archive", extra)
 
 
 def load(file, map_location, extra_files):
