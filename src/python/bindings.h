@@ -83,6 +83,7 @@ void init_library(PyObject* module);        // library.cpp: ops that C++ program
 void init_script(PyObject* module);         // script.cpp: archives of TorchScript
 void init_script_compile(PyObject* module);  // script_compile.cpp: jit.script
 void init_overrides(PyObject* module);      // overrides.cpp: Python in the place of ops
+void init_graph(PyObject* module);          // graph.cpp: Graph, Node, Value, Block, Type
 void init_classes(PyObject* module);        // ivalue.cpp: objects of C++ classes
 void init_calls(PyObject* module);          // calls.cpp: the boxed form
 void init_profiler(PyObject* module);       // profiler.cpp

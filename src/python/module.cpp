@@ -77,6 +77,7 @@ void init(PyObject* module) {
   init_script_compile(module);
   init_overrides(module);
   init_classes(module);
+  init_graph(module);
   init_dispatch(module);
   init_batching(module);
   init_profiler(module);

@@ -1,6 +1,5 @@
 // Programs of TorchScript: archives are loaded, methods are called, attributes are read and set.
 // What a program looks like in Python is python/rushlight/jit/_program.py.
-#include <rushlight/executor.h>
 #include <rushlight/script.h>
 
 #include "python/bindings.h"
@@ -373,12 +372,9 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     by_name.emplace_back(argument, to_script(value, type_at(place), what(argument)));
   }
   IValue result;
-  try {
+  {
     const WithoutGil free;
     result = function(std::move(values), std::move(by_name));
-  } catch (const graph::Raised& error) {
-    static PyObject* kind = nullptr;
-    raise(imported(kind, "rushlight.jit", "Error"), error.what());
   }
   return from_script(result, schema.results.empty() ? Type() : schema.results[0].type);
 }

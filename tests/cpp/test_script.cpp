@@ -199,7 +199,7 @@ RL_TEST(many_threads_run_one_module) {
     threads.emplace_back([&, t] {
       const jit::Module own = net.deepcopy();
       for (int i = 0; i < 50; i++) {
-        const float sum = own.forward({full({1, 3}, t), 0}).toTensor().sum().item<float>();
+        const float sum = own.forward({full({1, 3}, static_cast<float>(t)), 0}).toTensor().sum().item<float>();
         wrong += sum == 21.0F * static_cast<float>(t) ? 0 : 1;
       }
     });
