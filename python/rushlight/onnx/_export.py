@@ -182,7 +182,7 @@ def _in_mode(model: Any, training: Any) -> Iterator[None]:
 def _lowered(
     found: ExportedGraph,
     opset: int,
-    table: Mapping[Any, Callable[..., Any]],
+    table: dict[Any, Callable[..., Any]],
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
 ) -> ONNXProgram:

@@ -247,7 +247,8 @@ class ONNXProgram:
         """
         if self._session is None:
             self.initialize_inference_session()
-        found = self._session.run(list(self.model.outputs), self._feed(args, kwargs))
+        session: Any = self._session
+        found = session.run(list(self.model.outputs), self._feed(args, kwargs))
         return tuple(rushlight.as_tensor(value) for value in found)
 
     def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:

@@ -18,7 +18,7 @@ _RESHAPES = {"squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdim
 
 
 def _argument(node: Node, position: int) -> Any:
-    name = node.target._schema.arguments[position].name  # type: ignore[union-attr]
+    name = node.target._schema.arguments[position].name
     return node.args[position] if position < len(node.args) else node.kwargs.get(name)
 
 
@@ -88,7 +88,7 @@ def base_with(g: Builder, node: Node, arguments: list[Any], value: Any) -> Value
 
 
 def _same(g: Builder, value: Value, base: Value, *_: Any) -> Value:
-    return g.reshape(value, base.shape or ())
+    return g.reshape(value, base.sizes)
 
 
 def _transpose(g: Builder, value: Value, base: Value, a: int = 0, b: int = 1) -> Value:
