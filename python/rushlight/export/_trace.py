@@ -17,7 +17,6 @@ from rushlight._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensorMode,
 )
-from rushlight.export._inputs import forward_names, leaf_names
 from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,
@@ -348,25 +347,29 @@ class Traced:
 
 def trace(
     mod: nn.Module,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    names: list[str],
+    leaves: list[Any],
+    in_spec: Any,
+    mode: FakeTensorMode,
     preserved: tuple[str, ...] = (),
 ) -> Traced:
-    """Run `mod(*args, **kwargs)` on fake tensors and record its ops.
+    """Run a module on fake tensors and record its ops. The module is as before afterwards.
 
-    The module is as before afterwards.
+    Args:
+        mod: the module.
+        names: of the leaves of its arguments.
+        leaves: fake tensors, numbers and texts.
+        in_spec: the containers of the leaves, as (args, kwargs).
+        mode: of the fake tensors.
+        preserved: dotted names of submodules whose calls are described.
     """
-    mode = FakeTensorMode(allow_non_fake_inputs=True, export=True)
-    names = leaf_names(forward_names(mod, args, kwargs), args, kwargs)
-    leaves, in_spec = pytree.tree_flatten((args, kwargs))
-    fakes = [mode.from_tensor(v) if isinstance(v, Tensor) else v for v in leaves]
-    given, named = pytree.tree_unflatten(fakes, in_spec)
+    args, kwargs = pytree.tree_unflatten(leaves, in_spec)
     state = _State(mod, mode)
     tracer = Tracer(mod, mode, preserved)
     try:
         tracer.state()
-        tracer.arguments(names, fakes)
-        result = tracer.run(lambda: mod(*given, **named))
+        tracer.arguments(names, leaves)
+        result = tracer.run(lambda: mod(*args, **kwargs))
         tracer.write_back(state)
     finally:
         state.restore()
