@@ -1,12 +1,13 @@
 """ONNX's ops in programs: any node by `symbolic`; attention and rotary embedding.
 
 In a program that runs, `symbolic` gives zeros of the shape that it is told; in an exported one it
-is a node of ONNX. `attention` and `rotary_embedding` compute what ONNX says of the ops of these names,
-and are exported as the ops that they are made of, which every version has.
+is a node of ONNX. `attention` and `rotary_embedding` compute what ONNX says of the ops of these
+names, and are exported as the ops that they are made of, which every version has.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,21 +47,19 @@ def _zeros(
     return made
 
 
-def _registered() -> Any:
-    """The op that stands for a node of ONNX in graphs."""
-    space = rushlight.ops.onnx_symbolic
-    if not hasattr(space, "_node"):
-        library = rushlight.library.Library("onnx_symbolic", "DEF")
-        library.define(f"_node({_SHARED}) -> Tensor[]")
+@functools.cache
+def _library() -> Any:
+    """What defines the op that stands for a node of ONNX in graphs."""
+    library = rushlight.library.Library("onnx_symbolic", "DEF")
+    library.define(f"_node({_SHARED}) -> Tensor[]")
 
-        def run(inputs: Any, op_type: str, *, dtypes: Any, sizes: Any, ranks: Any, **_: Any) -> Any:
-            return _zeros(inputs, dtypes, sizes, ranks)
+    def run(inputs: Any, op_type: str, *, dtypes: Any, sizes: Any, ranks: Any, **_: Any) -> Any:
+        return _zeros(inputs, dtypes, sizes, ranks)
 
-        library.impl("_node", run, "CPU")
-        library.impl("_node", run, "Meta")
-        rushlight.library.register_fake("onnx_symbolic::_node", run)
-        space._defining = library  # the op lasts as long as it
-    return space._node.default
+    library.impl("_node", run, "CPU")
+    library.impl("_node", run, "Meta")
+    rushlight.library.register_fake("onnx_symbolic::_node", run)
+    return library
 
 
 def _attributes(attrs: dict[str, Any] | None) -> dict[str, list[Any]]:
@@ -115,7 +114,8 @@ def symbolic_multi_out(
     domain, _, name = domain_op.rpartition("::")
     props = metadata_props or {}
     numbers = [d if isinstance(d, int) else ELEMENT_TYPES[d] for d in dtypes]
-    return _registered()(
+    _library()
+    return rushlight.ops.onnx_symbolic._node.default(
         list(inputs),
         name,
         dtypes=numbers,
