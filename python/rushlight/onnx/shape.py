@@ -278,9 +278,9 @@ def slice_(g: Builder, self: Value, dim: int, start: Any, end: Any, step: int) -
 @lowers("aten.narrow.default", "aten.narrow.Tensor", "aten.narrow_copy.default")
 def narrow(g: Builder, self: Value, dim: int, start: Any, length: Any) -> Value:
     if isinstance(start, int) and isinstance(length, int):
-        size = g.size(self, dim)
-        start = start + size if start < 0 else start
-        return g.slice(self, dim, start, start + length)
+        end = start + length
+        # From the end, 0 is beyond the last element.
+        return g.slice(self, dim, start, 2**62 if start < 0 <= end else end)
     return g.slice(self, dim, start, g.Add(g.int64(start), g.int64(length)))
 
 
