@@ -256,4 +256,18 @@ def test_writes():
         x.narrow(0, -2, 1).add_(5)
         return x, x.narrow(0, -3, 2)
 
-    agreed(program, r(4, 3), others=[(r(7, 3),), (r(9, 3),)], dynamic_shapes=(({0: Dim("n", min=4)},),))
+    agreed(
+        program, r(4, 3), others=[(r(7, 3),), (r(9, 3),)], dynamic_shapes=(({0: Dim("n", min=4)},),)
+    )
+
+
+def test_examples_of_one():
+    """The usual example has a batch of one, which a program could treat apart."""
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(144, 2))
+    others = [(r(5, 3, 8, 8),)]
+    for how in (
+        {"dynamic_axes": {"x": {0: "n"}}, "input_names": ["x"]},
+        {"dynamic_shapes": ({0: Dim("n")},)},
+    ):
+        program = agreed(model, r(1, 3, 8, 8), others=others, verify=True, **how)
+        assert [s[0] for s in sizes(program).values()] == ["n", "n"]

@@ -14,7 +14,7 @@ from rushlight.fx.node import Node
 from rushlight.onnx._values import Size, expression_of
 from rushlight.utils import _pytree as pytree
 
-__all__ = ["OpenSizes", "from_axes", "from_shapes"]
+__all__ = ["OpenSizes", "enlarged", "from_axes", "from_shapes"]
 
 # By leaf of the arguments, by dimension, the name of a size.
 Names = list[dict[int, str]]
@@ -24,13 +24,21 @@ class OpenSizes:
     """Which sizes of the arguments stay open, and their names.
 
     Args:
+        example: the arguments, as (args, kwargs).
         shapes: what `torch.export` is told.
         names: by leaf of the arguments, by dimension.
         of_results: by the name of a result, by dimension.
     """
 
-    def __init__(self, shapes: Any, names: Names, of_results: dict[str, dict[int, str]]) -> None:
-        self.shapes, self.names, self.of_results = shapes, names, of_results
+    def __init__(
+        self,
+        example: tuple[tuple[Any, ...], dict[str, Any]],
+        shapes: Any,
+        names: Names,
+        of_results: dict[str, dict[int, str]],
+    ) -> None:
+        self.example, self.shapes = example, shapes
+        self.names, self.of_results = names, of_results
         self._renamed: dict[str, str] = {}
 
     def learn(self, inputs: Iterable[tuple[int, Node]]) -> None:
@@ -58,6 +66,23 @@ class OpenSizes:
         return self._renamed.get(found[0], found[0])
 
 
+def enlarged(args: Any, names: Names) -> Any:
+    """The arguments with 2 for open sizes that are 1 in the example.
+
+    A program may treat 1 apart (it broadcasts), and then the size would not be open.
+    """
+    order = iter(names)
+
+    def grown(leaf: Any) -> Any:
+        open_ones = next(order, {})
+        if not isinstance(leaf, Tensor):
+            return leaf
+        sizes = [2 if d in open_ones and n == 1 else n for d, n in enumerate(leaf.shape)]
+        return leaf if sizes == list(leaf.shape) else leaf.expand(sizes).clone()
+
+    return pytree.tree_map(grown, args)
+
+
 def _by_dimension(name: str, said: Mapping[int, str] | Sequence[int]) -> dict[int, str]:
     """The axes of one input or result; those without a name get one."""
     if isinstance(said, Mapping):
@@ -80,7 +105,7 @@ def from_axes(
     named = {name: _by_dimension(name, said) for name, said in axes.items()}
     leaves = pytree.tree_leaves((args, kwargs))
     own = leaf_names(forward_names(model, args, kwargs), args, kwargs)
-    given, shapes, names = list(input_names or ()), ShapesCollection(), []
+    given, names = list(input_names or ()), []
     inputs = set()
     for leaf, name in zip(leaves, own, strict=True):
         if isinstance(leaf, Tensor):
@@ -89,13 +114,15 @@ def from_axes(
             said = {dim % max(leaf.dim(), 1): text for dim, text in named.get(name, {}).items()}
             if any(dim >= leaf.dim() for dim in named.get(name, {})):
                 raise ValueError(f"dynamic_axes: {name!r} has {leaf.dim()} dimensions, got {said}")
-            if said:
-                shapes[leaf] = dict.fromkeys(said, Dim.DYNAMIC)
             names.append(said)
         else:
             names.append({})
     of_results = {name: said for name, said in named.items() if name not in inputs}
-    return OpenSizes(shapes if len(shapes) else None, names, of_results)
+    example, shapes = enlarged((args, kwargs), names), ShapesCollection()
+    for leaf, said in zip(pytree.tree_leaves(example), names, strict=True):
+        if said:
+            shapes[leaf] = dict.fromkeys(said, Dim.DYNAMIC)
+    return OpenSizes(example, shapes if len(shapes) else None, names, of_results)
 
 
 def _map(shapes: Any, function: Callable[[str], Any]) -> Any:
@@ -128,4 +155,5 @@ def from_shapes(
         }
         for leaf in said
     ]
-    return OpenSizes(_map(shapes, lambda _: Dim.DYNAMIC), names, {})
+    example = enlarged((args, kwargs), names)
+    return OpenSizes(example, _map(shapes, lambda _: Dim.DYNAMIC), names, {})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import rushlight
-from rushlight import Tensor, nn
+from rushlight import nn
 from rushlight.export import save as export_save
 from rushlight.onnx import OperatorExportTypes, TrainingMode
 from rushlight.onnx._axes import OpenSizes, from_axes, from_shapes
@@ -115,7 +116,7 @@ def export(
         mode = _in_mode(model, training)
     with mode, running(), rushlight.no_grad():
         open_sizes = _open_sizes(model, args, kwargs, dynamic_axes, dynamic_shapes, input_names)
-        found = exported_graph(model, args, kwargs, open_sizes.shapes)
+        found = exported_graph(model, *open_sizes.example, open_sizes.shapes)
     if dump_exported_program:
         export_save(found.program, os.path.join(artifacts_dir, "onnx_export_program.pt2"))
     if verbose:
@@ -127,7 +128,7 @@ def export(
         program.optimize()
     program.check()
     if verify:
-        _verify(program, found, args, kwargs)
+        _verify(program, model, args, kwargs)
     if report:
         write_report(program, os.path.join(artifacts_dir, "onnx_export_report.md"))
     if f is not None:
@@ -189,7 +190,7 @@ def _open_sizes(
 ) -> OpenSizes:
     """What `dynamic_axes` or `dynamic_shapes` says."""
     if not axes and not shapes:
-        return OpenSizes(None, [], {})
+        return OpenSizes((args, kwargs), None, [], {})
     if axes and shapes:
         raise ValueError("export() takes dynamic_axes or dynamic_shapes, not both")
     if not isinstance(model, nn.Module):
@@ -272,15 +273,13 @@ def _named_outputs(g: Builder, values: list[Value], wanted: Sequence[str] | None
     return outputs
 
 
-def _verify(
-    program: ONNXProgram, found: ExportedGraph, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _verify(program: ONNXProgram, model: Any, args: tuple[Any, ...], kwargs: Any) -> None:
     """Runs the model and the program, and compares."""
-    wanted = [
-        x
-        for x in pytree.tree_leaves(found.program.module()(*args, **kwargs))
-        if isinstance(x, Tensor)
-    ]
+    # A copy, because a program may write into its buffers.
+    run = copy.deepcopy(model) if isinstance(model, nn.Module) else model.module()
+    with rushlight.no_grad():
+        leaves = pytree.tree_leaves(run(*args, **kwargs))
+    wanted = [rushlight.as_tensor(x) for x in leaves if x is not None]
     for name, ours, theirs in zip(
         program.model.outputs, program(*args, **kwargs), wanted, strict=True
     ):

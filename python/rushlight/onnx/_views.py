@@ -127,7 +127,8 @@ def _slice(
         end = None
     known = all(isinstance(n, int) for n in (size, start, 0 if end is None else end))
     if known:
-        start, end, _ = slice(start, end, step).indices(size)
+        bounds: list[Any] = [start, end, step]
+        start, end, _ = slice(*bounds).indices(size)
         if end <= start:
             return base
     if step == 1:
