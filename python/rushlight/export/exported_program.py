@@ -234,7 +234,11 @@ class ExportedProgram:
                 `default_decompositions()`.
             decompose_custom_triton_ops: False; there are none.
         """
-        raise NotImplementedError("run_decompositions: ops are not decomposed yet")
+        from rushlight.export._decompose import decomposed
+
+        if decompose_custom_triton_ops:
+            raise NotImplementedError("run_decompositions: there are no Triton ops")
+        return decomposed(self, decomp_table)
 
     def validate(self) -> None:
         """Check that graph and signature fit each other.
