@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, Tensor, nn
@@ -12,7 +12,6 @@ from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.export._decompositions import below
 from rushlight.export._functional import Functionalizer
 from rushlight.export.decomp_utils import CustomDecompTable
-from rushlight.export.exported_program import ExportedProgram
 from rushlight.export.graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -27,6 +26,9 @@ from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.interpreter import Interpreter
 from rushlight.fx.node import Node
 from rushlight.utils._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from rushlight.export.exported_program import ExportedProgram
 
 __all__ = ["decomposed"]
 

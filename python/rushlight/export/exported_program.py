@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rushlight import Tensor, nn
-from rushlight.export.graph_signature import ArgumentSpec, ExportGraphSignature
+from rushlight.export.graph_signature import (  # noqa: F401
+    ArgumentSpec,
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymIntArgument,
+    TensorArgument,
+)
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule
 

@@ -97,10 +97,14 @@ class _Builder:
 
     def state(self) -> None:
         """Copies of parameters, buffers and constants, where they were."""
-        for node in self.program.graph.nodes:  # modules in the order of their calls
-            for fqn, _ in (node.meta.get("nn_module_stack") or {}).values():
-                if fqn:
-                    self._parent(f"{fqn}.x")
+        called = {
+            fqn
+            for node in self.program.graph.nodes
+            for fqn, _ in (node.meta.get("nn_module_stack") or {}).values()
+        }
+        for entry in self.program.module_call_graph:  # modules in their own order
+            if entry.fqn and entry.fqn in called:
+                self._parent(f"{entry.fqn}.x")
         copies: dict[int, Tensor] = {}
         specs = self.program.graph_signature.input_specs
         for spec in (s for s in specs if s.kind in _LIFTED):
