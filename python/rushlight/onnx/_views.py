@@ -133,7 +133,7 @@ def _slice(
             return base
     if step == 1:
         return _between(g, value, base, dim, start, end)
-    if not known:
+    if not known or end is None:
         raise Unsupported("a program writes into a slice with a step, of which a size is open")
     places = g.int64(list(range(start, end, step)))
     index = g.unsqueeze(places, *range(1, base.rank - dim))
