@@ -17,21 +17,17 @@ rushlight::Value to_op(const IValue& value, const TypeInfo& type) {
   }
   switch (type.base) {
     case BaseType::ScalarType:
-      return value.isInt() ? rushlight::Value(dtype_of_number(value.toInt())) : value;
+      return value.isInt() ? rushlight::Value(dtype_of_number(value.toInt())) : plain_value(value);
     case BaseType::Layout:
-      return value.isInt() ? rushlight::Value(layout_of_number(value.toInt())) : value;
+      return value.isInt() ? rushlight::Value(layout_of_number(value.toInt())) : plain_value(value);
     case BaseType::MemoryFormat:
-      return value.isInt() ? rushlight::Value(memory_format_of_number(value.toInt())) : value;
+      return value.isInt() ? rushlight::Value(memory_format_of_number(value.toInt()))
+                           : plain_value(value);
     case BaseType::Device:
-      return value.isString() ? rushlight::Value(Device(value.toStringRef())) : value;
+      return value.isString() ? rushlight::Value(Device(value.toStringRef())) : plain_value(value);
     default:
-      return value;
+      return plain_value(value);
   }
-}
-
-IValue shared_list(IValue value) {
-  const bool is_shared = value.kind() == IValue::Kind::List;
-  return value.isList() && !is_shared ? IValue::list(value.toListRef()) : value;
 }
 
 IValue from_op(rushlight::Value value, const TypeInfo& type) {

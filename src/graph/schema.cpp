@@ -6,6 +6,8 @@
 
 #include <rushlight/graph_function.h>
 
+#include "graph/values.h"
+
 namespace rushlight::graph {
 
 // ---- printing ----
@@ -160,7 +162,7 @@ IValue read_default(std::string_view text, const Type& type) {
     for (const std::string_view part : parts_of(text.substr(1, text.size() - 2))) {
       items.push_back(read_default(part, type.of.empty() ? type : type.of[0]));
     }
-    return IValue::list(std::move(items));
+    return list_value(std::move(items));
   }
   const std::string number(text);
   const Type& inner = type.is(Type::Kind::Optional) ? type.of[0] : type;
@@ -206,7 +208,7 @@ Argument read_argument(std::string_view text, const TypeNames* names) {
   if (!fallback.empty()) {
     out.fallback = read_default(fallback, out.type);
     if (out.size != 0 && out.fallback->isScalar()) {  // int[2] size=1
-      out.fallback = IValue::list(IValue::Items(out.size, *out.fallback));
+      out.fallback = list_value(IValue::Items(out.size, *out.fallback));
     }
   }
   return out;
@@ -316,7 +318,7 @@ IValue fallback_of(const ArgInfo& argument) {
       return IValue(d.ints[0] != 0);
     case DefaultInfo::Int:
       if (argument.type.is_list) {
-        return IValue::list(
+        return list_value(
             IValue::Items(std::max<size_t>(argument.type.size, 1), IValue(d.ints[0])));
       }
       return IValue(argument.type.base == BaseType::ScalarType
@@ -332,7 +334,7 @@ IValue fallback_of(const ArgInfo& argument) {
         items.push_back(argument.type.base == BaseType::Bool ? IValue(d.ints[i] != 0)
                                                              : IValue(d.ints[i]));
       }
-      return IValue::list(std::move(items));
+      return list_value(std::move(items));
     }
     case DefaultInfo::Boxed:
       return *d.value;
