@@ -212,8 +212,8 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
                                                double dropout_p, bool is_causal,
                                                std::optional<double> scale, bool enable_gqa) {
   RL_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, "
-           "but they have ",
+           "scaled_dot_product_attention: query, key and value must have the same dtype, "
+           "but have ",
            query.dtype(), ", ", key.dtype(), " and ", value.dtype());
   const int64_t least = std::min({query.dim(), key.dim(), value.dim()});
   RL_CHECK(least >= 2,
@@ -234,9 +234,8 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     const int64_t heads = query.size(-3);
     RL_CHECK(key.size(-3) == value.size(-3) &&
                  (key.size(-3) == 0 ? heads == 0 : heads % key.size(-3) == 0),
-             "scaled_dot_product_attention: the number of heads in key, and in value, must divide "
-             "the number of heads in query, but they have ",
-             key.size(-3), ", ", value.size(-3), " and ", heads);
+             "scaled_dot_product_attention: enable_gqa shares heads in equal groups, but key has ",
+             key.size(-3), " heads, value ", value.size(-3), " and query ", heads);
   }
   const int64_t width = std::max<int64_t>(query.size(-1), 1);
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(width)));

@@ -109,8 +109,8 @@ Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const Tenso
   const DimVector order = [&] {
     DimVector wrapped;
     for (const int64_t d : physical_layout) {
-      RL_CHECK(d >= 0 && d < n, "Dimension out of range (expected to be between 0 and ", n - 1,
-               ", but got ", d, "). physical_layout takes no negative dimensions");
+      RL_CHECK(d >= 0 && d < n, "Dimension out of range: physical_layout takes 0 to ", n - 1,
+               " and no negative dimensions, but got ", d);
       RL_CHECK(std::find(wrapped.begin(), wrapped.end(), d) == wrapped.end(),
                "Duplicate dim not allowed");
       wrapped.push_back(d);
@@ -191,8 +191,8 @@ Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, 
   const double by = step.as<double>();
   RL_CHECK(by != 0, "step must be nonzero");
   RL_CHECK(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
-  RL_CHECK((by > 0 && to >= from) || (by < 0 && to <= from),
-           "upper bound and lower bound inconsistent with step sign");
+  RL_CHECK((by > 0 && to >= from) || (by < 0 && to <= from), "a step of ", by,
+           " does not lead from ", from, " to ", to, ": its sign is inconsistent with the bounds");
   double count = 0;
   if (integral && !with_end) {
     const auto wide = [](const Scalar& s) { return static_cast<__int128>(s.as<int64_t>()); };

@@ -185,10 +185,11 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
   }
   if (s.has_value()) {
     RL_CHECK(!dim.has_value() || dim.value().size() == s.value().size(),
-             "When given, dim and shape arguments must have the same length");
+             "fft: dim and shape arguments must have the same length, but have ",
+             dim.value().size(), " and ", s.value().size());
     const auto count = static_cast<int64_t>(s.value().size());
-    RL_CHECK(count <= ndim, "Got shape with ", count, " values but input tensor only has ", ndim,
-             " dimensions.");
+    RL_CHECK(count <= ndim, "fft: a shape of ", count,
+             " values does not fit: input tensor only has ", ndim, " dimensions");
     if (!dim.has_value()) {
       for (int64_t d = ndim - count; d < ndim; d++) {
         p.dims.push_back(d);
@@ -375,16 +376,15 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   const int64_t hop = hop_length.value_or(n_fft / 4);
   const int64_t win = win_length.value_or(n_fft);
   const std::string call = call_text("stft", self, n_fft, hop, win);
-  RL_CHECK(is_differentiable(self.dtype()), call,
-           "expected a tensor of floating point or complex values");
+  RL_CHECK(is_differentiable(self.dtype()), call, "signals are floating point or complex, not ",
+           self.dtype());
   RL_CHECK(self.dim() == 1 || self.dim() == 2, call, "expected a 1D or 2D tensor");
   RL_CHECK(!center || !align_to_window.has_value(),
            "stft align_to_window should only be set when center = false.");
   const bool complex_input = self.is_complex() || (window.defined() && window.is_complex());
-  RL_CHECK(
-      complex_input || return_complex.has_value(),
-      "stft requires the return_complex parameter be given for real inputs: True for a complex "
-      "result, which view_as_real shows as pairs of numbers.");
+  RL_CHECK(complex_input || return_complex.has_value(),
+           "stft: return_complex must be given for real inputs: True for a complex result, which "
+           "view_as_real shows as pairs of numbers");
   RL_CHECK(n_fft > 0, call, "expected 0 < n_fft < ", self.size(-1), ", but got n_fft=", n_fft);
   Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;
   const bool aligned = align_to_window.value_or(false);
@@ -438,7 +438,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
            enum_name(self.dtype()));
   RL_CHECK(self.numel() != 0, call, "input tensor cannot be empty.");
   RL_CHECK(self.dim() == 2 || self.dim() == 3, call,
-           "expected a tensor with 2 or 3 dimensions, but got ", self.dim());
+           "spectra are (frequencies, frames) or a batch of them, not of ", self.dim(),
+           " dimensions");
   RL_CHECK(n_fft > 0, call, "expected n_fft > 0");
   const Tensor x = self.dim() == 2 ? self.unsqueeze(0) : self;
   const int64_t bins = x.size(1);

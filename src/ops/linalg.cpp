@@ -30,8 +30,8 @@ void check_batches(const Tensor& a, const Tensor& b) {
 }
 
 void check_not_numbers(const char* op, const Tensor& a, const Tensor& b) {
-  RL_CHECK(a.dim() >= 1 && b.dim() >= 1, "both arguments to ", op,
-           " need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
+  RL_CHECK(a.dim() >= 1 && b.dim() >= 1, op, ": both arguments need to be at least 1D, not ",
+           a.dim(), "D and ", b.dim(), "D: mul() multiplies by a number");
 }
 
 }  // namespace
@@ -43,21 +43,22 @@ OutSpec mm(Tensor& self, Tensor& mat2) {
   RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix");
   check_multipliable(self, mat2);
   RL_CHECK(self.dtype() == mat2.dtype(),
-           "expected m1 and m2 to have the same dtype, but got: ", dtype_info(self.dtype()).alias,
+           "both factors are expected to have the same dtype: ", dtype_info(self.dtype()).alias,
            " != ", dtype_info(mat2.dtype()).alias);
   check_not_bool("addmm_impl_cpu_", self);
   return {{self.size(0), mat2.size(1)}, self.dtype()};
 }
 
 OutSpec _int_mm(Tensor& self, Tensor& mat2) {
-  RL_CHECK(self.dim() == 2, "_int_mm: Expected self to be of dimension 2 but got ", self.dim());
-  RL_CHECK(mat2.dim() == 2, "_int_mm: Expected mat2 to be of dimension 2 but got ", mat2.dim());
+  RL_CHECK(self.dim() == 2, "_int_mm: Expected self to be a matrix, not of ", self.dim(),
+           " dimensions");
+  RL_CHECK(mat2.dim() == 2, "_int_mm: Expected mat2 to be a matrix, not of ", mat2.dim(),
+           " dimensions");
   RL_CHECK(self.dtype() == kInt8 || self.dtype() == kUInt8,
-           "_int_mm: Expected self dtype to be int8 or uint8 but got ", self.dtype());
-  RL_CHECK(mat2.dtype() == kInt8, "_int_mm: Expected mat2 dtype to be of type int8 but got ",
-           mat2.dtype());
+           "_int_mm: self must be of int8 or uint8, not of ", self.dtype());
+  RL_CHECK(mat2.dtype() == kInt8, "_int_mm: mat2 must be of int8, not of ", mat2.dtype());
   RL_CHECK(self.size(1) == mat2.size(0),
-           "_int_mm: self.size(1) needs to match mat2.size(0) but got ", self.size(1), " and ",
+           "_int_mm: columns of self and rows of mat2 must be as many, not ", self.size(1), " and ",
            mat2.size(0));
   return {{self.size(0), mat2.size(1)}, kInt32};
 }
@@ -80,8 +81,10 @@ OutSpec _matmul(Tensor& self, Tensor& mat2) {
     matrices *= n;
   }
   RL_CHECK(batch == mat2.sizes().slice(0, leading) && self.size(-1) == mat2.size(-2),
-           "Expected size for first two dimensions of batch2 tensor to be: [", matrices, ", ",
-           self.size(-1), "] but got: [", matrices, ", ", mat2.size(-2), "].");
+           "matmul: ", matrices,
+           " pairs of matrices need factors of which one has as many columns, ", self.size(-1),
+           ", as the other rows, ", mat2.size(-2), ": Expected size for first two dimensions [",
+           matrices, ", ", self.size(-1), "]");
   RL_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", enum_name(self.dtype()),
            " but found ", enum_name(mat2.dtype()));
   check_not_bool("bmm", self);
@@ -95,8 +98,8 @@ OutSpec mv(Tensor& self, Tensor& vec) {
            self.dim(), ", ", vec.dim());
   RL_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (",
            size_text(self), "), vec (", vec.size(0), ")");
-  RL_CHECK(self.dtype() == vec.dtype(), "addmv input tensors must have the same dtype, but got ",
-           enum_name(vec.dtype()), ", ", enum_name(self.dtype()), ", and ", enum_name(vec.dtype()));
+  RL_CHECK(self.dtype() == vec.dtype(), "mv: matrix and vector must have the same dtype, but got ",
+           enum_name(self.dtype()), " and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
   return {{self.size(0)}, self.dtype()};
 }
@@ -104,13 +107,10 @@ OutSpec mv(Tensor& self, Tensor& vec) {
 OutSpec dot(Tensor& self, Tensor& tensor) {
   RL_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(),
            "D and ", tensor.dim(), "D tensors");
-  RL_CHECK(self.dtype() == tensor.dtype(),
-           "dot : expected both vectors to have same dtype, but found ", enum_name(self.dtype()),
-           " and ", enum_name(tensor.dtype()));
-  RL_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor ",
-           self.sizes(), " and src ", tensor.sizes(),
-           " to have the same number of elements, but got ", self.numel(), " and ", tensor.numel(),
-           " elements respectively");
+  RL_CHECK(self.dtype() == tensor.dtype(), "dot: vectors are expected to have same dtype, not ",
+           enum_name(self.dtype()), " and ", enum_name(tensor.dtype()));
+  RL_CHECK(self.numel() == tensor.numel(), "dot: inconsistent tensor size: the vectors have ",
+           self.numel(), " and ", tensor.numel(), " elements");
   check_not_bool("dot", self);
   return {{}, self.dtype()};
 }
@@ -119,9 +119,9 @@ void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
   RL_CHECK(mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
   RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
   check_multipliable(mat1, mat2);
-  RL_CHECK(self.dtype() == mat2.dtype(), "self and mat2 must have the same dtype, but got ",
+  RL_CHECK(self.dtype() == mat2.dtype(), "what is added must have the same dtype, but got ",
            enum_name(self.dtype()), " and ", enum_name(mat2.dtype()));
-  RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
+  RL_CHECK(mat1.dtype() == mat2.dtype(), "the factors must have the same dtype, but got ",
            enum_name(mat1.dtype()), " and ", enum_name(mat2.dtype()));
   check_not_bool("addmm_impl_cpu_", self);
   self = expand_raw(self, {mat1.size(0), mat2.size(1)});
@@ -130,9 +130,8 @@ void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
 void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar&, Scalar&) {
   check_batches(batch1, batch2);
   RL_CHECK(self.dtype() == batch1.dtype() && self.dtype() == batch2.dtype(),
-           "Input dtypes must be the same, got: input ", dtype_info(self.dtype()).alias,
-           ", batch1: ", dtype_info(batch1.dtype()).alias,
-           ", batch2: ", dtype_info(batch2.dtype()).alias);
+           "baddbmm: Input dtypes must be the same, but are ", dtype_info(self.dtype()).alias, ", ",
+           dtype_info(batch1.dtype()).alias, " and ", dtype_info(batch2.dtype()).alias);
   check_not_bool("baddbmm", self);
   self = expand_raw(self, {batch1.size(0), batch1.size(1), batch2.size(2)});
 }
@@ -144,8 +143,8 @@ void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
            "size mismatch, got input (", self.numel(), "), mat (", size_text(mat), "), vec (",
            vec.size(0), ")");
   RL_CHECK(self.dtype() == mat.dtype() && self.dtype() == vec.dtype(),
-           "addmv input tensors must have the same dtype, but got ", enum_name(self.dtype()), ", ",
-           enum_name(mat.dtype()), ", and ", enum_name(vec.dtype()));
+           "addmv: all must have the same dtype, but got ", enum_name(self.dtype()), ", ",
+           enum_name(mat.dtype()), " and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
   self = expand_raw(self, {mat.size(0)});
 }
@@ -161,13 +160,13 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
   RL_CHECK(features == wanted, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features,
            " and ", wanted, "x", weight.dim() == 2 ? weight.size(0) : 1, ")");
   if (bias.defined()) {
-    RL_CHECK(input.dtype() == weight.dtype(), "mat1 and mat2 must have the same dtype, but got ",
+    RL_CHECK(input.dtype() == weight.dtype(), "the factors must have the same dtype, but got ",
              enum_name(input.dtype()), " and ", enum_name(weight.dtype()));
-    RL_CHECK(bias.dtype() == weight.dtype(), "self and mat2 must have the same dtype, but got ",
+    RL_CHECK(bias.dtype() == weight.dtype(), "what is added must have the same dtype, but got ",
              enum_name(bias.dtype()), " and ", enum_name(weight.dtype()));
   }
   RL_CHECK(input.dtype() == weight.dtype(),
-           "expected m1 and m2 to have the same dtype, but got: ", dtype_info(input.dtype()).alias,
+           "both factors are expected to have the same dtype: ", dtype_info(input.dtype()).alias,
            " != ", dtype_info(weight.dtype()).alias);
   check_not_bool("addmm_impl_cpu_", input);
   OutSpec out{input.sizes(), input.dtype()};
@@ -259,8 +258,8 @@ Tensor inner(const Tensor& self, const Tensor& other) {
     return self * other;
   }
   RL_CHECK(self.size(-1) == other.size(-1),
-           "inner(): the last dimension must match on both input tensors: got shapes ",
-           self.sizes(), " and ", other.sizes());
+           "inner(): the last dimension must match, but the shapes are ", self.sizes(), " and ",
+           other.sizes());
   if (self.dim() == 1 && other.dim() == 1) {
     return self.dot(other);
   }
@@ -290,8 +289,8 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   const bool integers = !is_differentiable(self.dtype()) && !is_differentiable(vec1.dtype()) &&
                         !is_differentiable(vec2.dtype());
   for (const auto& [name, factor] : {std::pair("beta", &beta), std::pair("alpha", &alpha)}) {
-    RL_CHECK(!integers || factor->is_integral(true), "For integral input tensors, argument ", name,
-             " must not be a floating point number.");
+    RL_CHECK(!integers || factor->is_integral(true), name,
+             " must be an integer for integral input tensors, not ", *factor);
   }
   const Tensor outer = vec1.outer(vec2);
   const Tensor base = self.expand(outer.sizes());
@@ -370,9 +369,9 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
   RL_CHECK(input2.size(-1) == weight.size(2),
            "bilinear(): input2 size does not match weight size: got ", input2.size(-1),
            " but expected ", weight.size(2));
-  RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0),
-           "bilinear(): bias size does not match weight size: got ",
-           bias.defined() ? bias.size(0) : 0, " but expected ", weight.size(0));
+  RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0), "bilinear(): bias has ",
+           bias.defined() ? bias.size(0) : 0, " elements, which does not match weight size ",
+           weight.size(0));
   const Tensor operands[] = {input1, weight, input2};
   const Tensor out = composite::einsum("...a,oab,...b->...o", TensorList(operands, 3), {});
   return bias.defined() ? out + bias : out;

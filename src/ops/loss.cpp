@@ -27,8 +27,8 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
   const int64_t classes = self.sizes()[self.dim() == 1 ? 0 : 1];
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
-             "weight tensor should be defined either for all ", classes,
-             " classes or no classes but got weight tensor of shape: ", weight.sizes());
+             "the weight tensor should be defined for all ", classes,
+             " classes, a number for each, but has shape ", weight.sizes());
     RL_CHECK(weight.dtype() == self.dtype(), "expected scalar type ", enum_name(self.dtype()),
              " but found ", enum_name(weight.dtype()));
   }
@@ -188,8 +188,8 @@ Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
   Tensor losses = weighed(wanted, self.log_softmax(dim)).neg();
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
-             "weight tensor should be defined either for all ", classes,
-             " classes or no classes but got weight tensor of shape: ", weight.sizes());
+             "the weight tensor should be defined for all ", classes,
+             " classes, a number for each, but has shape ", weight.sizes());
     DimVector along(self.dim(), 1);
     along[dim] = classes;
     losses = losses.mul(weight.reshape(along));
@@ -339,9 +339,9 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
   check_one_target("cosine_embedding_loss", target);
   RL_CHECK(target.dim() == 1 ? input1.dim() == 2 && input2.dim() == 2
                              : input1.dim() == 1 && input2.dim() == 1,
-           target.dim(), "D target tensor expects ", target.dim() + 1,
-           "D input tensors, but found inputs with sizes ", input1.sizes(), " and ", input2.sizes(),
-           ".");
+           "cosine_embedding_loss: a target of ", target.dim(),
+           " dimensions goes with vectors along one more, but inputs have ", input1.sizes(),
+           " and ", input2.sizes());
   const double eps = 1e-12;
   const int64_t dim = target.dim();
   const auto square = [&](const Tensor& t) { return t.square().sum(dim).add(Scalar(eps)); };

@@ -19,8 +19,9 @@ void prepare_parameter(Tensor& parameter, const Tensor& input) {
     return;
   }
   const bool mixed = parameter.dtype() == kFloat32 && contains(set_reduced, input.dtype());
-  RL_CHECK(parameter.dtype() == input.dtype() || mixed,
-           "mixed dtype (CPU): expect parameter to have scalar type of Float");
+  RL_CHECK(parameter.dtype() == input.dtype() || mixed, "parameters have the dtype of the input, ",
+           enum_name(input.dtype()), ", or scalar type of Float where that has 16 bits, not ",
+           enum_name(t->dtype()));
   parameter = contiguous_raw(parameter);
 }
 
@@ -41,12 +42,10 @@ DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {
 void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                             const Tensor& bias) {
   RL_CHECK(!normalized_shape.empty(),
-           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-           "element, but got normalized_shape = ",
-           normalized_shape);
+           "layer_norm: normalized_shape names at least one dimension, but got ", normalized_shape);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
-    RL_CHECK(!t->defined() || t->sizes() == normalized_shape, "Expected ", name,
-             " to be of same shape as normalized_shape, but got ", name, " of shape ",
+    RL_CHECK(!t->defined() || t->sizes() == normalized_shape, name,
+             " must be of same shape as normalized_shape, not ",
              t->defined() ? t->sizes() : IntArrayRef(),
              " and normalized_shape = ", normalized_shape);
   }
@@ -59,8 +58,8 @@ void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, c
     for (const int64_t s : normalized_shape) {
       wanted += str(", ", s);
     }
-    throw Error(str("Given normalized_shape=", normalized_shape, ", expected input with shape ",
-                    wanted, "], but got input of size", input.sizes()));
+    throw Error(str("normalized_shape=", normalized_shape, " goes with input of shape ", wanted,
+                    "], not with ", input.sizes()));
   }
 }
 
@@ -102,7 +101,8 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
     const bool mixed =
         t->defined() && t->dtype() == kFloat32 && contains(set_reduced, input.dtype());
     RL_CHECK(!t->defined() || t->dtype() == input.dtype() || mixed,
-             "mixed dtype (CPU): expect parameter to have scalar type of Float");
+             "parameters have the dtype of the input, ", enum_name(input.dtype()),
+             ", or scalar type of Float where that has 16 bits, not ", enum_name(t->dtype()));
     if (training && t->defined()) {
       check_no_internal_overlap("batch_norm", *t);
     }
@@ -162,19 +162,17 @@ OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& n
 }
 
 OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups, double&) {
-  RL_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
+  RL_CHECK(input.dim() >= 2, "group_norm takes (N, C, ...): Expected at least 2 dimensions, not ",
            input.dim());
-  RL_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
+  RL_CHECK(num_groups > 0, "group_norm: num_groups must be greater than 0, not ", num_groups);
   const int64_t channels = input.size(1);
-  RL_CHECK(channels % num_groups == 0,
-           "group_norm: Expected channels of input to be divisible by num_groups, but got input of "
-           "shape ",
-           input.sizes(), " and num_groups=", num_groups);
+  RL_CHECK(channels % num_groups == 0, "group_norm: ", channels, " channels of input of shape ",
+           input.sizes(), " do not divide into num_groups=", num_groups);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
-    RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "Expected ", name,
-             " to be a vector of size equal to the number of channels in input, but got ", name,
-             " of shape ", t->defined() ? t->sizes() : IntArrayRef(), " and input of shape ",
-             input.sizes());
+    RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "group_norm: ", name,
+             " to be a vector of ", channels,
+             " elements, one for each channel, was expected, not of shape ",
+             t->defined() ? t->sizes() : IntArrayRef());
   }
   check_floating("GroupNormKernelImpl", input);
   prepare_parameter(weight, input);
@@ -476,8 +474,8 @@ namespace {
 
 // Statistics of one value are no statistics: it would become 0.
 void check_values(const char* what, int64_t values, const std::string& sizes) {
-  RL_CHECK_VALUE(values != 1, "Expected more than 1 ", what, " when training, got input size ",
-                 sizes);
+  RL_CHECK_VALUE(values != 1, "Expected more than 1 ", what,
+                 " in training, for statistics of one are none, but the shape is ", sizes);
 }
 
 std::string size_of(const Tensor& input) { return str("torch.Size(", input.sizes(), ")"); }

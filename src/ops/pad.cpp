@@ -29,9 +29,9 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
   RL_CHECK_NOT_IMPLEMENTED(mode == "reflect" || mode == "replicate" || mode == "circular",
                            "Unrecognised padding mode ", mode);
   const auto dims = static_cast<int64_t>(pad.size() / 2);
-  RL_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3 && (total == dims + 1 || total == dims + 2),
-                           "Padding size ", pad.size(), " is not supported for ", total,
-                           "D input tensor.");
+  RL_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3 && (total == dims + 1 || total == dims + 2), mode,
+                           " padding by ", pad.size(), " numbers is not supported for ", total,
+                           "D input: (N, C, ...) or (C, ...) of ", dims, " dimensions are");
   const auto check_nonempty = [&](bool nonempty) {
     RL_CHECK(nonempty, "Expected ", dims + 1, "D or ", dims + 2,
              "D (batch mode) tensor of which the batch alone may be empty, but got ", size);
@@ -45,9 +45,8 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
     const int64_t after = pad[static_cast<size_t>(2 * i + 1)];
     check_nonempty(n > 0);
     RL_CHECK(mode != "reflect" || (before < n && after < n),
-             "Padding size should be less than the corresponding input dimension to reflect it, "
-             "but got (",
-             before, ", ", after, ") at dimension ", d, " of input ", size);
+             "Padding size should be less than the dimension that it reflects: (", before, ", ",
+             after, ") at dimension ", d, " of input ", size);
     int64_t length = 0;
     RL_CHECK(!__builtin_add_overflow(n, before, &length) &&
                  !__builtin_add_overflow(length, after, &length),
@@ -57,7 +56,8 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
     // What goes round comes out of what cropping leaves.
     const int64_t left = n + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
     RL_CHECK(mode != "circular" || length == 0 || (before <= left && after <= left),
-             "Padding value causes wrapping around more than once.");
+             "circular padding by (", before, ", ", after, ") would go round dimension ", d,
+             " more than once: it has ", n);
     out.sizes[d] = length;
   }
   return out;

@@ -60,15 +60,15 @@ void check_window(const Window& w) {
            "are dimensions");
   for (size_t d = 0; d < dims; d++) {
     RL_CHECK(w.stride[d] != 0, "stride should not be zero");
-    RL_CHECK(w.kernel[d] > 0, "kernel size should be greater than zero, but got ", w.kernel);
-    RL_CHECK(w.stride[d] > 0, "stride should be greater than zero, but got ", w.stride);
-    RL_CHECK(w.dilation[d] > 0, "dilation should be greater than zero, but got ", w.dilation);
+    RL_CHECK(w.kernel[d] > 0, "kernel size should be greater than zero, not ", w.kernel);
+    RL_CHECK(w.stride[d] > 0, "stride should be greater than zero, not ", w.stride);
+    RL_CHECK(w.dilation[d] > 0, "dilation should be greater than zero, not ", w.dilation);
     RL_CHECK(w.kernel[d] < largest && w.stride[d] < largest && w.dilation[d] < largest,
              "pooling: the window is too large");
-    RL_CHECK(w.padding[d] >= 0, "pad must be non-negative, but got pad: ", w.padding[d]);
+    RL_CHECK(w.padding[d] >= 0, "padding must be non-negative, not ", w.padding[d]);
     RL_CHECK(w.padding[d] <= ((w.kernel[d] - 1) * w.dilation[d] + 1) / 2,
-             "pad should be at most half of effective kernel size: got pad=", w.padding[d],
-             ", kernel_size=", w.kernel[d], " and dilation=", w.dilation[d]);
+             "pad should be at most half of the window, whose kernel_size=", w.kernel[d],
+             " and dilation=", w.dilation[d], ", but pad=", w.padding[d]);
   }
 }
 
@@ -90,9 +90,8 @@ DimVector pooled_sizes(IntArrayRef input, const Window& w, bool ceil_mode) {
     sizes[before + d] = n;
     positive &= n >= 1;
   }
-  RL_CHECK(positive, "Given input size: (", by(input.slice(before - 1, dims + 1)),
-           "). Calculated output size: (", by(IntArrayRef(sizes).slice(before - 1, dims + 1)),
-           "). Output size is too small");
+  RL_CHECK(positive, "an input of ", by(input.slice(before - 1, dims + 1)), " would become ",
+           by(IntArrayRef(sizes).slice(before - 1, dims + 1)), ": Output size is too small");
   return sizes;
 }
 
@@ -129,10 +128,9 @@ DimVector adaptive_sizes(const Tensor& self, IntArrayRef output_size) {
   DimVector sizes(self.sizes());
   for (int64_t d = 0; d < dims; d++) {
     RL_CHECK(output_size[d] >= 0 && output_size[d] < largest,
-             "elements of output_size must be greater than or equal to 0 but received ",
-             output_size);
+             "adaptive pooling: output_size must not be negative or huge, but is ", output_size);
     RL_CHECK(self.size(d - dims) > 0,
-             "adaptive pooling: Expected input to have non-zero size in all dimensions but the "
+             "adaptive pooling: the input must have non-zero size in all dimensions but the "
              "batch, but it has sizes ",
              self.sizes(), " with dimension ", self.dim() - dims + d, " being empty");
     sizes[static_cast<size_t>(self.dim() - dims + d)] = output_size[d];
@@ -226,9 +224,8 @@ namespace {
 
 // What a public form of `dims` dimensions takes: (N, C, ...) or (C, ...).
 void check_input(const char* name, const Tensor& self, int64_t dims) {
-  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "non-empty ", dims + 1, "D or ",
-           dims + 2, "D (batch mode) tensor expected for input of ", name, ", but got ",
-           self.sizes());
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, ": non-empty ", dims + 1,
+           "D or ", dims + 2, "D input is expected, (C, ...) or (N, C, ...), not ", self.sizes());
   for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++) {
     RL_CHECK(
         self.size(d) > 0, "Expected ", dims + 1, "D or ", dims + 2,
@@ -239,7 +236,7 @@ void check_input(const char* name, const Tensor& self, int64_t dims) {
 
 DimVector repeated(const char* name, const char* what, IntArrayRef list, int64_t dims) {
   RL_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, name, ": ", what,
-           " must either be a single int, or a tuple of ", dims, " ints");
+           " must be a single int or ", dims, " of them, not ", list);
   return list.size() == 1 ? DimVector(static_cast<size_t>(dims), list[0]) : DimVector(list);
 }
 
@@ -348,14 +345,13 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* name, int64_t dims, c
 
 Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor& indices,
                 IntArrayRef output_size) {
-  RL_CHECK(indices.dtype() == kInt64,
-           "elements in indices should be type int64 but got: ", indices.dtype());
-  RL_CHECK(self.sizes() == indices.sizes(), name,
-           ": Expected shape of indices to be same as input's, ", self.sizes(), ", but got ",
-           indices.sizes());
-  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "Input to max_unpooling", dims,
-           "d should be a ", dims + 1, "d or ", dims + 2, "d Tensor, but got a tensor with ",
-           self.dim(), " dims.");
+  RL_CHECK(indices.dtype() == kInt64, "unpooling: elements in indices should be int64, not ",
+           indices.dtype());
+  RL_CHECK(self.sizes() == indices.sizes(), name, ": input and indices must have one shape, not ",
+           self.sizes(), " and ", indices.sizes());
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "max_unpool", dims,
+           "d takes (C, ...) or (N, C, ...): ", dims + 1, " or ", dims + 2, " dimensions, not ",
+           self.dim());
   const DimVector size = repeated(name, "output_size", output_size, dims);
   int64_t area = 1;
   for (const int64_t n : size) {
@@ -367,8 +363,8 @@ Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor
     const auto [low, high] = rushlight::aminmax(batching::all_of(indices));
     const int64_t least = low.item<int64_t>();
     const int64_t most = high.item<int64_t>();
-    RL_CHECK(least >= 0 && most < area, "Found an invalid max index: ", most >= area ? most : least,
-             " (output volumes are of size ", by(size), ")");
+    RL_CHECK(least >= 0 && most < area, "unpooling: Found an invalid max index, ",
+             most >= area ? most : least, ", for an output of ", by(size));
   }
   const size_t before = static_cast<size_t>(self.dim() - dims);
   DimVector flat(self.sizes().slice(0, before));
@@ -500,7 +496,7 @@ Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef outpu
 Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size,
                     IntArrayRef stride, IntArrayRef padding) {
   for (const int64_t s : repeated("max_unpool3d", "stride", stride, 3)) {
-    RL_CHECK(s > 0, "strides should be greater than zero, but got stride: ", stride);
+    RL_CHECK(s > 0, "max_unpool3d: strides should be greater than zero, not ", stride);
   }
   repeated("max_unpool3d", "padding", padding, 3);
   return put_back("max_unpool3d", 3, self, indices, output_size);
@@ -515,8 +511,8 @@ Tensor _max_unpool(const Tensor& self, const Tensor& indices, int64_t dims, IntA
   const DimVector stride =
       stride_.has_value() ? strides_of(name.c_str(), *stride_, kernel) : kernel;
   const DimVector padding = repeated(name.c_str(), "padding", padding_, dims);
-  RL_CHECK(self.dim() >= dims, "Input to max_unpooling", dims, "d should be a ", dims + 1, "d or ",
-           dims + 2, "d Tensor, but got a tensor with ", self.dim(), " dims.");
+  RL_CHECK(self.dim() >= dims, "max_unpool", dims, "d takes (C, ...) or (N, C, ...): ", dims + 1,
+           " or ", dims + 2, " dimensions, not ", self.dim());
   DimVector size;
   for (int64_t d = 0; d < dims; d++) {
     const size_t i = static_cast<size_t>(d);

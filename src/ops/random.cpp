@@ -35,8 +35,7 @@ void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
   RL_CHECK(from >= -most && from <= most, "from is out of bounds for ",
            dtype_info(self.dtype()).name);
   RL_CHECK(to >= -most && to <= most, "to is out of bounds for ", dtype_info(self.dtype()).name);
-  RL_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
-           " > to=", to);
+  RL_CHECK(from <= to, "uniform_ draws from [from, to), but found from=", from, " > to=", to);
   RL_CHECK(to - from <= most, "uniform_ expects to-from <= ", most, ", the largest ",
            dtype_info(self.dtype()).name, ", but found to=", to, " and from=", from);
 }
@@ -96,12 +95,10 @@ OutSpec shape::poisson(Tensor& self, Generator&) {
 }
 
 OutSpec shape::binomial(Tensor& count, Tensor& prob, Generator&) {
-  RL_CHECK_VALUE(
-      is_floating(count.dtype()),
-      "binomial only supports floating-point dtypes for count, got: ", enum_name(count.dtype()));
-  RL_CHECK_VALUE(
-      is_floating(prob.dtype()),
-      "binomial only supports floating-point dtypes for prob, got: ", enum_name(prob.dtype()));
+  RL_CHECK_VALUE(is_floating(count.dtype()), "binomial: count must be floating-point, not ",
+                 enum_name(count.dtype()));
+  RL_CHECK_VALUE(is_floating(prob.dtype()), "binomial: prob must be floating-point, not ",
+                 enum_name(prob.dtype()));
   RL_CHECK(count.dtype() == prob.dtype(), "Found dtype ", enum_name(prob.dtype()), " but expected ",
            enum_name(count.dtype()));
   const DimVector sizes = broadcast_sizes(count.sizes(), prob.sizes());
@@ -164,8 +161,7 @@ Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOp
 }
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
                    const TensorOptions& options) {
-  RL_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low,
-           " >= to=", high);
+  RL_CHECK(low < high, "randint draws from low to below high, but got from=", low, " >= to=", high);
   return as_drawn(fresh(size, options, kInt64).random_(low, high, generator));
 }
 Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
@@ -183,7 +179,8 @@ Tensor randint_like(const Tensor& self, int64_t high, const Generator& generator
 Tensor randint_like_Tensor(const Tensor& self, const Tensor& high, const Generator& generator,
                            const TensorOptions& options,
                            std::optional<MemoryFormat> memory_format) {
-  RL_CHECK(high.numel() == 1 && high.is_cpu(), "high must be a scalar tensor and on CPU");
+  RL_CHECK(high.numel() == 1 && high.is_cpu(),
+           "randint_like: high as a tensor is a number on the CPU");
   return randint_like_low(self, 0, high.item<int64_t>(), generator, options, memory_format);
 }
 
@@ -246,9 +243,8 @@ Tensor normal_float_float(double mean, double std, IntArrayRef size, const Gener
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,
                    const Generator& generator) {
-  RL_CHECK(
-      is_floating(self.dtype()),
-      "multinomial only supports floating-point dtypes for input, got: ", enum_name(self.dtype()));
+  RL_CHECK(is_floating(self.dtype()), "multinomial: weights must be floating-point, not ",
+           enum_name(self.dtype()));
   RL_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
   RL_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
   RL_CHECK(replacement || num_samples <= self.size(-1),
@@ -282,7 +278,7 @@ Tensor _multinomial(const Tensor& p, int64_t num_samples, bool replacement,
 namespace {
 
 void check_p(double p) {
-  RL_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  RL_CHECK(p >= 0 && p <= 1, "dropout: p has to be between 0 and 1, not ", p);
 }
 
 // What the input is multiplied with: 0 or 1 / (1 - p), of the shape of the input or of its first

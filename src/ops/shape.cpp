@@ -62,8 +62,8 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
   }
   const int64_t length = self.size(d);
   fits &= unknown == 1 ? known > 0 && length % known == 0 : unknown == 0 && known == length;
-  RL_CHECK(fits, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", d,
-           " (", length, ") in the input tensor");
+  RL_CHECK(fits, "unflatten: sizes ", sizes, " don't multiply up to ", length,
+           ", the size of dimension ", d);
   DimVector shape;
   for (int64_t i = 0; i < self.dim(); i++) {
     if (i != d) {
@@ -126,8 +126,8 @@ Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) {
 
 Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
   RL_CHECK(source.size() == destination.size(),
-           "movedim: Invalid source or destination dims: source (", source,
-           " dims) should contain the same number of dims as destination (", destination, " dims)");
+           "movedim: source and destination name as many dimensions, not ", source, " and ",
+           destination);
   const DimVector from = wrap_dims(source, self.dim(), false);
   const DimVector to = wrap_dims(destination, self.dim(), false);
   if (self.dim() == 0) {
@@ -165,9 +165,8 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   RL_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   RL_CHECK(length >= 0, "narrow(): length must be non-negative.");
   const int64_t size = self.size(dim);
-  RL_CHECK_INDEX(start >= -size && start <= size,
-                 "start out of range (expected to be in range of [", -size, ", ", size,
-                 "], but got ", start, ")");
+  RL_CHECK_INDEX(start >= -size && start <= size, "narrow: start out of range: ", start,
+                 " is not from ", -size, " to ", size);
   const int64_t from = start < 0 ? start + size : start;
   RL_CHECK(from <= size - length, "start (", from, ") + length (", length,
            ") exceeds dimension size (", size, ").");
@@ -217,7 +216,7 @@ void check_splits(const Tensor& self) {
 }  // namespace
 std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   check_splits(self);
-  RL_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
+  RL_CHECK(sections > 0, "tensor_split: sections must be larger than 0, not ", sections);
   const int64_t size = self.size(dim);
   check_pieces("tensor_split", sections);
   DimVector sizes;

@@ -197,8 +197,9 @@ Tensor Tensor::numpy_T() const {
 
 namespace {
 Tensor matrix_transpose(const Tensor& t, const char* name) {
-  RL_CHECK(t.dim() >= 2 || t.dim() == 0, "tensor.", name,
-           " is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
+  RL_CHECK(t.dim() >= 2 || t.dim() == 0, name,
+           " is only supported on matrices or batches of them, not on a vector: t has ", t.dim(),
+           " dimensions");
   return t.dim() == 0 ? t : t.transpose(-2, -1);
 }
 }  // namespace

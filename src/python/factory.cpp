@@ -192,7 +192,8 @@ T value_of(PyObject* o) {
     const bool fits =
         sizeof(T) == 8 || (value >= -(int64_t{1} << (8 * sizeof(T) - 1)) &&
                            value < int64_t{1} << (8 * sizeof(T) - std::is_signed_v<T>));
-    RL_CHECK(fits, "value cannot be converted to type ", dtype_of_v<T>, " without overflow");
+    RL_CHECK(fits, "the value does not fit into ", dtype_of_v<T>,
+             ": it would be converted with overflow");
     return static_cast<T>(value);
   } else {
     return convert<T>(float_value(o));
@@ -466,7 +467,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
   return tls.lower() == nullptr ? unwritten(make_empty(sizes, t, device))
-                              : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
+                                : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
 }
 
 // Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array),

@@ -189,7 +189,7 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
       case Item::Kind::Int: {
         const int64_t size = self.sizes()[static_cast<size_t>(from)];
         RL_CHECK_INDEX(item.value >= -size && item.value < size, "index ", item.value,
-                       " is out of bounds for dimension ", from, " with size ", size);
+                       " is out of bounds: dimension ", from, " has size ", size);
         out.add({Step::Kind::Select, to, item.value < 0 ? item.value + size : item.value, 0, 1});
         from++;
         break;
@@ -239,9 +239,9 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
           for (int64_t d = 0; d < k; d++) {
             const int64_t have = self.sizes()[static_cast<size_t>(from + d)];
             RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have,
-                           "The shape of the mask ", item.tensor.sizes(), " at index ", d,
-                           " does not match the shape of the indexed tensor ", self.sizes(),
-                           " at index ", from + d);
+                           "The shape of the mask ", item.tensor.sizes(),
+                           " does not match dimension ", from + d,
+                           " of the indexed tensor, whose shape is ", self.sizes());
           }
         }
         out.tensors.push_back({to, k, item.tensor});
@@ -341,7 +341,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
       const int64_t i = to_int(key);
       const int64_t size = t.sizes()[0];
       RL_CHECK_INDEX(i >= -size && i < size, "index ", i,
-                     " is out of bounds for dimension 0 with size ", size);
+                     " is out of bounds: dimension 0 has size ", size);
       return wrap(rushlight::select(t, 0, i));
     }
     Index index;
