@@ -26,6 +26,17 @@ def _pin_memory(self, device=None):
     return _C._pin_memory(self)
 
 
+@_op("lift_fresh_copy(Tensor self) -> Tensor")
+def lift_fresh_copy(self):
+    """A copy of a constant: where the op is run, nobody else has the tensor."""
+    return self.clone()
+
+
+@_op("numpy_T(Tensor(a) self) -> Tensor(a)")
+def numpy_t(self):
+    return self.T
+
+
 @_op(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
     "Tensor"

@@ -1,10 +1,15 @@
 """Graphs of the same modules: names, ops and arguments of exported programs are PyTorch's."""
 
+import io
+import json
+import zipfile
+
 import pytest
 
 import rushlight as ours
 
 torch = pytest.importorskip("torch")
+numpy = pytest.importorskip("numpy")
 
 
 def cases(library):
@@ -151,3 +156,89 @@ def test_make_fx_above_autograd(mode):
     wanted = "\n".join(lines).replace("detach_", "lift_fresh_copy")
     assert mine.code.replace("  ", " ").split("=")[:5] == wanted.replace("  ", " ").split("=")[:5]
     assert list(mine.state_dict()) == list(theirs.state_dict())
+
+
+# ---- files ----
+
+
+def arguments(name):
+    """The arguments of a case, for both."""
+    args, kwargs = OURS[name][1:]
+    return ours.utils._pytree.tree_map_only(
+        ours.Tensor, lambda t: t.clone() if not t.is_floating_point() else t * 0.7, (args, kwargs)
+    )
+
+
+def to_torch(tree):
+    return ours.utils._pytree.tree_map_only(
+        ours.Tensor, lambda t: torch.from_numpy(t.numpy().copy()), tree
+    )
+
+
+def leaves(tree):
+    kind = (ours.Tensor, torch.Tensor)
+    flat = ours.utils._pytree.tree_leaves(tree)
+    return [v.detach().numpy() if isinstance(v, kind) else v for v in flat]
+
+
+def files(name):
+    """The file of ours and the file of PyTorch's, of modules with equal states."""
+    mine, theirs = io.BytesIO(), io.BytesIO()
+    state = OURS[name][0].state_dict()
+    THEIRS[name][0].load_state_dict({k: to_torch(v) for k, v in state.items()})
+    ours.export.save(ours.export.export(*OURS[name]), mine)
+    torch.export.save(torch.export.export(*THEIRS[name]), theirs)
+    return mine, theirs
+
+
+def check(a, b):
+    for x, y in zip(leaves(a), leaves(b), strict=True):
+        if isinstance(x, numpy.ndarray):
+            numpy.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-5)
+        else:
+            assert x == y
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_files_go_both_ways(name):
+    mine, theirs = files(name)
+    mine.seek(0)
+    theirs.seek(0)
+    here = ours.export.load(theirs)
+    there = torch.export.load(mine)
+    assert rows(here) == rows(torch.export.load(io.BytesIO(theirs.getvalue())))
+    assert rows(there) == rows(ours.export.load(io.BytesIO(mine.getvalue())))
+    assert str(there.graph_signature) == str(here.graph_signature)
+    args, kwargs = arguments(name)
+    theirs_args, theirs_kwargs = to_torch((args, kwargs))
+    expected = there.module()(*theirs_args, **theirs_kwargs)
+    args, kwargs = arguments(name)
+    check(here.module()(*args, **kwargs), expected)
+    there.run_decompositions()
+
+
+def shape_of(record):
+    """The keys of a record, those of the first item of its lists, and the kinds of its values."""
+    if isinstance(record, dict):
+        return {k: shape_of(v) for k, v in record.items()}
+    if isinstance(record, list):
+        return [shape_of(v) for v in record]
+    return record
+
+
+def test_records_are_those_of_pytorch():
+    mine, theirs = files("mixed")
+    records = []
+    for file in (mine, theirs):
+        with zipfile.ZipFile(file) as archive:
+            model = json.loads(archive.read("archive/models/model.json"))
+            names = archive.namelist()
+        graph = model["graph_module"]["graph"]
+        for node in graph["nodes"]:
+            node.pop("metadata")
+            if node["name"].startswith("batch_norm"):
+                node["inputs"].pop()  # a flag of cudnn
+        model.pop("torch_version")
+        records.append((model, sorted(names)))
+    assert records[0][1] == records[1][1]
+    assert shape_of(records[0][0]) == shape_of(records[1][0])

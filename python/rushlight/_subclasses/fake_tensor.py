@@ -196,7 +196,9 @@ class FakeTensorConverter:
             real = None
             if fake_mode.propagate_real_tensors:
                 real = self._move_storage(tensor, Tensor.clone, self._copies)
-        fake = FakeTensor(fake_mode, meta, tensor.device, tensor.requires_grad, real_tensor=real)
+        fake = fake_mode.kind(
+            fake_mode, meta, tensor.device, tensor.requires_grad, real_tensor=real
+        )
         if isinstance(tensor, rushlight.nn.Parameter):
             fake._is_param = True
         self._remember(tensor, fake)
@@ -211,7 +213,7 @@ class FakeTensorConverter:
             return known
         if not tensor.is_meta:
             raise AssertionError(f"tensor's device must be `meta`, got {tensor.device.type}")
-        return self._remember(tensor, FakeTensor(fake_mode, tensor, device))
+        return self._remember(tensor, fake_mode.kind(fake_mode, tensor, device))
 
 
 class Constants:
@@ -263,6 +265,8 @@ class FakeTensorMode(TorchDispatchMode):
             otherwise they raise an AssertionError.
     """
 
+    kind = FakeTensor  # what tensors of the mode are
+
     def __init__(
         self,
         *,
@@ -296,7 +300,7 @@ class FakeTensorMode(TorchDispatchMode):
     def _lift(self, tensor):
         """A tensor that the program wrote down: one number of it is known."""
         real = tensor.clone() if self.propagate_real_tensors else None
-        fake = FakeTensor(self, tensor.to("meta"), tensor.device, real_tensor=real)
+        fake = self.kind(self, tensor.to("meta"), tensor.device, real_tensor=real)
         if Constants.fits(tensor):
             self._constants.add(fake, tensor)
         return fake
@@ -377,7 +381,7 @@ class FakeTensorMode(TorchDispatchMode):
             if "depends on values" in str(error):
                 raise DynamicOutputShapeException(func) from error
             raise
-        fakes = _pytree.tree_map_only(Tensor, lambda t: FakeTensor(self, t, device), made)
+        fakes = _pytree.tree_map_only(Tensor, lambda t: self.kind(self, t, device), made)
         result = return_and_correct_aliasing(func, args, kwargs, fakes)
         if computed is not None:
             pairs = zip(_pytree.tree_leaves(result), _pytree.tree_leaves(computed), strict=True)

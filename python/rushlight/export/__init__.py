@@ -10,6 +10,7 @@ from typing import Any
 
 from rushlight import _refused
 from rushlight.export._export import export
+from rushlight.export._files import load, save
 from rushlight.export.decomp_utils import CustomDecompTable
 from rushlight.export.exported_program import (
     ExportedProgram,
@@ -47,8 +48,6 @@ ShapesCollection = _refused.kind("ShapesCollection", __name__, _WHY)
 UnflattenedModule = _refused.kind("UnflattenedModule", __name__, _WHY)
 Dim = _refused.kind("Dim", __name__, _WHY)
 draft_export = _refused.function("torch.export.draft_export", _WHY)
-load = _refused.function("torch.export.load", _WHY)
-save = _refused.function("torch.export.save", _WHY)
 unflatten = _refused.function("torch.export.unflatten", _WHY)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import nn
 from rushlight.export._guards import static_guards
-from rushlight.export._inputs import checked, forward_names
+from rushlight.export._inputs import check_arguments, forward_names
 from rushlight.export._trace import Traced, trace
 from rushlight.export.exported_program import (
     ExportedProgram,
@@ -51,7 +51,7 @@ def export(
         torch._dynamo.exc.UserError: `args` is no tuple, or a size is not as it was said to be.
         GuardOnDataDependentSymNode: the program needs the values of tensors.
     """
-    kwargs = checked(mod, args, kwargs)
+    kwargs = check_arguments(mod, args, kwargs)
     if prefer_deferred_runtime_asserts_over_guards:
         raise NotImplementedError(
             "export: prefer_deferred_runtime_asserts_over_guards=True is not supported; what "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from rushlight import Tensor, nn
+from rushlight.export._sizes import SizeInt
 from rushlight.utils import _pytree as pytree
 
-__all__ = ["GuardsFn", "check_call", "static_guards"]
+__all__ = ["GuardsFn", "check_call", "range_guards", "static_guards"]
 
 _PLAIN = (int, float, bool, str, type(None))
 
@@ -48,12 +50,58 @@ class GuardsFn(nn.Module):
 
 
 def static_guards(name: str, value: Any) -> list[str]:
-    """Conditions that an argument is built like `value`, whose sizes are numbers."""
+    """Conditions that an argument has the fixed sizes of `value`, or is that number."""
     if isinstance(value, Tensor):
-        return [f"{name}.size()[{i}] == {n}" for i, n in enumerate(value.shape)]
+        sizes = enumerate(value.shape)
+        return [f"{name}.size()[{i}] == {n}" for i, n in sizes if not isinstance(n, SizeInt)]
+    if isinstance(value, SizeInt):
+        return []
     if value is None or isinstance(value, bool):
         return [f"{name} is {value}"]
     return [f"{name} == {value!r}"] if isinstance(value, _PLAIN) else []
+
+
+def range_guards(inputs: list[Any], ranges: dict[Any, Any]) -> list[str]:
+    """Conditions on open sizes: their ranges, and how they depend on each other.
+
+    Args:
+        inputs: the nodes of the arguments.
+        ranges: by expression, what a size can be.
+    """
+    of_symbol: dict[str, str] = {}
+    sizes = [
+        (f"{node.name}.size()[{i}]", n.expr)
+        for node in inputs
+        if isinstance(node.meta["val"], Tensor)
+        for i, n in enumerate(node.meta["val"].shape)
+        if isinstance(n, SizeInt) and n.expr is not None
+    ]
+    sizes += [
+        (node.name, node.meta["val"].expr)
+        for node in inputs
+        if isinstance(node.meta["val"], SizeInt)
+    ]
+    guards = []
+    for text, expr in sizes:
+        if expr.name is not None and expr.name not in of_symbol:
+            of_symbol[expr.name] = text
+            known = ranges.get(expr)
+            if known is not None and known.lower > 0:
+                guards.append(f"{text} >= {known.lower}")
+            if known is not None and known.bounded:
+                guards.append(f"{text} <= {known.upper}")
+    for text, expr in sizes:
+        if of_symbol.get(expr.name or "") != text and expr.symbols() <= set(of_symbol):
+            guards.append(f"{text} == {python_text(expr, of_symbol)}")
+    return guards
+
+
+def python_text(expr: Any, of_symbol: dict[str, str]) -> str:
+    """An expression in Python, in terms of the sizes that its symbols are."""
+    text = str(expr)
+    for name, size in of_symbol.items():
+        text = re.sub(rf"\b{re.escape(name)}\b", size, text)
+    return text.replace("Max(", "max(").replace("Min(", "min(")
 
 
 def check_call(in_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from rushlight import Tensor, nn
 from rushlight._dynamo.exc import UserError
 from rushlight.utils import _pytree as pytree
 
-__all__ = ["checked", "forward_names", "leaf_names"]
+__all__ = ["check_arguments", "forward_names", "leaf_names"]
 
 _PLAIN = (int, float, complex, bool, str, type(None))
 
 
-def checked(mod: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+def check_arguments(mod: Any, args: Any, kwargs: Any) -> dict[str, Any]:
     """The keyword arguments of a call that is to be exported.
 
     Raises:

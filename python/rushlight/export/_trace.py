@@ -79,7 +79,7 @@ class _State:
         for name, tensor in (*_named(mod, "_parameters"), *_named(mod, "_buffers")):
             self.fakes[name] = tensor
 
-    def assigned(self) -> list[tuple[str, Tensor]]:
+    def replaced_buffers(self) -> list[tuple[str, Tensor]]:
         """Buffers that the program has replaced by other tensors."""
         now = dict(_named(self.mod, "_buffers"))
         return [(name, t) for name, t in now.items() if self.fakes.get(name) is not t]
@@ -140,6 +140,7 @@ class Tracer(PythonKeyTracer):
     def placeholder(self, name: str, value: Any, kind: InputKind, target: str | None) -> Node:
         """One more input of the graph."""
         node = self.graph.create_node("placeholder", name)
+        node.target = node.name
         if isinstance(value, Tensor):
             self.track(value, node)
             arg: ArgumentSpec = TensorArgument(node.name)
@@ -197,14 +198,14 @@ class Tracer(PythonKeyTracer):
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Record a call of an op and run it."""
         if func is rushlight.ops.aten.lift_fresh.default:
-            return self.lifted(args[0])
+            return self.lift(args[0])
         if func is rushlight.ops.aten.contiguous.default:
             result = func(*args, **kwargs)
             if result is args[0]:
                 return result
         return self.record(func, args, kwargs)
 
-    def lifted(self, made: Tensor) -> Tensor:
+    def lift(self, made: Tensor) -> Tensor:
         """A tensor that the program wrote down."""
         result = rushlight.ops.aten.lift_fresh.default(made)
         source = self.constant(made)
@@ -227,17 +228,17 @@ class Tracer(PythonKeyTracer):
         kind = _kind_of(module)
         key = f"L__self__{entry}"
         self.module_stack[key] = (name, kind)
-        given = self.described((args, kwargs)) if name in self.preserved else None
+        given = self.describe((args, kwargs)) if name in self.preserved else None
         try:
             result = call(module, *args, **kwargs)
         finally:
             del self.module_stack[key]
         if given is not None:
-            (inputs, in_spec), (outputs, out_spec) = given, self.described(result)
+            (inputs, in_spec), (outputs, out_spec) = given, self.describe(result)
             self.calls[entry] = ModuleCallSignature(inputs, outputs, in_spec, out_spec)
         return result
 
-    def described(self, tree: Any) -> tuple[list[ArgumentSpec], Any]:
+    def describe(self, tree: Any) -> tuple[list[ArgumentSpec], Any]:
         """What the leaves of arguments or results are, and their containers."""
         leaves, spec = pytree.tree_flatten(tree)
         arguments: list[ArgumentSpec] = [
@@ -271,7 +272,7 @@ class Tracer(PythonKeyTracer):
         holders = {s.target: s.arg.name for s in self.specs if s.kind is InputKind.BUFFER}
         nodes = {n.name: n for n in self.graph.nodes if n.op == "placeholder"}
         copy = rushlight.ops.aten.copy_.default
-        for name, tensor in state.assigned():
+        for name, tensor in state.replaced_buffers():
             if name not in holders:
                 continue
             args = (nodes[holders[name]], self.node_of(tensor))
@@ -279,7 +280,7 @@ class Tracer(PythonKeyTracer):
             node.meta["val"] = args[0].meta["val"]
             node.meta["nn_module_stack"] = {"L__self__": ("", _kind_of(self.mod))}
 
-    def returned(self, leaves: list[Any]) -> list[OutputSpec]:
+    def set_output(self, leaves: list[Any]) -> list[OutputSpec]:
         """The output of the graph, and what it is."""
         values, specs = [], []
         for leaf in leaves:
@@ -350,4 +351,4 @@ def trace(
     finally:
         state.restore()
     flat, out_spec = pytree.tree_flatten(result)
-    return Traced(tracer, tracer.returned(flat), in_spec, out_spec)
+    return Traced(tracer, tracer.set_output(flat), in_spec, out_spec)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import rushlight
@@ -22,7 +21,7 @@ def exported_form(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _
     return (func, args, kwargs) if form is None else form(func, args, kwargs)
 
 
-def _trimmed(target: Any, args: list[Any]) -> _Form:
+def _trim(target: Any, args: list[Any]) -> _Form:
     """A call without those last arguments that have their default."""
     defaults = [a.default_value for a in target._schema.arguments]
     while args and len(args) <= len(defaults) and _same(args[-1], defaults[len(args) - 1]):
@@ -53,7 +52,7 @@ def _convolution(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _F
     else:
         target = getattr(aten, f"conv{dims}d").default
         order = "input weight bias stride padding dilation groups"
-    return _trimmed(target, [given[name] for name in order.split()])
+    return _trim(target, [given[name] for name in order.split()])
 
 
 _KINDS = {"nearest": "upsample_nearest", "nearest-exact": "_upsample_nearest_exact"}
@@ -92,13 +91,6 @@ _FORMS: dict[str, Callable[..., _Form]] = {
 }
 
 
-@cache
 def lift_fresh_copy() -> Any:
     """The op by which graphs copy a constant that the program wrote down."""
-    aten = rushlight.ops.aten
-    if not hasattr(aten, "lift_fresh_copy"):
-        library = rushlight.library.Library("aten", "FRAGMENT")
-        library.define("lift_fresh_copy(Tensor self) -> Tensor")
-        library.impl("lift_fresh_copy", lambda self: self.clone(), "CompositeImplicitAutograd")
-        aten._lifting = library  # the op lasts as long as it
-    return aten.lift_fresh_copy.default
+    return rushlight.ops.aten.lift_fresh_copy.default

@@ -62,7 +62,7 @@ def _fake_of(mode: FakeTensorMode, tensor: Tensor) -> Any:
         return fake.requires_grad_(tensor.is_leaf and tensor.requires_grad)
 
 
-def _listed(value: Any, argument: Any) -> Any:
+def _as_list(value: Any, argument: Any) -> Any:
     """A value as PyTorch's graphs have it: lists are lists, with a number for each dimension."""
     if not isinstance(value, list | tuple):
         return value
@@ -137,9 +137,9 @@ class PythonKeyTracer(Tracer):
         # Before the call, which may write into its arguments.
         known = target._schema.arguments
         pairs = zip(shown, known, strict=False)
-        given = tuple(self.create_arg(_listed(value, a)) for value, a in pairs)
+        given = tuple(self.create_arg(_as_list(value, a)) for value, a in pairs)
         kinds = {a.name: a for a in known}
-        by_name = {k: self.create_arg(_listed(value, kinds[k])) for k, value in named.items()}
+        by_name = {k: self.create_arg(_as_list(value, kinds[k])) for k, value in named.items()}
         result = func(*args, **kwargs)
         name = self.graph._target_to_str(target.overloadpacket.__name__)
         node = self.create_node("call_function", target, given, by_name, name=name)
@@ -186,16 +186,16 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
                 result = instead(*args, **kwargs)
             if result is not NotImplemented:
                 return result
-        return _recorded(self.tracer, func, args, kwargs)
+        return _record(self.tracer, func, args, kwargs)
 
 
-def _recorded(tracer: PythonKeyTracer, func: Any, args: Any, kwargs: Any) -> Any:
+def _record(tracer: PythonKeyTracer, func: Any, args: Any, kwargs: Any) -> Any:
     """Run and record a call; what would read values off tensors that are traced is refused."""
     if func.__name__.startswith(_FALLBACK):
         _refuse_item(tracer, func, args[0])
         return func(*args, **kwargs)
     if func is rushlight.ops.aten.lift_fresh.default:
-        return _lifted(tracer, args[0])
+        return _lift(tracer, args[0])
     return tracer.record(func, args, kwargs)
 
 
@@ -209,7 +209,7 @@ def _refuse_item(tracer: PythonKeyTracer, func: Any, tensor: Tensor) -> None:
         )
 
 
-def _lifted(tracer: PythonKeyTracer, made: Tensor) -> Tensor:
+def _lift(tracer: PythonKeyTracer, made: Tensor) -> Tensor:
     """A tensor that the program wrote down: the graph copies a constant."""
     result = rushlight.ops.aten.lift_fresh.default(made)
     source = tracer.constant(made.detach().clone() if not isinstance(made, FakeTensor) else made)
@@ -256,7 +256,7 @@ def _names(f: Callable[..., Any], count: int) -> list[str]:
     return names[:count]
 
 
-def _converted(mode: FakeTensorMode | None, value: Any) -> Any:
+def _as_input(mode: FakeTensorMode | None, value: Any) -> Any:
     """What the function gets for an argument."""
     return mode.from_tensor(value) if mode is not None and isinstance(value, Tensor) else value
 
@@ -287,7 +287,7 @@ class _Tracing:
             nested = nested or not spec.is_leaf()
             given = []
             for i, value in enumerate(flat):
-                value = _converted(self.mode, value)
+                value = _as_input(self.mode, value)
                 if isinstance(value, FakeTensor) and self.mode is None:
                     self.tracer.fake_mode = value.fake_mode
                 node = self.tracer.create_node("placeholder", f"{name}_{i + 1}", (), {})
@@ -312,7 +312,7 @@ class _Tracing:
             result = _C._watch_ops(self._seen, lambda: instead(*args, **kwargs))
             if result is not NotImplemented:
                 return result
-        return _recorded(self.tracer, func, args, kwargs)
+        return _record(self.tracer, func, args, kwargs)
 
     def graph_module(self, args: tuple[Any, ...]) -> GraphModule:
         """The graph of the function on these arguments."""
