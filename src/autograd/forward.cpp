@@ -116,7 +116,7 @@ void set_own(const Tensor& t, uint64_t level, Tensor value) {
 }
 
 // Runs what is not the program's own: recorded, and seen by no level.
-struct Aside {
+struct TangentStash {
   WithoutModes without;
   GradMode recording{true};
 };
@@ -153,7 +153,7 @@ bool same_strides(const Tensor& a, const Tensor& b) {
 
 // Views of a tensor are the same views of its tangent only where both lie alike. Where a tensor has
 // an element at several places its tangent need not.
-Tensor fitted(Tensor tangent, const Tensor& like) {
+Tensor with_layout_of(Tensor tangent, const Tensor& like) {
   if (tangent.is_complex() && !like.is_complex()) {
     tangent = rushlight::real(tangent);
   }
@@ -284,7 +284,7 @@ Tensor tangent(const Tensor& t, uint64_t level) {
     return {};
   }
   const Below below(level);
-  const Aside aside;
+  const TangentStash aside;
   const Tensor window = window_of(behind, source, t);
   set_own(t, level, window);
   return window;
@@ -292,7 +292,7 @@ Tensor tangent(const Tensor& t, uint64_t level) {
 
 void give_tangent(const Tensor& t, uint64_t level, const Tensor& tangent) {
   const Below below(level);
-  set_own(t, level, fitted(tangent, t));
+  set_own(t, level, with_layout_of(tangent, t));
 }
 
 void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
@@ -304,10 +304,10 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
   if (!held.defined()) {
     const Tensor source = source_of(t);
     if (!source.defined() || to_real(source.dtype()) != to_real(t.dtype())) {
-      set_own(t, level, fitted(value, t).clone());
+      set_own(t, level, with_layout_of(value, t).clone());
       return;
     }
-    const Aside aside;
+    const TangentStash aside;
     const bool dense = source.impl()->is_non_overlapping_and_dense();
     const Tensor like = is_special(value) ? value.to(source.dtype()) : source;
     set_own(source, level,
@@ -320,7 +320,7 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
     return;
   }
   if (is_special(value) && !is_special(held) && !t.is_view()) {
-    set_own(t, level, fitted(value, t));
+    set_own(t, level, with_layout_of(value, t));
     return;
   }
   const Uncaptured uncaptured;

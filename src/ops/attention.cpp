@@ -100,7 +100,7 @@ OutSpecs<3> _attention_backward(Tensor& grad_output, Tensor& query, Tensor& key,
 namespace {
 
 // Row i sees columns up to i.
-Tensor hidden_by_causality(int64_t rows, int64_t columns, Device device) {
+Tensor causal_bias(int64_t rows, int64_t columns, Device device) {
   return ones({rows, columns}, TensorOptions(kBool).device(device)).tril().logical_not();
 }
 
@@ -111,7 +111,7 @@ Tensor repeat_heads(const Tensor& t, int64_t heads) {
 Tensor in_compute_type(const Tensor& t) { return t.to(compute_dtype(t.dtype())); }
 
 // Where a mask hides keys from queries.
-Tensor hidden_by_mask(const Tensor& mask) {
+Tensor bias_of_mask(const Tensor& mask) {
   return mask.dtype() == kBool ? mask.logical_not() : mask.eq(-infinity);
 }
 
@@ -139,8 +139,8 @@ Tensor product_with_rows(const Tensor& a, const Tensor& b) {
 Tensor weighted_values(const Tensor& weights, const Tensor& value, const Tensor& mask,
                        bool is_causal) {
   const Tensor strange = value.isfinite().logical_not();
-  Tensor seen = is_causal ? hidden_by_causality(weights.size(-2), value.size(-2), value.device())
-                          : hidden_by_mask(mask);
+  Tensor seen = is_causal ? causal_bias(weights.size(-2), value.size(-2), value.device())
+                          : bias_of_mask(mask);
   seen = seen.logical_not().to(weights.dtype());
   const Tensor reached = seen.matmul(strange.to(weights.dtype())).gt(0);
   const Tensor plain = weights.detach().matmul(value.detach());
@@ -154,14 +154,14 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& m
   const Tensor scaled = query.mul(scale);
   Tensor scores = strange ? product_with_rows(scaled, key) : scaled.matmul(key.transpose(-2, -1));
   if (is_causal) {
-    scores = scores.masked_fill(
-        hidden_by_causality(scores.size(-2), scores.size(-1), scores.device()), -infinity);
+    scores = scores.masked_fill(causal_bias(scores.size(-2), scores.size(-1), scores.device()),
+                                -infinity);
   }
   if (!mask.defined()) {
     return scores.softmax(-1);
   }
   scores = (mask.dtype() == kBool ? scores : scores.add(mask.to(scores.dtype())))
-               .masked_fill(hidden_by_mask(mask), -infinity);
+               .masked_fill(bias_of_mask(mask), -infinity);
   const Tensor nothing = scores.detach().eq(-infinity).all(-1, true);
   return scores.masked_fill(nothing, 0).softmax(-1).masked_fill(nothing, 0);
 }

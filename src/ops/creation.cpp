@@ -428,14 +428,14 @@ void check_triangle(int64_t rows, int64_t columns) {
   RL_CHECK(columns >= 0, "col must be non-negative, got ", columns);
 }
 
-int64_t clamped(Wide value, int64_t low, int64_t high) {
+int64_t clamp_to(Wide value, int64_t low, int64_t high) {
   return static_cast<int64_t>(std::clamp<Wide>(value, low, high));
 }
 
 // Elements with column - row <= offset.
 Wide count_below(int64_t rows, int64_t columns, Wide offset) {
-  const int64_t first = clamped(-offset, 0, rows);
-  const int64_t full = clamped(columns - 1 - offset, first, rows);  // from here on all columns
+  const int64_t first = clamp_to(-offset, 0, rows);
+  const int64_t full = clamp_to(columns - 1 - offset, first, rows);  // from here on all columns
   const Wide widths = (Wide(first) + full - 1 + 2 * (offset + 1)) * (full - first) / 2;
   return widths + Wide(rows - full) * columns;
 }
@@ -444,16 +444,16 @@ Wide count_below(int64_t rows, int64_t columns, Wide offset) {
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
   check_triangle(row, col);
-  return triangle(options, count_below(row, col, offset), clamped(-Wide(offset), 0, row),
+  return triangle(options, count_below(row, col, offset), clamp_to(-Wide(offset), 0, row),
                   col == 0 ? 0 : row, [=](int64_t i) {
-                    return std::pair<int64_t, int64_t>(0, clamped(Wide(i) + offset + 1, 0, col));
+                    return std::pair<int64_t, int64_t>(0, clamp_to(Wide(i) + offset + 1, 0, col));
                   });
 }
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
   check_triangle(row, col);
   return triangle(options, Wide(row) * col - count_below(row, col, Wide(offset) - 1), 0,
-                  col == 0 ? 0 : clamped(Wide(col) - offset, 0, row), [=](int64_t i) {
-                    return std::pair<int64_t, int64_t>(clamped(Wide(i) + offset, 0, col), col);
+                  col == 0 ? 0 : clamp_to(Wide(col) - offset, 0, row), [=](int64_t i) {
+                    return std::pair<int64_t, int64_t>(clamp_to(Wide(i) + offset, 0, col), col);
                   });
 }
 

@@ -126,7 +126,7 @@ Tensor as_real(const char* name, const Tensor& t) {
 }
 
 // A dimension cut, or filled up with zeros, to n points.
-Tensor resized(const Tensor& t, int64_t dim, int64_t n) {
+Tensor resize(const Tensor& t, int64_t dim, int64_t n) {
   RL_CHECK(n >= 1, "Invalid number of data points (", n, ") specified");
   const int64_t have = t.size(dim);
   if (have == n) {
@@ -143,14 +143,14 @@ Tensor resized(const Tensor& t, int64_t dim, int64_t n) {
 Tensor complex_1d(const Tensor& self, std::optional<int64_t> n, int64_t dim,
                   std::optional<std::string_view> norm, bool forward) {
   const int64_t d = existing_dim(dim, self.dim());
-  const Tensor x = resized(as_complex(self), d, n.value_or(self.size(d)));
+  const Tensor x = resize(as_complex(self), d, n.value_or(self.size(d)));
   return rushlight::_fft_c2c(x, d, normalization(norm, forward), forward);
 }
 
 Tensor real_1d(const char* name, const Tensor& self, std::optional<int64_t> n, int64_t dim,
                std::optional<std::string_view> norm, bool forward) {
   const int64_t d = existing_dim(dim, self.dim());
-  const Tensor x = resized(as_real(name, self), d, n.value_or(self.size(d)));
+  const Tensor x = resize(as_real(name, self), d, n.value_or(self.size(d)));
   const Tensor half = rushlight::_fft_r2c(x, d, normalization(norm, forward), true);
   return forward ? half : half.conj();
 }
@@ -160,7 +160,7 @@ Tensor hermitian_1d(const Tensor& self, std::optional<int64_t> n, int64_t dim,
   const int64_t d = existing_dim(dim, self.dim());
   const int64_t points = n.value_or(2 * (self.size(d) - 1));
   RL_CHECK(points >= 1, "Invalid number of data points (", points, ") specified");
-  const Tensor x = resized(as_complex(self), d, points / 2 + 1);
+  const Tensor x = resize(as_complex(self), d, points / 2 + 1);
   return rushlight::_fft_c2r(forward ? x.conj() : x, d, normalization(norm, forward), points);
 }
 
@@ -214,10 +214,10 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
   return p;
 }
 
-Tensor resized(const Tensor& t, const Plan& p) {
+Tensor resize(const Tensor& t, const Plan& p) {
   Tensor out = t;
   for (size_t i = 0; i < p.dims.size(); i++) {
-    out = resized(out, p.dims[i], p.sizes[i]);
+    out = resize(out, p.dims[i], p.sizes[i]);
   }
   return out;
 }
@@ -233,7 +233,7 @@ Tensor complex_nd(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef
   if (p.dims.empty()) {
     return x.clone();
   }
-  return rushlight::_fft_c2c(resized(x, p), p.dims, normalization(norm, forward), forward);
+  return rushlight::_fft_c2c(resize(x, p), p.dims, normalization(norm, forward), forward);
 }
 
 Tensor real_nd(const char* name, const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim,
@@ -241,7 +241,7 @@ Tensor real_nd(const char* name, const Tensor& self, OptionalIntArrayRef s, Opti
   const Tensor real = as_real(name, self);
   Plan p = plan(self, s, dim);
   RL_CHECK(!p.dims.empty(), name, " must transform at least one axis");
-  const Tensor x = resized(real, p);
+  const Tensor x = resize(real, p);
   const int64_t mode = normalization(norm, forward);
   if (forward) {
     return rushlight::_fft_r2c(x, p.dims, mode, true);
@@ -258,7 +258,7 @@ Tensor hermitian_nd(const char* name, const Tensor& self, OptionalIntArrayRef s,
   const int64_t points = given ? p.sizes.back() : 2 * (self.size(p.dims.back()) - 1);
   RL_CHECK(points >= 1, "Invalid number of data points (", points, ") specified");
   p.sizes.back() = points / 2 + 1;
-  const Tensor x = resized(as_complex(self), p);
+  const Tensor x = resize(as_complex(self), p);
   const int64_t mode = normalization(norm, forward);
   if (!forward) {
     return rushlight::_fft_c2r(x, p.dims, mode, points);

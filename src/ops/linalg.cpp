@@ -381,7 +381,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
 
 namespace {
 // Converts `matrices` for a product that is summed and given as `out_dtype`.
-Tensor widened(const char* op, const Tensor& matrices, ScalarType out_dtype) {
+Tensor widen(const char* op, const Tensor& matrices, ScalarType out_dtype) {
   const ScalarType t = matrices.dtype();
   RL_CHECK(t == out_dtype || (out_dtype == kFloat32 && (t == kFloat16 || t == kBFloat16)), op,
            ": out_dtype must be that of the inputs, or float32 for float16 and bfloat16, but got ",
@@ -391,20 +391,20 @@ Tensor widened(const char* op, const Tensor& matrices, ScalarType out_dtype) {
 }  // namespace
 
 Tensor mm_dtype(const Tensor& self, const Tensor& mat2, ScalarType out_dtype) {
-  return widened("mm", self, out_dtype).mm(widened("mm", mat2, out_dtype));
+  return widen("mm", self, out_dtype).mm(widen("mm", mat2, out_dtype));
 }
 Tensor bmm_dtype(const Tensor& self, const Tensor& mat2, ScalarType out_dtype) {
-  return widened("bmm", self, out_dtype).bmm(widened("bmm", mat2, out_dtype));
+  return widen("bmm", self, out_dtype).bmm(widen("bmm", mat2, out_dtype));
 }
 Tensor addmm_dtype(const Tensor& self, const Tensor& mat1, const Tensor& mat2, ScalarType out_dtype,
                    const Scalar& beta, const Scalar& alpha) {
-  return self.to(out_dtype).addmm(widened("addmm", mat1, out_dtype),
-                                  widened("addmm", mat2, out_dtype), beta, alpha);
+  return self.to(out_dtype).addmm(widen("addmm", mat1, out_dtype), widen("addmm", mat2, out_dtype),
+                                  beta, alpha);
 }
 Tensor baddbmm_dtype(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
                      ScalarType out_dtype, const Scalar& beta, const Scalar& alpha) {
-  return self.to(out_dtype).baddbmm(widened("baddbmm", batch1, out_dtype),
-                                    widened("baddbmm", batch2, out_dtype), beta, alpha);
+  return self.to(out_dtype).baddbmm(widen("baddbmm", batch1, out_dtype),
+                                    widen("baddbmm", batch2, out_dtype), beta, alpha);
 }
 
 }  // namespace composite

@@ -21,7 +21,7 @@ void prepare_parameter(Tensor& parameter, const Tensor& input) {
   const bool mixed = parameter.dtype() == kFloat32 && contains(set_reduced, input.dtype());
   RL_CHECK(parameter.dtype() == input.dtype() || mixed, "parameters have the dtype of the input, ",
            enum_name(input.dtype()), ", or scalar type of Float where that has 16 bits, not ",
-           enum_name(t->dtype()));
+           enum_name(parameter.dtype()));
   parameter = contiguous_raw(parameter);
 }
 
@@ -232,19 +232,19 @@ DimVector all_but_channels(const Tensor& t) {
 }
 
 // Normalised values and the gradient that passes through the normalisation, over ordinary ops.
-struct Normalized {
+struct Standardized {
   Tensor centred;
   Tensor rstd;
   Tensor value;
 };
 
-Normalized standardized(const Tensor& input, IntArrayRef dims, double eps) {
+Standardized standardize(const Tensor& input, IntArrayRef dims, double eps) {
   const Tensor centred = input - input.mean(dims, true);
   const Tensor rstd = ((centred * centred).mean(dims, true) + eps).rsqrt();
   return {centred, rstd, centred * rstd};
 }
 
-Tensor through_normalization(const Tensor& grad, const Normalized& x, IntArrayRef dims) {
+Tensor through_normalization(const Tensor& grad, const Standardized& x, IntArrayRef dims) {
   return x.rstd * (grad - grad.mean(dims, true) - x.value * (grad * x.value).mean(dims, true));
 }
 
@@ -256,7 +256,7 @@ DimVector last_dims(int64_t n) {
   return dims;
 }
 
-Tensor wanted(bool want, const Tensor& t) { return want ? t : Tensor(); }
+Tensor defined_if(bool want, const Tensor& t) { return want ? t : Tensor(); }
 
 }  // namespace
 
@@ -267,12 +267,12 @@ ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const 
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] = native_batch_norm_backward(grad, input, weight, running_mean,
                                                       running_var, mean, invstd, training, eps);
-    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
   }
   const DimVector dims = all_but_channels(input);
-  Normalized x;
+  Standardized x;
   if (training) {
-    x = standardized(input, dims, eps);
+    x = standardize(input, dims, eps);
   } else {
     x.centred = input - per_channel(running_mean, input);
     x.rstd = (per_channel(running_var, input) + eps).rsqrt();
@@ -290,10 +290,10 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] =
         native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
-    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
-  const Normalized x = standardized(input, dims, eps);
+  const Standardized x = standardize(input, dims, eps);
   const Tensor weighted = weight.defined() ? grad * weight : grad;
   return {through_normalization(weighted, x, dims), (grad * x.value).sum_to_size(normalized_shape),
           grad.sum_to_size(normalized_shape)};
@@ -308,10 +308,10 @@ ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const 
                                  int64_t num_groups, double eps, std::array<bool, 3> mask) {
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] = _group_norm_backward(grad, input, mean, rstd, weight, num_groups);
-    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
   }
   const DimVector grouped = in_groups(input, num_groups);
-  const Normalized x = standardized(input.reshape(grouped), {-1}, eps);
+  const Standardized x = standardize(input.reshape(grouped), {-1}, eps);
   const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
   const DimVector dims = all_but_channels(input);
   return {through_normalization(weighted.reshape(grouped), x, {-1}).reshape(input.sizes()),
@@ -331,7 +331,7 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
                                              std::array<bool, 2> mask) {
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w] = _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight);
-    return {wanted(mask[0], x), wanted(mask[1], w)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
   const Tensor scale = ((input * input).mean(dims, true) + rms_eps(input, eps)).rsqrt();
@@ -355,7 +355,7 @@ Tensor batch_norm_tangent(const Tensor& input_t, const Tensor& input, const Tens
 Tensor batch_norm_scaled(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                          const Tensor& mean, const Tensor& invstd, bool training, double eps) {
   if (training && forward::differentiated(input)) {
-    return standardized(input, all_but_channels(input), eps).value;
+    return standardize(input, all_but_channels(input), eps).value;
   }
   const Tensor rstd = training ? invstd : (running_var + eps).rsqrt();
   return (input - per_channel(training ? mean : running_mean, input)) * per_channel(rstd, input);
@@ -365,7 +365,7 @@ Tensor layer_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, cons
                          const Tensor& rstd, double eps) {
   if (forward::differentiated(input)) {
     const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
-    return standardized(input, dims, eps).value;
+    return standardize(input, dims, eps).value;
   }
   return (input - mean) * rstd;
 }
@@ -374,7 +374,7 @@ Tensor group_norm_scaled(const Tensor& input, const Tensor& mean, const Tensor& 
                          int64_t num_groups, double eps) {
   const Tensor groups = input.reshape(in_groups(input, num_groups));
   const Tensor scaled = forward::differentiated(input)
-                            ? standardized(groups, {-1}, eps).value
+                            ? standardize(groups, {-1}, eps).value
                             : (groups - mean.unsqueeze(-1)) * rstd.unsqueeze(-1);
   return scaled.reshape(input.sizes());
 }

@@ -24,7 +24,7 @@ void check_pad(const Tensor& self, IntArrayRef pad) {
 }
 
 // What padding by repeated elements makes of an image: checks all that it asks for.
-OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_view mode) {
+OutSpec padded_spec(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_view mode) {
   const auto total = static_cast<int64_t>(size.size());
   RL_CHECK_NOT_IMPLEMENTED(mode == "reflect" || mode == "replicate" || mode == "circular",
                            "Unrecognised padding mode ", mode);
@@ -89,12 +89,12 @@ OutSpec constant_pad_nd(Tensor& self, DimVector& pad, Scalar& value) {
 OutSpec _pad_edges(Tensor& self, DimVector& pad, std::string& mode) {
   check_pad(self, pad);
   self = contiguous_raw(self);
-  return padded(self.sizes(), self.dtype(), pad, mode);
+  return padded_spec(self.sizes(), self.dtype(), pad, mode);
 }
 
 OutSpec _pad_edges_backward(Tensor& grad, DimVector& size, DimVector& pad, std::string& mode) {
   check_pad(grad, pad);
-  const OutSpec out = padded(size, grad.dtype(), pad, mode);
+  const OutSpec out = padded_spec(size, grad.dtype(), pad, mode);
   RL_CHECK(grad.sizes() == IntArrayRef(out.sizes),
            "_pad_edges_backward: expected a gradient of size ", out.sizes, ", got ", grad.sizes());
   grad = contiguous_raw(grad);

@@ -234,7 +234,7 @@ void check_input(const char* name, const Tensor& self, int64_t dims) {
   }
 }
 
-DimVector repeated(const char* name, const char* what, IntArrayRef list, int64_t dims) {
+DimVector one_for_each(const char* name, const char* what, IntArrayRef list, int64_t dims) {
   RL_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, name, ": ", what,
            " must be a single int or ", dims, " of them, not ", list);
   return list.size() == 1 ? DimVector(static_cast<size_t>(dims), list[0]) : DimVector(list);
@@ -242,26 +242,27 @@ DimVector repeated(const char* name, const char* what, IntArrayRef list, int64_t
 
 DimVector strides_of(const char* name, IntArrayRef stride, const DimVector& kernel) {
   return stride.empty() ? kernel
-                        : repeated(name, "stride", stride, static_cast<int64_t>(kernel.size()));
+                        : one_for_each(name, "stride", stride, static_cast<int64_t>(kernel.size()));
 }
 
 std::tuple<Tensor, Tensor> max_pool(const char* name, int64_t dims, const Tensor& self,
                                     IntArrayRef kernel_size, IntArrayRef stride,
                                     IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   check_input(name, self, dims);
-  const DimVector kernel = repeated(name, "kernel_size", kernel_size, dims);
+  const DimVector kernel = one_for_each(name, "kernel_size", kernel_size, dims);
   return _max_pool(self, kernel, strides_of(name, stride, kernel),
-                   repeated(name, "padding", padding, dims),
-                   repeated(name, "dilation", dilation, dims), ceil_mode);
+                   one_for_each(name, "padding", padding, dims),
+                   one_for_each(name, "dilation", dilation, dims), ceil_mode);
 }
 
 Tensor avg_pool(const char* name, int64_t dims, const Tensor& self, IntArrayRef kernel_size,
                 IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                 std::optional<int64_t> divisor) {
   check_input(name, self, dims);
-  const DimVector kernel = repeated(name, "kernel_size", kernel_size, dims);
+  const DimVector kernel = one_for_each(name, "kernel_size", kernel_size, dims);
   return _avg_pool(self, kernel, strides_of(name, stride, kernel),
-                   repeated(name, "padding", padding, dims), ceil_mode, count_include_pad, divisor);
+                   one_for_each(name, "padding", padding, dims), ceil_mode, count_include_pad,
+                   divisor);
 }
 
 DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self,
@@ -270,7 +271,7 @@ DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self,
            "D or ", dims + 2, "D tensor, but got ", self.sizes());
   RL_CHECK(output_size.size() == 1 || static_cast<int64_t>(output_size.size()) == dims, name,
            ": output_size must be ", dims);
-  return repeated(name, "output_size", output_size, dims);
+  return one_for_each(name, "output_size", output_size, dims);
 }
 
 }  // namespace
@@ -298,8 +299,8 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* name, int64_t dims, c
                                                const Tensor& samples) {
   RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, ": Expected ", dims + 1, "D or ",
            dims + 2, "D tensor, but got ", self.sizes());
-  const DimVector window = repeated(name, "kernel_size", kernel_size, dims);
-  const DimVector size = repeated(name, "output_size", output_size, dims);
+  const DimVector window = one_for_each(name, "kernel_size", kernel_size, dims);
+  const DimVector size = one_for_each(name, "output_size", output_size, dims);
   const bool batched = self.dim() == dims + 2;
   const Tensor x = batched ? self : self.unsqueeze(0);
   for (int64_t d = 0; d < dims; d++) {
@@ -352,7 +353,7 @@ Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor
   RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "max_unpool", dims,
            "d takes (C, ...) or (N, C, ...): ", dims + 1, " or ", dims + 2, " dimensions, not ",
            self.dim());
-  const DimVector size = repeated(name, "output_size", output_size, dims);
+  const DimVector size = one_for_each(name, "output_size", output_size, dims);
   int64_t area = 1;
   for (const int64_t n : size) {
     RL_CHECK(n >= 0 && n < largest, name, ": output sizes must not be negative, got ", size);
@@ -419,7 +420,7 @@ Tensor lp_pool_in_units(const Tensor& x, double p, IntArrayRef kernel, IntArrayR
 
 Tensor lp_pool(const char* name, int64_t n, const Tensor& self, double p, IntArrayRef kernel_size,
                OptionalIntArrayRef stride, bool ceil_mode) {
-  const DimVector kernel = repeated(name, "kernel_size", kernel_size, n);
+  const DimVector kernel = one_for_each(name, "kernel_size", kernel_size, n);
   const DimVector steps = stride.value_or({});
   const Tensor x = self.to(compute_dtype(self.dtype()));
   const Tensor powers = x.pow(Scalar(p));
@@ -433,7 +434,7 @@ Tensor lp_pool(const char* name, int64_t n, const Tensor& self, double p, IntArr
   const Tensor root =
       plain ? root_of_sum(mean, product(kernel), p)
             : lp_pool_in_units(x, p, kernel,
-                               steps.empty() ? kernel : repeated(name, "stride", steps, n),
+                               steps.empty() ? kernel : one_for_each(name, "stride", steps, n),
                                mean.sizes(), limits);
   return is_differentiable(self.dtype()) ? root.to(self.dtype()) : root;
 }
@@ -495,10 +496,10 @@ Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef outpu
 
 Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size,
                     IntArrayRef stride, IntArrayRef padding) {
-  for (const int64_t s : repeated("max_unpool3d", "stride", stride, 3)) {
+  for (const int64_t s : one_for_each("max_unpool3d", "stride", stride, 3)) {
     RL_CHECK(s > 0, "max_unpool3d: strides should be greater than zero, not ", stride);
   }
-  repeated("max_unpool3d", "padding", padding, 3);
+  one_for_each("max_unpool3d", "padding", padding, 3);
   return put_back("max_unpool3d", 3, self, indices, output_size);
 }
 
@@ -507,10 +508,10 @@ Tensor _max_unpool(const Tensor& self, const Tensor& indices, int64_t dims, IntA
                    OptionalIntArrayRef output_size) {
   RL_CHECK(dims >= 1 && dims <= 3, "max_unpool is over 1, 2 or 3 dimensions, not ", dims);
   const std::string name = str("max_unpool", dims, "d");
-  const DimVector kernel = repeated(name.c_str(), "kernel_size", kernel_size, dims);
+  const DimVector kernel = one_for_each(name.c_str(), "kernel_size", kernel_size, dims);
   const DimVector stride =
       stride_.has_value() ? strides_of(name.c_str(), *stride_, kernel) : kernel;
-  const DimVector padding = repeated(name.c_str(), "padding", padding_, dims);
+  const DimVector padding = one_for_each(name.c_str(), "padding", padding_, dims);
   RL_CHECK(self.dim() >= dims, "max_unpool", dims, "d takes (C, ...) or (N, C, ...): ", dims + 1,
            " or ", dims + 2, " dimensions, not ", self.dim());
   DimVector size;

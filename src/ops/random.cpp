@@ -114,7 +114,7 @@ namespace composite {
 
 namespace {
 
-Tensor fresh(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
+Tensor empty_of(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
   return make_empty(size, options.dtype_opt().value_or(dtype), options.device());
 }
 
@@ -130,7 +130,7 @@ Tensor fresh_like(const Tensor& self, const TensorOptions& options,
 }
 
 // What was drawn, with a gradient of zeros for a parameter that wants one.
-Tensor recorded(const Tensor& drawn, const Tensor& parameter) {
+Tensor record_pathwise(const Tensor& drawn, const Tensor& parameter) {
   if (!tls.grad_mode || !parameter.requires_grad()) {
     return drawn;
   }
@@ -146,10 +146,10 @@ Tensor as_drawn(const Tensor& drawn) {
 }  // namespace
 
 Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return as_drawn(fresh(size, options, get_default_dtype()).uniform_(0, 1, generator));
+  return as_drawn(empty_of(size, options, get_default_dtype()).uniform_(0, 1, generator));
 }
 Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return as_drawn(fresh(size, options, get_default_dtype()).normal_(0, 1, generator));
+  return as_drawn(empty_of(size, options, get_default_dtype()).normal_(0, 1, generator));
 }
 Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
@@ -162,7 +162,7 @@ Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOp
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
                    const TensorOptions& options) {
   RL_CHECK(low < high, "randint draws from low to below high, but got from=", low, " >= to=", high);
-  return as_drawn(fresh(size, options, kInt64).random_(low, high, generator));
+  return as_drawn(empty_of(size, options, kInt64).random_(low, high, generator));
 }
 Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
                const TensorOptions& options) {
@@ -185,7 +185,7 @@ Tensor randint_like_Tensor(const Tensor& self, const Tensor& high, const Generat
 }
 
 Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& options) {
-  const Tensor t = fresh({n}, options, kInt64);
+  const Tensor t = empty_of({n}, options, kInt64);
   if (n > 1) {
     Scalar(n - 1).check_fits(t.dtype());
   }
@@ -209,14 +209,15 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return recorded(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)), self);
+  return record_pathwise(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)),
+                         self);
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
   const Tensor drawn = contiguous_like(self).bernoulli_(p.detach(), generator);
-  return recorded(recorded(as_drawn(drawn), self), p);
+  return record_pathwise(record_pathwise(as_drawn(drawn), self), p);
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return recorded(as_drawn(contiguous_like(self).bernoulli_(p, generator)), self);
+  return record_pathwise(as_drawn(contiguous_like(self).bernoulli_(p, generator)), self);
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
@@ -226,19 +227,20 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator)
   const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()),
                               promote_types(mean.dtype(), std.dtype()), mean.device());
   z.normal_(0, 1, generator);
-  return recorded(recorded(as_drawn(z.mul_(std.detach()).add_(mean.detach())), mean), std);
+  return record_pathwise(record_pathwise(as_drawn(z.mul_(std.detach()).add_(mean.detach())), mean),
+                         std);
 }
 Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
   RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   const Tensor x = contiguous_like(mean).normal_(0, std, generator);
-  return recorded(as_drawn(x.add_(mean.detach())), mean);
+  return record_pathwise(as_drawn(x.add_(mean.detach())), mean);
 }
 Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
   return composite::normal(rushlight::full_like(std.detach(), mean), std, generator);
 }
 Tensor normal_float_float(double mean, double std, IntArrayRef size, const Generator& generator,
                           const TensorOptions& options) {
-  return as_drawn(fresh(size, options, get_default_dtype()).normal_(mean, std, generator));
+  return as_drawn(empty_of(size, options, get_default_dtype()).normal_(mean, std, generator));
 }
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,

@@ -254,8 +254,8 @@ bool has_format(const Tensor& t, MemoryFormat format) {
   return false;
 }
 
-Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool non_blocking, bool copy,
-                 std::optional<MemoryFormat> memory_format) {
+Tensor convert_tensor(const Tensor& self, ScalarType dtype, Device device, bool non_blocking,
+                      bool copy, std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   const bool fits = dtype == self.dtype() && device.type() == self.device().type() &&
                     (!device.has_index() || device == self.device()) && has_format(self, format);
@@ -279,16 +279,16 @@ Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool non_b
 
 Tensor to_dtype(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
                 std::optional<MemoryFormat> memory_format) {
-  return converted(self, dtype, self.device(), non_blocking, copy, memory_format);
+  return convert_tensor(self, dtype, self.device(), non_blocking, copy, memory_format);
 }
 Tensor to_device(const Tensor& self, std::optional<Device> device, std::optional<ScalarType> dtype,
                  bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
-  return converted(self, dtype.value_or(self.dtype()), device.value_or(self.device()), non_blocking,
-                   copy, memory_format);
+  return convert_tensor(self, dtype.value_or(self.dtype()), device.value_or(self.device()),
+                        non_blocking, copy, memory_format);
 }
 Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
                 std::optional<MemoryFormat> memory_format) {
-  return converted(self, other.dtype(), other.device(), non_blocking, copy, memory_format);
+  return convert_tensor(self, other.dtype(), other.device(), non_blocking, copy, memory_format);
 }
 Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other); }
 

@@ -55,7 +55,7 @@ indexing::TensorIndex::TensorIndex(const char* dots) : kind_(Kind::Ellipsis) {
 
 namespace {
 
-struct Addressed {
+struct Address {
   Tensor view;
   std::vector<std::optional<Tensor>> tensors;  // by dimension; empty where views say it all
 };
@@ -72,13 +72,13 @@ int64_t covered(const TensorIndex& at) {
   }
 }
 
-Addressed address(const Tensor& self, ArrayRef<TensorIndex> list) {
+Address address(const Tensor& self, ArrayRef<TensorIndex> list) {
   int64_t named = 0;
   for (const TensorIndex& at : list) {
     named += covered(at);
   }
   RL_CHECK_INDEX(named <= self.dim(), "too many indices for tensor of dimension ", self.dim());
-  Addressed out{self, {}};
+  Address out{self, {}};
   int64_t dim = 0;
   int64_t rest = self.dim() - named;  // what the first ellipsis stands for
   const auto put = [&](const Tensor& t) {
@@ -143,7 +143,7 @@ void write(const Tensor& view, const Tensor& values) {
 }  // namespace
 
 Tensor Tensor::index(ArrayRef<TensorIndex> at) const {
-  const Addressed found = address(*this, at);
+  const Address found = address(*this, at);
   return found.tensors.empty() ? found.view : found.view.index(found.tensors);
 }
 
@@ -152,7 +152,7 @@ Tensor Tensor::index(std::initializer_list<TensorIndex> at) const {
 }
 
 Tensor& Tensor::index_put_(ArrayRef<TensorIndex> at, const Tensor& values) const {
-  const Addressed found = address(*this, at);
+  const Address found = address(*this, at);
   if (found.tensors.empty()) {
     write(found.view, values);
   } else {

@@ -1,0 +1,53 @@
+"""Messages of bad calls are our own: they share with PyTorch's the phrase that programs match, not its sentence."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from . import error_texts
+
+pytest.importorskip("torch")
+
+# Longer runs, and why they stay. `conformance`: programs match these words.
+ALLOWED = {
+    "expected to be in range of but got": "conformance: the range of a dimension",
+}
+FEWEST = 1000  # calls that both refuse; fewer would mean that the calls are not bad
+
+
+@pytest.mark.timeout(900)
+def test_messages_share_a_phrase_and_no_sentence():
+    rows = list(error_texts.refusals())
+    assert len(rows) >= FEWEST
+    long = {}
+    for op, call, ours, theirs in rows:
+        run = error_texts.shared(error_texts.words(ours, op), error_texts.words(theirs, op))
+        if len(run) > error_texts.MOST and not any(a in " ".join(run) for a in ALLOWED):
+            long.setdefault(" ".join(run), f"{op}({call}): {ours[:160]}")
+    lines = [f"{run}\n    {example}" for run, example in sorted(long.items())]
+    assert not lines, f"{len(lines)} to say in words of our own:\n" + "\n".join(lines)
+
+
+def test_words_leave_facts_out():
+    ours = "index_select(): dim 3 of 'index' must be an int64 tensor, not Float"
+    assert error_texts.words(ours, "index_select") == [
+        "dim",
+        "of",
+        "must",
+        "be",
+        "an",
+        "tensor",
+        "not",
+    ]
+    assert error_texts.shared(*map(str.split, ("a b c d", "x b c y"))) == ["b", "c"]
+
+
+def test_bad_calls_replace_one_argument():
+    errors = [("x(2), 5", IndexError, "")]
+    case = SimpleNamespace(samples=["x(2, 3), 1, 'mean', True"], errors=errors)
+    calls = list(error_texts.bad_calls(case))
+    assert calls[0] == "x(2, 3).unsqueeze(-1), 1, 'mean', True"
+    assert calls[-1] == "x(2), 5"
+    assert "x(2, 3), 99, 'mean', True" in calls and "x(2, 3), 1, 'nonsense', True" in calls
+    assert all(re.search(r"True$|5$", call) for call in calls)
