@@ -43,6 +43,6 @@ ERRORS = {
         ("(2, -3)", RuntimeError, "negative dimension -3"),
         ("(2**40, 2**40)", RuntimeError, "overflow"),
     ],
-    "arange.start": [("1, 5, -1", RuntimeError, "inconsistent with step sign"), ("0, 5, 0", RuntimeError, "nonzero")],
+    "arange.start": [("1, 5, -1", RuntimeError, "its sign is inconsistent with the bounds"), ("0, 5, 0", RuntimeError, "nonzero")],
     "eye": [("-1", RuntimeError, "greater or equal to 0")],
 }

@@ -53,8 +53,8 @@ REFERENCES = {
 }
 ERRORS = {
     "_int_mm": [("x(2, 3), x(3, 4)", RuntimeError, "Expected self dtype to be int8 or uint8"),
-                ("x(2, 3).to(m.int8), x(3, 4).to(m.uint8)", RuntimeError, "Expected mat2 dtype to be of type int8"),
-                ("x(2, 3).to(m.int8), x(4, 4).to(m.int8)", RuntimeError, "self.size.1. needs to match mat2.size.0. but got 3 and 4")],
+                ("x(2, 3).to(m.int8), x(3, 4).to(m.uint8)", RuntimeError, "mat2 must be of int8"),
+                ("x(2, 3).to(m.int8), x(4, 4).to(m.int8)", RuntimeError, "must be as many, not 3 and 4")],
     "tensordot": [("x(2, 3), x(2, 3), [0], [1]", RuntimeError, "contracted dimensions need to match, but first has size 2 in dim 0 and second has size 3 in dim 1"),
                   ("x(2, 3), x(2, 3), [0, 0], [0, 1]", RuntimeError, "appears multiple times"), ("x(2, 3), x(2, 3), [0], [0, 1]", RuntimeError, "should have the same length"),
                   ("x(2), x(2).double(), [0], [0]", RuntimeError, "same dtype")],
@@ -77,25 +77,25 @@ ERRORS = {
     ],
     "addmm": [
         ("x(4), x(2, 3), x(3, 5)", RuntimeError, "expanded size of the tensor"),
-        ("x(5).double(), x(2, 3), x(3, 5)", RuntimeError, "self and mat2 must have the same dtype, but got Double and Float"),
+        ("x(5).double(), x(2, 3), x(3, 5)", RuntimeError, "must have the same dtype, but got Double and Float"),
     ],
-    "baddbmm": [("x(5).double(), x(2, 2, 3), x(2, 3, 5)", RuntimeError, "Input dtypes must be the same, got: input double")],
+    "baddbmm": [("x(5).double(), x(2, 2, 3), x(2, 3, 5)", RuntimeError, "Input dtypes must be the same, but are double")],
     "linear": [
         ("x(2, 3), x(4, 5)", RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 5x4\)"),
         ("x(2, 3).double(), x(4, 3), x(4)", RuntimeError, "must have the same dtype, but got Double and Float"),
         ("x(2, 3), x(4, 3), x(5)", RuntimeError, "expanded size of the tensor"),
     ],
     "matmul": [
-        ("x(), x(2)", RuntimeError, "need to be at least 1D, but they are 0D and 1D"),
-        ("x(2, 3, 4), x(3, 4, 5)", RuntimeError, r"The size of tensor a \(2\) must match the size of tensor b \(3\)"),
+        ("x(), x(2)", RuntimeError, "need to be at least 1D, not 0D and 1D"),
+        ("x(2, 3, 4), x(3, 4, 5)", RuntimeError, r"2 must match the size of tensor b \(3\)"),
     ],
-    "inner": [("x(2, 3), x(4, 5)", RuntimeError, "the last dimension must match on both input tensors")],
+    "inner": [("x(2, 3), x(4, 5)", RuntimeError, "the last dimension must match")],
     "outer": [("x(2, 3), x(4)", RuntimeError, "Expected 1-D argument self, but got 2-D")],
     "einsum": [
         ("'ij,jk', [x(2, 3), x(4, 5)]", RuntimeError, "subscript j has size 4 for operand 1 which does not broadcast"),
-        ("'ij,jk->ik', [x(2, 3)]", RuntimeError, "fewer operands were provided than specified in the equation"),
+        ("'ij,jk->ik', [x(2, 3)]", RuntimeError, "fewer operands were provided than the equation names"),
         ("'ij->ijk', [x(2, 3)]", RuntimeError, "output subscript k does not appear in the equation"),
-        ("'ij->i.j', [x(2, 2)]", RuntimeError, r"found '.' for output that is not part of any ellipsis"),
+        ("'ij->i.j', [x(2, 2)]", RuntimeError, r"found '.' for output outside of an ellipsis"),
         ("'ij->ii', [x(2, 2)]", RuntimeError, "output subscript i appears more than once"),
     ],
 }

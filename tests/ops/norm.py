@@ -46,28 +46,28 @@ REFERENCES = {
     "_fused_rms_norm": f"(affine({_ROOT}, weight, None, False), None)",
 }
 ERRORS = {
-    "_batch_norm_of_values": [("x(1, 3), None, None, training=True", ValueError, "Expected more than 1 value per channel when training")],
+    "_batch_norm_of_values": [("x(1, 3), None, None, training=True", ValueError, "Expected more than 1 value per channel in training")],
     "_instance_norm_of_values": [("x(2, 3, 1)", ValueError, "Expected more than 1 spatial element when training")],
-    "_group_norm_of_values": [("x(1, 2), 2", ValueError, "Expected more than 1 value per channel when training"), ("x(3), 2", RuntimeError, "at least 2 dimensions for input tensor but received 1")],
+    "_group_norm_of_values": [("x(1, 2), 2", ValueError, "Expected more than 1 value per channel in training"), ("x(3), 2", RuntimeError, "at least 2 dimensions, not 1")],
     "local_response_norm": [("x(2, 5), 2", ValueError, "Expected 3D or higher dimensionality input")],
     "batch_norm": [
         ("x(2, 4), None, None, None, None, False, 0.1, 1e-5", RuntimeError, "running_mean must be defined in evaluation mode"),
         ("x(2, 4), None, None, x(3), x(3), True, 0.1, 1e-5", RuntimeError, "running_mean should contain 4 elements not 3"),
         ("x(2, 4), x(3), None, None, None, True, 0.1, 1e-5", RuntimeError, "weight should contain 4 elements not 3"),
-        ("x(2, 4), x(4).double(), None, None, None, True, 0.1, 1e-5", RuntimeError, "expect parameter to have scalar type of Float"),
+        ("x(2, 4), x(4).double(), None, None, None, True, 0.1, 1e-5", RuntimeError, "or scalar type of Float where that has 16 bits"),
         ("ints(2, 4, high=3), None, None, None, None, True, 0.1, 1e-5", NotImplementedError, "not implemented for 'Long'"),
     ],
     "layer_norm": [
         ("x(2, 4), (3,)", RuntimeError, r"Given normalized_shape=\[3\], expected input with shape \[\*, 3\], but got input of size\[2, 4\]"),
-        ("x(2, 4), ()", RuntimeError, "Expected normalized_shape to be at least 1-dimensional"),
+        ("x(2, 4), ()", RuntimeError, "normalized_shape names at least one dimension"),
         ("x(2, 4), (4,), x(3)", RuntimeError, "Expected weight to be of same shape as normalized_shape"),
         ("ints(2, 4, high=3), (4,)", NotImplementedError, "not implemented for 'Long'"),
     ],
     "group_norm": [
-        ("x(2, 4), 3", RuntimeError, "Expected channels of input to be divisible by num_groups"),
-        ("x(4), 2", RuntimeError, "Expected at least 2 dimensions for input tensor but received 1"),
-        ("x(2, 4, 3), 2, x(3)", RuntimeError, "Expected weight to be a vector of size"),
-        ("x(2, 4), 0", RuntimeError, "Expected num groups to be greater than 0"),
+        ("x(2, 4), 3", RuntimeError, "do not divide into num_groups=3"),
+        ("x(4), 2", RuntimeError, "Expected at least 2 dimensions, not 1"),
+        ("x(2, 4, 3), 2, x(3)", RuntimeError, "weight to be a vector of 4 elements"),
+        ("x(2, 4), 0", RuntimeError, "num_groups must be greater than 0"),
     ],
     "rms_norm": [("x(2, 4), (3,)", RuntimeError, r"Given normalized_shape=\[3\]")],
 }
