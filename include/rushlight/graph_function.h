@@ -2,6 +2,8 @@
 // graphs themselves.
 #pragma once
 
+#include <atomic>
+
 #include <rushlight/graph.h>
 
 namespace rushlight::graph {
@@ -57,6 +59,8 @@ RL_API ArrayRef<const Builtin*> all_builtins();
 
 // ---- functions that are graphs ----
 
+class Program;  // what a graph is compiled to (executor.h)
+
 class RL_API Function {
  public:
   Function(std::string name, Schema schema, std::unique_ptr<Graph> graph = nullptr);
@@ -70,7 +74,7 @@ class RL_API Function {
   // The graph, made when it is first asked for; RuntimeError of an interface's method.
   Graph& graph();
   bool has_graph() const { return graph_ != nullptr; }
-  void set_graph(std::unique_ptr<Graph> graph);
+  void set_graph(std::unique_ptr<Graph> graph);  // RuntimeError once it has run
   // Says how to make the graph later; `make` is called once, by one thread.
   template <class F>
   void set_maker(F make) {
@@ -81,6 +85,15 @@ class RL_API Function {
     };
     maker_ = std::make_unique<As>(std::move(make));
   }
+  // Any number of threads may run it. The graph is optimised and compiled once, and may not change
+  // behind that.
+  const Program& program();
+  // One argument for each input of the graph; the results.
+  std::vector<IValue> run(std::vector<IValue> arguments);
+  // Fills in names and defaults by the schema first: RuntimeError where an argument is missing, is
+  // there twice, unknown, or of another type. The result; a tuple of several.
+  IValue operator()(std::vector<IValue> arguments,
+                    std::vector<std::pair<std::string, IValue>> by_name = {});
 
  private:
   struct RL_API Making {
@@ -90,6 +103,8 @@ class RL_API Function {
   std::string name_;
   std::unique_ptr<Graph> graph_;
   std::unique_ptr<Making> maker_;
+  std::unique_ptr<const Program> program_;
+  std::atomic<const Program*> compiled_ = nullptr;
 };
 
 // Owns classes and functions that may name each other; lives as long as anything that it made.

@@ -22,7 +22,7 @@ struct RL_API SourceRange {
   bool is_known() const { return source != nullptr; }
   std::string place() const;  // "file.py:12:4"; empty where it is not known
   // The line and its neighbours, with what is meant underlined, as errors show them.
-  std::string excerpt() const;
+  std::string excerpt(const std::string& function = {}) const;
 };
 // The calls that have been inlined around a node, from the inside out.
 struct CallSite {

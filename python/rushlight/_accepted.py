@@ -245,7 +245,7 @@ ROWS = (
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
     Row(
-        "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.* onnx.is_in_onnx_export",
+        "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.*",
         "",
         FIXED,
         "nothing is compiled or exported",

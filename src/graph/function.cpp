@@ -1,7 +1,10 @@
 // Functions that are graphs, and the units that own them and the classes.
+#include <algorithm>
 #include <mutex>
 
-#include <rushlight/graph_function.h>
+#include <rushlight/graph_passes.h>
+
+#include "graph/code.h"
 
 namespace rushlight::graph {
 
@@ -35,7 +38,69 @@ Graph& Function::graph() {
 
 void Function::set_graph(std::unique_ptr<Graph> graph) {
   const std::lock_guard<std::recursive_mutex> lock(making());
+  RL_CHECK(program_ == nullptr, name_, " has run: its graph cannot change");
   graph_ = std::move(graph);
+}
+
+const Program& Function::program() {
+  if (const Program* const made = compiled_.load(std::memory_order_acquire)) {
+    return *made;
+  }
+  const std::lock_guard<std::recursive_mutex> lock(making());
+  if (program_ == nullptr) {
+    const std::unique_ptr<Graph> copy =
+        graph().clone();  // the graph itself stays as it was written
+    optimize(*copy);
+    program_ = std::make_unique<const Program>(*copy, base_name());
+    compiled_.store(program_.get(), std::memory_order_release);
+  }
+  return *program_;
+}
+
+std::vector<IValue> Function::run(std::vector<IValue> arguments) {
+  return program().run(std::move(arguments));
+}
+
+namespace {
+void check_type(const std::string& function, const Argument& argument, const IValue& value) {
+  RL_CHECK(is_of(value, argument.type), function, "(): expected a value of type '",
+           argument.type.annotation(), "' for argument '", argument.name, "' but got one of type '",
+           type_of(value).annotation(), "'");
+}
+}  // namespace
+
+IValue Function::operator()(std::vector<IValue> arguments,
+                            std::vector<std::pair<std::string, IValue>> by_name) {
+  const std::vector<Argument>& wanted = schema.arguments;
+  const std::string name = base_name();
+  RL_CHECK(arguments.size() <= wanted.size(), name, "(): expected at most ", wanted.size(),
+           " arguments but got ", arguments.size(), ": ", schema.str());
+  std::vector<bool> is_there(wanted.size());
+  std::fill_n(is_there.begin(), arguments.size(), true);
+  arguments.resize(wanted.size());
+  for (auto& [key, value] : by_name) {
+    const auto found = std::find_if(wanted.begin(), wanted.end(),
+                                    [&](const Argument& a) { return a.name == key; });
+    RL_CHECK(found != wanted.end(), name, "(): there is no argument '", key, "': ", schema.str());
+    const auto place = static_cast<size_t>(found - wanted.begin());
+    RL_CHECK(!is_there[place], name, "(): the argument '", key, "' was passed twice");
+    arguments[place] = std::move(value);
+    is_there[place] = true;
+  }
+  for (size_t i = 0; i < wanted.size(); i++) {
+    if (is_there[i]) {
+      arguments[i] = shared_list(std::move(arguments[i]));
+      check_type(name, wanted[i], arguments[i]);
+    } else {
+      RL_CHECK(wanted[i].fallback.has_value(), name, "(): missing value for argument '",
+               wanted[i].name, "': ", schema.str());
+      arguments[i] = *wanted[i].fallback;
+    }
+  }
+  std::vector<IValue> results = run(std::move(arguments));
+  return results.size() == 1 ? std::move(results[0])
+         : results.empty()   ? IValue()
+                             : IValue::tuple(std::move(results));
 }
 
 // ---- units ----

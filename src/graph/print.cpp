@@ -1,9 +1,8 @@
 // Graphs as text, in PyTorch's form; and where things were written.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
-#include <rushlight/graph_function.h>
+#include "graph/builtins.h"
 
 namespace rushlight::graph {
 
@@ -35,7 +34,7 @@ std::string SourceRange::place() const {
   return rushlight::str(source->file, ":", line_number(*source, begin), ":", begin - line.begin);
 }
 
-std::string SourceRange::excerpt() const {
+std::string SourceRange::excerpt(const std::string& function) const {
   if (!is_known()) {
     return "";
   }
@@ -47,7 +46,8 @@ std::string SourceRange::excerpt() const {
     from = line_at(text, from - 1).begin;
   }
   std::string out =
-      rushlight::str("  File \"", source->file, "\", line ", line_number(*source, begin), "\n");
+      rushlight::str("  File \"", source->file, "\", line ", line_number(*source, begin),
+                     function.empty() ? "" : ", in ", function, "\n");
   int behind = -1;  // lines shown behind the one that is meant
   for (size_t at = from; at < text.size() && behind < lines_around;) {
     const Line shown = line_at(text, at);
@@ -115,16 +115,6 @@ std::string quoted(std::string_view text) {
     }
   }
   return out + "\"";
-}
-
-std::string float_text(double number) {
-  if (std::isnan(number) || std::isinf(number)) {
-    return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
-  }
-  char text[40];
-  std::snprintf(text, sizeof text, "%.17g", number);
-  const std::string out = text;
-  return out.find_first_of(".e") == std::string::npos ? out + "." : out;
 }
 
 std::string value_text(const IValue& value) {

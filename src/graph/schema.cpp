@@ -54,8 +54,10 @@ std::string Schema::str() const {
   for (const Argument& result : results) {
     out += (out.empty() ? "" : ", ") + argument_text(result);
   }
+  // One result that is a tuple is told from several results by brackets of its own.
+  const bool is_plain = results.size() == 1 && (out.front() != '(' || out.back() != ')');
   return qualified_name() + (overload.empty() ? "" : "." + overload) + "(" + inside + ") -> " +
-         (results.size() == 1 ? out : "(" + out + ")");
+         (is_plain ? out : "(" + out + ")");
 }
 
 // ---- reading ----

@@ -242,3 +242,98 @@ def test_records_are_those_of_pytorch():
         records.append((model, sorted(names)))
     assert records[0][1] == records[1][1]
     assert shape_of(records[0][0]) == shape_of(records[1][0])
+
+
+# ---- open sizes ----
+
+
+def sized(library, name):
+    """A program with open sizes, and arguments of other sizes."""
+    nn, export = library.nn, library.export
+
+    class Batch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.emb, self.norm = nn.Embedding(20, 8), nn.LayerNorm(8)
+            layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+            self.body, self.out = nn.TransformerEncoder(layer, 1), nn.Linear(8, 3)
+
+        def forward(self, x):
+            h = self.norm(self.emb(x))
+            return self.out(self.body(h).mean(1)), h.view(h.size(0), -1)
+
+    class Arithmetic(nn.Module):
+        def forward(self, x):
+            n, h = x.shape
+            a = library.zeros(n // 2 + 1, h * h + n), library.zeros(n % 3 + 2)
+            b = library.zeros(library.sym_max(n, h)), library.zeros((n + h) // 2)
+            c = x * (n**-0.5), x / n, x.reshape(-1), library.zeros(n**2), library.cat([x, x], 1)
+            return a, b, c, library.nn.functional.avg_pool1d(x[None], 3, 2), n
+
+    if name == "batch":
+        shapes = ({0: export.Dim("n", min=2, max=50)},)
+        args = (library.zeros(3, 5, dtype=library.int64),)
+        return Batch().eval(), args, shapes, (library.ones(7, 5, dtype=library.int64),)
+    n, h = export.Dim("n", min=8, max=1000), export.Dim("h", min=8, max=40)
+    return Arithmetic(), (library.ones(10, 12),), ({0: n, 1: h},), (library.ones(31, 17),)
+
+
+@pytest.mark.parametrize("name", ["batch", "arithmetic"])
+def test_open_sizes_go_both_ways(name):
+    nets = [sized(library, name) for library in (ours, torch)]
+    state = nets[0][0].state_dict()
+    nets[1][0].load_state_dict({k: to_torch(v) for k, v in state.items()})
+    files, programs = [], []
+    for library, (net, args, shapes, _) in zip((ours, torch), nets, strict=True):
+        program = library.export.export(net, args, dynamic_shapes=shapes)
+        files.append(io.BytesIO())
+        library.export.save(program, files[-1])
+        files[-1].seek(0)
+        programs.append(program)
+    found = [[str(r) for r in p.range_constraints.values()] for p in programs]
+    assert found[0] == found[1]
+    here, there = ours.export.load(files[1]), torch.export.load(files[0])
+    mine = here.module()(*nets[0][3])
+    check(mine, there.module()(*nets[1][3]))
+    check(mine, nets[1][0](*nets[1][3]))
+    assert [str(r) for r in here.range_constraints.values()] == found[1]
+    assert [str(r) for r in there.range_constraints.values()] == found[0]
+    with pytest.raises(AssertionError, match="Guard failed"):
+        here.module()(nets[0][1][0][:1])
+
+
+def refusals(library):
+    """Programs and sizes that contradict each other."""
+    Dim, nn = library.export.Dim, library.nn
+
+    class Adds(nn.Module):
+        def forward(self, x, y):
+            return x + y
+
+    class Branches(nn.Module):
+        def forward(self, x, y):
+            return x * 2 if x.shape[0] > 5 else y
+
+    class Slices(nn.Module):
+        def forward(self, x, y):
+            return x + y[1:]
+
+    x, y, b = library.ones(6, 4), library.ones(7, 4), Dim("b", min=3, max=100)
+    return {
+        "specialised": (Adds(), (x, x.clone()), ({0: b}, None)),
+        "equal": (Adds(), (x, x.clone()), ({0: b}, {0: Dim("q", min=3, max=100)})),
+        "related": (Slices(), (x, y), ({0: b}, {0: Dim("q")})),
+        "branch": (Branches(), (x, x.clone()), ({0: b}, {0: b})),
+    }
+
+
+@pytest.mark.parametrize("name", refusals(ours))
+def test_suggested_fixes(name):
+    fixes = []
+    for library in (ours, torch):
+        net, args, shapes = refusals(library)[name]
+        with pytest.raises(library._dynamo.exc.UserError, match="Constraints violated") as error:
+            library.export.export(net, args, dynamic_shapes=shapes)
+        text = str(error.value).partition("Suggested fixes:\n")[2]
+        fixes.append(text.partition("\n\n")[0].strip())
+    assert fixes[0] == fixes[1] and fixes[0]

@@ -334,6 +334,23 @@ def test_networks(name, train):
 # ---- make_fx ----
 
 
+def test_layers_of_any_name():
+    net = nn.Sequential()
+    net.add_module("block1-0", nn.Conv2d(1, 2, 3))
+    program = torch.export.export(net, (torch.ones(1, 1, 4, 4),))
+    assert [n.name for n in program.graph.nodes][:2] == ["p_block1_0_weight", "p_block1_0_bias"]
+    assert program.module()(torch.ones(1, 1, 4, 4)).shape == (1, 2, 2, 2)
+
+
+def test_a_convolution_by_its_defaults():
+    class Net(nn.Module):
+        def forward(self, x, weight):
+            return nn.functional.conv2d(x, weight)
+
+    program = torch.export.export(Net(), (torch.ones(1, 1, 4, 4), torch.ones(2, 1, 3, 3)))
+    assert targets(program) == ["aten.conv2d.default"]
+
+
 def test_make_fx_closes_over_modules():
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).eval()
     x = torch.randn(2, 3)

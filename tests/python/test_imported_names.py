@@ -18,8 +18,8 @@ from rushlight import nn
     "call",
     [
         lambda: torch.export.draft_export(nn.Linear(1, 1), (torch.ones(1, 1),)),
-        lambda: torch.onnx.export(nn.Linear(1, 1), (), "x"),
-        lambda: torch.onnx.ONNXProgram(),
+        lambda: torch.onnx.register_custom_op_symbolic("mine::op", abs, 9),
+        lambda: torch.onnx.ExportableModule(),
         lambda: torch.utils.mkldnn.to_mkldnn(nn.Linear(1, 1)),
         lambda: torch.distributed.rpc.rpc_sync("w", abs),
         lambda: torch.distributed.tensor.experimental.context_parallel(),

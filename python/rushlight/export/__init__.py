@@ -12,6 +12,7 @@ from rushlight import _refused
 from rushlight.export._export import export
 from rushlight.export._files import load, save
 from rushlight.export.decomp_utils import CustomDecompTable
+from rushlight.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims
 from rushlight.export.exported_program import (
     ExportedProgram,
     ModuleCallEntry,
@@ -33,6 +34,7 @@ __all__ = [
     "ShapesCollection",
     "UnflattenedModule",
     "default_decompositions",
+    "dims",
     "draft_export",
     "export",
     "load",
@@ -42,11 +44,8 @@ __all__ = [
 ]
 
 _WHY = "programs are exported with the sizes of their examples, and not written to files"
-AdditionalInputs = _refused.kind("AdditionalInputs", __name__, _WHY)
 FlatArgsAdapter = _refused.kind("FlatArgsAdapter", __name__, _WHY)
-ShapesCollection = _refused.kind("ShapesCollection", __name__, _WHY)
 UnflattenedModule = _refused.kind("UnflattenedModule", __name__, _WHY)
-Dim = _refused.kind("Dim", __name__, _WHY)
 draft_export = _refused.function("torch.export.draft_export", _WHY)
 unflatten = _refused.function("torch.export.unflatten", _WHY)
 

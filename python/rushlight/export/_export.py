@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rushlight import nn
-from rushlight.export._guards import static_guards
-from rushlight.export._inputs import check_arguments, forward_names
+from rushlight import Tensor, nn
+from rushlight._subclasses.fake_tensor import FakeTensorMode
+from rushlight.export._dynamic import Solver
+from rushlight.export._guards import range_guards, static_guards
+from rushlight.export._inputs import check_arguments, forward_names, leaf_names
+from rushlight.export._open_sizes import OpenSizes
 from rushlight.export._trace import Traced, trace
+from rushlight.export.dynamic_shapes import leaf_specs
 from rushlight.export.exported_program import (
     ExportedProgram,
     ModuleCallEntry,
@@ -57,16 +61,29 @@ def export(
             "export: prefer_deferred_runtime_asserts_over_guards=True is not supported; what "
             "sizes must fulfil is checked before the graph runs"
         )
-    if dynamic_shapes and pytree.tree_leaves(dynamic_shapes):
-        raise NotImplementedError(f"export: dynamic_shapes={dynamic_shapes!r}: sizes are fixed")
-    traced = trace(mod, args, kwargs, tuple(preserve_module_call_signature))
-    return _program(mod, args, kwargs, traced)
+    preserved = tuple(preserve_module_call_signature)
+    names = leaf_names(forward_names(mod, args, kwargs), args, kwargs)
+    leaves, in_spec = pytree.tree_flatten((args, kwargs))
+    specs = leaf_specs(mod, args, kwargs, dynamic_shapes)
+    if not any(specs):
+        mode = FakeTensorMode(allow_non_fake_inputs=True, export=True)
+        fakes = [mode.from_tensor(v) if isinstance(v, Tensor) else v for v in leaves]
+        traced = trace(mod, names, fakes, in_spec, mode, preserved)
+        return _program(mod, args, kwargs, traced, None)
+    solver = Solver(mod, names, leaves, in_spec, specs, preserved)
+    sizes = OpenSizes(solver, solver.solve())
+    return _program(mod, args, kwargs, sizes.join(), sizes)
 
 
 def _program(
-    mod: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], traced: Traced
+    mod: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    traced: Traced,
+    sizes: OpenSizes | None,
 ) -> ExportedProgram:
     tracer = traced.tracer
+    ranges = {} if sizes is None else sizes.ranges
     state = mod.state_dict(keep_vars=True)
     constants = dict(tracer.constants)
     for spec in tracer.specs:
@@ -77,12 +94,14 @@ def _program(
     kinds = zip(inputs, tracer.specs, strict=True)
     users = [n for n, spec in kinds if spec.kind is InputKind.USER_INPUT]
     guards = [g for n in users for g in static_guards(n.name, n.meta["val"])]
+    if sizes is not None:
+        guards += range_guards(users, ranges) + sizes.guards(users)
     return ExportedProgram(
         tracer.root,
         tracer.graph,
         ExportGraphSignature(tracer.specs, traced.outputs),
         dict(state),
-        {},
+        ranges,
         _module_calls(mod, args, kwargs, traced),
         (args, kwargs),
         constants,

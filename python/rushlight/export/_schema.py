@@ -81,7 +81,7 @@ def int_of(record: dict[str, Any], symbols: dict[str, int]) -> int:
     hint = record["as_expr"].get("hint")
     if hint and "as_int" in hint:
         value = int(hint["as_int"])
-        if expression.op == "symbol":
+        if expression.name is not None:
             symbols.setdefault(expression.name, value)
     else:
         value = int(expression.value(symbols))

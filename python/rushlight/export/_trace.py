@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,6 @@ from rushlight._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensorMode,
 )
-from rushlight.export._inputs import forward_names, leaf_names
 from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,
@@ -104,6 +104,11 @@ def _named(mod: nn.Module, kind: str) -> list[tuple[str, Tensor]]:
     return found
 
 
+def _identifier(name: str) -> str:
+    """A dotted name as one of Python; layers may have any name ("block1-0")."""
+    return re.sub(r"\W", "_", name)
+
+
 def _kind_of(module: nn.Module) -> str:
     """The class of a module by PyTorch's name."""
     return f"{_as_torch(type(module).__module__)}.{type(module).__qualname__}"
@@ -162,7 +167,7 @@ class Tracer(PythonKeyTracer):
         before = self._first_input
         place = self.graph.inserting_before(before) if before else self.graph.inserting_after()
         with place:
-            node = self.graph.create_node("placeholder", "c_" + name.replace(".", "_"))
+            node = self.graph.create_node("placeholder", "c_" + _identifier(name))
         node.meta["val"] = _fake_of(self.fake_mode, a)
         self.constants[name] = a
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
@@ -175,9 +180,9 @@ class Tracer(PythonKeyTracer):
     def state(self) -> None:
         """Inputs for parameters and buffers."""
         for name, tensor in _named(self.mod, "_parameters"):
-            self.placeholder("p_" + name.replace(".", "_"), tensor, InputKind.PARAMETER, name)
+            self.placeholder("p_" + _identifier(name), tensor, InputKind.PARAMETER, name)
         for name, tensor in _named(self.mod, "_buffers"):
-            self.placeholder("b_" + name.replace(".", "_"), tensor, InputKind.BUFFER, name)
+            self.placeholder("b_" + _identifier(name), tensor, InputKind.BUFFER, name)
 
     def arguments(self, names: list[str], leaves: list[Any]) -> None:
         """Inputs for the leaves of the arguments."""
@@ -328,25 +333,29 @@ class Traced:
 
 def trace(
     mod: nn.Module,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    names: list[str],
+    leaves: list[Any],
+    in_spec: Any,
+    mode: FakeTensorMode,
     preserved: tuple[str, ...] = (),
 ) -> Traced:
-    """Run `mod(*args, **kwargs)` on fake tensors and record its ops.
+    """Run a module on fake tensors and record its ops. The module is as before afterwards.
 
-    The module is as before afterwards.
+    Args:
+        mod: the module.
+        names: of the leaves of its arguments.
+        leaves: fake tensors, numbers and texts.
+        in_spec: the containers of the leaves, as (args, kwargs).
+        mode: of the fake tensors.
+        preserved: dotted names of submodules whose calls are described.
     """
-    mode = FakeTensorMode(allow_non_fake_inputs=True, export=True)
-    names = leaf_names(forward_names(mod, args, kwargs), args, kwargs)
-    leaves, in_spec = pytree.tree_flatten((args, kwargs))
-    fakes = [mode.from_tensor(v) if isinstance(v, Tensor) else v for v in leaves]
-    given, named = pytree.tree_unflatten(fakes, in_spec)
+    args, kwargs = pytree.tree_unflatten(leaves, in_spec)
     state = _State(mod, mode)
     tracer = Tracer(mod, mode, preserved)
     try:
         tracer.state()
-        tracer.arguments(names, fakes)
-        result = tracer.run(lambda: mod(*given, **named))
+        tracer.arguments(names, leaves)
+        result = tracer.run(lambda: mod(*args, **kwargs))
         tracer.write_back(state)
     finally:
         state.restore()

@@ -199,7 +199,10 @@ class _GraphWriter:
         """The arguments of a call by the names of its schema."""
         schema = getattr(node.target, "_schema", None)
         if schema is None:
-            given = [("", a, "") for a in node.args]
+            names = (
+                "ab" if node.target is not None and len(node.args) <= 2 else [""] * len(node.args)
+            )
+            given = [(n, a, "") for n, a in zip(names, node.args, strict=False)]
             named = [(k, v, "") for k, v in node.kwargs.items()]
         else:
             given = [(a.name, v, a.type) for a, v in zip(schema.arguments, node.args, strict=False)]

@@ -40,7 +40,8 @@ def _same(value: Any, default: Any) -> bool:
 def _convolution(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Form:
     names = (a.name for a in func._schema.arguments)
     given = dict(zip(names, args, strict=False)) | kwargs
-    dims, aten = len(given["stride"]), rushlight.ops.aten
+    # The stride may be one number for all dimensions.
+    dims, aten = given["weight"].dim() - 2, rushlight.ops.aten
     if dims not in (1, 2, 3):
         return func, args, kwargs
     if given["transposed"]:
