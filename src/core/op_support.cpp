@@ -538,7 +538,7 @@ namespace {
 
 void check_no_internal_overlap(const char* op, const Tensor& t) {
   if (has_internal_overlap(t)) {
-    refuse_overlap(op, "more than one element of the written-to tensor refers to");
+    refuse_overlap(op, "more than one element of the written-to tensor lies at");
   }
 }
 

@@ -71,7 +71,7 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   RL_CHECK(!any_below(padding, 0), "negative padding is not supported");
   RL_CHECK(!any_below(output_padding, 0), "negative output_padding is not supported");
   RL_CHECK(!any_below(stride, 1), "non-positive stride is not supported");
-  RL_CHECK(!any_below(dilation, 1), "dilation should be greater than zero, but got ", dilation);
+  RL_CHECK(!any_below(dilation, 1), "dilation should be greater than zero, not ", dilation);
   RL_CHECK(groups > 0, "non-positive groups is not supported");
   for (int64_t d = 0; d < dims; d++) {
     RL_CHECK(padding[d] < largest && stride[d] < largest && dilation[d] < largest &&

@@ -384,9 +384,9 @@ Tensor logspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t st
 #undef RL_NOTHING
 
 Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) {
-  RL_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
+  RL_CHECK(n >= 0, "eye: n must not be negative, but is ", n);
   const int64_t columns = m.value_or(n);
-  RL_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
+  RL_CHECK(columns >= 0, "eye: m must not be negative, but is ", columns);
   Tensor t = filled({n, columns}, 0, options.dtype(), options.device());
   if (!t.is_meta()) {
     fill_raw(make_view(t, views::diagonal(t, 0, 0, 1)), 1);

@@ -30,8 +30,7 @@ void check_ctc(const Tensor& log_probs, Tensor& targets, IntArrayRef input_lengt
   int64_t total = 0;
   for (int64_t b = 0; b < batch; b++) {
     const int64_t n = target_lengths[static_cast<size_t>(b)];
-    RL_CHECK(n >= 0, "Expected target_lengths to have value at least 0, but got value ", n,
-             " (while checking arguments for ctc_loss)");
+    RL_CHECK(n >= 0, "ctc_loss: target_lengths must not be negative, but one is ", n);
     const int64_t t = input_lengths[static_cast<size_t>(b)];
     RL_CHECK(t >= 0, "ctc_loss: input_lengths must not be negative, but one is ", t);
     RL_CHECK(t <= log_probs.size(0), "ctc_loss: input_lengths have value at most ",

@@ -187,7 +187,7 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
       RL_CHECK(place[static_cast<size_t>(label)] < 0, "einsum(): output subscript ", name_of(label),
                " appears more than once: each names one dimension of the result");
       RL_CHECK(count[static_cast<size_t>(label)] > 0, "einsum(): output subscript ", name_of(label),
-               " does not appear in the equation before '->'");
+               " does not appear before '->'");
       place[static_cast<size_t>(label)] = dims++;
     }
   } else {
@@ -257,7 +257,8 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
           label = place[static_cast<size_t>(l)] == k ? std::string(1, name_of(l)) : label;
         }
         throw Error(str("einsum(): subscript ", label, " has size ", t.size(k), " for operand ", i,
-                        ", which does not broadcast with ", sizes[at], " of an operand before it"));
+                        ", but ", sizes[at],
+                        " in an operand before it, and they do not broadcast"));
       }
       sizes[at] = t.size(k);
     }

@@ -185,8 +185,8 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
   }
   if (s.has_value()) {
     RL_CHECK(!dim.has_value() || dim.value().size() == s.value().size(),
-             "fft: dim and shape arguments must have the same length, but have ",
-             dim.value().size(), " and ", s.value().size());
+             "fft: as many sizes as dimensions are needed: dim and shape have ", dim.value().size(),
+             " and ", s.value().size());
     const auto count = static_cast<int64_t>(s.value().size());
     RL_CHECK(count <= ndim, "fft: a shape of ", count,
              " values does not fit: input tensor only has ", ndim, " dimensions");

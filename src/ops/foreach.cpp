@@ -13,8 +13,8 @@ template <class... Lists>
 void check_lists(const char* op, TensorList self, const Lists&... others) {
   RL_CHECK(!self.empty(), op, ": the list must have at least one tensor");
   for (const size_t n : {self.size(), others.size()...}) {
-    RL_CHECK(n == self.size(), op, ": all lists must have the same number of tensors, but have ",
-             self.size(), " and ", n);
+    RL_CHECK(n == self.size(), op, ": all lists must have as many tensors, but have ", self.size(),
+             " and ", n);
   }
 }
 void check_numbers(const char* op, TensorList self, size_t numbers) {

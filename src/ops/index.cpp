@@ -41,8 +41,8 @@ DimVector normalize_indices(const Tensor& self, Indices& indices) {
                    self.dim());
     for (int64_t d = 0; d < t->dim(); d++) {
       RL_CHECK_INDEX(t->sizes()[d] == self.sizes()[first + d], "The shape of the mask ", t->sizes(),
-                     " at index ", d, " does not match the shape of the indexed tensor ",
-                     self.sizes(), " at index ", first + d);
+                     " does not match dimension ", first + d,
+                     " of the indexed tensor, whose shape is ", self.sizes());
     }
     const NoGradGuard no_grad;
     const Tensor places = rushlight::nonzero(*t);
@@ -205,8 +205,8 @@ void index_put(Tensor& self, Indices& indices, Tensor& values, bool&) {
     v = make_view(v, {v.sizes().slice(1, v.dim() - 1), v.strides().slice(1, v.dim() - 1),
                       v.storage_offset()});
   }
-  RL_CHECK(is_expandable_to(v.sizes(), sizes), "shape mismatch: value tensor of shape ",
-           values.sizes(), " cannot be broadcast to ", sizes, ", which the indices select");
+  RL_CHECK(is_expandable_to(v.sizes(), sizes), "shape mismatch: values of shape ", values.sizes(),
+           " cannot be broadcast to ", sizes, ", which the indices select");
   values = expand_raw(v, sizes);
 }
 
@@ -293,8 +293,8 @@ void put(Tensor& self, Tensor& index, Tensor& source, bool&) {
 void masked_fill_value(Tensor& self, Tensor& mask, Scalar& value) {
   RL_CHECK(mask.dtype() == kBool, "masked_fill_ only supports boolean masks, not those of ",
            dtype_info(mask.dtype()).name);
-  RL_CHECK(!value.is_complex() || self.is_complex(), "value cannot be converted to type ",
-           enum_name(self.dtype()), " without overflow");
+  RL_CHECK(!value.is_complex() || self.is_complex(),
+           "masked_fill_(): a complex value does not fit into ", enum_name(self.dtype()));
   self = expand_raw(self, broadcast_sizes(self.sizes(), mask.sizes()));
 }
 void masked_scatter(Tensor& self, Tensor& mask, Tensor& source) {
@@ -309,8 +309,9 @@ void masked_scatter(Tensor& self, Tensor& mask, Tensor& source) {
 OutSpec cat(std::vector<Tensor>& tensors, int64_t& dim) {
   RL_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   for (size_t i = 0; i < tensors.size(); i++) {
-    RL_CHECK(tensors[i].dim() > 0, "cat: a zero-dimensional tensor, at position ", i,
-             ", cannot be concatenated: stack() takes numbers");
+    RL_CHECK(
+        tensors[i].dim() > 0, "cat: tensor ", i,
+        " is a number, and zero-dimensional tensors cannot be concatenated: stack() takes them");
   }
   const ScalarType dtype = result_type(tensors);
   // Empty vectors join anything, as they always did.
@@ -337,7 +338,7 @@ OutSpec cat(std::vector<Tensor>& tensors, int64_t& dim) {
              first.dim(), " and ", t.dim());
     for (int64_t d = 0; d < t.dim(); d++) {
       RL_CHECK(d == dim || t.sizes()[d] == sizes[d],
-               "cat: Sizes of tensors must match except in dimension ", dim, ": dimension ", d,
+               "cat: Sizes of tensors must match outside of dimension ", dim, ": dimension ", d,
                " of tensor ", i, " is ", t.sizes()[d], ", but ", sizes[d], " in the first");
     }
     channels_last &= format_of(t) == MemoryFormat::ChannelsLast;

@@ -84,8 +84,8 @@ void broadcast_batches(Tensor& a, Tensor& b) {
 // The sides of A X = B (left) or X A = B fit.
 void check_sides(const char* name, const Tensor& a, const Tensor& b, bool left) {
   RL_CHECK(a.size(-2) == b.size(left ? -2 : -1), name,
-           ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (",
-           a.size(-2), "x", a.size(-1), " and ", b.size(-2), "x", b.size(-1), ")");
+           ": Incompatible shapes of A and B: ", left ? "AX = B" : "XA = B", " with ", a.size(-2),
+           "x", a.size(-1), " and ", b.size(-2), "x", b.size(-1));
 }
 
 std::string convergence_text(const char* values, int64_t info) {

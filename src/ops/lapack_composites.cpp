@@ -154,7 +154,7 @@ std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left
   const bool vectors = is_vectors(A, B);
   RL_CHECK(left || !vectors || B.dim() != 1,
            "linalg.solve: a vector B needs left=True, for left=False asks for rows: Incompatible "
-           "shapes of A and B for the equation XA = B (",
+           "shapes of A and B: XA = B (",
            A.size(-2), "x", A.size(-1), " and ", B.numel(),
            "x1). B / A.squeeze(-1) divides by numbers.");
   const auto [x, info] = rushlight::_linalg_solve(A, vectors ? B.unsqueeze(-1) : B, left);
@@ -245,8 +245,7 @@ Tensor optional_number(const Tensor& like, std::optional<double> value) {
 
 void check_pinv(const Tensor& self) {
   RL_CHECK(self.dim() >= 2 && is_differentiable(self.dtype()),
-           "linalg.pinv: expected a tensor with 2 or more dimensions, of floating or complex "
-           "numbers, not ",
+           "linalg.pinv: matrices of floating or complex numbers are expected, not ",
            enum_name(self.dtype()), " of shape ", self.sizes());
 }
 

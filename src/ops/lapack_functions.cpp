@@ -333,9 +333,8 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 }
 
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
-  RL_CHECK(self.dim() == other.dim(),
-           "linalg.cross: inputs must have the same number of dimensions, not ", self.dim(),
-           " and ", other.dim());
+  RL_CHECK(self.dim() == other.dim(), "linalg.cross: both inputs need as many dimensions, not ",
+           self.dim(), " and ", other.dim());
   const int64_t d = wrap_dim(dim, self.dim());
   RL_CHECK(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3,
            "linalg.cross: inputs dimension ", dim, " must have length 3. Got ",

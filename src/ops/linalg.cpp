@@ -24,9 +24,10 @@ void check_not_bool(const char* op, const Tensor& t) {
 void check_batches(const Tensor& a, const Tensor& b) {
   RL_CHECK(a.dim() == 3, "batch1 must be a 3D tensor");
   RL_CHECK(b.dim() == 3, "batch2 must be a 3D tensor");
-  RL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1),
-           "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ",
-           a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
+  RL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), "batches of ", a.size(0),
+           " matrices with ", a.size(2), " columns and of ", b.size(0), " with ", b.size(1),
+           " rows cannot be multiplied: Expected size for first two dimensions [", a.size(0), ", ",
+           a.size(2), "]");
 }
 
 void check_not_numbers(const char* op, const Tensor& a, const Tensor& b) {
@@ -363,12 +364,10 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
              "bilinear(): input batch dimensions do not match at dim ", d, ": got ", input1.size(d),
              " and ", input2.size(d));
   }
-  RL_CHECK(input1.size(-1) == weight.size(1),
-           "bilinear(): input1 size does not match weight size: got ", input1.size(-1),
-           " but expected ", weight.size(1));
-  RL_CHECK(input2.size(-1) == weight.size(2),
-           "bilinear(): input2 size does not match weight size: got ", input2.size(-1),
-           " but expected ", weight.size(2));
+  RL_CHECK(input1.size(-1) == weight.size(1), "bilinear(): input1 has ", input1.size(-1),
+           " features, which does not match weight size ", weight.size(1));
+  RL_CHECK(input2.size(-1) == weight.size(2), "bilinear(): input2 has ", input2.size(-1),
+           " features, which does not match weight size ", weight.size(2));
   RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0), "bilinear(): bias has ",
            bias.defined() ? bias.size(0) : 0, " elements, which does not match weight size ",
            weight.size(0));

@@ -117,8 +117,8 @@ Tensor composite::pad(const Tensor& self, IntArrayRef pad, std::string_view mode
   if (mode == "constant") {
     return constant_pad_nd(self, pad, Scalar(value.value_or(0.0)));
   }
-  RL_CHECK(value.value_or(0.0) == 0.0, "Padding mode \"", mode,
-           "\" doesn't take in value argument");
+  RL_CHECK(value.value_or(0.0) == 0.0, "pad: mode '", mode,
+           "' repeats elements and doesn't take a value, but got ", value.value_or(0.0));
   // Of modes and dimensions only these are ops of their own, with a rule of their own.
   const bool widened = mode == "replicate" || (mode == "reflect" && pad.size() < 6);
   if (RL_UNLIKELY(widened && autocast::is_enabled(kCPU))) {

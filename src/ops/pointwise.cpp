@@ -274,7 +274,7 @@ Tensor float_power_Scalar(const Scalar& self, const Tensor& exponent) {
   return rushlight::float_power(as_number(self), exponent);
 }
 Tensor positive(const Tensor& self) {
-  RL_CHECK(self.dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
+  RL_CHECK(self.dtype() != kBool, "positive: a bool tensor is no number");
   return self;
 }
 Tensor angle(const Tensor& self) {

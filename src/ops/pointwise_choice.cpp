@@ -13,10 +13,10 @@ void check_number(const TensorIterator& it, const char* name, const Scalar& fact
   const ScalarType t = it.common_dtype();
   RL_CHECK(t == kBool || !factor.is_bool(), "Boolean ", name,
            " only supported for Boolean results.");
-  RL_CHECK(is_differentiable(t) || factor.is_integral(true),
-           "For integral input tensors, argument ", name, " must not be a floating point number.");
-  RL_CHECK(is_complex(t) || !factor.is_complex(), "For non-complex input tensors, argument ", name,
-           " must not be a complex number.");
+  RL_CHECK(is_differentiable(t) || factor.is_integral(true), name,
+           " must be an integer for integral input tensors, not ", factor);
+  RL_CHECK(is_complex(t) || !factor.is_complex(), name,
+           " must be real for non-complex input tensors, not ", factor);
   factor.check_fits(t);
 }
 

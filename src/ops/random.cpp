@@ -50,8 +50,8 @@ void shape::bernoulli__Tensor(Tensor& self, Tensor& p, Generator&) {
   RL_CHECK_NOT_IMPLEMENTED(is_floating(p.dtype()),
                            "bernoulli: expected probabilities tensor to have floating type, got ",
                            enum_name(p.dtype()));
-  RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "The expanded size of the tensor ",
-           self.sizes(), " must match the size of the probabilities ", p.sizes());
+  RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "bernoulli_: probabilities of shape ",
+           p.sizes(), " do not expand to ", self.sizes());
 }
 void shape::bernoulli__float(Tensor&, double& p, Generator&) {
   RL_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);

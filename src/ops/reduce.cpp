@@ -92,8 +92,9 @@ OutSpec truth(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
 
 OutSpec spread(const char* name, const Tensor& self, std::optional<DimVector>& dim,
                const std::optional<Scalar>& correction, bool keepdim) {
-  RL_CHECK(is_differentiable(self.dtype()),
-           "std and var only support floating point and complex, not ", enum_name(self.dtype()));
+  RL_CHECK(is_differentiable(self.dtype()), name,
+           ": only floating point and complex numbers are supported, not ",
+           enum_name(self.dtype()));
   const OutSpec result = reduced_spec(self, dim, keepdim, to_real(self.dtype()));
   const int64_t results = product(result.sizes);
   const int64_t count = results == 0 ? 0 : self.numel() / results;

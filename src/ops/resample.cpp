@@ -30,7 +30,7 @@ void check_image_sizes(IntArrayRef in, IntArrayRef out) {
     positive &= in[d] > 0 && out[d] > 0;
     RL_CHECK(in[d] < largest && out[d] < largest, "interpolate: the image is too large");
   }
-  RL_CHECK(positive, "Input and output sizes should be greater than 0, but are ", in, " and ", out);
+  RL_CHECK(positive, "interpolate: both sizes should be greater than 0, not ", in, " and ", out);
 }
 
 DimVector with_last(IntArrayRef sizes, IntArrayRef last) {

@@ -62,7 +62,7 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
   }
   const int64_t length = self.size(d);
   fits &= unknown == 1 ? known > 0 && length % known == 0 : unknown == 0 && known == length;
-  RL_CHECK(fits, "unflatten: sizes ", sizes, " don't multiply up to ", length,
+  RL_CHECK(fits, "unflatten: the product of the sizes ", sizes, " is not ", length,
            ", the size of dimension ", d);
   DimVector shape;
   for (int64_t i = 0; i < self.dim(); i++) {
@@ -155,8 +155,8 @@ Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef destination)
 }
 Tensor adjoint(const Tensor& self) {
   RL_CHECK(self.dim() >= 2,
-           "tensor.adjoint() is only supported on matrices or batches of matrices. Got ",
-           self.dim(), "-D tensor.");
+           "adjoint() is only supported on matrices or batches of them, not on a tensor of ",
+           self.dim(), " dimensions");
   const Tensor swapped = self.transpose(-2, -1);
   return self.is_complex() ? swapped.conj() : swapped;
 }
@@ -351,8 +351,8 @@ std::vector<Tensor> atleast_3d_Sequence(TensorList tensors) {
 
 bool is_nonzero(const Tensor& self) {
   batching::refuse_control_flow(self);
-  RL_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
-  RL_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  RL_CHECK(self.numel() != 0, "a tensor without elements is ambiguous as a Boolean");
+  RL_CHECK(self.numel() == 1, "a tensor of shape ", self.sizes(), " is ambiguous as a Boolean");
   return self.item().toBool();
 }
 bool is_same_size(const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }

@@ -49,8 +49,8 @@ OutSpecs<2> topk(Tensor& self, int64_t& k, int64_t& dim, bool&, bool&) {
 
 OutSpecs<2> kthvalue(Tensor& self, int64_t& k, int64_t& dim, bool& keepdim) {
   const OutSpecs<2> specs = one_per_line("kthvalue", self, dim, keepdim);
-  RL_CHECK(k >= 1 && k <= size_along(self, dim),
-           "kthvalue(): selected number k out of range for dimension ", dim);
+  RL_CHECK(k >= 1 && k <= size_along(self, dim), "kthvalue(): selected number k out of range: ", k,
+           " of ", size_along(self, dim), " elements along dimension ", dim);
   return specs;
 }
 

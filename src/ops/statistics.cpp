@@ -83,7 +83,7 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
 }
 
 Tensor quantile_number(const char* name, const Tensor& self, double q) {
-  RL_CHECK(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
+  RL_CHECK(q >= 0 && q <= 1, name, "(): q must be in the range [0, 1], not ", q);
   RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
            "() input tensor must be either float or double dtype");
   return rushlight::full({}, q, self.options());

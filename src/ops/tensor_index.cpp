@@ -212,8 +212,8 @@ Tensor Tensor::mH() const {
 }
 
 Tensor Tensor::matrix_H() const {
-  RL_CHECK(dim() == 2 || dim() == 0, "tensor.H is only supported on matrices (2-D tensors). Got ",
-           dim(), "-D tensor.");
+  RL_CHECK(dim() == 2 || dim() == 0, "H is only supported on matrices, not on a tensor of ", dim(),
+           " dimensions: mH transposes batches");
   return mH();
 }
 

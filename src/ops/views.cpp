@@ -156,10 +156,8 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
   ViewSpec spec{DimVector(size.size()), DimVector(size.size()), self.storage_offset()};
   for (size_t i = size.size(); i-- > 0;) {
     if (i < lead) {
-      RL_CHECK(size[i] >= 0, "expand: ", size[i],
-               " isn't allowed in a leading, non-existing dimension, for there is no size to keep: "
-               "got it at dimension ",
-               i);
+      RL_CHECK(size[i] >= 0, "expand: ", size[i], " is no size for the new leading dimension ", i,
+               ": there is none to keep");
       spec.sizes[i] = size[i];
       // What the dimension would have were it of size 1 keeps single rows contiguous.
       spec.strides[i] = size[i] != 1          ? 0
