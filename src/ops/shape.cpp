@@ -351,8 +351,8 @@ std::vector<Tensor> atleast_3d_Sequence(TensorList tensors) {
 
 bool is_nonzero(const Tensor& self) {
   batching::refuse_control_flow(self);
-  RL_CHECK(self.numel() != 0, "a tensor without elements is ambiguous as a Boolean");
-  RL_CHECK(self.numel() == 1, "a tensor of shape ", self.sizes(), " is ambiguous as a Boolean");
+  RL_CHECK(self.numel() != 0, "Boolean value of Tensor without elements is ambiguous");
+  RL_CHECK(self.numel() == 1, "Boolean value of Tensor of shape ", self.sizes(), " is ambiguous");
   return self.item().toBool();
 }
 bool is_same_size(const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }

@@ -260,11 +260,11 @@ int nb_bool(PyObject* self) {
     }
     const Tensor& t = unwrap(self);
     batching::refuse_control_flow(t);
-    RL_CHECK(
-        t.numel() != 0,
-        "a tensor without elements is ambiguous as a Boolean: numel() tells whether there are any");
-    RL_CHECK(t.numel() == 1, "a tensor of shape ", t.sizes(),
-             " is ambiguous as a Boolean: any() and all() say what is meant");
+    RL_CHECK(t.numel() != 0,
+             "Boolean value of Tensor without elements is ambiguous: numel() tells whether there "
+             "are any");
+    RL_CHECK(t.numel() == 1, "Boolean value of Tensor of shape ", t.sizes(),
+             " is ambiguous: any() and all() say what is meant");
     result = t.item().toBool();
   });
   return status < 0 ? -1 : result;

@@ -23,7 +23,7 @@ ERRORS = {
         ("x(2, 3), (1, 1, 1, 1, 1, 1)", RuntimeError, "at most two times the dimensions of the input, but got 6"),
         ("x(2, 3), (-4, 0)", RuntimeError, "length must be non-negative"),
         ("x(2, 3), (1, 1), 'foo'", NotImplementedError, "Unrecognised padding mode foo"),
-        ("x(2, 3), (1, 1), 'reflect', 1.0", RuntimeError, "doesn't take in value argument"),
+        ("x(2, 3), (1, 1), 'reflect', 1.0", RuntimeError, "doesn't take a value, but got 1"),
         ("x(3), (1, 1), 'reflect'", NotImplementedError, "padding by 2 numbers is not supported for 1D input"),
         ("x(1, 2, 3), (3, 3), 'reflect'", RuntimeError, "Padding size should be less than the dimension"),
         ("x(1, 2, 3), (-3, 3), 'circular'", RuntimeError, "would go round dimension 2 more than once"),

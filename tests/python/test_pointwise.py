@@ -364,7 +364,7 @@ def test_promotion(call, dtype):
         ),
         (
             lambda: torch.ones(2, dtype=torch.int64).add(1, alpha=1.5),
-            "argument alpha must not be a floating point number",
+            "alpha must be an integer for integral input tensors",
         ),
         (
             lambda: torch.ones(2).add(1, alpha=True),
@@ -397,7 +397,7 @@ def test_promotion(call, dtype):
         ),
         (
             lambda: torch.ones(0, dtype=torch.int64).add(1, alpha=1.5),
-            "argument alpha must not be a floating point number",
+            "alpha must be an integer for integral input tensors",
         ),
         (
             lambda: torch.ones(0, dtype=torch.int64) ** -1,
