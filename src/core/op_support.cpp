@@ -532,7 +532,7 @@ bool has_internal_overlap(const Tensor& t) {
 
 namespace {
 [[noreturn]] void refuse_overlap(const char* op, const char* which) {
-  throw Error(str(op, ": ", which, " one address: write to a clone() of it"));
+  throw Error(str(op, ": ", which, " a single memory location: write to a clone() of it"));
 }
 }  // namespace
 
@@ -587,7 +587,7 @@ Overlap memory_overlap(const Tensor& a, const Tensor& b) {
 
 void check_no_partial_overlap(const char* op, Overlap overlap) {
   if (overlap == Overlap::Partial) {
-    refuse_overlap(op, "some elements of an input and of the written-to tensor refer to");
+    refuse_overlap(op, "some elements of an input and of the written-to tensor lie at");
   }
 }
 

@@ -193,7 +193,7 @@ T value_of(PyObject* o) {
         sizeof(T) == 8 || (value >= -(int64_t{1} << (8 * sizeof(T) - 1)) &&
                            value < int64_t{1} << (8 * sizeof(T) - std::is_signed_v<T>));
     RL_CHECK(fits, "the value does not fit into ", dtype_of_v<T>,
-             ": it would be converted with overflow");
+             ": it cannot be converted without overflow");
     return static_cast<T>(value);
   } else {
     return convert<T>(float_value(o));

@@ -46,9 +46,9 @@ REFERENCES = {
 }
 ERRORS = {
     "conv2d": [
-        ("x(2), x(1, 1, 2, 2)", RuntimeError, r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d, but got input of size: \[2\]"),
+        ("x(2), x(1, 1, 2, 2)", RuntimeError, r"Expected 3D \(unbatched\) or 4D \(batched\) input, but conv2d got one of shape \[2\]"),
         ("x(1, 3, 8, 8), x(6, 1, 5, 5)", RuntimeError,
-         r"Given groups=1, weight of size \[6, 1, 5, 5\], expected input\[1, 3, 8, 8\] to have 1 channels, but got 3 channels instead"),
+         r"a weight \[6, 1, 5, 5\] in 1 groups takes inputs that are to have 1 channels, but got 3 channels instead"),
         ("x(1, 3, 2, 2), x(6, 3, 3, 3)", RuntimeError,
          "Kernel size can't be greater than actual input size, but the kernel spans 3 x 3 and the padded image has 2 x 2"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), x(5)", RuntimeError, "needs a vector of 6 numbers as bias"),
@@ -56,7 +56,7 @@ ERRORS = {
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, -1", RuntimeError, "negative padding is not supported"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 0, 0", RuntimeError, "dilation should be greater than zero"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 0, 1, 0", RuntimeError, "non-positive groups is not supported"),
-        ("x(1, 4, 8, 8), x(5, 2, 3, 3), groups=2", RuntimeError, "expected weight to be divisible by 2 at dimension 0"),
+        ("x(1, 4, 8, 8), x(5, 2, 3, 3), groups=2", RuntimeError, "dimension 0 of the weight must be divisible by 2 groups"),
         ("x(1, 3, 8, 8).double(), x(6, 3, 3, 3), x(6)", RuntimeError, r"Input type \(double\) and bias type \(float\)"),
         ("mask(1, 3, 8, 8), mask(6, 3, 3, 3)", NotImplementedError, "not implemented for 'Bool'"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 2**62", RuntimeError, "too large"),
@@ -66,7 +66,7 @@ ERRORS = {
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 2, 'same'", RuntimeError, "padding='same' is not supported for strided"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 'foo'", RuntimeError, "Invalid padding string: 'foo'"),
     ],
-    "conv1d": [("x(1, 3, 1, 8), x(4, 3, 3)", RuntimeError, r"Expected 2D \(unbatched\) or 3D \(batched\) input to conv1d")],
+    "conv1d": [("x(1, 3, 1, 8), x(4, 3, 3)", RuntimeError, r"Expected 2D \(unbatched\) or 3D \(batched\) input, but conv1d")],
     "im2col": [("x(2, 3, 4, 4), 5, 1, 0, 1", RuntimeError, r"sliding blocks would be \(0, 0\)")],
     "col2im": [
         ("x(2, 13, 9), (4, 4), 2, 1, 0, 1", RuntimeError, r"a multiple of the taps of a window, but got input.size\(1\)=13"),

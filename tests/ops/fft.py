@@ -47,7 +47,7 @@ ERRORS = {
     "fft_fft": [
         ("x(4), norm='x'", RuntimeError, 'Invalid normalization mode: "x"'),
         ("x(4), 0", RuntimeError, r"Invalid number of data points \(0\) specified"),
-        ("x()", IndexError, "Dimension specified as -1 but tensor has no dimensions"),
+        ("x()", IndexError, "Dimension specified as -1 of a number"),
         ("x(4), dim=3", IndexError, "Dimension out of range"),
         ("x(4).half()", RuntimeError, "Unsupported dtype Half"),
     ],

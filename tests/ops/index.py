@@ -176,7 +176,7 @@ ERRORS = {
     "cat": [
         ("[]", ValueError, "expected a non-empty list of Tensors"),
         ("[x(2, 3), x(3)]", RuntimeError, "same number of dimensions"),
-        ("[x(2, 3), x(2, 4)]", RuntimeError, "Sizes of tensors must match except in dimension 0"),
+        ("[x(2, 3), x(2, 4)]", RuntimeError, "Sizes of tensors must match outside of dimension 0"),
         ("[x(), x()]", RuntimeError, "zero-dimensional tensors cannot be concatenated"),
         ("[x(2, 3)], 2", IndexError, "Dimension out of range"),
     ],

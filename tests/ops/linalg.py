@@ -52,7 +52,7 @@ REFERENCES = {
     "bilinear": "np.einsum('...i,oij,...j->...o', input1, weight, input2) + (0 if bias is None else bias)",
 }
 ERRORS = {
-    "_int_mm": [("x(2, 3), x(3, 4)", RuntimeError, "Expected self dtype to be int8 or uint8"),
+    "_int_mm": [("x(2, 3), x(3, 4)", RuntimeError, "self must be of int8 or uint8"),
                 ("x(2, 3).to(m.int8), x(3, 4).to(m.uint8)", RuntimeError, "mat2 must be of int8"),
                 ("x(2, 3).to(m.int8), x(4, 4).to(m.int8)", RuntimeError, "must be as many, not 3 and 4")],
     "tensordot": [("x(2, 3), x(2, 3), [0], [1]", RuntimeError, "contracted dimensions need to match, but first has size 2 in dim 0 and second has size 3 in dim 1"),
@@ -60,7 +60,7 @@ ERRORS = {
                   ("x(2), x(2).double(), [0], [0]", RuntimeError, "same dtype")],
     "mm": [
         ("x(2, 3), x(4, 5)", RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)"),
-        ("x(2, 3), x(3, 5).double()", RuntimeError, "expected m1 and m2 to have the same dtype, but got: float != double"),
+        ("x(2, 3), x(3, 5).double()", RuntimeError, "both factors are expected to have the same dtype: float != double"),
         ("x(3), x(3, 3)", RuntimeError, "self must be a matrix"),
         ("x(3, 3), x(3)", RuntimeError, "mat2 must be a matrix"),
         ("mask(2, 2), mask(2, 2)", NotImplementedError, "not implemented for 'Bool'"),
@@ -73,7 +73,7 @@ ERRORS = {
     "mv": [("x(2, 3), x(4)", RuntimeError, r"size mismatch, got input \(2\), mat \(2x3\), vec \(4\)")],
     "dot": [
         ("x(2, 2), x(4)", RuntimeError, "1D tensors expected, but got 2D and 1D tensors"),
-        ("x(3), x(4)", RuntimeError, "to have the same number of elements, but got 3 and 4 elements"),
+        ("x(3), x(4)", RuntimeError, "the vectors have 3 and 4 elements"),
     ],
     "addmm": [
         ("x(4), x(2, 3), x(3, 5)", RuntimeError, "must match the existing size"),

@@ -175,8 +175,8 @@ ERRORS |= {
     "_rows_of_embedding": [("m.tensor([1]), x(4, 3), 4", AssertionError, "Padding_idx must be within num_embeddings"),
                            ("m.tensor([1]), x(4, 3), -5", AssertionError, "Padding_idx must be within num_embeddings")],
     "_bags_of_embeddings": [
-        ("m.tensor([[1]]), x(4, 3), m.tensor([0])", ValueError, "if input is 2D, then offsets has to be None"),
-        ("m.tensor([1]), x(4, 3)", ValueError, "offsets has to be a 1D Tensor but got None"),
+        ("m.tensor([[1]]), x(4, 3), m.tensor([0])", ValueError, "offsets has to be None where the input is 2D"),
+        ("m.tensor([1]), x(4, 3)", ValueError, "offsets has to be a 1D Tensor of where bags begin, not None"),
         ("m.tensor([1]), x(4, 3), m.tensor([[0]])", ValueError, "offsets has to be a 1D Tensor"),
         ("m.tensor(1), x(4, 3)", ValueError, "input has to be 1D or 2D Tensor"),
         ("m.tensor([[1]]), x(4, 3), mode='most'", ValueError, "mode has to be 'sum', 'mean' or 'max', not 'most'"),

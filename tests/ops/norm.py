@@ -47,7 +47,7 @@ REFERENCES = {
 }
 ERRORS = {
     "_batch_norm_of_values": [("x(1, 3), None, None, training=True", ValueError, "Expected more than 1 value per channel in training")],
-    "_instance_norm_of_values": [("x(2, 3, 1)", ValueError, "Expected more than 1 spatial element when training")],
+    "_instance_norm_of_values": [("x(2, 3, 1)", ValueError, "Expected more than 1 spatial element in training")],
     "_group_norm_of_values": [("x(1, 2), 2", ValueError, "Expected more than 1 value per channel in training"), ("x(3), 2", RuntimeError, "at least 2 dimensions, not 1")],
     "local_response_norm": [("x(2, 5), 2", ValueError, "Expected 3D or higher dimensionality input")],
     "batch_norm": [
@@ -58,9 +58,9 @@ ERRORS = {
         ("ints(2, 4, high=3), None, None, None, None, True, 0.1, 1e-5", NotImplementedError, "not implemented for 'Long'"),
     ],
     "layer_norm": [
-        ("x(2, 4), (3,)", RuntimeError, r"Given normalized_shape=\[3\], expected input with shape \[\*, 3\], but got input of size\[2, 4\]"),
+        ("x(2, 4), (3,)", RuntimeError, r"normalized_shape=\[3\] goes with input of shape \[\*, 3\], not with \[2, 4\]"),
         ("x(2, 4), ()", RuntimeError, "normalized_shape names at least one dimension"),
-        ("x(2, 4), (4,), x(3)", RuntimeError, "Expected weight to be of same shape as normalized_shape"),
+        ("x(2, 4), (4,), x(3)", RuntimeError, "weight must be of same shape as normalized_shape"),
         ("ints(2, 4, high=3), (4,)", NotImplementedError, "not implemented for 'Long'"),
     ],
     "group_norm": [
@@ -69,5 +69,5 @@ ERRORS = {
         ("x(2, 4, 3), 2, x(3)", RuntimeError, "weight to be a vector of 4 elements"),
         ("x(2, 4), 0", RuntimeError, "num_groups must be greater than 0"),
     ],
-    "rms_norm": [("x(2, 4), (3,)", RuntimeError, r"Given normalized_shape=\[3\]")],
+    "rms_norm": [("x(2, 4), (3,)", RuntimeError, r"normalized_shape=\[3\]")],
 }

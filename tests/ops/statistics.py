@@ -56,13 +56,13 @@ REFERENCES = {
     "renorm": "self * np.minimum(1, maxnorm / (1e-7 + vector_norm(self, p, [d for d in range(self.ndim) if d != dim], True)))",
 }
 ERRORS = {
-    "quantile.scalar": [("x(3), 1.5", RuntimeError, r"quantile\(\) q must be in the range \[0, 1\] but got 1.5"),
+    "quantile.scalar": [("x(3), 1.5", RuntimeError, r"quantile\(\): q must be in the range \[0, 1\], not 1.5"),
                         ("x(3).long(), 0.5", RuntimeError, "input tensor must be either float or double dtype"),
                         ("x(0), 0.5", RuntimeError, "input tensor must be non-empty")],
     "quantile": [("x(3), x(2, 2)", RuntimeError, "q must be a scalar or 1D tensor"), ("x(3), pos(1).double()", RuntimeError, "q must have the dtype of the input"),
                  ("x(3), same(0.5), interpolation='x'", RuntimeError, "interpolation must be 'linear', 'lower', 'higher', 'midpoint' or 'nearest', but is 'x'")],
-    "cov": [("x(2, 2, 2)", RuntimeError, "expected input to have two or fewer dimensions, but it has 3"),
-            ("x(2, 3), fweights=pos(3)", RuntimeError, "expected fweights to have integral dtype"),
+    "cov": [("x(2, 2, 2)", RuntimeError, "expected input to have two or fewer, variables and observations, not 3"),
+            ("x(2, 3), fweights=pos(3)", RuntimeError, "fweights must be integral, not Float"),
             ("x(2, 3), fweights=ints(2, high=3)", RuntimeError, "2 numbers for 3 observations")],
     "histogram.bin_ct": [("x(3), 0", RuntimeError, "bins must be > 0"), ("x(3), 2, range=(2, 1)", RuntimeError, "min should not exceed max"),
                          ("x(3).long(), 2", RuntimeError, "not implemented for 'Long'")],
