@@ -245,6 +245,9 @@ class RL_API Graph {
   Node* create(Kind kind, const std::vector<Value*>& inputs = {}, size_t outputs = 1);
   Node* create(const OpInfo& op, const std::vector<Value*>& inputs);
   Node* create(const graph::Builtin& builtin, const std::vector<Value*>& inputs);
+  // "aten::add": the overload that takes inputs of these types; "prim::If"; Opaque where nothing of
+  // that name takes them.
+  Node* create(std::string_view kind, const std::vector<Value*>& inputs, size_t outputs = 1);
 
   // Puts nodes in before the insert point, with the current range and scope.
   Node* insert(Node* node);

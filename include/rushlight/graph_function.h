@@ -34,6 +34,9 @@ RL_API const Schema& schema_of(const OpInfo& op);  // made once
 // "aten::add.Tensor"; null where the registry has none.
 RL_API const OpInfo* find_op_named(std::string_view full_name);
 
+// "prim::If" … of control flow; nothing where it is none.
+RL_API std::optional<Kind> control_named(std::string_view name);
+
 // The integers that dtypes, layouts and memory formats are in programs, which PyTorch's files have;
 // RuntimeError of one that stands for none here.
 RL_API int64_t number_of(ScalarType dtype);
@@ -46,6 +49,10 @@ RL_API MemoryFormat memory_format_of_number(int64_t number);
 
 // Takes its arguments, whose memory it may move from, and puts its results.
 using BuiltinCall = void (*)(IValue* arguments, size_t count, IValue* results);
+// Where the functions of the language print; stdout until it is set.
+using PrintLine = void (*)(const std::string& line);
+RL_API void set_printer(PrintLine printer);
+
 struct Builtin {
   Schema schema;
   BuiltinCall call;
@@ -72,7 +79,8 @@ class RL_API Function {
   std::string base_name() const { return name_.substr(name_.rfind('.') + 1); }
   Schema schema;
   // The graph, made when it is first asked for; RuntimeError of an interface's method.
-  Graph& graph();
+  Graph& graph() { return *shared_graph(); }
+  std::shared_ptr<Graph> shared_graph();
   bool has_graph() const { return graph_ != nullptr; }
   void set_graph(std::unique_ptr<Graph> graph);  // RuntimeError once it has run
   // Says how to make the graph later; `make` is called once, by one thread.
@@ -101,7 +109,7 @@ class RL_API Function {
     virtual std::unique_ptr<Graph> operator()() = 0;
   };
   std::string name_;
-  std::unique_ptr<Graph> graph_;
+  std::shared_ptr<Graph> graph_;
   std::unique_ptr<Making> maker_;
   std::unique_ptr<const Program> program_;
   std::atomic<const Program*> compiled_ = nullptr;

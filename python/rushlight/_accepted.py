@@ -241,7 +241,6 @@ ROWS = (
         "nothing is compiled",
     ),
     Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
-    Row("jit._graph.Graph.find*", "recurse", NO_EFFECT, "nodes have no nested blocks"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
     Row(

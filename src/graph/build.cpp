@@ -45,6 +45,74 @@ Node* Graph::create(const graph::Builtin& builtin, const std::vector<Value*>& in
   return node;
 }
 
+namespace {
+bool takes(const Schema& schema, const std::vector<Value*>& inputs) {
+  const size_t count = schema.arguments.size();
+  if (inputs.size() < count || (inputs.size() > count && !schema.variadic)) {
+    return false;
+  }
+  TypeVariables variables;
+  for (size_t i = 0; i < count; i++) {
+    if (!match(schema.arguments[i].type, inputs[i]->type, variables)) {
+      return false;
+    }
+  }
+  return true;
+}
+}  // namespace
+
+namespace {
+// What lists and tuples are made of, and what is in them, says what the outputs are.
+void set_output_types(Node& node) {
+  std::vector<Type> types;
+  for (const Value* const input : node.inputs()) {
+    types.push_back(input->type);
+  }
+  if (node.kind == Kind::TupleConstruct && node.outputs().size() == 1) {
+    node.output()->type = Type::tuple(std::move(types));
+  } else if (node.kind == Kind::ListConstruct && node.outputs().size() == 1) {
+    std::optional<Type> item = types.empty() ? Type{Type::Kind::Tensor} : types[0];
+    for (size_t i = 1; i < types.size() && item; i++) {
+      item = unify(*item, types[i]);
+    }
+    node.output()->type = Type::list(item.value_or(Type{Type::Kind::Any}));
+  } else if (node.kind == Kind::ListUnpack && types.size() == 1 && types[0].is(Type::Kind::List)) {
+    for (Value* const output : node.outputs()) {
+      output->type = types[0].of[0];
+    }
+  } else if (node.kind == Kind::TupleUnpack && types.size() == 1 && types[0].is_tuple() &&
+             types[0].of.size() == node.outputs().size()) {
+    for (Value* const output : node.outputs()) {
+      output->type = types[0].of[output->place()];
+    }
+  }
+}
+}  // namespace
+
+Node* Graph::create(std::string_view kind, const std::vector<Value*>& inputs, size_t outputs) {
+  if (const std::optional<Kind> control = control_named(kind)) {
+    Node* const node = create(*control, inputs, outputs);
+    set_output_types(*node);
+    return node;
+  }
+  const size_t colons = kind.find("::");
+  if (colons != std::string_view::npos) {
+    for (const OpInfo* const op : find_overloads(kind.substr(colons + 2))) {
+      if (op->space == kind.substr(0, colons) && takes(schema_of(*op), inputs)) {
+        return create(*op, inputs);
+      }
+    }
+  }
+  for (const graph::Builtin* const builtin : find_builtins(kind)) {
+    if (takes(builtin->schema, inputs)) {
+      return create(*builtin, inputs);
+    }
+  }
+  Node* const node = create(Kind::Opaque, inputs, outputs);
+  node->set_attribute("kind", std::string(kind));
+  return node;
+}
+
 Node* Graph::insert(Node* node) {
   if (!node->range.is_known()) {
     node->range = range;

@@ -237,7 +237,8 @@ class Compiler {
     const Node& end = *block.return_node();
     std::vector<std::pair<uint32_t, uint32_t>> waiting;
     for (size_t i = 0; i < targets.size(); i++) {
-      const Operand what = input(end, i);
+      const bool dies = lifetimes_.dies_at(end, i) && !stays(end, targets, *end.input(i), i);
+      const Operand what = operand(*end.input(i), dies);
       if (targets[i] == no_register) {
         if (what.dies()) {
           emit(Step::Drop, end, {what}, {});
@@ -252,6 +253,16 @@ class Compiler {
     for (const auto& [place, target] : waiting) {
       emit(Step::Move, end, {Operand::in_register(place).dying()}, {target});
     }
+  }
+  // Whether a value is in its place already, as another of the returns than number i.
+  bool stays(const Node& end, const std::vector<uint32_t>& targets, const Value& value,
+             size_t i) const {
+    for (size_t k = 0; k < targets.size() && !is_constant(value); k++) {
+      if (k != i && end.input(k) == &value && targets[k] == register_of(value)) {
+        return true;
+      }
+    }
+    return false;
   }
   bool is_read_later(const Node& end, size_t from, uint32_t target) const {
     for (size_t i = from; i < end.inputs().size(); i++) {

@@ -88,9 +88,9 @@ std::string trace_of(const Code& code, size_t at) {
     throw NotImplementedError(before + "RuntimeError: " + e.what() + "\n");
   } catch (const OutOfMemoryError&) {
     throw;
-  } catch (const std::exception& e) {
+  } catch (const Error& e) {
     throw Error(before + "RuntimeError: " + e.what() + "\n");
-  }
+  }  // what is no error of rushlight's, such as one of Python code, goes on as it is
 }
 
 // ---- running ----
@@ -218,7 +218,7 @@ class Machine {
         call(now, *code_.functions[now.index]);
         break;
       case Step::CallMethod:
-        call(now, method(object(read(now, 0)), code_.names[now.index]));
+        call_method(now, code_.names[now.index]);
         break;
       default:
         run_value(now);
@@ -297,6 +297,11 @@ class Machine {
       put(now, i, std::move(results[i]));
     }
   }
+  // The object keeps its class and methods until it returns.
+  void call_method(const Instruction& now, const std::string& name) {
+    const IValue kept = read(now, 0);
+    call(now, method(object(kept), name));
+  }
   static IValue one_of(std::vector<IValue> results) {
     return results.size() == 1 ? std::move(results[0])
            : results.empty()   ? IValue()
@@ -341,7 +346,7 @@ class Machine {
       case Step::Wait:
         return wait(now);
       case Step::Enter:
-        return call(now, method(object(read(now, 0)), "__enter__"));
+        return call_method(now, "__enter__");
       case Step::Exit:
         return exit(now);
       case Step::MakeList:

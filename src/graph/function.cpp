@@ -24,7 +24,7 @@ Function::Function(std::string name, Schema schema, std::unique_ptr<Graph> graph
     : schema(std::move(schema)), name_(std::move(name)), graph_(std::move(graph)) {}
 Function::~Function() = default;
 
-Graph& Function::graph() {
+std::shared_ptr<Graph> Function::shared_graph() {
   const std::lock_guard<std::recursive_mutex> lock(making());
   if (graph_ == nullptr && maker_ != nullptr) {
     const std::unique_ptr<Making> make = std::move(maker_);
@@ -33,7 +33,7 @@ Graph& Function::graph() {
   RL_CHECK(graph_ != nullptr, name_,
            " has no graph: it is a method of an interface, or it calls "
            "itself, which graphs cannot");
-  return *graph_;
+  return graph_;
 }
 
 void Function::set_graph(std::unique_ptr<Graph> graph) {

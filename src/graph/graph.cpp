@@ -191,6 +191,10 @@ Node* Node::insert_before(Node* other) {
   RL_CHECK(block_ == nullptr, kind_name(), " is in a block already");
   RL_CHECK(other->block_ != nullptr && other->kind != Kind::Param, "a node cannot be put before ",
            other->kind_name(), ", which is in no block or begins one");
+  for (const Node* around = other->block_->owner(); around != nullptr;) {
+    RL_CHECK(around != this, kind_name(), " cannot be put into a block of its own");
+    around = around->block_ == nullptr ? nullptr : around->block_->owner();
+  }
   block_ = other->block_;
   previous_ = other->previous_;
   next_ = other;
@@ -209,10 +213,17 @@ void Node::move_before(Node* other) {
   if (other == this) {
     return;
   }
+  RL_CHECK(block_ != nullptr, kind_name(), " is in no block, so it cannot be moved");
+  Node* const place = next_;
   previous_->next_ = next_;
   next_->previous_ = previous_;
   block_ = nullptr;
-  insert_before(other);
+  try {
+    insert_before(other);
+  } catch (const Error&) {
+    insert_before(place);
+    throw;
+  }
 }
 
 void Node::move_after(Node* other) {
@@ -296,6 +307,16 @@ const char* name_of(Kind kind) {
   return names[static_cast<size_t>(kind)];
 }
 }  // namespace
+
+std::optional<Kind> control_named(std::string_view name) {
+  for (auto kind = static_cast<int>(Kind::Constant); kind < static_cast<int>(Kind::Opaque);
+       kind++) {
+    if (name == name_of(static_cast<Kind>(kind))) {
+      return static_cast<Kind>(kind);
+    }
+  }
+  return std::nullopt;
+}
 
 std::string Node::kind_name() const {
   switch (kind) {

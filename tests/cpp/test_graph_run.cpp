@@ -112,6 +112,30 @@ RL_TEST(swaps) {
   CHECK(out[0].toInt() == 2 && out[1].toInt() == 1);
 }
 
+// for i in range(n): x, y = x, x
+RL_TEST(one_value_is_carried_twice) {
+  for (const bool first_stays : {true, false}) {
+    Graph made;
+    GraphValue* const x = made.add_input(tensor_type);
+    GraphValue* const y = made.add_input(tensor_type);
+    GraphValue* const on = made.constant(true);
+    graph::Node* const loop = made.append(Kind::Loop, {made.constant(2), on, x, y}, 2);
+    Block& body = *loop->add_block();
+    body.add_param(int_type);
+    GraphValue* const a = body.add_param(tensor_type);
+    GraphValue* const b = body.add_param(tensor_type);
+    body.add_return(on);
+    body.add_return(first_stays ? a : b);
+    body.add_return(first_stays ? a : b);
+    made.add_output(loop->output(0));
+    made.add_output(loop->output(1));
+    made.verify();
+    const std::vector<IValue> out = Program(made, "f").run({full({1}, 1.0), full({1}, 2.0)});
+    const double expected = first_stays ? 1 : 2;
+    CHECK(first(out[0]) == expected && first(out[1]) == expected);
+  }
+}
+
 RL_TEST(gradients) {
   const Program program(*graph_with_loop(), "f");
   const Tensor w = full({1}, 3.0).requires_grad_(true);
