@@ -154,8 +154,7 @@ Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef destination)
   return rushlight::movedim(self, source, destination);
 }
 Tensor adjoint(const Tensor& self) {
-  RL_CHECK(self.dim() >= 2,
-           "adjoint() is only supported on matrices or batches of them, not on a tensor of ",
+  RL_CHECK(self.dim() >= 2, "adjoint() takes matrices or batches of them, not a tensor of ",
            self.dim(), " dimensions");
   const Tensor swapped = self.transpose(-2, -1);
   return self.is_complex() ? swapped.conj() : swapped;

@@ -197,9 +197,7 @@ Tensor Tensor::numpy_T() const {
 
 namespace {
 Tensor matrix_transpose(const Tensor& t, const char* name) {
-  RL_CHECK(t.dim() >= 2 || t.dim() == 0, name,
-           " is only supported on matrices or batches of them, not on a vector: t has ", t.dim(),
-           " dimensions");
+  RL_CHECK(t.dim() >= 2 || t.dim() == 0, name, " takes matrices or batches of them, not a vector");
   return t.dim() == 0 ? t : t.transpose(-2, -1);
 }
 }  // namespace
