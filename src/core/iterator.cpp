@@ -288,9 +288,9 @@ void TensorIterator::broadcast() {
     const int shift = ndim - static_cast<int>(sizes.size());
     for (int d = shift; d < ndim; d++) {
       const int64_t size = sizes[d - shift];
-      RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, op_, ": at dimension ", d,
-               " the size ", shape_[d], " must match the size of tensor b (", size,
-               "), or one of the two must be 1");
+      RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, op_,
+               ": shapes do not broadcast: tensor a (", shape_[d],
+               ") must match the size of tensor b (", size, ") at non-singleton dimension ", d);
       shape_[d] = shape_[d] == 1 ? size : shape_[d];
     }
   }

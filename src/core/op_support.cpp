@@ -111,9 +111,8 @@ DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b) {
   for (size_t i = 0; i < n; i++) {
     const int64_t x = i + a.size() >= n ? a[i + a.size() - n] : 1;
     const int64_t y = i + b.size() >= n ? b[i + b.size() - n] : 1;
-    RL_CHECK(x == y || x == 1 || y == 1, "at dimension ", i, " the size ", x,
-             " must match the size of tensor b (", y,
-             "), or one of the two must be 1: the shapes are ", a, " and ", b);
+    RL_CHECK(x == y || x == 1 || y == 1, a, " and ", b, " do not broadcast: tensor a (", x,
+             ") must match the size of tensor b (", y, ") at non-singleton dimension ", i);
     out[i] = x == 1 ? y : x;
   }
   return out;
@@ -538,7 +537,7 @@ namespace {
 
 void check_no_internal_overlap(const char* op, const Tensor& t) {
   if (has_internal_overlap(t)) {
-    refuse_overlap(op, "more than one element of the written-to tensor lies at");
+    refuse_overlap(op, "more than one element of the written-to tensor refers to");
   }
 }
 

@@ -90,19 +90,18 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   RL_CHECK(weight.size(0) % groups == 0, "dimension 0 of the weight must be divisible by ", groups,
            " groups, but got weight of size ", weight.sizes());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
-  RL_CHECK(input.size(1) == channels, "a ", transposed ? "transposed convolution" : "convolution",
-           " by a weight ", weight.sizes(), " in ", groups, " groups takes inputs that are ",
-           "to have ", channels, " channels, but got ", input.size(1), " channels instead, in ",
-           input.sizes());
+  RL_CHECK(input.size(1) == channels, "a weight ", weight.sizes(), " in ", groups,
+           transposed ? " groups of a transposed convolution: " : " groups: ", "expected input",
+           input.sizes(), " to have ", channels, " channels, but got ", input.size(1),
+           " channels instead");
   const int64_t features = transposed ? weight.size(1) * groups : weight.size(0);
   RL_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == features), "a weight ",
            weight.sizes(), transposed ? " of a transposed convolution" : "", " needs a vector of ",
            features, " numbers as bias, but got bias of size ",
            bias.defined() ? bias.sizes() : IntArrayRef());
-  RL_CHECK(!bias.defined() || bias.dtype() == input.dtype(),
-           "input and bias must have one dtype, but got Input type (",
+  RL_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (",
            dtype_info(input.dtype()).alias, ") and bias type (",
-           bias.defined() ? dtype_info(bias.dtype()).alias : "", ")");
+           bias.defined() ? dtype_info(bias.dtype()).alias : "", ") should be the same");
   RL_CHECK(input.dtype() == weight.dtype(), "expected scalar type ", enum_name(input.dtype()),
            " but found ", enum_name(weight.dtype()));
   if (input.dtype() == kBool) {
@@ -135,8 +134,8 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
     RL_CHECK(!any_below(out, 1), "images of ", by(in), " would become ", by(out),
              ": Output size is too small");
   } else {
-    RL_CHECK(fits, "Kernel size can't be greater than actual input size, but the kernel spans ",
-             by(effective), " and the padded image has ", by(padded));
+    RL_CHECK(fits, "the padded image (", by(padded), ") is smaller than the kernel, which spans (",
+             by(effective), "): Kernel size can't be greater than actual input size");
   }
   const OutSpec out = spec_of(sizes, input, weight);
   weight = contiguous_raw(weight);
@@ -239,7 +238,7 @@ Tensor convolve(const char* name, int64_t dims, const Tensor& input, const Tenso
                 const Tensor& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                 bool transposed, IntArrayRef output_padding, int64_t groups) {
   RL_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, "Expected ", dims + 1,
-           "D (unbatched) or ", dims + 2, "D (batched) input, but ", name, " got one of shape ",
+           "D (unbatched) or ", dims + 2, "D (batched) input to ", name, ", not one of shape ",
            input.sizes());
   if (input.dim() == dims + 2) {
     return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,

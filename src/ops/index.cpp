@@ -338,7 +338,7 @@ OutSpec cat(std::vector<Tensor>& tensors, int64_t& dim) {
              first.dim(), " and ", t.dim());
     for (int64_t d = 0; d < t.dim(); d++) {
       RL_CHECK(d == dim || t.sizes()[d] == sizes[d],
-               "cat: Sizes of tensors must match outside of dimension ", dim, ": dimension ", d,
+               "cat: Sizes of tensors must match except in dimension ", dim, ": dimension ", d,
                " of tensor ", i, " is ", t.sizes()[d], ", but ", sizes[d], " in the first");
     }
     channels_last &= format_of(t) == MemoryFormat::ChannelsLast;

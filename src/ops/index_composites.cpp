@@ -182,8 +182,8 @@ Tensor stack(TensorList tensors, int64_t dim) {
   parts.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); i++) {
     RL_CHECK(tensors[i].sizes() == tensors[0].sizes(),
-             "stack: all tensors have to be equal size, but number ", i, " has ",
-             tensors[i].sizes(), " and the first ", tensors[0].sizes());
+             "stack expects each tensor to be equal size, but got ", tensors[0].sizes(),
+             " at entry 0 and ", tensors[i].sizes(), " at entry ", i);
     parts.push_back(tensors[i].unsqueeze(at));
   }
   return rushlight::cat(parts, at);

@@ -44,7 +44,7 @@ OutSpec mm(Tensor& self, Tensor& mat2) {
   RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix");
   check_multipliable(self, mat2);
   RL_CHECK(self.dtype() == mat2.dtype(),
-           "both factors are expected to have the same dtype: ", dtype_info(self.dtype()).alias,
+           "expected m1 and m2 to have the same dtype, but got: ", dtype_info(self.dtype()).alias,
            " != ", dtype_info(mat2.dtype()).alias);
   check_not_bool("addmm_impl_cpu_", self);
   return {{self.size(0), mat2.size(1)}, self.dtype()};
@@ -99,7 +99,7 @@ OutSpec mv(Tensor& self, Tensor& vec) {
            self.dim(), ", ", vec.dim());
   RL_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (",
            size_text(self), "), vec (", vec.size(0), ")");
-  RL_CHECK(self.dtype() == vec.dtype(), "mv: matrix and vector must have the same dtype, but got ",
+  RL_CHECK(self.dtype() == vec.dtype(), "mv: addmv input tensors must have the same dtype, not ",
            enum_name(self.dtype()), " and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
   return {{self.size(0)}, self.dtype()};
@@ -108,8 +108,9 @@ OutSpec mv(Tensor& self, Tensor& vec) {
 OutSpec dot(Tensor& self, Tensor& tensor) {
   RL_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(),
            "D and ", tensor.dim(), "D tensors");
-  RL_CHECK(self.dtype() == tensor.dtype(), "dot: vectors are expected to have same dtype, not ",
-           enum_name(self.dtype()), " and ", enum_name(tensor.dtype()));
+  RL_CHECK(self.dtype() == tensor.dtype(),
+           "dot: expected both vectors to have same dtype, but found ", enum_name(self.dtype()),
+           " and ", enum_name(tensor.dtype()));
   RL_CHECK(self.numel() == tensor.numel(), "dot: inconsistent tensor size: the vectors have ",
            self.numel(), " and ", tensor.numel(), " elements");
   check_not_bool("dot", self);
@@ -122,7 +123,7 @@ void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
   check_multipliable(mat1, mat2);
   RL_CHECK(self.dtype() == mat2.dtype(), "what is added must have the same dtype, but got ",
            enum_name(self.dtype()), " and ", enum_name(mat2.dtype()));
-  RL_CHECK(mat1.dtype() == mat2.dtype(), "the factors must have the same dtype, but got ",
+  RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
            enum_name(mat1.dtype()), " and ", enum_name(mat2.dtype()));
   check_not_bool("addmm_impl_cpu_", self);
   self = expand_raw(self, {mat1.size(0), mat2.size(1)});
@@ -161,13 +162,13 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
   RL_CHECK(features == wanted, "mat1 and mat2 shapes cannot be multiplied (", rows, "x", features,
            " and ", wanted, "x", weight.dim() == 2 ? weight.size(0) : 1, ")");
   if (bias.defined()) {
-    RL_CHECK(input.dtype() == weight.dtype(), "the factors must have the same dtype, but got ",
+    RL_CHECK(input.dtype() == weight.dtype(), "mat1 and mat2 must have the same dtype, but got ",
              enum_name(input.dtype()), " and ", enum_name(weight.dtype()));
     RL_CHECK(bias.dtype() == weight.dtype(), "what is added must have the same dtype, but got ",
              enum_name(bias.dtype()), " and ", enum_name(weight.dtype()));
   }
   RL_CHECK(input.dtype() == weight.dtype(),
-           "both factors are expected to have the same dtype: ", dtype_info(input.dtype()).alias,
+           "expected m1 and m2 to have the same dtype, but got: ", dtype_info(input.dtype()).alias,
            " != ", dtype_info(weight.dtype()).alias);
   check_not_bool("addmm_impl_cpu_", input);
   OutSpec out{input.sizes(), input.dtype()};

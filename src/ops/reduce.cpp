@@ -130,9 +130,9 @@ OutSpec nansum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
 OutSpec mean(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
              std::optional<ScalarType>& dtype) {
   const ScalarType result = dtype.value_or(self.dtype());
-  RL_CHECK(is_differentiable(result), "mean(): a mean of ", enum_name(result),
-           " is not a whole number: ", dtype.has_value() ? "the dtype" : "the input's dtype",
-           " must be floating point or complex");
+  RL_CHECK(is_differentiable(result),
+           "mean(): ", dtype.has_value() ? "the dtype" : "the input's dtype",
+           " must be either a floating point or complex dtype. Got: ", enum_name(result));
   return reduced_spec(self, dim, keepdim, result);
 }
 

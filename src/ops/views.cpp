@@ -129,8 +129,8 @@ ViewSpec transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
 }
 
 ViewSpec t(const Tensor& self) {
-  RL_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, not one of ", self.dim(),
-           ": transpose() names the two to exchange");
+  RL_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(),
+           "D: transpose() names the two to exchange");
   return self.dim() < 2 ? same(self) : views::transpose(self, 0, 1);
 }
 
@@ -156,8 +156,8 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
   ViewSpec spec{DimVector(size.size()), DimVector(size.size()), self.storage_offset()};
   for (size_t i = size.size(); i-- > 0;) {
     if (i < lead) {
-      RL_CHECK(size[i] >= 0, "expand: ", size[i], " is no size for the new leading dimension ", i,
-               ": there is none to keep");
+      RL_CHECK(size[i] >= 0, "expand: ", size[i],
+               " is no size for a leading, non-existing dimension, ", i);
       spec.sizes[i] = size[i];
       // What the dimension would have were it of size 1 keeps single rows contiguous.
       spec.strides[i] = size[i] != 1          ? 0
@@ -167,9 +167,9 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
     }
     const int64_t old = self.sizes()[i - lead];
     const int64_t wanted = size[i] == -1 ? old : size[i];
-    RL_CHECK(wanted >= 0 && (old == wanted || old == 1), "expand: the size asked for, ", wanted,
-             ", must match the existing size (", old, ") of dimension ", i,
-             ", unless that is 1: ", self.sizes(), " cannot become ", size);
+    RL_CHECK(wanted >= 0 && (old == wanted || old == 1), "expand: ", self.sizes(),
+             " cannot become ", size, ": the expanded size of the tensor (", wanted,
+             ") must match the existing size (", old, ") at non-singleton dimension ", i);
     spec.sizes[i] = wanted;
     spec.strides[i] = old == wanted ? self.strides()[i - lead] : 0;
   }

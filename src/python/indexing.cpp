@@ -189,7 +189,7 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
       case Item::Kind::Int: {
         const int64_t size = self.sizes()[static_cast<size_t>(from)];
         RL_CHECK_INDEX(item.value >= -size && item.value < size, "index ", item.value,
-                       " is out of bounds: dimension ", from, " has size ", size);
+                       " is out of bounds for dimension ", from, " with size ", size);
         out.add({Step::Kind::Select, to, item.value < 0 ? item.value + size : item.value, 0, 1});
         from++;
         break;
@@ -341,7 +341,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
       const int64_t i = to_int(key);
       const int64_t size = t.sizes()[0];
       RL_CHECK_INDEX(i >= -size && i < size, "index ", i,
-                     " is out of bounds: dimension 0 has size ", size);
+                     " is out of bounds for dimension 0 with size ", size);
       return wrap(rushlight::select(t, 0, i));
     }
     Index index;

@@ -46,11 +46,11 @@ REFERENCES = {
 }
 ERRORS = {
     "conv2d": [
-        ("x(2), x(1, 1, 2, 2)", RuntimeError, r"Expected 3D \(unbatched\) or 4D \(batched\) input, but conv2d got one of shape \[2\]"),
+        ("x(2), x(1, 1, 2, 2)", RuntimeError, r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d, not one of shape \[2\]"),
         ("x(1, 3, 8, 8), x(6, 1, 5, 5)", RuntimeError,
-         r"a weight \[6, 1, 5, 5\] in 1 groups takes inputs that are to have 1 channels, but got 3 channels instead"),
+         r"expected input\[1, 3, 8, 8\] to have 1 channels, but got 3 channels instead"),
         ("x(1, 3, 2, 2), x(6, 3, 3, 3)", RuntimeError,
-         "Kernel size can't be greater than actual input size, but the kernel spans 3 x 3 and the padded image has 2 x 2"),
+         "Kernel size can't be greater than actual input size"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), x(5)", RuntimeError, "needs a vector of 6 numbers as bias"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 0", RuntimeError, "non-positive stride is not supported"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, -1", RuntimeError, "negative padding is not supported"),
@@ -66,7 +66,7 @@ ERRORS = {
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 2, 'same'", RuntimeError, "padding='same' is not supported for strided"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 'foo'", RuntimeError, "Invalid padding string: 'foo'"),
     ],
-    "conv1d": [("x(1, 3, 1, 8), x(4, 3, 3)", RuntimeError, r"Expected 2D \(unbatched\) or 3D \(batched\) input, but conv1d")],
+    "conv1d": [("x(1, 3, 1, 8), x(4, 3, 3)", RuntimeError, r"Expected 2D \(unbatched\) or 3D \(batched\) input to conv1d")],
     "im2col": [("x(2, 3, 4, 4), 5, 1, 0, 1", RuntimeError, r"sliding blocks would be \(0, 0\)")],
     "col2im": [
         ("x(2, 13, 9), (4, 4), 2, 1, 0, 1", RuntimeError, r"a multiple of the taps of a window, but got input.size\(1\)=13"),

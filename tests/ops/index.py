@@ -132,8 +132,8 @@ REFERENCES = {
 }
 ERRORS = {
     "index": [
-        ("x(3, 4), [m.tensor([3])]", IndexError, "index 3 is out of bounds: dimension 0 has size 3"),
-        ("x(3, 4), [None, m.tensor([-5])]", IndexError, "index -5 is out of bounds: dimension 1 has size 4"),
+        ("x(3, 4), [m.tensor([3])]", IndexError, "index 3 is out of bounds for dimension 0 with size 3"),
+        ("x(3, 4), [None, m.tensor([-5])]", IndexError, "index -5 is out of bounds for dimension 1 with size 4"),
         ("x(3, 4), [x(2)]", IndexError, "must be long, int, byte or bool"),
         ("x(3, 4), [mask(4)]", IndexError, "shape of the mask"),
         ("x(3, 4), [ints(2, high=3), ints(3, high=4)]", IndexError, "could not be broadcast"),
@@ -157,7 +157,7 @@ ERRORS = {
     "index_copy": [("x(3, 4), 0, m.tensor([3]), x(1, 4)", IndexError, "out of bounds")],
     "index_fill.value": [("x(3, 4), 0, m.tensor([3]), 1", IndexError, "out of bounds")],
     "gather": [
-        ("x(3, 4), 0, m.tensor([[3]])", RuntimeError, "index 3 is out of bounds: dimension 0 has size 3"),
+        ("x(3, 4), 0, m.tensor([[3]])", RuntimeError, "index 3 is out of bounds for dimension 0 with size 3"),
         ("x(3, 4), 0, m.tensor([[-1]])", RuntimeError, "index -1 is out of bounds"),
         ("x(3, 4), 0, ints(4, 5, high=2)", RuntimeError, "Size does not match at dimension 1"),
         ("x(3, 4), 0, ints(3, high=2)", RuntimeError, "same number of dimensions"),
@@ -176,11 +176,11 @@ ERRORS = {
     "cat": [
         ("[]", ValueError, "expected a non-empty list of Tensors"),
         ("[x(2, 3), x(3)]", RuntimeError, "same number of dimensions"),
-        ("[x(2, 3), x(2, 4)]", RuntimeError, "Sizes of tensors must match outside of dimension 0"),
+        ("[x(2, 3), x(2, 4)]", RuntimeError, "Sizes of tensors must match except in dimension 0"),
         ("[x(), x()]", RuntimeError, "zero-dimensional tensors cannot be concatenated"),
         ("[x(2, 3)], 2", IndexError, "Dimension out of range"),
     ],
-    "stack": [("[x(2), x(3)]", RuntimeError, "all tensors have to be equal size"), ("[]", RuntimeError, "non-empty TensorList")],
+    "stack": [("[x(2), x(3)]", RuntimeError, "stack expects each tensor to be equal size"), ("[]", RuntimeError, "non-empty TensorList")],
     "flip": [("x(2, 3), [2]", IndexError, "Dimension out of range"), ("x(2, 3), [0, 0]", RuntimeError, "appears multiple times")],
     "roll": [("x(2, 3), [1, 2], [0]", RuntimeError, "shifts and dimensions must align"), ("x(), 1, 0", IndexError, "tensor has no dimensions")],
     "tril": [("x(3)", RuntimeError, "at least 2 dimensions")],

@@ -60,7 +60,7 @@ ERRORS = {
                   ("x(2), x(2).double(), [0], [0]", RuntimeError, "same dtype")],
     "mm": [
         ("x(2, 3), x(4, 5)", RuntimeError, r"mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)"),
-        ("x(2, 3), x(3, 5).double()", RuntimeError, "both factors are expected to have the same dtype: float != double"),
+        ("x(2, 3), x(3, 5).double()", RuntimeError, "expected m1 and m2 to have the same dtype, but got: float != double"),
         ("x(3), x(3, 3)", RuntimeError, "self must be a matrix"),
         ("x(3, 3), x(3)", RuntimeError, "mat2 must be a matrix"),
         ("mask(2, 2), mask(2, 2)", NotImplementedError, "not implemented for 'Bool'"),
@@ -87,7 +87,7 @@ ERRORS = {
     ],
     "matmul": [
         ("x(), x(2)", RuntimeError, "need to be at least 1D, not 0D and 1D"),
-        ("x(2, 3, 4), x(3, 4, 5)", RuntimeError, r"2 must match the size of tensor b \(3\)"),
+        ("x(2, 3, 4), x(3, 4, 5)", RuntimeError, r"tensor a \(2\) must match the size of tensor b \(3\)"),
     ],
     "inner": [("x(2, 3), x(4, 5)", RuntimeError, "the last dimension must match")],
     "outer": [("x(2, 3), x(4)", RuntimeError, "Expected 1-D argument self, but got 2-D")],

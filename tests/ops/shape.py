@@ -89,7 +89,7 @@ ERRORS = {
     ],
     "expand": [
         ("x(3, 2), (3, 4)", RuntimeError, "must match the existing size"),
-        ("x(3), (-1, 3)", RuntimeError, "-1 is no size for the new leading dimension 0"),
+        ("x(3), (-1, 3)", RuntimeError, "-1 is no size for a leading, non-existing dimension"),
     ],
     "select": [("x(3), 0, 3", IndexError, "out of range")],
     "as_strided": [

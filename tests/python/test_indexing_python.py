@@ -186,9 +186,9 @@ T = torch.tensor(A)
 @pytest.mark.parametrize(
     "index, error, message",
     [
-        (2, IndexError, "index 2 is out of bounds: dimension 0 has size 2"),
-        (-3, IndexError, "index -3 is out of bounds: dimension 0 has size 2"),
-        ((0, 3), IndexError, "index 3 is out of bounds: dimension 1 has size 3"),
+        (2, IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
+        (-3, IndexError, "index -3 is out of bounds for dimension 0 with size 2"),
+        ((0, 3), IndexError, "index 3 is out of bounds for dimension 1 with size 3"),
         ((0, 0, 0, 0), IndexError, "too many indices for tensor of dimension 3"),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
         (slice(None, None, 0), ValueError, "slice step cannot be zero"),

@@ -609,7 +609,7 @@ def test_indices_of_any_layout():
         bad = rows.clone()
         bad[4321] = wrong
         with pytest.raises(
-            IndexError, match=f"index {wrong} is out of bounds: dimension 0 has size 300"
+            IndexError, match=f"index {wrong} is out of bounds for dimension 0 with size 300"
         ):
             t[bad, columns]
 

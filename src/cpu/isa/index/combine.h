@@ -156,7 +156,8 @@ inline bool overlaps(const Dims& dims) {
 }
 
 [[noreturn]] inline void out_of_bounds(int64_t index, int64_t dim, int64_t size) {
-  throw IndexError(str("index ", index, " is out of bounds: dimension ", dim, " has size ", size));
+  throw IndexError(
+      str("index ", index, " is out of bounds for dimension ", dim, " with size ", size));
 }
 
 }  // namespace rushlight::cpu::RL_ISA

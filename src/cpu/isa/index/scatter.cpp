@@ -54,7 +54,8 @@ Lines lines_of(const Tensor& target, int64_t dim, IntArrayRef index_sizes) {
 
 RL_INLINE int64_t checked(int64_t at, const Lines& l) {
   if (RL_UNLIKELY(static_cast<uint64_t>(at) >= static_cast<uint64_t>(l.size))) {
-    throw Error(str("index ", at, " is out of bounds: dimension ", l.dim, " has size ", l.size));
+    throw Error(
+        str("index ", at, " is out of bounds for dimension ", l.dim, " with size ", l.size));
   }
   return at * l.stride;
 }
