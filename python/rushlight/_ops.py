@@ -425,6 +425,12 @@ class _Ops(types.ModuleType):
     def __getattr__(self, namespace):
         if namespace.startswith("__"):
             raise AttributeError(namespace)
+        if namespace == "higher_order":
+            from rushlight._higher_order_ops.operators import BY_NAME
+
+            made = types.SimpleNamespace(**BY_NAME)
+            setattr(self, namespace, made)
+            return made
         made = _Custom(namespace)
         setattr(self, namespace, made)
         return made

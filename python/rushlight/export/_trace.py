@@ -11,11 +11,13 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, compiler, nn
+from rushlight._higher_order_ops import utils as control
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensorMode,
 )
+from rushlight.export._control import ControlTracer
 from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,
@@ -28,7 +30,7 @@ from rushlight.export.graph_signature import (
 )
 from rushlight.fx._symbolic_trace import _Patcher
 from rushlight.fx.experimental._op_forms import lift_fresh_copy
-from rushlight.fx.experimental.proxy_tensor import PythonKeyTracer, _fake_of
+from rushlight.fx.experimental.proxy_tensor import _fake_of
 from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.fx.node import Node, _as_torch
 from rushlight.utils import _pytree as pytree
@@ -114,7 +116,7 @@ def _kind_of(module: nn.Module) -> str:
     return f"{_as_torch(type(module).__module__)}.{type(module).__qualname__}"
 
 
-class Tracer(PythonKeyTracer):
+class Tracer(ControlTracer):
     """Writes the graph of one run.
 
     Args:
@@ -169,7 +171,7 @@ class Tracer(PythonKeyTracer):
         place = self.graph.inserting_before(before) if before else self.graph.inserting_after()
         with place:
             node = self.graph.create_node("placeholder", "c_" + _identifier(name))
-        node.meta["val"] = _fake_of(self.fake_mode, a)
+        node.meta["val"] = self._untraced(lambda: _fake_of(self.fake_mode, a))
         self.constants.update(dict.fromkeys(names, a))
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
         at = next(
@@ -203,6 +205,8 @@ class Tracer(PythonKeyTracer):
 
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Record a call of an op and run it."""
+        if self.paused:
+            return func(*args, **kwargs)
         if func is rushlight.ops.aten.lift_fresh.default:
             return self.lift(args[0])
         if func is rushlight.ops.aten.contiguous.default:
@@ -214,7 +218,7 @@ class Tracer(PythonKeyTracer):
     def lift(self, made: Tensor) -> Tensor:
         """A tensor that the program wrote down."""
         result = rushlight.ops.aten.lift_fresh.default(made)
-        source = self.constant(made)
+        source = self.node_of(made)
         copy = self.create_node(
             "call_function", lift_fresh_copy(), (source,), {}, name="lift_fresh_copy"
         )
@@ -262,16 +266,16 @@ class Tracer(PythonKeyTracer):
         def module_call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             return self.call_of(module, call, args, kwargs)
 
-        before = compiler._exporting
+        before, outer = compiler._exporting, control.tracer
         with _Patcher() as patcher, self.fake_mode:
             patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
-            compiler._exporting = True
+            compiler._exporting, control.tracer = True, self
             try:
                 return _C._watch_ops(self, f)
             except (DataDependentOutputException, DynamicOutputShapeException) as error:
                 raise _data_dependent(error) from error
             finally:
-                compiler._exporting = before
+                compiler._exporting, control.tracer = before, outer
 
     def write_back(self, state: _State) -> None:
         """Buffers that the program has replaced get the new values at the end."""
