@@ -5,6 +5,7 @@ What an op takes is data of the registry in C++ (`_C._op_schema`); nothing here 
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import types
@@ -426,11 +427,10 @@ class _Ops(types.ModuleType):
         if namespace.startswith("__"):
             raise AttributeError(namespace)
         if namespace == "higher_order":
-            from rushlight._higher_order_ops.operators import BY_NAME
-
-            made = types.SimpleNamespace(**BY_NAME)
-            setattr(self, namespace, made)
-            return made
+            importlib.import_module(
+                "rushlight._higher_order_ops.operators"
+            )  # it sets the attribute
+            return vars(self)[namespace]
         made = _Custom(namespace)
         setattr(self, namespace, made)
         return made

@@ -6,10 +6,11 @@ Values are flat: lists of tensors in, a tuple of tensors out.
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import rushlight
-from rushlight._ops import HigherOrderOperator
+from rushlight._ops import HigherOrderOperator, ops
 
 __all__ = ["BY_NAME"]
 
@@ -70,3 +71,5 @@ BY_NAME: dict[str, HigherOrderOperator] = {
         _WithGrad("wrap_with_set_grad_enabled"),
     )
 }
+
+ops.higher_order = types.SimpleNamespace(**BY_NAME)

@@ -21,7 +21,7 @@ from rushlight.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from rushlight.fx.experimental.proxy_tensor import PythonKeyTracer
+from rushlight.fx.experimental._key_tracer import PythonKeyTracer
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.interpreter import Interpreter
 from rushlight.fx.node import Node

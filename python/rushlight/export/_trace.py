@@ -11,13 +11,11 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, compiler, nn
-from rushlight._higher_order_ops import utils as control
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensorMode,
 )
-from rushlight.export._control import ControlTracer
 from rushlight.export.exported_program import ModuleCallSignature
 from rushlight.export.graph_signature import (
     ArgumentSpec,
@@ -29,8 +27,9 @@ from rushlight.export.graph_signature import (
     TensorArgument,
 )
 from rushlight.fx._symbolic_trace import _Patcher
+from rushlight.fx.experimental._control import ControlTracer
+from rushlight.fx.experimental._key_tracer import fake_of
 from rushlight.fx.experimental._op_forms import lift_fresh_copy
-from rushlight.fx.experimental.proxy_tensor import _fake_of
 from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.fx.node import Node, _as_torch
 from rushlight.utils import _pytree as pytree
@@ -171,7 +170,7 @@ class Tracer(ControlTracer):
         place = self.graph.inserting_before(before) if before else self.graph.inserting_after()
         with place:
             node = self.graph.create_node("placeholder", "c_" + _identifier(name))
-        node.meta["val"] = self._untraced(lambda: _fake_of(self.fake_mode, a))
+        node.meta["val"] = self._untraced(lambda: fake_of(self.fake_mode, a))
         self.constants.update(dict.fromkeys(names, a))
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
         at = next(
@@ -266,16 +265,16 @@ class Tracer(ControlTracer):
         def module_call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             return self.call_of(module, call, args, kwargs)
 
-        before, outer = compiler._exporting, control.tracer
-        with _Patcher() as patcher, self.fake_mode:
+        before = compiler._exporting
+        with _Patcher() as patcher, self.fake_mode, self.active():
             patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
-            compiler._exporting, control.tracer = True, self
+            compiler._exporting = True
             try:
                 return _C._watch_ops(self, f)
             except (DataDependentOutputException, DynamicOutputShapeException) as error:
                 raise _data_dependent(error) from error
             finally:
-                compiler._exporting, control.tracer = before, outer
+                compiler._exporting = before
 
     def write_back(self, state: _State) -> None:
         """Buffers that the program has replaced get the new values at the end."""

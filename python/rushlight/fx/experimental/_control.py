@@ -1,13 +1,17 @@
-"""Branches and loops of a program that is exported: nodes that take graphs."""
+"""Branches and loops of a program that is traced: nodes that take graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rushlight import Tensor, nn
+from rushlight._dynamo.exc import UncapturedHigherOrderOpError
+from rushlight._higher_order_ops import utils
 from rushlight._higher_order_ops.operators import BY_NAME
-from rushlight.fx.experimental.proxy_tensor import PythonKeyTracer, _key
+from rushlight._subclasses.fake_tensor import FakeTensor
+from rushlight.fx.experimental._key_tracer import PythonKeyTracer, key_of
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import Node
@@ -35,10 +39,19 @@ class ControlTracer(PythonKeyTracer):
         self._captured: list[list[Tensor]] = []
         self.paused = False  # ops run without being recorded
 
+    @contextlib.contextmanager
+    def active(self) -> Iterator[None]:
+        """Within it `cond` and its like are written into the graph."""
+        before, utils.tracer = utils.tracer, self
+        try:
+            yield
+        finally:
+            utils.tracer = before
+
     # ---- inner graphs ----
 
     def node_of(self, tensor: Tensor) -> Node:
-        found = self.known.get(_key(tensor))
+        found = self.known.get(key_of(tensor))
         if found is not None or not self._outer:
             return super().node_of(tensor)
         source = self._outside(tensor)
@@ -47,7 +60,7 @@ class ControlTracer(PythonKeyTracer):
             node = self.graph.create_node("placeholder", source.name)
         node.target = node.name
         node.meta["val"] = source.meta["val"]
-        self.known[_key(tensor)] = (tensor, node)
+        self.known[key_of(tensor)] = (tensor, node)
         self._captured[-1].append(tensor)
         return node
 
@@ -78,13 +91,13 @@ class ControlTracer(PythonKeyTracer):
             leaves, spec = pytree.tree_flatten(result)
             for leaf in leaves:
                 if not isinstance(leaf, Tensor):
-                    raise RuntimeError(
-                        f"a branch or a loop of an exported program gives tensors, got {type(leaf)}"
+                    raise UncapturedHigherOrderOpError(
+                        f"a branch or a loop of an traced program gives tensors, got {type(leaf)}"
                     )
             given = {id(t) for t in (*args, *self._captured[-1])}
             if any(id(leaf) in given for leaf in leaves):
-                raise RuntimeError(
-                    "a branch or a loop of an exported program must not return its input: aliasing "
+                raise UncapturedHigherOrderOpError(
+                    "a branch or a loop of an traced program must not return its input: aliasing "
                     "is not supported. Return a clone of it."
                 )
             nodes = tuple(self.node_of(leaf) for leaf in leaves)
@@ -124,7 +137,7 @@ class ControlTracer(PythonKeyTracer):
         first = self._inner(call[0], tensors, [])
         second = self._inner(call[1], tensors, first[5])
         if first[4] != second[4] or _facts(first[3]) != _facts(second[3]):
-            raise RuntimeError(
+            raise UncapturedHigherOrderOpError(
                 "Expected both branches of cond to return tensors of the same sizes and dtypes, "
                 f"got {_facts(first[3])} and {_facts(second[3])}"
             )
@@ -135,8 +148,10 @@ class ControlTracer(PythonKeyTracer):
             graph.output(nodes)
             graphs.append(self._attach(name, graph, root))
         inputs = tuple(self.node_of(t) for t in (*tensors, *captured))
-        self._call("cond", (self.node_of(pred), *graphs, inputs), first[3])
-        return pytree.tree_unflatten(first[3], first[4])
+        fake = any(isinstance(t, FakeTensor) for t in first[3])
+        taken = first if fake or self._untraced(lambda: bool(pred)) else second
+        self._call("cond", (self.node_of(pred), *graphs, inputs), taken[3])
+        return pytree.tree_unflatten(taken[3], taken[4])
 
     def while_loop(self, cond_fn: Any, body_fn: Any, carried: tuple[Any, ...]) -> Any:
         """`while_loop` of tensors."""
@@ -144,7 +159,7 @@ class ControlTracer(PythonKeyTracer):
         first = self._inner(cond_fn, tensors, [])
         second = self._inner(body_fn, tensors, first[5])
         if _facts(second[3]) != _facts(tensors):
-            raise RuntimeError(
+            raise UncapturedHigherOrderOpError(
                 "Expected body_fn of while_loop to return tensors of the sizes and dtypes that it "
                 f"takes, got {_facts(second[3])} for {_facts(tensors)}"
             )
@@ -224,7 +239,7 @@ def _tensors(leaves: list[Any], name: str) -> list[Tensor]:
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
-                f"{name}: operands of an exported program are tensors, got {type(leaf)}; a "
+                f"{name}: operands of an traced program are tensors, got {type(leaf)}; a "
                 "function may close over numbers"
             )
     return leaves
