@@ -11,6 +11,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, compiler, nn
+from rushlight._library.registry import watched
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -131,6 +132,7 @@ class Tracer(ControlTracer):
         self.constants: dict[str, Tensor] = {}
         self.calls: dict[str, ModuleCallSignature] = {}
         self._first_input: Node | None = None
+        self._in_custom_op = False
         self._names = {id(m): name for name, m in reversed(list(mod.named_modules()))}
         self._counts: dict[str, int] = {}
         self._attributes: dict[int, list[str]] = {}
@@ -202,9 +204,18 @@ class Tracer(ControlTracer):
                 node.meta["stack_trace"] = trace
         return node
 
+    def custom(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Record a call of a program's own op as one step, whatever it is made of."""
+        self._in_custom_op = True
+        try:
+            with watched(None):
+                return self.record(func, args, kwargs)
+        finally:
+            self._in_custom_op = False
+
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Record a call of an op and run it."""
-        if self.paused:
+        if self.paused or self._in_custom_op:
             return func(*args, **kwargs)
         if func is rushlight.ops.aten.lift_fresh.default:
             return self.lift(args[0])
@@ -270,7 +281,8 @@ class Tracer(ControlTracer):
             patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
             compiler._exporting = True
             try:
-                return _C._watch_ops(self, f)
+                with watched(self.custom):
+                    return _C._watch_ops(self, f)
             except (DataDependentOutputException, DynamicOutputShapeException) as error:
                 raise _data_dependent(error) from error
             finally:
