@@ -19,7 +19,7 @@ ALLOWED = (
     "must have the same dtype",
     "to have the same dtype but got",
     "expected both vectors to have same dtype but found",
-    "must match the size of tensor at non singleton dimension",
+    "a must match the size of",
     "expanded size of the tensor must match the existing size at non singleton dimension",
     "input type and bias type should be the same",
     "expects tensor with dimensions but self is",
