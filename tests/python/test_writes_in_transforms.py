@@ -169,67 +169,60 @@ def compare(transformed, expected, *arguments):
 PROGRAMS = range(60)
 
 
+def first_derivatives(seed, make, reference):
+    """How often a program was compared: alone, mapped over both arguments, and over one of them."""
+    x, c = matrices(seed)
+    one = of_first(make)(program(seed))
+    expected = of_first(reference)(program(seed))
+    each = looped(expected)
+    return (
+        compare(one, expected, x[0], c[0])
+        + compare(vmap(one), each, x, c)
+        + compare(vmap(lambda s: one(x[0], s)), lambda s: each(x[:1].expand(s.shape), s), c)
+        + compare(vmap(lambda s: one(s, c[0])), lambda s: each(s, c[:1].expand(s.shape)), x)
+    )
+
+
 @pytest.mark.parametrize("name", FIRST)
 def test_first_derivatives_of_writes(name):
-    make, reference = FIRST[name]
-    ran = 0
-    for seed in PROGRAMS:
-        x, c = matrices(seed)
-        f = program(seed)
-        one = of_first(make)(f)
-        ran += compare(one, of_first(reference)(f), x[0], c[0])
-        expected = looped(of_first(reference)(f))
-        ran += compare(vmap(one), expected, x, c)
-        # The point is the same for all slices, and so what does not depend on the other is.
-        ran += compare(
-            lambda a, b, one=one: vmap(lambda s: one(a[0], s))(b),
-            lambda a, b, e=expected: e(a[:1].expand(a.shape), b),
-            x,
-            c,
-        )
-        ran += compare(
-            lambda a, b, one=one: vmap(lambda s: one(s, b[0]))(a),
-            lambda a, b, e=expected: e(a, b[:1].expand(b.shape)),
-            x,
-            c,
-        )
-    assert ran > 2 * len(PROGRAMS)
+    assert sum(first_derivatives(seed, *FIRST[name]) for seed in PROGRAMS) > 2 * len(PROGRAMS)
+
+
+def second_derivatives(seed, make):
+    x, c = matrices(seed)
+    run = program(seed)
+
+    def f(a, b):
+        return weigh(run(a, b))
+
+    def expected(a, b):
+        return differences(lambda p: jacfwd(lambda q: f(q, b))(p), a)
+
+    one = of_first(make)(f)
+    return compare(one, expected, x[0], c[0]) + compare(vmap(one), looped(expected), x, c)
 
 
 @pytest.mark.parametrize("name", SECOND)
 def test_second_derivatives_of_writes(name):
-    ran = 0
-    for seed in PROGRAMS:
-        x, c = matrices(seed)
+    assert sum(second_derivatives(seed, SECOND[name]) for seed in PROGRAMS) > len(PROGRAMS)
 
-        def f(a, b, run=program(seed)):
-            return weigh(run(a, b))
 
-        def expected(a, b, f=f):
-            return differences(lambda p: jacfwd(lambda q: f(q, b))(p), a)
+def batched_directions(seed):
+    """Tangents that have a batch where what they are tangents of has none."""
+    x, c = matrices(seed)
+    f = program(seed)
 
-        ran += compare(of_first(SECOND[name])(f), expected, x[0], c[0])
-        ran += compare(vmap(of_first(SECOND[name])(f)), looped(expected), x, c)
-    assert ran > len(PROGRAMS)
+    def along(v, b):
+        return jvp(f, (x[0], b), (v, c[1]))[1]
+
+    def expected(v, b):
+        of_x, of_b = differences(lambda a: f(a, b), x[0]), differences(lambda a: f(x[0], a), b)
+        return (of_x * v).sum((-2, -1)) + (of_b * c[1]).sum((-2, -1))
+
+    directions = torch.rand(3, *SHAPE[::-1], dtype=torch.float64).transpose(1, 2)
+    ran = compare(vmap(lambda v: along(v, c[0])), looped(lambda v: expected(v, c[0])), directions)
+    return ran + compare(vmap(along), looped(expected), directions, c)
 
 
 def test_tangents_whose_directions_alone_are_batched():
-    for seed in PROGRAMS:
-        x, c = matrices(seed)
-        f = program(seed)
-        ran = compare(
-            vmap(lambda v: jvp(lambda a: f(a, c[0]), (x[0],), (v,))[1]),
-            looped(lambda v: (differences(lambda a: f(a, c[0]), x[0]) * v).sum((-2, -1))),
-            torch.rand(4, 2, 3, dtype=torch.float64).transpose(1, 2),
-        )
-        ran += compare(
-            vmap(lambda v, b: jvp(f, (x[0], b), (v, c[1]))[1]),
-            looped(
-                lambda v, b: (
-                    (differences(lambda a: f(a, b), x[0]) * v).sum((-2, -1))
-                    + (differences(lambda a: f(x[0], a), b) * c[1]).sum((-2, -1))
-                )
-            ),
-            *matrices(seed + 1),
-        )
-        assert ran > 0
+    assert sum(batched_directions(seed) for seed in PROGRAMS) > len(PROGRAMS)
