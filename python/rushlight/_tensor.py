@@ -247,6 +247,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         """The class of the tensor's storage, such as `FloatStorage`."""
         from rushlight.storage import OF_DTYPE, TypedStorage
 
+        if not self.is_meta:
+            self.untyped_storage()  # raises where there is none
         return OF_DTYPE.get(self.dtype, TypedStorage)
 
     @_C._Offered
