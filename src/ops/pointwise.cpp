@@ -86,7 +86,7 @@ Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& 
   const Tensor at_zero = length.eq(0);
   if (!forward::differentiated(grad, part, rest)) {
     const Tensor share = (part / length).div_(length);
-    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0).mul_(grad);
+    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0) * grad;
   }
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
   return rushlight::_weighed(grad * inverse, part) * inverse;
@@ -385,6 +385,11 @@ Tensor where_self(const Tensor& condition, const Tensor& self, const Tensor& oth
   RL_CHECK(condition.dtype() == kBool || condition.dtype() == kUInt8,
            "where expected condition to be a boolean tensor, not one of ",
            enum_name(condition.dtype()));
+  for (const Tensor* number : {&self, &other}) {
+    if (number->impl()->is_wrapped_number()) {  // it is chosen as it is, not computed with
+      number->item().check_fits(result_type({self, other}));
+    }
+  }
   return rushlight::_where(condition, self, other);
 }
 
@@ -557,6 +562,7 @@ void shape::fill_(Tensor& self, Tensor& value) {
   if (value.impl()->is_wrapped_number()) {
     value.item().check_fits(self.dtype());
   }
+  warn_of_lost_parts(value.dtype(), self.dtype());
 }
 void shape::zero_(Tensor&) {}
 
