@@ -89,8 +89,9 @@ Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim
            " not supported.");
   const Tensor a = in_dtype(self, dtype);
   if (std::abs(p) == 2) {
-    return over_singular_values(a, dims, keepdim,
-                                [&](const Tensor& s) { return p > 0 ? largest(s, -1, false) : s.amin(-1); });
+    return over_singular_values(a, dims, keepdim, [&](const Tensor& s) {
+      return p > 0 ? largest(s, -1, false) : s.amin(-1);
+    });
   }
   // Sums over rows (1) or columns (inf), then the largest or smallest of them.
   const int64_t summed = std::isinf(p) ? dims[1] : dims[0];

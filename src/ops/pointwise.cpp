@@ -223,14 +223,6 @@ void check_clamp(const Tensor& self, bool has_bound) {
   RL_CHECK_NOT_IMPLEMENTED(!is_complex(self.dtype()), "clamp is not supported for complex types");
 }
 
-// A bound of an integer tensor must be one of its values.
-Tensor bound(const Tensor& self, const Scalar& value) {
-  if (self.dtype() != kBool && !(is_integral(self.dtype()) && !value.is_integral(true))) {
-    value.check_fits(self.dtype());
-  }
-  return make_number(value);
-}
-
 }  // namespace
 
 namespace composite {
@@ -336,23 +328,23 @@ Tensor clamp(const Tensor& self, const std::optional<Scalar>& min,
              const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
-    return rushlight::clamp_max(self, bound(self, *max));
+    return rushlight::clamp_max(self, *max);
   }
   if (!max.has_value()) {
-    return rushlight::clamp_min(self, bound(self, *min));
+    return rushlight::clamp_min(self, *min);
   }
-  return rushlight::_clamp(self, bound(self, *min), bound(self, *max));
+  return rushlight::_clamp(self, *min, *max);
 }
 Tensor& clamp_(const Tensor& self, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
-    return rushlight::clamp_max_(self, bound(self, *max));
+    return rushlight::clamp_max_(self, *max);
   }
   if (!max.has_value()) {
-    return rushlight::clamp_min_(self, bound(self, *min));
+    return rushlight::clamp_min_(self, *min);
   }
-  return rushlight::_clamp_(self, bound(self, *min), bound(self, *max));
+  return rushlight::_clamp_(self, *min, *max);
 }
 Tensor clamp_Tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
   check_clamp(self, min.defined() || max.defined());

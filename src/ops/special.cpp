@@ -199,6 +199,9 @@ Tensor special_ndtr(const Tensor& self) { return (self * -M_SQRT1_2).erfc() * 0.
 // By three powers of 2 that are finite where the product is.
 Tensor ldexp(const Tensor& self, const Tensor& other) {
   const ScalarType dtype = to_floating(result_type({self, other}));
+  if (other.is_complex()) {
+    return (self * rushlight::pow(Scalar(2.0), other)).to(dtype);
+  }
   const int64_t most = to_real(dtype) == kFloat64 ? 2200 : 380;
   const Tensor exponent = other.dtype() == kBool ? other.to(kInt64) : other.clamp(-most, most);
   const Tensor part = exponent.div(Scalar(3), "trunc").detach();

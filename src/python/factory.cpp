@@ -466,7 +466,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
   return tls.lower() == nullptr ? unwritten(make_empty(sizes, t, device))
-                              : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
+                                : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
 }
 
 // Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array),

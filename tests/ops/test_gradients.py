@@ -157,7 +157,7 @@ def test_gradients_in_float32_are_those_in_float64(case):
 
 
 # Ops that vmap refuses, each with a message that says so; and what differs from slice to slice in size.
-NOT_MAPPED = "vmap: (?!inplace arithmetic)|batched tensor|differ in (size|number)|data-dependent"
+NOT_MAPPED = "at least one tensor|vmap: (?!inplace arithmetic)|batched tensor|differ in (size|number)|data-dependent"
 
 
 def mapped_or_refused(compute, *arguments):
@@ -258,4 +258,39 @@ def test_hessians_of_batches(case):
         batch = mapped_or_refused(vmap(all_at_once), *directions)
         if batch is not None:
             close(batch, of_both([of_both([one(i, j) for j in range(2)]) for i in range(2)]))
+            count()
+
+
+@over(differentiable, lambda case: "float64" in case.dtypes, mode="nested")
+def test_tangents_within_batches(case):
+    """Tangents along a batch of directions, of a function that makes a batch of its inputs."""
+    jvp, vmap = rushlight.func.jvp, rushlight.vmap
+    ones = rushlight.ones(2, dtype=rushlight.float64)
+    for text in case.samples:
+        found = small_function(case, text)
+        if found is None:
+            continue
+        function, inputs, _ = (
+            found  # which require gradients, so that what depends on them is known
+        )
+        rng = np.random.default_rng(4)
+        directions = of_both([random_like(inputs, rng) for _ in range(2)])
+
+        def one(i, function=function, inputs=inputs, directions=directions):
+            tangents = jvp(
+                lambda *x: tuple(function(*x)), tuple(inputs), tuple(d[i] for d in directions)
+            )[1]
+            return [rushlight.stack([t, t]) for t in tangents]
+
+        def all_at_once(*along, function=function, inputs=inputs):
+            def each(*x):
+                return vmap(lambda scale: tuple(function(*(t * scale for t in x))))(ones)
+
+            return jvp(each, tuple(inputs), along)[1]
+
+        if mapped_or_refused(one, 0) is None:
+            continue
+        batch = mapped_or_refused(vmap(all_at_once), *directions)
+        if batch is not None:
+            close(batch, of_both([one(0), one(1)]))
             count()
