@@ -135,9 +135,9 @@ module("_AvgPoolNd()", "pooling",
 module("AvgPool1d(int[1] kernel_size, int[1]? stride=None, int[1] padding=0, "
        "bool ceil_mode=False, bool count_include_pad=True)", "pooling",
        "avg_pool1d", "kernel_size, stride, padding, ceil_mode, count_include_pad",
-       base="_AvgPoolNd", sets={"kernel_size": ("repeated", "kernel_size", 1),
-                                "stride": ("repeated", _STRIDE, 1),
-                                "padding": ("repeated", "padding", 1)},
+       base="_AvgPoolNd", sets={"kernel_size": ("repeat", "kernel_size", 1),
+                                "stride": ("repeat", _STRIDE, 1),
+                                "padding": ("repeat", "padding", 1)},
        doc="The mean of each window of (N, C, L).")
 for _n, _axes in ((2, "H, W"), (3, "D, H, W")):
     module(f"AvgPool{_n}d(int[] kernel_size, int[]? stride=None, int[] padding=0, "
@@ -179,7 +179,7 @@ for _n in (1, 2, 3):
     _padding = f"int[{2 * _n}] padding"
     module(f"ConstantPad{_n}d({_padding}, float value)", "padding",
            "pad", "padding, 'constant', value", base="_ConstantPadNd",
-           sets={"padding": ("repeated", "padding", 2 * _n)},
+           sets={"padding": ("repeat", "padding", 2 * _n)},
            doc="Pads the spatial dimensions with a value.")
     module(f"ZeroPad{_n}d({_padding})", "padding", base=f"ConstantPad{_n}d", fixed={"value": 0.0},
            show="{padding}", prints="padding={padding}",
@@ -188,7 +188,7 @@ for _n in (1, 2, 3):
                          ("circular", "the values of their other end")):
         _key = {"reflection": "reflect", "replication": "replicate"}.get(_mode, _mode)
         module(f"{_mode.title()}Pad{_n}d({_padding})", "padding", "pad", f"padding, '{_key}'",
-               base=f"_{_mode.title()}PadNd", sets={"padding": ("repeated", "padding", 2 * _n)},
+               base=f"_{_mode.title()}PadNd", sets={"padding": ("repeat", "padding", 2 * _n)},
                doc=f"Pads the spatial dimensions with {_with}.")
 
 # ---- shapes ----

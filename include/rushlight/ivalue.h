@@ -7,6 +7,7 @@
 #include <tuple>
 #include <typeinfo>
 
+#include <rushlight/type.h>
 #include <rushlight/value.h>
 
 namespace rushlight {
@@ -50,33 +51,8 @@ intrusive_ptr<T> make_intrusive(A&&... arguments) {
   return intrusive_ptr<T>::make(std::forward<A>(arguments)...);
 }
 
-// ---- what a type is called in schemas ----
+// ---- classes ----
 
-struct Type {
-  enum class Kind : uint8_t {
-    Any,
-    Tensor,
-    Int,
-    Float,
-    Bool,
-    Scalar,
-    String,
-    ScalarType,
-    Device,
-    Layout,
-    MemoryFormat,
-    Generator,
-    List,    // of one
-    Tuple,   // of each
-    Dict,    // of two
-    Object,  // of the class `name`
-    Optional,
-  };
-  Kind kind = Kind::Any;
-  std::vector<Type> of = {};
-  std::string name = {};
-  RL_API std::string str() const;  // "Tensor", "int[]", "Dict(str, Tensor)?"
-};
 // Names a class that is bound; RuntimeError where it has a name already.
 RL_API void name_class(const std::type_info& type, const std::string& name);
 // The name of a bound class, "__torch__.torch.classes.space.Name"; RuntimeError where it is not.

@@ -46,9 +46,9 @@ _SPARSE = " ".join(
 
 def _is_shown(name):
     """Whether `dir` shows a name."""
-    from rushlight._listed import shown
+    from rushlight._listed import is_shown
 
-    return shown(name)
+    return is_shown(name)
 
 
 if TYPE_CHECKING:
@@ -228,7 +228,6 @@ if TYPE_CHECKING:
     from rushlight.func import vmap
     from rushlight.futures import Future
     from rushlight.jit import ScriptFunction, ScriptModule
-    from rushlight.jit._graph import TensorType
     from rushlight.nested._functions import (
         _nested_from_padded,
         _nested_tensor_from_mask,
@@ -333,7 +332,6 @@ else:
             "compiler": "compile",
             "func": "vmap",
             "futures": "Future",
-            "jit._graph": "TensorType",
             "jit": "ScriptFunction ScriptModule",
             "random": "fork_rng get_rng_state initial_seed manual_seed seed set_rng_state",
             "serialization": "load save",

@@ -54,8 +54,8 @@ def _run(arguments: list[str]) -> int:
         sys.path[0] = os.getcwd() if first == "-m" else ""
         main = _fresh_main()
         if first == "-m":
-            return _alone(lambda: _run_module(target, True))
-        return _alone(lambda: exec(compile(target, "<string>", "exec", 0, True), vars(main)))
+            return _run_program(lambda: _run_module(target, True))
+        return _run_program(lambda: exec(compile(target, "<string>", "exec", 0, True), vars(main)))
     script = first if os.path.exists(first) else shutil.which(first)
     path = os.path.join(os.getcwd(), script or first)  # of scripts Python makes no more of it
     if script is None:
@@ -68,9 +68,9 @@ def _run(arguments: list[str]) -> int:
     if os.path.isdir(path) or zipfile.is_zipfile(path):
         sys.path[0] = path
         _fresh_main()
-        return _alone(lambda: _run_module("__main__", False))
+        return _run_program(lambda: _run_module("__main__", False))
     sys.path[0] = os.path.dirname(os.path.realpath(path))
-    return _alone(lambda: _run_file(path, _fresh_main()))
+    return _run_program(lambda: _run_file(path, _fresh_main()))
 
 
 def _fresh_main() -> types.ModuleType:
@@ -101,7 +101,7 @@ def _run_file(path: str, main: Any) -> None:
     exec(code, vars(main))
 
 
-def _alone(run: Callable[[], Any]) -> int:
+def _run_program(run: Callable[[], Any]) -> int:
     """Runs the program; a traceback of what ends it begins with its own frames."""
     try:
         run()

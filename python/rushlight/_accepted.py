@@ -241,11 +241,10 @@ ROWS = (
         "nothing is compiled",
     ),
     Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
-    Row("jit._graph.Graph.find*", "recurse", NO_EFFECT, "nodes have no nested blocks"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
     Row(
-        "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.* onnx.is_in_onnx_export",
+        "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.*",
         "",
         FIXED,
         "nothing is compiled or exported",
@@ -698,7 +697,7 @@ ROWS = (
     ),
     Row("autograd.function.InplaceFunction.*", "inplace", EFFECT, _SUBCLASSES),
     Row("utils.checkpoint.SelectiveCheckpointContext.*", "is_recompute", EFFECT, "policies ask it"),
-    Row("autograd.gradcheck._Undefined.*", "", EFFECT, "it tries gradients that are not there"),
+    Row("autograd.gradcheck._StopGradient.*", "", EFFECT, "it tries gradients that are not there"),
     Row(
         "autograd.gradcheck.*",
         "masked",
@@ -946,8 +945,9 @@ ROWS = (
         "_subclasses.fake_tensor.FakeTensorMode.*",
         "static_shapes source symbolic_context allow_fallback_kernels export",
         NO_EFFECT,
-        "sizes are numbers, ops without a rule for them are refused, and nothing is exported",
+        "sizes are numbers, and ops without a rule for them are refused",
     ),
+    Row("export._export.export", "strict", NO_EFFECT, "nothing analyses bytecode"),
     Row("_prims_common.*", "allow_rhs_unbacked", NO_EFFECT, "sizes are numbers"),
     Row(
         "multiprocessing.spawn.start_processes",

@@ -164,7 +164,10 @@ class PyTorchFileWriter:
         """Ends the file."""
         own = self.serialization_id()
         ends = {"version": "3\n", "byteorder": sys.byteorder, ".data/serialization_id": own}
+        written = self.get_all_written_records()
+        if ".data/version" in written:  # that of an exported program
+            del ends["version"]
         for name, text in ends.items():
-            if name not in self.get_all_written_records():
+            if name not in written:
                 self.write_record(name, text, len(text))
         self._zip.close()

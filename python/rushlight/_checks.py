@@ -79,7 +79,7 @@ def _check_tensor_all_with(error_type, cond, message=None):
     _check_with(error_type, bool(cond.all()), message)
 
 
-def dim_from_front(dim: int, count: int) -> int:
+def wrap_dim(dim: int, count: int) -> int:
     """The number from 0 of one of `count` dimensions; IndexError if it is none of them."""
     if not -count <= dim < count:
         raise IndexError(f"Dimension out of range: {dim} is not within {-count} ... {count - 1}")

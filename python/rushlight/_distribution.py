@@ -6,7 +6,7 @@ from pathlib import Path
 import rushlight
 
 
-class Named(importlib.metadata.Distribution):
+class NameAndVersion(importlib.metadata.Distribution):
     """A distribution that has a name and a version.
 
     Args:

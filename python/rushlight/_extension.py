@@ -10,24 +10,18 @@ from rushlight._archive import PyTorchFileReader, PyTorchFileWriter
 from rushlight._library.keys import DispatchKey, DispatchKeySet
 from rushlight.futures import Future
 from rushlight.jit import ScriptFunction, ScriptMethod, ScriptModule, is_tracing
-from rushlight.jit._graph import Graph, Node, TensorType, Type, Value
 from rushlight.jit._trace import TracingState, state
 
 __all__ = [
     "DispatchKey",
     "DispatchKeySet",
     "Future",
-    "Graph",
-    "Node",
     "PyTorchFileReader",
     "PyTorchFileWriter",
     "ScriptFunction",
     "ScriptMethod",
     "ScriptModule",
-    "TensorType",
     "TracingState",
-    "Type",
-    "Value",
 ]
 
 _is_tracing = is_tracing

@@ -44,7 +44,7 @@ class _FakeQuantize(Function):
         return grad * inside, None, None, None, None
 
 
-def _rounded(x, scale, zero_point, quant_min, quant_max):
+def _fake_quantize(x, scale, zero_point, quant_min, quant_max):
     if not x.is_floating_point():
         raise NotImplementedError(f"\"fake_quantize\" not implemented for '{x.dtype._kind}'")
     if quant_min > quant_max:
@@ -86,7 +86,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
     for t in (scale, zero_point):
         if t.numel() != 1:
             raise RuntimeError(f"a Tensor with {t.numel()} elements cannot be converted to Scalar")
-    return _rounded(input, scale.reshape(()), zero_point.reshape(()), quant_min, quant_max)
+    return _fake_quantize(input, scale.reshape(()), zero_point.reshape(()), quant_min, quant_max)
 
 
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
@@ -130,7 +130,9 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
         _check_zero_points(((zero_point >= quant_min) & (zero_point <= quant_max)).all())
     shape = [1] * input.dim()
     shape[axis] = -1
-    return _rounded(input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max)
+    return _fake_quantize(
+        input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max
+    )
 
 
 # ---- codes for a range of numbers ----

@@ -9,7 +9,7 @@ import os
 import zipfile
 from typing import Any
 
-__all__ = ["explained", "name_of"]
+__all__ = ["message_with_file", "name_of"]
 
 # What `pickle.dumps(MAGIC_NUMBER, protocol=2)` has after the protocol: the old format begins so.
 _OLD_FORMAT = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -34,7 +34,7 @@ _STARTS = {
 }
 
 
-def explained(message: str, f: Any, source: Any) -> str:
+def message_with_file(message: str, f: Any, source: Any) -> str:
     """The message of an error, with the name of the file `f` and what its bytes look like.
 
     Args:
@@ -70,7 +70,7 @@ def _kind(source):
         return "it is empty: what wrote, copied or downloaded it was cut off"
     if head.startswith(b"PK"):
         return _zip(source, size)
-    return _other(head, size)
+    return _kind_of_other_file(head, size)
 
 
 def _zip(source, size):
@@ -96,7 +96,7 @@ def _zip(source, size):
     )
 
 
-def _other(head, size):
+def _kind_of_other_file(head, size):
     for start, what in _STARTS.items():
         if head.startswith(start):
             return what

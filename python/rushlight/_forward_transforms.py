@@ -20,9 +20,9 @@ from rushlight._transforms import (
     basis_of,
     call,
     check_outputs,
-    chosen,
     is_tensor,
     jacrev,
+    select_arguments,
     split_aux,
 )
 from rushlight.utils import _pytree
@@ -121,7 +121,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         check_outputs(outputs, "linearize(f, *primals)")
         open_vectors = Inputs([rushlight.zeros_like(o) for o in outputs])
         rows, _ = _pytree.tree_flatten(inputs.gradients(outputs, open_vectors.tree(), True))
-        output = inputs.settled(form.unflatten(outputs))
+        output = inputs.detach_results(form.unflatten(outputs))
 
     def product(*tangents):
         directions, given = _pytree.tree_flatten(tangents)
@@ -139,7 +139,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                     )
         with rushlight.enable_grad():
             found = open_vectors.gradients(rows, directions, True)
-            return inputs.settled(form.unflatten(_pytree.tree_leaves(found)))
+            return inputs.detach_results(form.unflatten(_pytree.tree_leaves(found)))
 
     return output, product
 
@@ -168,8 +168,8 @@ def jacfwd(
     """
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
-        picked, replaced = chosen(args, argnums)
+    def wrapper(*args, **kwargs):
+        picked, replaced = select_arguments(args, argnums)
         primals, spec = _pytree.tree_flatten(picked)
         _check_tensors(primals, "primals")
         _check_real(primals, "jacfwd", "inputs")
@@ -200,7 +200,7 @@ def jacfwd(
             return result
         return result, _pytree.tree_map_only(_C.TensorBase, lambda t: t[0], aux[0])
 
-    return wrapped
+    return wrapper
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:

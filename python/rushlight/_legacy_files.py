@@ -12,7 +12,7 @@ from typing import Any
 
 from rushlight import _C, storage
 from rushlight._locations import locator
-from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
+from rushlight._pickled import StorageKeys, Storages, pickle_bytes, unsafe_unpickler
 from rushlight._raised import SourceChangeWarning
 from rushlight._safe_load import SafeObjects
 from rushlight._utils import storages_unfilled
@@ -25,7 +25,7 @@ PROTOCOL_VERSION = 1001
 def save(obj: object, f, pickle_module, protocol):
     """Writes `obj` to the path or stream `f`."""
     saved = _LegacySaved()
-    objects = pickled(obj, saved, pickle_module, protocol)
+    objects = pickle_bytes(obj, saved, pickle_module, protocol)
     system = {
         "protocol_version": PROTOCOL_VERSION,
         "little_endian": sys.byteorder == "little",
@@ -43,7 +43,7 @@ def save(obj: object, f, pickle_module, protocol):
         f.write(data)
 
 
-class _LegacySaved(Saved):
+class _LegacySaved(StorageKeys):
     """Ids have one part more, for views, which is never used; sizes are counted in elements."""
 
     def __init__(self) -> None:
@@ -199,7 +199,7 @@ class _LegacyStorages:
             if struct.unpack("<q", parts.bytes(8))[0] * dtype.itemsize != size:
                 raise RuntimeError(f"storage '{key}' has wrong byte size; corrupt file?")
             _C._fill_storage(item, parts.bytes(size))
-            placed = self._storages.placed(key)
+            placed = self._storages.storage_of(key)
             if placed != item and placed.device.type != "meta":
                 placed.copy_(item)
 
@@ -213,7 +213,7 @@ def part_of(whole, offset, size):
     if offset + size > whole.size():
         raise RuntimeError("the part of a storage ends behind it; corrupt file?")
     item = whole.dtype.itemsize
-    return storage.TypedStorage._over(
+    return storage.TypedStorage._from_untyped(
         whole.untyped()[offset * item : (offset + size) * item], whole.dtype
     )
 
@@ -222,12 +222,12 @@ def _load_tar(data, map_location, pickle_module, pickle_load_args):
     """Files of the first versions: a tar archive of storages, tensors and a pickle."""
     found = {}
 
-    def named(pid):
+    def load_reference(pid):
         if isinstance(pid, tuple):
             return _module_class(pid)
         return found[int(pid)]
 
-    read = _reader(named, pickle_module, False, pickle_load_args)
+    read = _reader(load_reference, pickle_module, False, pickle_load_args)
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:", format=tarfile.PAX_FORMAT) as tar:
         texts = {}
         for name in ("storages", "tensors", "pickle"):
@@ -245,7 +245,7 @@ def _load_tar(data, map_location, pickle_module, pickle_load_args):
         content = parts.bytes(numel * kind.dtype.itemsize)
         item = storage.UntypedStorage(len(content))
         _C._fill_storage(item, content)
-        found[key] = storage.TypedStorage._over(place(item, location), kind.dtype)
+        found[key] = storage.TypedStorage._from_untyped(place(item, location), kind.dtype)
     for key, root, offset, size in parts.next():
         found[key] = part_of(found[root], offset, size)
     parts = texts["tensors"]

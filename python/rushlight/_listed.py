@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-__all__ = ["dir_of_class", "listed", "shown"]
+__all__ = ["dir_of", "dir_of_class", "is_shown"]
 
 _IMPORTED = frozenset({"Any", "TYPE_CHECKING", "annotations", "lazy", "namespace", "warn"})
 # Ops that are functions elsewhere, or steps of optimisers and derivatives.
@@ -33,7 +33,7 @@ _METHODS = _names(
 _OURS = ("rushlight", "rushlight._C")
 
 
-def shown(name: str) -> bool:
+def is_shown(name: str) -> bool:
     """Whether a name of the package itself is shown."""
     starts, ends = _PARTS
     return not (
@@ -45,7 +45,7 @@ def shown(name: str) -> bool:
     )
 
 
-def listed(module: str, hidden: str = "") -> Callable[[], list[str]]:
+def dir_of(module: str, hidden: str = "") -> Callable[[], list[str]]:
     """The `__dir__` of a module: its names without what it imports and those of `hidden`."""
     space = vars(sys.modules[module])
     without = _IMPORTED.union(hidden.split())

@@ -35,7 +35,7 @@ _RENAMES = (
 _ENUMS = (enum.Enum.__reduce_ex__, enum.Flag.__reduce_ex__)
 
 
-class Saved:
+class StorageKeys:
     """Gives storages their keys; `items` are those to be written."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Saved:
 class _PicklerMixin:
     """Turns tensors into what PyTorch calls to rebuild them."""
 
-    saved: Saved
+    saved: StorageKeys
 
     def persistent_id(self, obj: object):
         return self.saved.persistent_id(obj)
@@ -90,7 +90,7 @@ class _PicklerMixin:
         return NotImplemented if other is None else other(obj)
 
 
-def pickled(obj: object, saved, pickle_module, protocol):
+def pickle_bytes(obj: object, saved, pickle_module, protocol):
     """The pickle of an object, with PyTorch's names."""
     kind: Any = type("_Pickler", (_PicklerMixin, pickle_module.Pickler), {"saved": saved})
     stream = io.BytesIO()
@@ -114,7 +114,7 @@ class Storages:
         self._place = locator(map_location)
         self._known = {}
 
-    def placed(self, key):
+    def storage_of(self, key):
         """The storage of a key that has been loaded."""
         return self._known[key]
 
@@ -135,7 +135,7 @@ class Storages:
         if key not in self._known:
             self._known[key] = self._place(item, location)
         item = self._known[key]
-        return storage.TypedStorage._over(item, dtype) if typed else item
+        return storage.TypedStorage._from_untyped(item, dtype) if typed else item
 
 
 def unsafe_unpickler(pickle_module: Any, load_storage):

@@ -26,6 +26,17 @@ def _pin_memory(self, device=None):
     return _C._pin_memory(self)
 
 
+@_op("lift_fresh_copy(Tensor self) -> Tensor")
+def lift_fresh_copy(self):
+    """A copy of a constant: where the op is run, nobody else has the tensor."""
+    return self.clone()
+
+
+@_op("numpy_T(Tensor(a) self) -> Tensor(a)")
+def numpy_t(self):
+    return self.T
+
+
 @_op(
     "_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
     "Tensor"
@@ -37,7 +48,7 @@ def _sparse_addmm(self, mat1, mat2, beta=1, alpha=1):
 # ---- softmax, as PyTorch's kernels are called ----
 
 
-def _wide(self, half_to_float):
+def _softmax_dtype(self, half_to_float):
     if half_to_float and self.dtype != rushlight.float16:
         raise RuntimeError("conversion is supported for Half type only")
     return rushlight.float32 if half_to_float else None
@@ -45,12 +56,12 @@ def _wide(self, half_to_float):
 
 @_op("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
 def _softmax(self, dim, half_to_float):
-    return rushlight.softmax(self, dim, dtype=_wide(self, half_to_float))
+    return rushlight.softmax(self, dim, dtype=_softmax_dtype(self, half_to_float))
 
 
 @_op("_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor")
 def _log_softmax(self, dim, half_to_float):
-    return rushlight.log_softmax(self, dim, dtype=_wide(self, half_to_float))
+    return rushlight.log_softmax(self, dim, dtype=_softmax_dtype(self, half_to_float))
 
 
 # ---- assertions ----

@@ -118,12 +118,12 @@ class QuantizedTensor(Tensor):
 
     def __deepcopy__(self, memo):
         if id(self) not in memo:
-            memo[id(self)] = _over(self._codes.clone(), self._quantizer)
+            memo[id(self)] = _wrap_codes(self._codes.clone(), self._quantizer)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
         codes, about = self._codes, self._quantizer
-        storage = TypedStorage._over(codes.untyped_storage(), self.dtype)
+        storage = TypedStorage._from_untyped(codes.untyped_storage(), self.dtype)
         place = (codes.storage_offset(), tuple(codes.size()), codes.stride())
         means = about if about.axis is not None else about[:-1]
         return rushlight._utils._rebuild_qtensor, (
@@ -152,7 +152,7 @@ class QuantizedTensor(Tensor):
         raise TypeError(f"Got unsupported ScalarType {_KINDS[self.dtype]}")
 
 
-def _over(codes: Tensor, quantizer: _Quantizer) -> QuantizedTensor:
+def _wrap_codes(codes: Tensor, quantizer: _Quantizer) -> QuantizedTensor:
     made: Any = Tensor._make_wrapper_subclass(
         QuantizedTensor,
         codes.shape,
@@ -180,7 +180,7 @@ def of_codes(
         )
     if not fits:
         raise TypeError(f"scale and zero point do not fit a quantized tensor of {scheme!r}")
-    return _over(codes, _Quantizer(scheme, scale, zero_point, axis))
+    return _wrap_codes(codes, _Quantizer(scheme, scale, zero_point, axis))
 
 
 def _refusal(func: Any, backend: str) -> NotImplementedError:
@@ -190,7 +190,7 @@ def _refusal(func: Any, backend: str) -> NotImplementedError:
     )
 
 
-def _of(input: Any, name: str) -> QuantizedTensor:
+def _expect_quantized(input: Any, name: str) -> QuantizedTensor:
     if not isinstance(input, QuantizedTensor):
         raise NotImplementedError(
             f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: "
@@ -250,7 +250,7 @@ def quantize_per_tensor(input, scale, zero_point, dtype) -> Any:
         )
     about = _Quantizer(per_tensor_affine, scale, zero_point)
     step, zero = about.along(input)
-    return _over(_codes_of(input.detach(), step, zero, dtype), about)
+    return _wrap_codes(_codes_of(input.detach(), step, zero, dtype), about)
 
 
 def quantize_per_tensor_dynamic(input, dtype, reduce_range) -> Any:
@@ -285,7 +285,7 @@ def quantize_per_channel(input, scales, zero_points, axis, dtype):
     codes = input.detach()
     about = _channels(codes, scales, zero_points, axis)
     step, zero = about.along(codes)
-    return _over(_codes_of(codes, step, zero, dtype), about)
+    return _wrap_codes(_codes_of(codes, step, zero, dtype), about)
 
 
 def _channels(codes: Tensor, scales: Tensor, zero_points: Tensor, axis: int) -> _Quantizer:
@@ -307,21 +307,21 @@ def _make_per_tensor_quantized_tensor(input, scale, zero_point):
     """The tensor of these codes."""
     if input.dtype not in _NAMES:
         raise RuntimeError(f"codes are int8, uint8 or int32, not {input.dtype}")
-    return _over(input.clone(), _Quantizer(per_tensor_affine, float(scale), int(zero_point)))
+    return _wrap_codes(input.clone(), _Quantizer(per_tensor_affine, float(scale), int(zero_point)))
 
 
 def _make_per_channel_quantized_tensor(input, scale, zero_point, axis):
     """The tensor of these codes, with a scale and a zero point for each index of a dimension."""
     if input.dtype not in _NAMES:
         raise RuntimeError(f"codes are int8, uint8 or int32, not {input.dtype}")
-    return _over(input.clone(), _channels(input, scale, zero_point, axis))
+    return _wrap_codes(input.clone(), _channels(input, scale, zero_point, axis))
 
 
 def _empty_affine_quantized(size, *, scale=1, zero_point=0, dtype: Any = None, device=None):
     """A tensor of any codes."""
     _limits(dtype)
     codes = rushlight.empty(size, dtype=CODES[dtype], device=device)
-    return _over(codes, _Quantizer(per_tensor_affine, float(scale), int(zero_point)))
+    return _wrap_codes(codes, _Quantizer(per_tensor_affine, float(scale), int(zero_point)))
 
 
 # ---- reading ----
@@ -341,11 +341,11 @@ def dequantize(input):
 @_C._Offered
 def int_repr(input):
     """The codes."""
-    return _of(input, "int_repr")._codes.clone()
+    return _expect_quantized(input, "int_repr")._codes.clone()
 
 
-def _whole(input, name: str) -> _Quantizer:
-    about = _of(input, name)._quantizer
+def _expect_per_tensor(input, name: str) -> _Quantizer:
+    about = _expect_quantized(input, name)._quantizer
     if about.axis is not None:
         raise RuntimeError(
             "Expected quantizer->qscheme() == kPerTensorAffine to be true: it is by channels"
@@ -354,7 +354,7 @@ def _whole(input, name: str) -> _Quantizer:
 
 
 def _by_channels(input, name: str) -> _Quantizer:
-    about = _of(input, name)._quantizer
+    about = _expect_quantized(input, name)._quantizer
     if about.axis is None:
         raise RuntimeError(
             "Expected quantizer->qscheme() == kPerChannelAffine to be true: it is one for all"
@@ -365,13 +365,13 @@ def _by_channels(input, name: str) -> _Quantizer:
 @_C._Offered
 def q_scale(input):
     """The one scale."""
-    return _whole(input, "q_scale").scale
+    return _expect_per_tensor(input, "q_scale").scale
 
 
 @_C._Offered
 def q_zero_point(input):
     """The one zero point."""
-    return _whole(input, "q_zero_point").zero_point
+    return _expect_per_tensor(input, "q_zero_point").zero_point
 
 
 @_C._Offered
@@ -394,7 +394,7 @@ def q_per_channel_axis(input):
 
 def scheme_of(input):
     """`per_tensor_affine`, `per_channel_affine` or `per_channel_affine_float_qparams`."""
-    return _of(input, "qscheme")._quantizer.scheme
+    return _expect_quantized(input, "qscheme")._quantizer.scheme
 
 
 def choose_qparams_optimized(input, numel, n_bins, ratio, bit_width):
@@ -442,50 +442,50 @@ def _moves(func, self, *args, **kwargs):
         raise RuntimeError("Setting strides is possible only on uniformly quantized tensor")
     made = func(self._codes, *args, **kwargs)
     if isinstance(made, list | tuple):
-        return type(made)(_over(part, about) for part in made)
-    return _over(made, about)
+        return type(made)(_wrap_codes(part, about) for part in made)
+    return _wrap_codes(made, about)
 
 
 def _stays(func, self, *args, **kwargs):
     """The same elements."""
-    return _over(func(self._codes, *args, **kwargs), self._quantizer)
+    return _wrap_codes(func(self._codes, *args, **kwargs), self._quantizer)
 
 
 def _select(func, self, dim, index):
     about = self._quantizer
     dim = dim + self.dim() if dim < 0 else dim
     if about.axis is None:
-        return _over(func(self._codes, dim, index), about)
+        return _wrap_codes(func(self._codes, dim, index), about)
     if dim != about.axis:
         axis = about.axis - (dim < about.axis)
-        return _over(func(self._codes, dim, index), about._replace(axis=axis))
+        return _wrap_codes(func(self._codes, dim, index), about._replace(axis=axis))
     one = _Quantizer(per_tensor_affine, float(about.scale[index]), int(about.zero_point[index]))
-    return _over(func(self._codes, dim, index), one)
+    return _wrap_codes(func(self._codes, dim, index), one)
 
 
 def _empty_like(func, self, **kwargs):
     codes = rushlight.empty_like(self._codes, memory_format=kwargs.get("memory_format"))
-    return _over(codes, self._quantizer)
+    return _wrap_codes(codes, self._quantizer)
 
 
 def _relu(func, self):
-    about = _whole(self, "relu")
-    return _over(rushlight.clamp_min(self._codes, about.zero_point), about)
+    about = _expect_per_tensor(self, "relu")
+    return _wrap_codes(rushlight.clamp_min(self._codes, about.zero_point), about)
 
 
-def _ordered(func, self, *args, **kwargs):
+def _call_on_codes(func, self, *args, **kwargs):
     """Functions that keep the order of numbers, which is that of the codes under one scale."""
-    about = _whole(self, func.overloadpacket.__name__)
+    about = _expect_per_tensor(self, func.overloadpacket.__name__)
     wide = self._codes.float() if self._codes.dtype != rushlight.int32 else self._codes.double()
     made = func(wide, *args, **kwargs)
     if isinstance(made, Tensor):
-        return _over(made.to(self._codes.dtype), about)
-    return (_over(made[0].to(self._codes.dtype), about), *made[1:])
+        return _wrap_codes(made.to(self._codes.dtype), about)
+    return (_wrap_codes(made[0].to(self._codes.dtype), about), *made[1:])
 
 
-def _computed(func, self, *args, **kwargs):
+def _call_in_float32(func, self, *args, **kwargs):
     """Computed in float32 and rounded to the codes of the input."""
-    about = _whole(self, func.overloadpacket.__name__)
+    about = _expect_per_tensor(self, func.overloadpacket.__name__)
     made = func(self.dequantize(), *args, **kwargs)
     return quantize_per_tensor(made, about.scale, about.zero_point, self.dtype)
 
@@ -516,9 +516,9 @@ def _fill_(func, self, value):
 
 
 def _cat(func, tensors, dim=0):
-    about, kind = _whole(tensors[0], "cat"), tensors[0].dtype
+    about, kind = _expect_per_tensor(tensors[0], "cat"), tensors[0].dtype
     if all(t._quantizer == about and t.dtype == kind for t in tensors):
-        return _over(func([t._codes for t in tensors], dim), about)
+        return _wrap_codes(func([t._codes for t in tensors], dim), about)
     made = func([t.dequantize() for t in tensors], dim)
     return quantize_per_tensor(made, about.scale, about.zero_point, kind)
 
@@ -550,7 +550,9 @@ def _to_copy(func, self, *, dtype=None, device=None, memory_format=None, **kwarg
         raise RuntimeError(
             "Creation of quantized tensor requires quantized dtype like torch.quint8"
         )
-    return _over(self._codes.to(device, copy=True, memory_format=memory_format), self._quantizer)
+    return _wrap_codes(
+        self._codes.to(device, copy=True, memory_format=memory_format), self._quantizer
+    )
 
 
 _SAME = "alias detach clone contiguous lift_fresh"
@@ -573,8 +575,8 @@ _COMPUTED = (
 _RULES: dict[str, Any] = {
     **dict.fromkeys(_SAME.split(), _stays),
     **dict.fromkeys(_MOVED.split(), _moves),
-    **dict.fromkeys(_ORDERED.split(), _ordered),
-    **dict.fromkeys(_COMPUTED.split(), _computed),
+    **dict.fromkeys(_ORDERED.split(), _call_on_codes),
+    **dict.fromkeys(_COMPUTED.split(), _call_in_float32),
     **dict.fromkeys(["eq", "ne", "lt", "le", "gt", "ge"], _compare),
     "sigmoid": _into(1 / 256, 0),
     "hardsigmoid": _into(1 / 256, 0),

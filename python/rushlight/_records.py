@@ -12,7 +12,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
+from rushlight._pickled import StorageKeys, Storages, pickle_bytes, unsafe_unpickler
 
 __all__ = [
     "_check_seekable",
@@ -46,8 +46,8 @@ def _save(
     """
     if _disable_byteorder_record:
         raise NotImplementedError("_save(): files always say their order of bytes")
-    saved = Saved()
-    objects = pickled(obj, saved, pickle_module, max(pickle_protocol, 2))
+    saved = StorageKeys()
+    objects = pickle_bytes(obj, saved, pickle_module, max(pickle_protocol, 2))
     zip_file.write_record("data.pkl", objects, len(objects))
     zip_file.write_record("byteorder", sys.byteorder, len(sys.byteorder))
     for key, item in enumerate(saved.items):

@@ -31,15 +31,15 @@ def function(name: str, why: str) -> Any:
     """
 
     @refuses(why)
-    def refused(*args, **kwargs):
+    def refuse(*args, **kwargs):
         raise RuntimeError(f"rushlight has no {name} yet: {why}")
 
-    refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
-    refused.__doc__ = f"Refused: {why}."
-    return refused
+    refuse.__name__ = refuse.__qualname__ = name.rpartition(".")[2]
+    refuse.__doc__ = f"Refused: {why}."
+    return refuse
 
 
-class _Refused(type):
+class _RefusingClass(type):
     """The class of classes without instances."""
 
     _why: str
@@ -58,7 +58,7 @@ def kind(name: str, module: str, why: str, **attributes: Any) -> Any:
         attributes: what else the class has.
     """
     space = {"__module__": module, "__doc__": f"Refused: {why}.", "_why": why}
-    return _Refused(name, (), {**space, **attributes})
+    return _RefusingClass(name, (), {**space, **attributes})
 
 
 def why_refused(value: Any, called: bool) -> str | None:
@@ -68,5 +68,5 @@ def why_refused(value: Any, called: bool) -> str | None:
         value: a function is refused wherever it is used.
         called: what a class is refused for; programs may ask `isinstance` with it.
     """
-    is_stand_in = isinstance(value, _Refused) if called else False
+    is_stand_in = isinstance(value, _RefusingClass) if called else False
     return getattr(value, "_why", None) if is_stand_in or inspect.isfunction(value) else None

@@ -1,7 +1,7 @@
 """Sizes that stand for any number: their types, and arithmetic that takes plain numbers as well.
 
-Nothing makes such sizes yet. Programs ask `isinstance(n, SymInt)` and call `sym_int`, `sym_max` and
-so on in the place of `int` and `max`.
+`export` makes such sizes (`export._sizes`). Programs ask `isinstance(n, SymInt)` and call
+`sym_int`, `sym_max` and so on in the place of `int` and `max`.
 """
 
 from __future__ import annotations
@@ -32,27 +32,38 @@ class _Symbol:
 
 
 class SymInt(_Symbol):
-    """A symbolic int. Sizes are plain numbers, except ragged ones of nested tensors."""
+    """A symbolic int: a size of a program that is exported, a ragged one of a nested tensor."""
 
 
 class SymFloat(_Symbol):
-    """A symbolic float. There are none."""
+    """A symbolic float: what depends on sizes of a program that is exported."""
 
 
 class SymBool(_Symbol):
-    """A symbolic bool. There are none."""
+    """A symbolic bool. There are none: a comparison of sizes is a bool."""
+
+
+def _result(name: str, operands: tuple[Any, ...], value: Any) -> Any:
+    """A result, which knows its operands where one of them is a size that does so."""
+    for operand in operands:
+        give = getattr(operand, "_give", None)
+        if give is not None:
+            return give(name, operands, value)
+    return value
 
 
 @_C._Offered
 def sym_int(a: Any) -> int:
     """Convert a number to an int."""
-    return int(a)
+    if isinstance(a, int) and not isinstance(a, bool):
+        return a
+    return _result("sym_int", (a,), int(a))
 
 
 @_C._Offered
 def sym_float(a: Any) -> float:
     """Convert a number to a float."""
-    return float(a)
+    return _result("sym_float", (a,), float(a))
 
 
 @_C._Offered
@@ -61,16 +72,22 @@ def sym_not(a: Any) -> bool:
     return not a
 
 
+def _chosen(function: Any, a: Any, b: Any) -> Any:
+    if isinstance(a, float) or isinstance(b, float):
+        return function(float(a), float(b))
+    return function(int(a), int(b)) if isinstance(a, int) and isinstance(b, int) else function(a, b)
+
+
 @_C._Offered
 def sym_max(a: Any, b: Any) -> Any:
     """The larger of two numbers; a float where one is."""
-    return float(max(a, b)) if isinstance(a, float) or isinstance(b, float) else max(a, b)
+    return _result("sym_max", (a, b), _chosen(max, a, b))
 
 
 @_C._Offered
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller of two numbers; a float where one is."""
-    return float(min(a, b)) if isinstance(a, float) or isinstance(b, float) else min(a, b)
+    return _result("sym_min", (a, b), _chosen(min, a, b))
 
 
 @_C._Offered
@@ -90,4 +107,4 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
 @_C._Offered
 def sym_sqrt(a: Any) -> float:
     """The square root of a number."""
-    return math.sqrt(a)
+    return _result("sym_sqrt", (a,), math.sqrt(a))

@@ -244,7 +244,7 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         from rushlight.storage import TypedStorage, _warn_typed_storage_removal
 
         _warn_typed_storage_removal()
-        return TypedStorage._over(self.untyped_storage(), self.dtype)
+        return TypedStorage._from_untyped(self.untyped_storage(), self.dtype)
 
     def storage_type(self):
         """The class of the tensor's storage, such as `FloatStorage`."""
@@ -257,42 +257,42 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
     @_C._Offered
     def dequantize(self):
         """Convert the codes of a quantised tensor to float32."""
-        return _quantized().dequantize(self)
+        return _quantized_module().dequantize(self)
 
     @_C._Offered
     def int_repr(self):
         """The codes of a quantised tensor."""
-        return _quantized().int_repr(self)
+        return _quantized_module().int_repr(self)
 
     @_C._Offered
     def q_scale(self):
         """The scale of a quantised tensor that has one."""
-        return _quantized().q_scale(self)
+        return _quantized_module().q_scale(self)
 
     @_C._Offered
     def q_zero_point(self):
         """The zero point of a quantised tensor that has one."""
-        return _quantized().q_zero_point(self)
+        return _quantized_module().q_zero_point(self)
 
     @_C._Offered
     def q_per_channel_scales(self):
         """The scales of a tensor that is quantised by channels."""
-        return _quantized().q_per_channel_scales(self)
+        return _quantized_module().q_per_channel_scales(self)
 
     @_C._Offered
     def q_per_channel_zero_points(self):
         """The zero points of a tensor that is quantised by channels."""
-        return _quantized().q_per_channel_zero_points(self)
+        return _quantized_module().q_per_channel_zero_points(self)
 
     @_C._Offered
     def q_per_channel_axis(self):
         """The dimension of the channels of a tensor that is quantised by them."""
-        return _quantized().q_per_channel_axis(self)
+        return _quantized_module().q_per_channel_axis(self)
 
     @_C._Offered
     def qscheme(self):
         """The scheme of a quantised tensor."""
-        return _quantized().scheme_of(self)
+        return _quantized_module().scheme_of(self)
 
     def to_sparse_coo(self):
         """`to_sparse` with the layout COO."""
@@ -334,7 +334,7 @@ def _map_into(name, callable, tensor, *others):
     return tensor.copy_(_C.ops.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
 
 
-def _quantized():
+def _quantized_module():
     from rushlight import _quantized
 
     return _quantized
@@ -380,7 +380,7 @@ def _rebuild_from_type_v2(func, new_type, args, state):
 def _on_copied_storage(tensor, memo):
     """The same window on a copy of the storage; tensors that share one share its copy."""
     from rushlight import _utils
-    from rushlight.storage import _copied
+    from rushlight.storage import _deepcopy_storage
 
     if tensor.device.type == "meta" or tensor.layout is not _C.strided:
         return tensor.detach().clone()
@@ -392,7 +392,7 @@ def _on_copied_storage(tensor, memo):
                 f"its clone() gave a {type(copy).__name__}: return a {type(tensor).__name__}"
             )
         return copy
-    storage = _copied(tensor.untyped_storage(), memo)
+    storage = _deepcopy_storage(tensor.untyped_storage(), memo)
     size, stride = tuple(tensor.size()), tensor.stride()
     return _C._tensor_on(storage, tensor.dtype, tensor.storage_offset(), size, stride)
 

@@ -134,7 +134,7 @@ class _ComplexColumn:
         return self.real.format(value.real) + sign + imag
 
 
-def _flat(nested, dim):
+def _flatten_lists(nested, dim):
     for _ in range(dim - 1):
         nested = [item for row in nested for item in row]
     return nested
@@ -186,7 +186,7 @@ def _contents(tensor, indent):
             ends = [tensor.narrow(d, 0, edge), tensor.narrow(d, size - edge, edge)]
             tensor = rushlight.cat(ends, d)
     items = tensor.tolist()
-    return _block(items, cuts, indent, kind(_flat(items, dim)))
+    return _block(items, cuts, indent, kind(_flatten_lists(items, dim)))
 
 
 def _tensor_str(self, indent):

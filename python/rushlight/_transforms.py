@@ -58,7 +58,7 @@ class Inputs:
             for g, t in zip(found, self.flat, strict=True)
         )
 
-    def settled(self, tree):
+    def detach_results(self, tree):
         """Results without the graph that only this transform needed."""
 
         def one(t):
@@ -95,18 +95,18 @@ def slice_argnums(args, argnums, as_tuple: bool = True):
     return tuple(args[n] for n in numbers)
 
 
-def chosen(args, argnums):
+def select_arguments(args, argnums):
     """The arguments to differentiate by, and a function that puts others in their place."""
     numbers = _numbers(args, argnums)
 
-    def replaced(values):
+    def replace(values):
         out = list(args)
         values = (values,) if isinstance(argnums, int) else values
         for n, value in zip(numbers, values, strict=True):
             out[n] = value
         return out
 
-    return slice_argnums(args, argnums, as_tuple=False), replaced
+    return slice_argnums(args, argnums, as_tuple=False), replace
 
 
 def split_aux(result, has_aux, what):
@@ -143,9 +143,9 @@ def grad_and_value(
     """
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         with rushlight.enable_grad():
-            picked, replaced = chosen(args, argnums)
+            picked, replaced = select_arguments(args, argnums)
             inputs = Inputs(picked)
             result = call(func, *replaced(inputs.tree()), **kwargs)
             output, aux = split_aux(result, has_aux, "grad_and_value(f)(*args)")
@@ -160,10 +160,10 @@ def grad_and_value(
                     f"with {output.dim()} dims: vjp or jacrev take those"
                 )
             found = inputs.gradients([output], [rushlight.ones_like(output)])
-            found, output, aux = inputs.settled((found, output, aux))
+            found, output, aux = inputs.detach_results((found, output, aux))
         return found, ((output, aux) if has_aux else output)
 
-    return wrapped
+    return wrapper
 
 
 def grad(
@@ -175,11 +175,11 @@ def grad(
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         result, value = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
 
-    return wrapped
+    return wrapper
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -196,7 +196,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
         output, aux = split_aux(call(func, *inputs.tree()), has_aux, what)
         outputs, spec = _pytree.tree_flatten(output)
         check_outputs(outputs, what)
-        shown, aux = inputs.settled((output, aux))
+        shown, aux = inputs.detach_results((output, aux))
 
     def product(cotangents, retain_graph: bool = True, create_graph=None):
         with rushlight.enable_grad():
@@ -214,7 +214,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
                     )
             found = inputs.gradients(outputs, vectors, retain_graph)
             # Vectors may be what a transform differentiates by that began after this one.
-            return found if any(v.requires_grad for v in vectors) else inputs.settled(found)
+            return found if any(v.requires_grad for v in vectors) else inputs.detach_results(found)
 
     return (shown, product, aux) if has_aux else (shown, product)
 
@@ -249,10 +249,10 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         from rushlight._functorch.vmap import vmap
 
-        picked, replaced = chosen(args, argnums)
+        picked, replaced = select_arguments(args, argnums)
 
         def partial(*values):
             return func(*replaced(values[0] if isinstance(argnums, int) else values), **kwargs)
@@ -285,7 +285,7 @@ def jacrev(
         )
         return (result, aux[0]) if has_aux else result
 
-    return wrapped
+    return wrapper
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
@@ -301,10 +301,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         )
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         return func(*args, **kwargs)
 
-    return wrapped
+    return wrapper
 
 
 def debug_unwrap(tensor, *, recurse: bool = True):

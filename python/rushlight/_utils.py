@@ -17,7 +17,7 @@ from rushlight._tensor import Tensor
 from rushlight.storage import CODES
 
 
-def _typed(item):
+def _typed_storage(item):
     if not isinstance(item, storage.TypedStorage):
         raise TypeError(f"expected a storage with a dtype, but got {type(item).__name__}")
     return item
@@ -40,7 +40,7 @@ def _storage_on(storage, device):
 
 
 def _rebuild_tensor(storage, storage_offset, size, stride):
-    item = _typed(storage)
+    item = _typed_storage(storage)
     size, stride = _integers(size), _integers(stride)
     return _C._tensor_on(item.untyped(), item.dtype, storage_offset, size, stride)
 
@@ -63,7 +63,7 @@ def _rebuild_tensor_v3(
 ):
     if not isinstance(storage, _C.StorageBase | _TypedStorage) or dtype is _C.bool:
         raise TypeError("this form of a tensor is not supported")
-    typed = _TypedStorage._over(storage.untyped(), dtype)
+    typed = _TypedStorage._from_untyped(storage.untyped(), dtype)
     return _rebuild_tensor_v2(
         typed, storage_offset, size, stride, requires_grad, backward_hooks, metadata
     )
@@ -77,7 +77,7 @@ def _rebuild_qtensor(
 ):
     from rushlight import _quantized
 
-    item = _typed(storage)
+    item = _typed_storage(storage)
     size, stride = _integers(size), _integers(stride)
     codes = _C._tensor_on(item.untyped(), CODES[item.dtype], storage_offset, size, stride)
     return _quantized.of_codes(codes, *quantizer_params)
@@ -115,13 +115,13 @@ def _rebuild_nested_tensor(buffer, sizes, strides, storage_offsets):
     return of_tables(buffer, sizes, strides, storage_offsets)
 
 
-class _Unfilled(threading.local):
+class _ReadState(threading.local):
     """Whether this thread reads objects before the bytes of their storages are there."""
 
     sparse: list[None] | None = None  # an item for each sparse tensor that was met
 
 
-_unfilled = _Unfilled()
+_unfilled = _ReadState()
 
 
 @contextlib.contextmanager
@@ -181,7 +181,7 @@ def reduce_tensor(tensor):
     # Hooks are not saved; their place is part of the format.
     rest = (*place, tensor.requires_grad, OrderedDict())
     if tensor.dtype._computes:
-        return _rebuild_tensor_v2, (_TypedStorage._over(storage, tensor.dtype), *rest)
+        return _rebuild_tensor_v2, (_TypedStorage._from_untyped(storage, tensor.dtype), *rest)
     return _rebuild_tensor_v3, (storage, *rest, tensor.dtype)  # it has no class of storages
 
 

@@ -31,7 +31,7 @@ def _vmap(
         return _mapped(func, in_dims, out_dims)
 
     @functools.wraps(func)
-    def wrapped(*args):
+    def wrapper(*args):
         forms: list[tuple[bool, list[bool]]] = []
 
         def without_nones(*given):
@@ -49,4 +49,4 @@ def _vmap(
         results = tuple(None if a else next(found) for a in absent)
         return results if several else results[0]
 
-    return wrapped
+    return wrapper

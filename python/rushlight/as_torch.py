@@ -42,7 +42,7 @@ _NAMED = (type, types.FunctionType, types.BuiltinFunctionType, _C._Offered)
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 
 
-def _public(name: str) -> str:
+def _public_module(name: str) -> str:
     """PyTorch's name of a module of ours."""
     for ours, root in _PLACES:
         if name == ours or name.startswith(ours + "."):
@@ -81,7 +81,7 @@ def _missing(module: types.ModuleType, name: str):
 
 def _mirror(module: types.ModuleType, name: str) -> None:
     """Gives a module of ours, called `name`, and what it holds, PyTorch's name as well."""
-    public = _public(name)
+    public = _public_module(name)
     sys.modules[public] = module
     module.__name__ = public  # the import system goes by the spec
     for value in list(vars(module).values()):
@@ -89,7 +89,7 @@ def _mirror(module: types.ModuleType, name: str) -> None:
             home = getattr(value, "__module__", None) or ""
             if isinstance(home, str) and home.partition(".")[0] == "rushlight":
                 try:
-                    value.__module__ = _public(home)
+                    value.__module__ = _public_module(home)
                 except TypeError:  # a type of the extension
                     continue
     for child, place in nested(name).items():
@@ -172,13 +172,15 @@ class _Finder:
 
     def find_distributions(self, context: Any = None):
         """For `importlib.metadata`, which is imported by those who ask alone."""
-        from rushlight._distribution import Named
+        from rushlight._distribution import NameAndVersion
 
         name = None if context is None else context.name
         if name in (None, "torch"):
-            yield Named("torch", VERSION)
+            yield NameAndVersion("torch", VERSION)
         if name in (None, "torchvision"):
-            yield Named("torchvision", importlib.import_module("rushlight.vision").__version__)
+            yield NameAndVersion(
+                "torchvision", importlib.import_module("rushlight.vision").__version__
+            )
 
 
 def install():

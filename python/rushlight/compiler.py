@@ -109,11 +109,11 @@ def compile(
         return model
 
     @functools.wraps(model)
-    def compiled(*args, **kwargs):
+    def call_model(*args, **kwargs):
         return model(*args, **kwargs)
 
-    compiled._torchdynamo_orig_callable = model  # type: ignore
-    return compiled
+    call_model._torchdynamo_orig_callable = model  # type: ignore
+    return call_model
 
 
 class TorchDynamoException(RuntimeError):
@@ -188,9 +188,12 @@ class OptimizedModule(nn.Module):
         return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
 
+_exporting = False  # set by `rushlight.export` while a program runs
+
+
 def is_compiling():
-    """Whether a compiler is running: always False."""
-    return False
+    """Whether the program is being exported; nothing else is compiled."""
+    return _exporting
 
 
 def is_dynamo_compiling():
@@ -199,8 +202,8 @@ def is_dynamo_compiling():
 
 
 def is_exporting():
-    """Whether the program is being exported: always False."""
-    return False
+    """Whether the program is being exported."""
+    return _exporting
 
 
 def disable(fn=None, recursive: bool = True, *, reason=None):
@@ -231,7 +234,7 @@ def wrap_numpy(fn: Callable[..., Any]):
     """Turn a function of arrays into one of tensors."""
 
     @functools.wraps(fn)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         arrays = _pytree.tree_map_only(
             rushlight.Tensor, lambda t: t.detach().numpy(), (args, kwargs)
         )
@@ -240,7 +243,7 @@ def wrap_numpy(fn: Callable[..., Any]):
             lambda a: rushlight.as_tensor(a) if hasattr(a, "__array__") else a, result
         )
 
-    return wrapped
+    return wrapper
 
 
 def cudagraph_mark_step_begin():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rushlight._listed import listed
+from rushlight._listed import dir_of
 from rushlight._table import namespace
 
 if TYPE_CHECKING:
@@ -15,4 +15,4 @@ globals().update(_functions)
 
 __all__ = [*_functions]
 
-__dir__ = listed(__name__, "listed")
+__dir__ = dir_of(__name__, "dir_of")

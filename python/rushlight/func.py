@@ -109,7 +109,7 @@ def stack_module_state(
     if any(type(m) is not type(models[0]) for m in models):
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
 
-    def stacked(kind):
+    def stack(kind):
         spaces = [dict(getattr(m, kind)()) for m in models]
         return {
             name: rushlight.stack([s[name].detach() for s in spaces]).requires_grad_(
@@ -118,4 +118,4 @@ def stack_module_state(
             for name, value in spaces[0].items()
         }
 
-    return stacked("named_parameters"), stacked("named_buffers")
+    return stack("named_parameters"), stack("named_buffers")

@@ -22,7 +22,7 @@ def __getattr__(name):
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _offered(function):
+def _overridable(function):
     """The function, public as rushlight.NAME, that modes and `__torch_function__` are offered."""
     function.__module__ = "rushlight"
     return _C._Offered(function)
@@ -66,7 +66,7 @@ def _letters(numbers):
     return "".join("..." if n is Ellipsis else letters[n] for n in numbers)
 
 
-@_offered
+@_overridable
 def meshgrid(*tensors, indexing=None):
     """Expand vectors of coordinates to grids, one grid for each vector.
 
@@ -77,7 +77,7 @@ def meshgrid(*tensors, indexing=None):
     return _wrapped.meshgrid(*tensors, indexing=indexing)
 
 
-@_offered
+@_overridable
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to.
 
@@ -100,7 +100,7 @@ def broadcast_shapes(*shapes):
     return _C.Size(sizes)
 
 
-@_offered
+@_overridable
 def nonzero(input, *, out=None, as_tuple=False):
     """The indices of elements that are not zero: one row for each, or one tensor for each
     dimension.
@@ -108,7 +108,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     return input.nonzero_numpy() if as_tuple else _wrapped.nonzero(input, out=out)
 
 
-@_offered
+@_overridable
 def norm(input, p: Any = "fro", dim: Any = None, keepdim=False, out=None, dtype=None):
     """The norm of all elements, or along dimensions.
 
@@ -129,7 +129,7 @@ _CDIST_MODES = {
 }
 
 
-@_offered
+@_overridable
 def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """The p-norms of the differences between all rows of two batches of matrices.
 
@@ -141,13 +141,13 @@ def cdist(x1, x2, p: float = 2.0, compute_mode="use_mm_for_euclid_dist_if_necess
     return _wrapped.cdist(x1, x2, p, _CDIST_MODES[compute_mode])
 
 
-def _chosen(results, return_inverse, return_counts):
+def _select_outputs(results, return_inverse, return_counts):
     values, inverse, counts = results
     chosen = (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
     return chosen if len(chosen) > 1 else values
 
 
-@_offered
+@_overridable
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements, or distinct slices along `dim`, in order.
 
@@ -157,17 +157,17 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         results = _ops.unique_dim(input, dim, sorted, return_inverse, return_counts)
     else:
         results = _ops._unique2(input, sorted, return_inverse, return_counts)
-    return _chosen(results, return_inverse, return_counts)
+    return _select_outputs(results, return_inverse, return_counts)
 
 
-@_offered
+@_overridable
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements without consecutive repetitions."""
     results = _wrapped.unique_consecutive(input, return_inverse, return_counts, dim)
-    return _chosen(results, return_inverse, return_counts)
+    return _select_outputs(results, return_inverse, return_counts)
 
 
-@_offered
+@_overridable
 def tensordot(a, b, dims: Any = 2, out=None):
     """Sums of products over pairs of dimensions.
 
@@ -192,7 +192,7 @@ def tensordot(a, b, dims: Any = 2, out=None):
     return _wrapped.tensordot(a, b, left, right, out=out)
 
 
-@_offered
+@_overridable
 def lu(input, pivot=True, get_infos=False, out=None):
     """The LU factorisation of matrices with row exchanges, as `linalg.lu_factor_ex` returns it.
 
@@ -204,7 +204,7 @@ def lu(input, pivot=True, get_infos=False, out=None):
     return tuple(o.resize_(r.shape).copy_(r) for o, r in zip(out, results, strict=True))
 
 
-def _removed(name, other):
+def _removed_function(name, other):
     """A function that PyTorch no longer has: it says what took its place."""
 
     def function(*args, **kwargs):
@@ -215,17 +215,17 @@ def _removed(name, other):
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"Removed: use `linalg.{other}`."
-    return _offered(function)
+    return _overridable(function)
 
 
-eig = _removed("eig", "eig")
-symeig = _removed("symeig", "eigh")
-lstsq = _removed("lstsq", "lstsq")
-solve = _removed("solve", "solve")
-matrix_rank = _removed("matrix_rank", "matrix_rank")
+eig = _removed_function("eig", "eig")
+symeig = _removed_function("symeig", "eigh")
+lstsq = _removed_function("lstsq", "lstsq")
+solve = _removed_function("solve", "solve")
+matrix_rank = _removed_function("matrix_rank", "matrix_rank")
 
 
-@_offered
+@_overridable
 def from_file(
     filename,
     shared: bool | None = None,

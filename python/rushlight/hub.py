@@ -84,7 +84,7 @@ def download_url_to_file(url, dst, hash_prefix=None, progress: bool = True):
             os.remove(part)
 
 
-def _told(error, url, path):
+def _download_error(error, url, path):
     """The error of a download, with the address and the place where the file is looked for."""
     reason = getattr(error, "reason", None) or error
     text = (
@@ -134,7 +134,7 @@ def load_state_dict_from_url(
         try:
             download_url_to_file(url, path, found.group(1) if found else None, progress)
         except (URLError, ConnectionError, TimeoutError) as error:
-            raise _told(error, url, path) from error
+            raise _download_error(error, url, path) from error
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rushlight import _C
-from rushlight._listed import listed
+from rushlight._listed import dir_of
 from rushlight._table import namespace
 
 if TYPE_CHECKING:
@@ -21,4 +21,4 @@ LinAlgError = _C._LinAlgError
 
 __all__ = ["LinAlgError", *_functions]
 
-__dir__ = listed(__name__, "listed")
+__dir__ = dir_of(__name__, "dir_of")

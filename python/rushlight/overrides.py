@@ -78,10 +78,10 @@ def wrap_torch_function(dispatcher):
     returns.
     """
 
-    return functools.partial(_offered, dispatcher)
+    return functools.partial(_dispatched, dispatcher)
 
 
-def _offered(dispatcher, function):
+def _dispatched(dispatcher, function):
     @functools.wraps(function)
     def public(*args, **kwargs):
         asked = tuple(dispatcher(*args, **kwargs))

@@ -29,7 +29,7 @@ def _pairs(tensors, notes):
     return list(tensors.items()), list((notes or {}).items())
 
 
-def _placed(tensors, device):
+def _copy_to_device(tensors, device):
     if str(device) == "cpu":
         return dict(tensors)
     return {name: tensor.to(device) for name, tensor in tensors}
@@ -62,12 +62,12 @@ def load_file(filename, device="cpu", *, mmap: bool = True):
     Raises:
         RuntimeError: if the file is damaged.
     """
-    return _placed(_C._load_safetensors(os.fsdecode(os.fspath(filename)), mmap)[0], device)
+    return _copy_to_device(_C._load_safetensors(os.fsdecode(os.fspath(filename)), mmap)[0], device)
 
 
 def load(data):
     """Load tensors from the bytes of a file as a dict."""
-    return _placed(_C._load_safetensors(data, False)[0], "cpu")
+    return _copy_to_device(_C._load_safetensors(data, False)[0], "cpu")
 
 
 def metadata(filename):

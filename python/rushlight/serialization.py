@@ -28,7 +28,7 @@ from rushlight._locations import (
     validate_hpu_device,
 )
 from rushlight._locations import locator as _get_restore_location  # noqa: F401
-from rushlight._pickled import Saved, Storages, pickled, unsafe_unpickler
+from rushlight._pickled import StorageKeys, Storages, pickle_bytes, unsafe_unpickler
 from rushlight._raised import SourceChangeWarning, add_note
 from rushlight._records import (  # noqa: F401
     _check_seekable,
@@ -186,7 +186,7 @@ def _bytes_of_zeros(item):
     return _C.ops.zeros(item.nbytes(), dtype=_C.uint8).untyped_storage()
 
 
-def _undefined(key, dtype, numel):
+def _empty_storage(key, dtype, numel):
     """A storage in the place of one of a file."""
     return _C.ops.empty(numel * dtype.itemsize, dtype=_C.uint8).untyped_storage()
 
@@ -234,8 +234,8 @@ def save(
 
         _legacy_files.save(obj, f, pickle_module, pickle_protocol)
         return
-    saved = Saved()
-    objects = pickled(obj, saved, pickle_module, max(pickle_protocol, 2))
+    saved = StorageKeys()
+    objects = pickle_bytes(obj, saved, pickle_module, max(pickle_protocol, 2))
     archive = os.path.splitext(os.path.basename(f))[0] if is_path else "archive"
     writer = _C._CheckpointWriter(f if is_path else f.write, archive or "archive")
     writer.add_objects(objects)
@@ -328,7 +328,7 @@ def load(
         source = _rest_of(f)
         start = bytes(source[:4])
     module = pickle if pickle_module is None else pickle_module
-    with _named(f, source):
+    with _naming_file(f, source):
         if start == b"PK\x03\x04":
             return _load_zip(source, map_location, module, weights_only, mmap, pickle_load_args)
         if mmap:
@@ -350,15 +350,15 @@ def load(
 
 
 @contextlib.contextmanager
-def _named(f: Any, source: Any) -> Iterator[None]:
+def _naming_file(f: Any, source: Any) -> Iterator[None]:
     """Errors within say of which file they are, and what it is where that is no checkpoint."""
     try:
         yield
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError) as error:
-        from rushlight._file_kinds import explained
+        from rushlight._file_kinds import message_with_file
 
         if error.args and isinstance(error.args[0], str):
-            error.args = (explained(error.args[0], f, source), *error.args[1:])
+            error.args = (message_with_file(error.args[0], f, source), *error.args[1:])
         raise
     except Exception as error:  # usually of a program's class
         from rushlight._file_kinds import name_of
@@ -382,7 +382,7 @@ def _load_zip(
         raise RuntimeError(
             "this is a TorchScript archive (from torch.jit.save): torch.load cannot load it"
         )
-    storages = Storages(_undefined if _skips() else reader.storage, map_location)
+    storages = Storages(_empty_storage if _skips() else reader.storage, map_location)
     objects = reader.record("data.pkl")
     if weights_only:
         return SafeObjects(storages.load, pickle_load_args["encoding"]).read(objects)[0]

@@ -102,7 +102,7 @@ class UntypedStorage(_C.StorageBase):
         return self.clone()
 
     def __deepcopy__(self, memo):
-        return _copied(self, memo)
+        return _deepcopy_storage(self, memo)
 
     def __repr__(self) -> str:
         about = f"[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
@@ -112,7 +112,7 @@ class UntypedStorage(_C.StorageBase):
         return values + about
 
 
-def _copied(untyped: UntypedStorage, memo: dict) -> UntypedStorage:
+def _deepcopy_storage(untyped: UntypedStorage, memo: dict) -> UntypedStorage:
     """The copy of a storage of one `deepcopy`; tensors note theirs under this key, too."""
     key = ("storage", untyped._cdata)
     if key not in memo:
@@ -192,7 +192,7 @@ class TypedStorage:
         self.dtype = dtype
 
     @classmethod
-    def _over(cls, untyped, dtype):
+    def _from_untyped(cls, untyped, dtype):
         """Of bytes that are there, without a warning."""
         new = cls.__new__(cls)
         new._untyped = untyped
@@ -273,7 +273,7 @@ class TypedStorage:
             dtype = NAMES[name]
         if isinstance(dtype, type) and issubclass(dtype, _StorageName):
             dtype = dtype.dtype
-        return self._converted(dtype, non_blocking=non_blocking)
+        return self._convert(dtype, non_blocking=non_blocking)
 
     # ---- its elements ----
 
@@ -284,18 +284,18 @@ class TypedStorage:
         self._needs_memory()
         if isinstance(index, slice):
             raise RuntimeError("a TypedStorage gives single elements, not slices")
-        return self._elements[self._checked(index)].item()
+        return self._elements[self._checked_index(index)].item()
 
     def __setitem__(self, index, value):
         if not isinstance(index, slice):
-            index = self._checked(index)
+            index = self._checked_index(index)
         self._elements[index] = value
 
     def _needs_memory(self):
         if self.device.type == "meta":
             raise NotImplementedError("Not available for 'meta' device type")
 
-    def _checked(self, index):
+    def _checked_index(self, index):
         if not isinstance(index, int):
             raise TypeError(
                 f"can't index a {type(self).__name__} with {type(index).__name__}: an int is needed"
@@ -331,42 +331,42 @@ class TypedStorage:
 
     # ---- copies ----
 
-    def _converted(self, dtype=None, device=None, non_blocking=False):
+    def _convert(self, dtype=None, device=None, non_blocking=False):
         """A storage with other elements or elsewhere; this one where nothing is to be done."""
         dtype, device = dtype or self.dtype, device or self.device
         moved = self._elements.to(dtype=dtype, device=device, non_blocking=non_blocking)
         untyped = moved.untyped_storage()
-        return self if untyped == self._untyped else TypedStorage._over(untyped, dtype)
+        return self if untyped == self._untyped else TypedStorage._from_untyped(untyped, dtype)
 
     def clone(self):
         """A copy of the storage."""
-        return TypedStorage._over(self._elements.clone().untyped_storage(), self.dtype)
+        return TypedStorage._from_untyped(self._elements.clone().untyped_storage(), self.dtype)
 
     def __copy__(self):
         return self.clone()
 
     def __deepcopy__(self, memo):
-        return TypedStorage._over(_copied(self._untyped, memo), self.dtype)
+        return TypedStorage._from_untyped(_deepcopy_storage(self._untyped, memo), self.dtype)
 
     def __reduce__(self):
-        return TypedStorage._over, (self._untyped, self.dtype)
+        return TypedStorage._from_untyped, (self._untyped, self.dtype)
 
     def cpu(self):
         """A copy on the CPU; the storage itself if it is there already."""
-        return self._converted(device="cpu")
+        return self._convert(device="cpu")
 
     def cuda(self, device: Device = None, non_blocking: bool = False):
         """A copy on a GPU; the storage itself if it is there already."""
-        return self._converted(device=device or "cuda", non_blocking=non_blocking)
+        return self._convert(device=device or "cuda", non_blocking=non_blocking)
 
     def to(self, *, device, non_blocking: bool = False):
         """A copy on a device; the storage itself if it is there already."""
-        return self._converted(device=device, non_blocking=non_blocking)
+        return self._convert(device=device, non_blocking=non_blocking)
 
     def pin_memory(self, device: Device = None):
         """A copy in pinned memory, which a GPU can read directly; RuntimeError without a GPU."""
         pinned = self._elements.pin_memory(device)
-        return TypedStorage._over(pinned.untyped_storage(), self.dtype)
+        return TypedStorage._from_untyped(pinned.untyped_storage(), self.dtype)
 
     def is_pinned(self, device: Device = None):
         """Whether the memory is pinned, so that a GPU can read it directly."""
@@ -403,7 +403,7 @@ class TypedStorage:
 def _as_typed(source):
     if isinstance(source, TypedStorage):
         return source
-    return TypedStorage._over(source, _C.uint8)
+    return TypedStorage._from_untyped(source, _C.uint8)
 
 
 def _add_conversions():
@@ -414,7 +414,7 @@ def _add_conversions():
         name = re.sub("(?<=[a-z])(?=[A-Z])", "_", dtype._kind).lower()
 
         def convert(self, dtype=dtype):
-            return self._converted(dtype)
+            return self._convert(dtype)
 
         convert.__name__ = name
         convert.__qualname__ = f"TypedStorage.{name}"
@@ -501,13 +501,15 @@ class _StorageName(metaclass=_StorageKind):
     def from_file(cls, filename, shared: bool = False, size: int = 0):
         """The first `size` elements of a file, mapped; see `UntypedStorage.from_file`."""
         nbytes = size * cls.dtype.itemsize
-        return TypedStorage._over(UntypedStorage.from_file(filename, shared, nbytes), cls.dtype)
+        return TypedStorage._from_untyped(
+            UntypedStorage.from_file(filename, shared, nbytes), cls.dtype
+        )
 
     @classmethod
     def from_buffer(cls, buffer, byte_order=None, count: int = -1, offset: int = 0):
         """Elements copied from an object's memory; see `UntypedStorage.from_buffer`."""
         untyped = UntypedStorage.from_buffer(buffer, byte_order, count, offset, cls.dtype)
-        return TypedStorage._over(untyped, cls.dtype)
+        return TypedStorage._from_untyped(untyped, cls.dtype)
 
 
 NAMES: dict[str, Any] = {

@@ -49,7 +49,7 @@ class TorchVersion(str):
 
     __slots__ = ()
 
-    def _compared(self, other: Any, compare: str) -> bool:
+    def _compare(self, other: Any, compare: str) -> bool:
         if not isinstance(other, str | tuple | list) and not hasattr(other, "release"):
             return NotImplemented
         ours, theirs = _key(self), _key(other)
@@ -58,22 +58,22 @@ class TorchVersion(str):
         return getattr(ours, compare)(theirs)
 
     def __lt__(self, other: Any) -> bool:
-        return self._compared(other, "__lt__")
+        return self._compare(other, "__lt__")
 
     def __le__(self, other: Any) -> bool:
-        return self._compared(other, "__le__")
+        return self._compare(other, "__le__")
 
     def __gt__(self, other: Any) -> bool:
-        return self._compared(other, "__gt__")
+        return self._compare(other, "__gt__")
 
     def __ge__(self, other: Any) -> bool:
-        return self._compared(other, "__ge__")
+        return self._compare(other, "__ge__")
 
     def __eq__(self, other: Any) -> bool:
-        return self._compared(other, "__eq__")
+        return self._compare(other, "__eq__")
 
     def __ne__(self, other: Any) -> bool:
-        return self._compared(other, "__ne__")
+        return self._compare(other, "__ne__")
 
     __hash__ = str.__hash__
 

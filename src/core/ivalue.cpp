@@ -8,34 +8,7 @@ namespace rushlight {
 
 CustomClassHolder::~CustomClassHolder() = default;
 
-// ---- types ----
-
-std::string Type::str() const {
-  constexpr const char* names[] = {"Any",    "Tensor", "int",          "float",
-                                   "bool",   "Scalar", "str",          "ScalarType",
-                                   "Device", "Layout", "MemoryFormat", "Generator"};
-  const auto joined = [&] {
-    std::string out;
-    for (const Type& part : of) {
-      out += (out.empty() ? "" : ", ") + part.str();
-    }
-    return out;
-  };
-  switch (kind) {
-    case Kind::List:
-      return of.at(0).str() + "[]";
-    case Kind::Tuple:
-      return "(" + joined() + ")";
-    case Kind::Dict:
-      return "Dict(" + joined() + ")";
-    case Kind::Optional:
-      return of.at(0).str() + "?";
-    case Kind::Object:
-      return name;
-    default:
-      return names[static_cast<size_t>(kind)];
-  }
-}
+// ---- classes ----
 
 namespace {
 struct Names {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/boxed_arguments.h"
 #include "core/op_support.h"
 
 namespace rushlight {
@@ -244,11 +245,9 @@ TensorOptions with_option(const OpInfo& op, TensorOptions options, const ArgInfo
 }
 }  // namespace
 
-std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
-  RL_CHECK_TYPE(arguments.size() == op.arguments.size(), op.name, "(): expected ",
-                op.arguments.size(), " arguments in boxed form, but got ", arguments.size());
+std::vector<Value> function_arguments(const OpInfo& op, const std::vector<Value>& arguments) {
   if (op.places == nullptr) {
-    return op.function->call(arguments);
+    return arguments;
   }
   const ArrayRef<ArgInfo> wanted = op.function->arguments;
   std::vector<Value> values(wanted.size());
@@ -273,7 +272,16 @@ std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
       values[i] = default_value(wanted[i]);
     }
   }
-  return op.function->call(values);
+  return values;
+}
+
+std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
+  RL_CHECK_TYPE(arguments.size() == op.arguments.size(), op.name, "(): expected ",
+                op.arguments.size(), " arguments in boxed form, but got ", arguments.size());
+  if (op.places == nullptr) {
+    return op.function->call(arguments);
+  }
+  return op.function->call(function_arguments(op, arguments));
 }
 
 namespace {

@@ -2,6 +2,8 @@
 #include <new>
 #include <stdexcept>
 
+#include <rushlight/executor.h>
+
 #include "python/common.h"
 
 namespace rushlight::python {
@@ -10,6 +12,7 @@ namespace {
 
 PyObject* out_of_memory_error;  // OutOfMemoryError(RuntimeError)
 PyObject* linalg_error;         // linalg.LinAlgError(RuntimeError)
+PyObject* script_error;         // jit.Error(Exception)
 PyObject* unpickling_error;     // pickle.UnpicklingError, imported when first raised
 PyObject* warn_function;        // rushlight._warnings.warn, imported when first called
 
@@ -103,6 +106,8 @@ void set_error_from_exception() noexcept {
     set(linalg_error, e.what());
   } catch (const UnpicklingError& e) {
     set(unpickling_type(), e.what());
+  } catch (const graph::Raised& e) {
+    set(script_error, e.what());
   } catch (const Error& e) {
     set(PyExc_RuntimeError, e.what());
   } catch (const std::bad_alloc&) {
@@ -144,6 +149,10 @@ void init_errors(PyObject* module) {
       "rushlight.linalg.LinAlgError",
       "Raised when a linear-algebra routine meets a matrix it cannot handle.", PyExc_RuntimeError,
       nullptr));
+  script_error = check(PyErr_NewExceptionWithDoc(
+      "rushlight.jit.Error", "Raised where a program of TorchScript raises an exception.",
+      PyExc_Exception, nullptr));
+  add(module, "JITException", script_error);
   add(module, "OutOfMemoryError", out_of_memory_error);
   add(module, "_LinAlgError", linalg_error);
   set_warning_handler(warn_in_python);

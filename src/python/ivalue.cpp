@@ -229,8 +229,9 @@ IValue to_ivalue(PyObject* o, const Type& type, const char* what) {
       return from_plain(o, BaseType::MemoryFormat, what);
     case Type::Kind::Generator:
       return from_plain(o, BaseType::Generator, what);
+    default:  // of programs of graphs alone
+      wrong(o, type, what);
   }
-  wrong(o, type, what);
 }
 
 // ---- to Python ----

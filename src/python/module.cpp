@@ -75,6 +75,7 @@ void init(PyObject* module) {
   init_library(module);
   init_overrides(module);
   init_classes(module);
+  init_graph(module);
   init_dispatch(module);
   init_batching(module);
   init_profiler(module);

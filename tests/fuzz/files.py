@@ -331,7 +331,7 @@ TARGETS = {
     "tar.xz": (1, [lambda: tars("w:xz")], unpacked("x.tar.xz"), DAMAGED),
     "zip": (1, [zips], unpacked("x.zip"), DAMAGED),
     "gz": (1, [lambda: [gzip.compress(bytes(1000))]], unpacked("x.gz"), DAMAGED),
-    "pickle": (1, [pickles], from_file("x.pickle", lambda p, r: cifar._unpickled(p)), DAMAGED),
+    "pickle": (1, [pickles], from_file("x.pickle", lambda p, r: cifar._unpickle(p)), DAMAGED),
 }
 
 

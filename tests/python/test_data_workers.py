@@ -459,7 +459,7 @@ def test_memory_is_kept_when_its_batch_goes_after_the_workers():
         sender.send(0, torch.rand(1 << 15))
         _, batch = receiver.receive()
         late = []
-        spare = receiver.spare(late.append)
+        spare = receiver.spare_blocks(late.append)
         assert batch.untyped_storage().nbytes() == 1 << 17 and not late
         if forked:  # a child may look at it for longer
             pid = os.fork()

@@ -131,7 +131,7 @@ def test_metadata_of_any_release(tmp_path, monkeypatch):
             return getattr, self.arguments
 
     for arguments in ((metadata, "__class__"), (_MEM_FORMAT_ENCODING, "mro"), (str, "format")):
-        evil = _pickled.pickled(Evil(*arguments), _pickled.Saved(), pickle, 3)
+        evil = _pickled.pickle_bytes(Evil(*arguments), _pickled.StorageKeys(), pickle, 3)
         with pytest.raises(pickle.UnpicklingError, match="Enums that are allowed|no part of one"):
             _storage_pickle.load(io.BytesIO(evil))
 

@@ -315,7 +315,7 @@ def test_helpers_of_old():
     for wrong in ("cpu", "cuda"):
         with pytest.raises(ValueError, match="Expected a"):
             torch._utils._get_device_index(wrong)
-    typed = torch.TypedStorage._over(a.untyped_storage(), a.dtype)
+    typed = torch.TypedStorage._from_untyped(a.untyped_storage(), a.dtype)
     assert torch._utils._rebuild_tensor(typed, 1, (2, 2), (3, 1)).tolist() == [[1, 2], [4, 5]]
     rebuilt = torch._utils._rebuild_tensor_v2(typed, 0, (2,), (1,), True, {})
     assert rebuilt.requires_grad and rebuilt.data_ptr() == a.data_ptr()

@@ -17,10 +17,9 @@ from rushlight import nn
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: torch.export.export(nn.Linear(1, 1), (torch.ones(1, 1),)),
-        lambda: torch.export.Dim("n"),
-        lambda: torch.onnx.export(nn.Linear(1, 1), (), "x"),
-        lambda: torch.onnx.ONNXProgram(),
+        lambda: torch.export.draft_export(nn.Linear(1, 1), (torch.ones(1, 1),)),
+        lambda: torch.onnx.register_custom_op_symbolic("mine::op", abs, 9),
+        lambda: torch.onnx.ExportableModule(),
         lambda: torch.utils.mkldnn.to_mkldnn(nn.Linear(1, 1)),
         lambda: torch.distributed.rpc.rpc_sync("w", abs),
         lambda: torch.distributed.tensor.experimental.context_parallel(),

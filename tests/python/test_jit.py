@@ -238,7 +238,7 @@ def test_a_trace_shows_ops_as_the_program_called_them():
     kind = linear.output().type()
     assert kind.kind() == "TensorType" and kind.scalarType() == "Float" and kind.dim() == 2
     assert kind.strides() == [2, 1] and linear.output().requires_grad()
-    assert linear.output().isCompleteTensor() and linear.output().node() is linear
+    assert linear.output().isCompleteTensor() and linear.output().node() == linear
     assert [n.kind() for n, _ in linear.output().uses()] == ["aten::split"]
     assert "test_jit" in graph.findNode("aten::relu").sourceRange()
     pool = graph.findNode("aten::max_pool2d")
@@ -259,11 +259,20 @@ def test_values_follow_tensors_through_ops_in_place():
     added = graph.findNode("aten::add_")
     assert added.inputsAt(0).node().kind() == "aten::mul"
     first, second = graph.findAllNodes("aten::t")
-    assert first.input().node() is added and second.input().node().kind() == "aten::ones"
+    assert first.input().node() == added and second.input().node().kind() == "aten::ones"
     written = torch.ones(3)
     graph, _ = jit._get_trace_graph(lambda x: x + written, torch.zeros(3))
     constant = graph.findNode("aten::add").inputsAt(1)
     assert constant.toIValue() is written and constant.node().t("value") is written
+
+
+def test_a_trace_runs():
+    net = Traced().eval()
+    image, more = torch.randn(2, 3, 6, 6), {"y": torch.ones(1)}
+    graph, out = jit._get_trace_graph(net, (image, more))
+    graph.lint()
+    again = graph._run(image, more["y"], *net.state_dict().values())
+    torch.testing.assert_close(again, (out["sum"], out["rest"][0]), rtol=0, atol=0)
 
 
 def test_scopes_are_what_hooks_push():

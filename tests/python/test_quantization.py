@@ -352,7 +352,9 @@ def test_large_sums_of_codes_are_exact():
     torch.manual_seed(1)
     x = torch.randint(0, 256, (3, 4096)).to(torch.uint8)
     weight = torch.randint(-128, 128, (2, 4096)).to(torch.int8)
-    packed = quantized.modules.Packed.of(torch._make_per_tensor_quantized_tensor(weight, 1.0, 0))
+    packed = quantized.modules.PackedWeight.of(
+        torch._make_per_tensor_quantized_tensor(weight, 1.0, 0)
+    )
     assert torch.equal(packed.sums(x, 7).long(), (x.long() - 7) @ weight.long().t())
 
 

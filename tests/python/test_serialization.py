@@ -108,7 +108,7 @@ def test_ordered_dict_keeps_its_attributes():
 
 def test_storages():
     t = torch.arange(6.0)
-    typed = torch.TypedStorage._over(t.untyped_storage(), t.dtype)
+    typed = torch.TypedStorage._from_untyped(t.untyped_storage(), t.dtype)
     whole, part, storage, again = round_trip(
         [t, t[2:4], torch.ones(2, dtype=torch.uint8).untyped_storage(), typed]
     )

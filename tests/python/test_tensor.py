@@ -471,7 +471,7 @@ def test_typed_storages_are_converted_and_copied():
     assert all(twin.tolist() == [1, 2, 3] and twin != s for twin in twins)
     t = torch.ones(3)
     held = copy.deepcopy(
-        [t, t.untyped_storage(), torch.TypedStorage._over(t.untyped_storage(), t.dtype)]
+        [t, t.untyped_storage(), torch.TypedStorage._from_untyped(t.untyped_storage(), t.dtype)]
     )
     assert held[0].data_ptr() == held[2].data_ptr() != t.data_ptr()
     assert s.copy_(shared.clone()).tolist() == [0x3F800000, 0x40000000, 0x40400000]

@@ -189,19 +189,19 @@ def test_arrays_of_cifar_say_nothing_false(tmp_path):
     ):
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             path.write_bytes(pickle.dumps({"data": array, "one": np.int64(-5)}, protocol))
-            found = cifar._unpickled(path)
+            found = cifar._unpickle(path)
             np.testing.assert_array_equal(found["data"], array)
             assert found["one"] == -5
     for wrong in (np.array([None]), np.array([(1, 2.0)], "i4,f8"), np.array(["text"])):
         path.write_bytes(pickle.dumps({"data": wrong}))
         with pytest.raises(RuntimeError, match="rows is damaged"):
-            cifar._unpickled(path)
+            cifar._unpickle(path)
     plain = pickle.dumps({"data": np.zeros((2, 12), np.uint8)}, 2)
     longer = plain.replace(b"K\x02K\x0c\x86", b"K\x02K\xff\x86")
     assert longer != plain
     path.write_bytes(longer)
     with pytest.raises(RuntimeError, match="rows is damaged"):
-        cifar._unpickled(path)
+        cifar._unpickle(path)
 
 
 def test_svhn(tmp_path):

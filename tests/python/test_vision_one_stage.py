@@ -75,8 +75,8 @@ def test_places_of_fcos_learn_the_smallest_box():
     anchors = torch.tensor([[x, 12.0, x + 8.0, 20.0] for x in range(0, 40, 8)])
     boxes = torch.tensor([[0.0, 0, 40, 32], [8, 8, 24, 24], [100, 100, 120, 120]])
     # Middles at 4, 12 … 36; the second box's middle is at 16, and 12 pixels reach from there.
-    assert model._matched(boxes, anchors, [5]).tolist() == [-1, 1, 1, 0, -1]
-    assert model._matched(boxes[:0], anchors, [5]).tolist() == [-1] * 5
+    assert model._match(boxes, anchors, [5]).tolist() == [-1, 1, 1, 0, -1]
+    assert model._match(boxes[:0], anchors, [5]).tolist() == [-1] * 5
 
 
 def test_sides_told_from_middles():

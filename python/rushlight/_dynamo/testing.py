@@ -20,13 +20,13 @@ def _with_patches(function: Callable, patches: Sequence[tuple[Any, str, Any]]) -
     """A function that runs while attributes have other values."""
 
     @functools.wraps(function)
-    def patched(*args, **kwargs):
+    def call_with_patches(*args, **kwargs):
         with contextlib.ExitStack() as stack:
             for place, name, value in patches:
                 stack.enter_context(patch.object(place, name, value))
             return function(*args, **kwargs)
 
-    return patched
+    return call_with_patches
 
 
 def make_test_cls_with_patches(

@@ -17,10 +17,10 @@ def chunk_vmap(
     """`vmap` that computes the slices in a number of chunks, one after the other."""
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         batch = _process_batched_inputs(in_dims, args, func)[0]
         size = max(-(-batch // chunks), 1)
         mapped = vmap(func, in_dims, out_dims, randomness, chunk_size=size)
         return mapped(*args, **kwargs)
 
-    return wrapped
+    return wrapper

@@ -212,7 +212,7 @@ class _Level:
         _functorch._vmap_decrement_nesting()
 
 
-def _mapped(func, batch, dims, leaves, spec, out_dims, randomness, kwargs):
+def _call_batched(func, batch, dims, leaves, spec, out_dims, randomness, kwargs):
     """One call in which all slices are computed."""
     with _Level(batch, randomness) as level:
         output = func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
@@ -250,13 +250,13 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @functools.wraps(func)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         inputs = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None:
-            return _mapped(func, *inputs, out_dims, randomness, kwargs)
+            return _call_batched(func, *inputs, out_dims, randomness, kwargs)
         return _in_chunks(func, *inputs, out_dims, randomness, kwargs, chunk_size)
 
-    return wrapped
+    return wrapper
 
 
 def _in_chunks(func, batch, dims, leaves, spec, out_dims, randomness, kwargs, size):
@@ -271,7 +271,7 @@ def _in_chunks(func, batch, dims, leaves, spec, out_dims, randomness, kwargs, si
         part = [
             v if d is None else v.narrow(d, start, count) for v, d in zip(leaves, dims, strict=True)
         ]
-        output = _mapped(func, count, dims, part, spec, out_dims, randomness, kwargs)
+        output = _call_batched(func, count, dims, part, spec, out_dims, randomness, kwargs)
         found, form = tree_flatten(output)
         where = _output_dims(func, out_dims, output, form)
         chunks.append(found)

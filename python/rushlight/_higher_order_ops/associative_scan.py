@@ -46,30 +46,30 @@ def associative_scan(combine_fn, xs, dim, reverse=False, combine_mode="pointwise
     if reverse:
         rows = [row.flip(0) for row in rows]
 
-    def combined(a, b):
+    def combine(a, b):
         out = _pytree.tree_leaves(call(a, b))
         if len(out) != len(a):
             raise RuntimeError("The combine_fn must give as many leaves as it takes")
         return out
 
-    def scanned(rows):
+    def scan(rows):
         count = rows[0].shape[0]
         if count == 1:
             return rows
-        pairs = combined([r[0 : count - 1 : 2] for r in rows], [r[1::2] for r in rows])
-        odd = scanned(pairs)
+        pairs = combine([r[0 : count - 1 : 2] for r in rows], [r[1::2] for r in rows])
+        odd = scan(pairs)
         out = []
         even = [r[:1] for r in rows]
         if count > 2:
             last = (count - 1) // 2
-            later = combined([o[:last] for o in odd], [r[2::2] for r in rows])
+            later = combine([o[:last] for o in odd], [r[2::2] for r in rows])
             even = [rushlight.cat(parts) for parts in zip(even, later, strict=True)]
         for e, o in zip(even, odd, strict=True):
             woven = rushlight.stack([e[: o.shape[0]], o], 1).flatten(0, 1)
             out.append(rushlight.cat([woven, e[o.shape[0] :]]))
         return out
 
-    result = scanned(rows)
+    result = scan(rows)
     if reverse:
         result = [row.flip(0) for row in result]
     return _pytree.tree_unflatten([row.movedim(0, dim) for row in result], form)

@@ -9,7 +9,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 from rushlight._subclasses.fake_tensor import MetadataMismatchError
 
 TensorLike = Tensor
@@ -103,12 +103,12 @@ def get_higher_type(a: type, b: type) -> type:
 def get_higher_dtype(a: Any, b: Any) -> rushlight.dtype | None:
     """The dtype to which two dtypes, tensors or numbers are promoted; None stands for nothing."""
 
-    def said(x):
+    def dtype_of(x):
         if x is None or isinstance(x, rushlight.dtype):
             return x
         return x.dtype if isinstance(x, Tensor) else type_to_dtype(type(x))
 
-    a, b = said(a), said(b)
+    a, b = dtype_of(a), dtype_of(b)
     return b if a is None else a if b is None else rushlight.promote_types(a, b)
 
 
@@ -175,7 +175,7 @@ def canonicalize_dim(rank: int, idx: int, wrap_scalar: bool = True) -> int:
         if not wrap_scalar:
             raise IndexError(f"Dimension specified as {idx} but tensor has no dimensions")
         rank = 1
-    return dim_from_front(idx, rank)
+    return wrap_dim(idx, rank)
 
 
 def canonicalize_dims(rank: int, indices: Any, wrap_scalar: bool = True) -> Any:

@@ -33,7 +33,7 @@ def out_wrapper(*out_names: str, exact_dtype: bool = False) -> Callable[[Callabl
 
     def decorate(function: Callable) -> Callable:
         @functools.wraps(function)
-        def wrapped(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             if out is None:
                 return result
@@ -44,8 +44,8 @@ def out_wrapper(*out_names: str, exact_dtype: bool = False) -> Callable[[Callabl
             written = [write(r, o) for r, o in zip(result, out, strict=True)]
             return type(result)(*written) if hasattr(result, "_fields") else tuple(written)
 
-        setattr(wrapped, _MARK, f"This function is wrapped by {__name__}.out_wrapper")
-        return wrapped
+        setattr(wrapper, _MARK, f"This function is wrapped by {__name__}.out_wrapper")
+        return wrapper
 
     return decorate
 

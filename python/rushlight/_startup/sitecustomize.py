@@ -11,7 +11,7 @@ import os
 import sys
 
 
-class _First:
+class _AliasFinder:
     """The first to be asked for torch lets `rushlight.as_torch` answer from then on."""
 
     def _alias(self):
@@ -43,4 +43,4 @@ def _run_the_hidden():
 
 _run_the_hidden()
 if os.environ.get("RUSHLIGHT_AS_TORCH", "0") not in ("", "0"):
-    sys.meta_path.insert(0, _First())
+    sys.meta_path.insert(0, _AliasFinder())

@@ -147,7 +147,7 @@ class FakeTensorConverter:
         self._storages: dict[tuple[int, int], weakref.ref] = {}
         self._copies: dict[tuple[int, int], weakref.ref] = {}
 
-    def _remembered(self, tensor):
+    def _find_fake(self, tensor):
         watched, fake = self._watched.get(id(tensor)), self.tensor_memo.get(id(tensor))
         return fake() if watched is not None and watched() is tensor and fake is not None else None
 
@@ -164,7 +164,7 @@ class FakeTensorConverter:
         self.tensor_memo[key] = weakref.ref(fake, forget)
         return fake
 
-    def _moved(self, tensor, move, storages):
+    def _move_storage(self, tensor, move, storages):
         """What `move` makes of a tensor's storage, seen as the tensor sees it."""
         if tensor.layout is not rushlight.strided or tensor.is_meta:
             return move(tensor.detach())
@@ -188,15 +188,17 @@ class FakeTensorConverter:
 
     def from_real_tensor(self, fake_mode, tensor):
         """Convert a real tensor to a fake one."""
-        known = self._remembered(tensor)
+        known = self._find_fake(tensor)
         if known is not None:
             return known
         with _disable_current_modes():
-            meta = self._moved(tensor, lambda t: t.to("meta"), self._storages)
+            meta = self._move_storage(tensor, lambda t: t.to("meta"), self._storages)
             real = None
             if fake_mode.propagate_real_tensors:
-                real = self._moved(tensor, Tensor.clone, self._copies)
-        fake = FakeTensor(fake_mode, meta, tensor.device, tensor.requires_grad, real_tensor=real)
+                real = self._move_storage(tensor, Tensor.clone, self._copies)
+        fake = fake_mode.kind(
+            fake_mode, meta, tensor.device, tensor.requires_grad, real_tensor=real
+        )
         if isinstance(tensor, rushlight.nn.Parameter):
             fake._is_param = True
         self._remember(tensor, fake)
@@ -206,12 +208,12 @@ class FakeTensorConverter:
 
     def from_meta_and_device(self, fake_mode, tensor, device):
         """A fake on a device that stands on a tensor on meta."""
-        known = self._remembered(tensor)
+        known = self._find_fake(tensor)
         if known is not None and known.fake_device == rushlight.device(device):
             return known
         if not tensor.is_meta:
             raise AssertionError(f"tensor's device must be `meta`, got {tensor.device.type}")
-        return self._remember(tensor, FakeTensor(fake_mode, tensor, device))
+        return self._remember(tensor, fake_mode.kind(fake_mode, tensor, device))
 
 
 class Constants:
@@ -263,6 +265,8 @@ class FakeTensorMode(TorchDispatchMode):
             otherwise they raise an AssertionError.
     """
 
+    kind = FakeTensor  # what tensors of the mode are
+
     def __init__(
         self,
         *,
@@ -296,7 +300,7 @@ class FakeTensorMode(TorchDispatchMode):
     def _lift(self, tensor):
         """A tensor that the program wrote down: one number of it is known."""
         real = tensor.clone() if self.propagate_real_tensors else None
-        fake = FakeTensor(self, tensor.to("meta"), tensor.device, real_tensor=real)
+        fake = self.kind(self, tensor.to("meta"), tensor.device, real_tensor=real)
         if Constants.fits(tensor):
             self._constants.add(fake, tensor)
         return fake
@@ -311,7 +315,7 @@ class FakeTensorMode(TorchDispatchMode):
             for a, kind in zip(args, kinds, strict=False)
         )
 
-    def _computed(self, func, fakes, args, kwargs):
+    def _fold_constants(self, func, fakes, args, kwargs):
         """The result on known values; None if one is not known, or chance is in it."""
         written = [
             t
@@ -366,7 +370,7 @@ class FakeTensorMode(TorchDispatchMode):
         real = self._on_real(func, fakes, args, kwargs)
         if isinstance(func, CustomOverload):
             return self._with_real(self._custom(func, args, kwargs), real)
-        computed = self._computed(func, fakes, args, kwargs)
+        computed = self._fold_constants(func, fakes, args, kwargs)
         device = self._device(func, fakes, kwargs)
         if any(a.name == "device" for a in func._schema.arguments):
             kwargs["device"] = "meta"
@@ -377,7 +381,7 @@ class FakeTensorMode(TorchDispatchMode):
             if "depends on values" in str(error):
                 raise DynamicOutputShapeException(func) from error
             raise
-        fakes = _pytree.tree_map_only(Tensor, lambda t: FakeTensor(self, t, device), made)
+        fakes = _pytree.tree_map_only(Tensor, lambda t: self.kind(self, t, device), made)
         result = return_and_correct_aliasing(func, args, kwargs, fakes)
         if computed is not None:
             pairs = zip(_pytree.tree_leaves(result), _pytree.tree_leaves(computed), strict=True)

@@ -115,7 +115,7 @@ class GradScaler:
             return outputs
         copies: _PerDevice | None = None
 
-        def scaled(value: Any) -> Any:
+        def scale_value(value: Any) -> Any:
             nonlocal copies
             if isinstance(value, _C.TensorBase):
                 if self._scale is None:
@@ -125,10 +125,10 @@ class GradScaler:
                 return value * copies.on(value.device)
             if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
                 raise ValueError("outputs must be a Tensor or an iterable of Tensors")
-            items = map(scaled, value)
+            items = map(scale_value, value)
             return type(value)(items) if isinstance(value, (list, tuple)) else items
 
-        return scaled(outputs)
+        return scale_value(outputs)
 
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool

@@ -193,7 +193,7 @@ def grad(
         return _C._run_backward(outputs, gradients, retain, create_graph, inputs, False, unused)
 
     if is_grads_batched:
-        results = _batched(run, gradients, retain)
+        results = _batched_backward(run, gradients, retain)
     else:
         results = run(gradients, retain)
     if materialize_grads:
@@ -211,7 +211,7 @@ def grad(
     return results if names is None else dict(zip(names, results, strict=True))
 
 
-def _batched(run, gradients, retain):
+def _batched_backward(run, gradients, retain):
     """Backward of a batch of gradients at once."""
     from rushlight._functorch.vmap import vmap
 

@@ -75,7 +75,7 @@ def _two_steps(data, place, before, direction):
 
 
 @contextlib.contextmanager
-def _moved(data, step):
+def _perturb(data, step):
     before = data.clone()
     try:
         data.add_(step)
@@ -88,9 +88,9 @@ def _difference(func, inputs, i, number, like, step):
     """The central difference of output `number` for a step of the whole input i, up and down."""
     data = inputs[i].data
     with no_grad():
-        with _moved(data, step):
+        with _perturb(data, step):
             up = _values(func, inputs, number, like)
-        with _moved(data, -step):
+        with _perturb(data, -step):
             return up - _values(func, inputs, number, like)
 
 

@@ -34,7 +34,7 @@ def with_values(pattern, values):
     )
 
 
-def dense(tensor):
+def to_dense(tensor):
     return tensor.to_dense() if is_sparse(tensor) else tensor
 
 
@@ -77,7 +77,7 @@ def of_values(func, inputs, masked):
             given[i] = with_values(pattern, given[i])
         results = func(*given)
         if isinstance(results, _C.TensorBase):
-            return dense(results)
-        return tuple(map(dense, results))
+            return to_dense(results)
+        return tuple(map(to_dense, results))
 
     return of_parameters, tuple(parameters)

@@ -70,7 +70,7 @@ class dual_level(ContextDecorator):
         exit_dual_level()
 
 
-def _numbered(level):
+def _find_level(level):
     """The level of a public number, None for none that is open."""
     if level is None:
         level = _current_level
@@ -85,7 +85,7 @@ def make_dual(tensor, tangent, *, level=None):
             that has a tangent already.
         ValueError: for integers.
     """
-    number = _numbered(level)
+    number = _find_level(level)
     if number is None:
         raise RuntimeError(
             "make_dual: no level exists. Use it within `with dual_level():`, or call "
@@ -99,7 +99,7 @@ def make_dual(tensor, tangent, *, level=None):
 
 def unpack_dual(tensor, *, level=None):
     """The value and the tangent of a dual tensor."""
-    number = _numbered(level)
+    number = _find_level(level)
     if number is None:
         return UnpackedDualTensor(tensor, None)
     tangent = _C._tangent_of(tensor, number)

@@ -164,7 +164,7 @@ def once_differentiable(backward):
     """A decorator for a `backward` whose result cannot be differentiated: doing so raises."""
 
     @functools.wraps(backward)
-    def wrapped(ctx, *grads):
+    def wrapper(ctx, *grads):
         with no_grad():
             results = backward(ctx, *grads)
         if not _C.is_grad_enabled():
@@ -183,7 +183,7 @@ def once_differentiable(backward):
 
         return tuple(map(guard, results)) if isinstance(results, tuple) else guard(results)
 
-    return wrapped
+    return wrapper
 
 
 class InplaceFunction(Function):

@@ -273,7 +273,7 @@ def _columns(func, inputs, several_in):
 
     several_out = False
 
-    def checked(*values):
+    def check_outputs(*values):
         nonlocal several_out
         outputs, several_out = _as_tuple(
             func(*values), "outputs of the user-provided function", "jacobian"
@@ -281,13 +281,13 @@ def _columns(func, inputs, several_in):
         return outputs
 
     places = tuple(range(len(inputs)))
-    rows = jacfwd(checked, places)(*(i.detach() for i in inputs))
+    rows = jacfwd(check_outputs, places)(*(i.detach() for i in inputs))
     rows = tuple(_result(row, several_in, False) for row in rows)
     return rows if several_out else rows[0]
 
 
 def _scalar(func, function):
-    def checked(*inputs):
+    def call_scalar(*inputs):
         output = func(*inputs)
         if not isinstance(output, _C.TensorBase):
             raise RuntimeError(f"The function given to {function} should return a single Tensor")
@@ -298,7 +298,7 @@ def _scalar(func, function):
             )
         return output.reshape(())
 
-    return checked
+    return call_scalar
 
 
 def hessian(

@@ -51,15 +51,15 @@ class ContextDecorator:
             return self._wrap_generator(function)
 
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
-        return wrapped  # type: ignore
+        return wrapper  # type: ignore
 
     def _wrap_generator(self, function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             generator = function(*args, **kwargs)
             go_on, given = generator.send, None
             while True:
@@ -79,10 +79,10 @@ class ContextDecorator:
                 except BaseException as error:
                     go_on, given = generator.throw, error
 
-        return wrapped
+        return wrapper
 
 
-class _Bare(ContextDecorator):
+class _BareDecorator(ContextDecorator):
     """One that may decorate without being called: `@no_grad`."""
 
     @overload
@@ -93,7 +93,7 @@ class _Bare(ContextDecorator):
         return super().__new__(cls) if function is None else cls()(function)
 
 
-class no_grad(_Bare):
+class no_grad(_BareDecorator):
     """A context manager in which nothing is recorded; results do not require gradients."""
 
     def __enter__(self) -> None:
@@ -104,7 +104,7 @@ class no_grad(_Bare):
         _C._set_grad_enabled(self.before)
 
 
-class enable_grad(_Bare):
+class enable_grad(_BareDecorator):
     """A context manager in which ops are recorded, also inside `no_grad`."""
 
     def __enter__(self) -> None:

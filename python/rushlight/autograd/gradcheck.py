@@ -21,10 +21,10 @@ from rushlight.autograd._differences import (
     _difference,
     _differentiable,
     _direction_like,
-    _moved,
     _numerical_jacobian,
     _outputs,
     _parts,
+    _perturb,
     _random_like,
 )
 from rushlight.autograd.function import Function
@@ -146,7 +146,7 @@ def gradgradcheck(
         )
     else:
         grad_outputs = tuple(
-            _gradcheck_sparse.dense(g.detach()).requires_grad_(g.requires_grad)
+            _gradcheck_sparse.to_dense(g.detach()).requires_grad_(g.requires_grad)
             if _gradcheck_sparse.is_sparse(g)
             else g
             for g in _as_tuple(grad_outputs)
@@ -280,7 +280,7 @@ def _compare_projection(func, inputs, wanted, number, eps, atol, rtol, nondet_to
             )
 
 
-class _Undefined(Function):
+class _StopGradient(Function):
     """Passes a tensor on, and no gradient back."""
 
     @staticmethod
@@ -294,7 +294,7 @@ class _Undefined(Function):
 
 def _check_undefined(func, inputs, wanted):
     """Without a gradient of any output, and by each output alone without one."""
-    outputs = [_Undefined.apply(o) for o in _outputs(func, inputs)]
+    outputs = [_StopGradient.apply(o) for o in _outputs(func, inputs)]
     runs = [(outputs, "without any")]
     if len(outputs) > 1:
         runs += [([o], f"without one of output {n}") for n, o in enumerate(outputs)]
@@ -329,7 +329,7 @@ def _check_constant(func, inputs, wanted, eps):
     before = [o.detach().clone() for o in _as_tuple(func(*inputs)) if _differentiable(o)]
     for i in wanted:
         step = eps * (1 + _random_like(inputs[i]).abs())
-        with no_grad(), _moved(inputs[i].data, step), enable_grad():
+        with no_grad(), _perturb(inputs[i].data, step), enable_grad():
             after = [o for o in _as_tuple(func(*inputs)) if _differentiable(o)]
         if any((a - b).abs().gt(0).any() for a, b in zip(after, before, strict=True)):
             raise GradcheckError("Numerical gradient for function expected to be zero")

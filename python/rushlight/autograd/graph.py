@@ -68,15 +68,15 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type="cuda") -> None:
         self._pinned = pin_memory
-        super().__init__(self._stored, self._brought_back)
+        super().__init__(self._pack, self._unpack)
 
-    def _stored(self, tensor):
+    def _pack(self, tensor):
         if not self._pinned:
             return tensor.device, tensor.cpu()
         like = {"dtype": tensor.dtype, "layout": tensor.layout}
         return tensor.device, rushlight.empty(tensor.shape, **like, pin_memory=True).copy_(tensor)
 
-    def _brought_back(self, stored):
+    def _unpack(self, stored):
         device, copy = stored
         return copy.to(device, non_blocking=self._pinned)
 

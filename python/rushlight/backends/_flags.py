@@ -26,7 +26,7 @@ def functions(space, **defaults):
         return tuple(replace({name[1:]: value for name, value in given.items()}).values())
 
     @contextlib.contextmanager
-    def held(given):
+    def override(given):
         before = replace(given)
         try:
             yield
@@ -35,7 +35,7 @@ def functions(space, **defaults):
 
     def flags(*args, **kwargs):
         """Within it these flags hold."""
-        return held(defaults | flags.__signature__.bind(*args, **kwargs).arguments)
+        return override(defaults | flags.__signature__.bind(*args, **kwargs).arguments)
 
     set_flags.__signature__ = signature("_", dict.fromkeys(defaults))
     flags.__signature__ = signature("", defaults)

@@ -92,7 +92,7 @@ class Agent:
         before = {}
         if threading.current_thread() is threading.main_thread():
             for number in self.settings.signals:
-                before[number] = signal.signal(number, self._ended_by_signal)
+                before[number] = signal.signal(number, self._on_signal)
         try:
             store = self._store()
             restarts = 0
@@ -125,7 +125,7 @@ class Agent:
     def _results(self) -> Any:
         """What the processes return: programs return nothing."""
 
-    def _ended_by_signal(self, number, _frame):
+    def _on_signal(self, number, _frame):
         self._end_all(number)
         raise SystemExit(128 + number)
 

@@ -69,7 +69,7 @@ class CheckedGroup(ProcessGroup):
         """The engine's name."""
         return self._inner.name()
 
-    def _of(self, tensor):
+    def _backend_of(self, tensor):
         return self._inner
 
     def shutdown(self):
@@ -125,7 +125,7 @@ def _fields(text: str) -> list[str]:
     return text.split(", Tensor")
 
 
-def _checked(name):
+def _checking_method(name):
     op, read = _CHECKED[name]
 
     def call(self, *args, **kwargs):
@@ -141,7 +141,7 @@ def _checked(name):
 
 
 for _name in _CHECKED:
-    setattr(CheckedGroup, _name, _checked(_name))
+    setattr(CheckedGroup, _name, _checking_method(_name))
 
 
 def _create_process_group_wrapper(

@@ -80,7 +80,7 @@ def _check_same(*tensors):
             )
 
 
-def _real(tensor):
+def _as_real(tensor):
     """Complex numbers as pairs: what an engine written elsewhere understands."""
     return rushlight.view_as_real(tensor) if tensor.is_complex() else tensor
 
@@ -179,7 +179,7 @@ def _send(tensor, dst, group, tag, group_dst):
         raise ValueError(
             f"destination rank should not be the same as the rank that sends: both are {to}"
         )
-    return group.send([_real(tensor)], to, tag)
+    return group.send([_as_real(tensor)], to, tag)
 
 
 def isend(tensor, dst=None, group=None, tag: int = 0, group_dst=None):
@@ -197,8 +197,8 @@ def irecv(tensor, src=None, group=None, tag: int = 0, group_src=None):
         _warn_not_in_group("irecv")
         return None
     if src is None and group_src is None:
-        return group.recv_anysource([_real(tensor)], tag)
-    work = group.recv([_real(tensor)], _peer(group, src, group_src), tag)
+        return group.recv_anysource([_as_real(tensor)], tag)
+    work = group.recv([_as_real(tensor)], _peer(group, src, group_src), tag)
     _note(work)
     return work
 
@@ -262,7 +262,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
         return _warn_not_in_group("all_reduce")
     _check_complex([tensor], op, "all_reduce")
     opts = _options(_kinds.AllreduceOptions, async_op, reduceOp=op)
-    return _finish(_group(group).allreduce([_real(tensor)], opts), async_op)
+    return _finish(_group(group).allreduce([_as_real(tensor)], opts), async_op)
 
 
 def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
@@ -275,7 +275,7 @@ def all_reduce_coalesced(tensors, op=ReduceOp.SUM, group=None, async_op=False):
         return _warn_not_in_group("all_reduce_coalesced")
     _check_complex(tensors, op, "all_reduce")
     opts = _options(_kinds.AllreduceCoalescedOptions, async_op, reduceOp=op)
-    work = _group(group).allreduce_coalesced([_real(t) for t in tensors], opts)
+    work = _group(group).allreduce_coalesced([_as_real(t) for t in tensors], opts)
     return _finish_coalesced(work, async_op)
 
 
@@ -288,7 +288,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     _check_tensor(tensor, "tensor")
     _check_complex([tensor], op, "reduce")
     opts = _options(_kinds.ReduceOptions, async_op, reduceOp=op, rootRank=to)
-    return _finish(group.reduce([_real(tensor)], opts), async_op)
+    return _finish(group.reduce([_as_real(tensor)], opts), async_op)
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
@@ -299,7 +299,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather")
     opts = _options(_kinds.AllgatherOptions, async_op)
-    work = _group(group).allgather([[_real(t) for t in tensor_list]], [_real(tensor)], opts)
+    work = _group(group).allgather([[_as_real(t) for t in tensor_list]], [_as_real(tensor)], opts)
     return _finish(work, async_op)
 
 
@@ -310,7 +310,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     if _rank_not_in_group(group):
         return _warn_not_in_group("all_gather_into_tensor")
     opts = _options(_kinds.AllgatherOptions, async_op)
-    work = _group(group)._allgather_base(_real(output_tensor), _real(input_tensor), opts)
+    work = _group(group)._allgather_base(_as_real(output_tensor), _as_real(input_tensor), opts)
     return _finish(work, async_op)
 
 
@@ -331,8 +331,8 @@ def all_gather_coalesced(output_tensor_lists, input_tensor_list, group=None, asy
         _check_list(part, "output_tensor_lists")
         _check_same(part)
     work = _group(group).allgather_coalesced(
-        [[_real(t) for t in part] for part in output_tensor_lists],
-        [_real(t) for t in input_tensor_list],
+        [[_as_real(t) for t in part] for part in output_tensor_lists],
+        [_as_real(t) for t in input_tensor_list],
     )
     return _finish_coalesced(work, async_op)
 
@@ -351,8 +351,8 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
     to = _peer(group, dst, group_dst, 0)
     _check_root_list(gather_list, to == group.rank(), "gather_list", "destination")
     opts = _options(_kinds.GatherOptions, async_op, rootRank=to)
-    outputs = [[_real(t) for t in gather_list]] if gather_list else []
-    return _finish(group.gather(outputs, [_real(tensor)], opts), async_op)
+    outputs = [[_as_real(t) for t in gather_list]] if gather_list else []
+    return _finish(group.gather(outputs, [_as_real(tensor)], opts), async_op)
 
 
 def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, group_src=None):
@@ -369,8 +369,8 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
     source = _peer(group, src, group_src, 0)
     _check_root_list(scatter_list, source == group.rank(), "scatter_list", "source")
     opts = _options(_kinds.ScatterOptions, async_op, rootRank=source)
-    inputs = [[_real(t) for t in scatter_list]] if scatter_list else []
-    return _finish(group.scatter([_real(tensor)], inputs, opts), async_op)
+    inputs = [[_as_real(t) for t in scatter_list]] if scatter_list else []
+    return _finish(group.scatter([_as_real(tensor)], inputs, opts), async_op)
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
@@ -382,8 +382,8 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
         return _warn_not_in_group("reduce_scatter")
     _check_complex(input_list, op, "reduce_scatter")
     opts = _options(_kinds.ReduceScatterOptions, async_op, reduceOp=op)
-    inputs = [[_real(t) for t in input_list]]
-    return _finish(_group(group).reduce_scatter([_real(output)], inputs, opts), async_op)
+    inputs = [[_as_real(t) for t in input_list]]
+    return _finish(_group(group).reduce_scatter([_as_real(output)], inputs, opts), async_op)
 
 
 def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=False):
@@ -394,7 +394,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
         return _warn_not_in_group("reduce_scatter_tensor")
     _check_complex([input], op, "reduce_scatter_tensor")
     opts = _options(_kinds.ReduceScatterOptions, async_op, reduceOp=op)
-    work = _group(group)._reduce_scatter_base(_real(output), _real(input), opts)
+    work = _group(group)._reduce_scatter_base(_as_real(output), _as_real(input), opts)
     return _finish(work, async_op)
 
 
@@ -413,8 +413,8 @@ def all_to_all_single(
     _check_tensor(input, "input")
     _check_same(output, input)
     work = _group(group).alltoall_base(
-        _real(output),
-        _real(input),
+        _as_real(output),
+        _as_real(input),
         output_split_sizes or [],
         input_split_sizes or [],
         _options(_kinds.AllToAllOptions, async_op),
@@ -430,8 +430,8 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
     _check_list(input_tensor_list, "input_tensor_list")
     _check_same(output_tensor_list, input_tensor_list)
     work = _group(group).alltoall(
-        [_real(t) for t in output_tensor_list],
-        [_real(t) for t in input_tensor_list],
+        [_as_real(t) for t in output_tensor_list],
+        [_as_real(t) for t in input_tensor_list],
         _options(_kinds.AllToAllOptions, async_op),
     )
     return _finish(work, async_op)

@@ -29,7 +29,7 @@ def contract(state_cls: type[_State] = _State) -> Callable[..., Any]:
     same afterwards.
     """
 
-    def decorated(function):
+    def decorator(function):
         @functools.wraps(function)
         def wrapper(module, *args, **kwargs):
             modules = [module] if isinstance(module, nn.Module) else list(module)
@@ -61,7 +61,7 @@ def contract(state_cls: type[_State] = _State) -> Callable[..., Any]:
         wrapper.__dict__["state"] = state
         return wrapper
 
-    return decorated
+    return decorator
 
 
 def _all_names(module):

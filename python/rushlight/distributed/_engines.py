@@ -26,16 +26,16 @@ __all__ = ["ProcessGroupGloo", "ProcessGroupMPI", "ProcessGroupNCCL"]
 _types: Any = _C._load_distributed()
 
 
-def _at_once(opts):
+def _is_synchronous(opts):
     """Whether who asks for a collective waits for it: then no thread has to be woken for it."""
     return opts is not None and not opts.asyncOp
 
 
 def _collective(name, inputs=0):
-    """`_staged`, and a method whose works profilers show; `inputs`: which argument is read."""
+    """`_staging_method`, and profilers show its works; `inputs`: which argument is read."""
 
     def decorate(method):
-        @_staged
+        @_staging_method
         @functools.wraps(method)
         def call(self, *args, **kwargs):
             profiler = sys.modules.get("rushlight.profiler.profiler")
@@ -56,7 +56,7 @@ def _collective(name, inputs=0):
     return decorate
 
 
-class _Staged(Work):
+class _CopyBackWork(Work):
     """Something under way on copies in memory, which go back to a GPU when it has ended."""
 
     def __init__(self, work, outputs, copies):
@@ -86,20 +86,20 @@ def _through_memory(collective, args, kwargs):
     """A collective on copies in memory, which go back to where the first argument lies."""
     copies = {}
 
-    def copied(value):
+    def copy_of(value):
         if isinstance(value, rushlight.Tensor):
             if id(value) not in copies:
                 copies[id(value)] = value, value.detach().cpu()
             return copies[id(value)][1]
-        return [copied(v) for v in value] if isinstance(value, (list, tuple)) else value
+        return [copy_of(v) for v in value] if isinstance(value, (list, tuple)) else value
 
-    work = collective(*map(copied, args), **kwargs)
+    work = collective(*map(copy_of, args), **kwargs)
     written = [copies[id(t)] for t in _tensors(args[0]) if t.is_cuda]
     outputs = args[0] if isinstance(args[0], list) else [args[0]]
-    return _Staged(work, outputs, written)
+    return _CopyBackWork(work, outputs, written)
 
 
-def _staged(method):
+def _staging_method(method):
     """A method that takes tensors of GPUs through memory where the engine is one of the CPU."""
 
     @functools.wraps(method)
@@ -170,27 +170,27 @@ class _EngineGroup(ProcessGroup):
         if engine is not None:
             engine.shutdown()
 
-    def _of(self, tensor):
+    def _backend_of(self, tensor):
         return self
 
-    def _wrong(self, what, why):
+    def _fail(self, what, why):
         raise RuntimeError(f"{type(self).__name__}::{what}: {why}")
 
     def _check(self, what, tensors, root=None, of_one_shape=True):
         if not tensors:
-            self._wrong(what, "requires non-empty tensor list")
+            self._fail(what, "requires non-empty tensor list")
         first = tensors[0]
         for t in tensors:
             if t.layout != rushlight.strided and t.layout != rushlight.sparse_coo:
-                self._wrong(what, f"unsupported layout {t.layout}")
+                self._fail(what, f"unsupported layout {t.layout}")
             if t.dtype != first.dtype:
-                self._wrong(what, f"invalid tensor type: {t.dtype} beside {first.dtype}")
+                self._fail(what, f"invalid tensor type: {t.dtype} beside {first.dtype}")
             if t.shape != first.shape and of_one_shape:
-                self._wrong(what, f"invalid tensor size: {t.shape} beside {first.shape}")
+                self._fail(what, f"invalid tensor size: {t.shape} beside {first.shape}")
             if t.device.type != self._device:
                 raise RuntimeError(f"No backend type associated with device type {t.device.type}")
         if root is not None and not 0 <= root < self._size:
-            self._wrong(what, f"invalid root rank: {root}")
+            self._fail(what, f"invalid root rank: {root}")
         self._sequence += 1
 
     def _op(self, op):
@@ -205,13 +205,13 @@ class _EngineGroup(ProcessGroup):
         from_rank = root if root is not None else (opts.rootRank if opts else 0)
         from_tensor = opts.rootTensor if opts else 0
         if not 0 <= from_rank < self._size:
-            self._wrong("broadcast", f"invalid root rank: {from_rank}")
+            self._fail("broadcast", f"invalid root rank: {from_rank}")
         if not 0 <= from_tensor < len(tensors):
-            self._wrong("broadcast", f"invalid root tensor: {from_tensor}")
+            self._fail("broadcast", f"invalid root tensor: {from_tensor}")
         self._check("broadcast", tensors)
         time = timeout or _timeout_of(opts, self._timeout)
         handle = self._engine.broadcast(
-            [tensors[from_tensor].detach()], from_rank, time, _at_once(opts)
+            [tensors[from_tensor].detach()], from_rank, time, _is_synchronous(opts)
         )
         if len(tensors) > 1:
             handle.wait()
@@ -250,7 +250,9 @@ class _EngineGroup(ProcessGroup):
             return Work(None, all_reduce(self, tensors, op, time))
         if len(tensors) > 1:
             self._reduce_own(tensors, op)
-        handle = self._engine.all_reduce([tensors[0].detach()], *self._op(op), time, _at_once(opts))
+        handle = self._engine.all_reduce(
+            [tensors[0].detach()], *self._op(op), time, _is_synchronous(opts)
+        )
         if len(tensors) > 1:
             handle.wait()
             for t in tensors[1:]:
@@ -262,18 +264,18 @@ class _EngineGroup(ProcessGroup):
         """`allreduce` of several tensors at once, each for itself."""
         tensors = _as_list(tensors)
         if not tensors:
-            self._wrong("allreduce_coalesced", "requires non-empty tensor list")
+            self._fail("allreduce_coalesced", "requires non-empty tensor list")
         for t in tensors:
             if t.layout != tensors[0].layout or t.dtype != tensors[0].dtype:
-                self._wrong("allreduce_coalesced", "tensors must all have the same type")
+                self._fail("allreduce_coalesced", "tensors must all have the same type")
             if t.layout != rushlight.strided:
-                self._wrong("allreduce_coalesced", f"invalid tensor layout {t.layout}")
+                self._fail("allreduce_coalesced", f"invalid tensor layout {t.layout}")
         op = opts.reduceOp if opts else ReduceOp.SUM
         self._sequence += 1
         time = _timeout_of(opts, self._timeout)
         return self._work(
             self._engine.all_reduce(
-                [t.detach() for t in tensors], *self._op(op), time, _at_once(opts)
+                [t.detach() for t in tensors], *self._op(op), time, _is_synchronous(opts)
             ),
             tensors,
         )
@@ -285,13 +287,15 @@ class _EngineGroup(ProcessGroup):
         to = root if root is not None else (opts.rootRank if opts else 0)
         op = op if op is not None else (opts.reduceOp if opts else ReduceOp.SUM)
         if len(tensors) != 1:
-            self._wrong("reduce", "requires a single-element tensor list")
+            self._fail("reduce", "requires a single-element tensor list")
         if opts is not None and opts.rootTensor != 0:
-            self._wrong("reduce", f"invalid root tensor: {opts.rootTensor}")
+            self._fail("reduce", f"invalid root tensor: {opts.rootTensor}")
         self._check("reduce", tensors, to)
         time = _timeout_of(opts, self._timeout)
         return self._work(
-            self._engine.reduce(tensors[0].detach(), to, *self._op(op), time, _at_once(opts)),
+            self._engine.reduce(
+                tensors[0].detach(), to, *self._op(op), time, _is_synchronous(opts)
+            ),
             tensors,
         )
 
@@ -301,26 +305,26 @@ class _EngineGroup(ProcessGroup):
         if isinstance(inputs, rushlight.Tensor):
             outputs, inputs = [outputs], [inputs]
         if not inputs or not outputs:
-            self._wrong("allgather", "requires non-empty input tensor list")
+            self._fail("allgather", "requires non-empty input tensor list")
         if len(inputs) != len(outputs):
-            self._wrong("allgather", "requires input/output tensor lists to have the same length")
+            self._fail("allgather", "requires input/output tensor lists to have the same length")
         if len(inputs) > 1:
             return self._allgather_several(outputs, inputs, opts)
         if len(outputs[0]) != self._size * len(inputs):
-            self._wrong(
+            self._fail(
                 "allgather", "invalid output tensor list at index 0: one tensor of each rank"
             )
         uneven = self._engine.takes_uneven()
         self._check("allgather", [inputs[0], *outputs[0]], of_one_shape=not uneven)
         time = timeout or _timeout_of(opts, self._timeout)
         out = [t.detach() for t in outputs[0]]
-        handle = self._engine.all_gather(out, inputs[0].detach(), time, _at_once(opts))
+        handle = self._engine.all_gather(out, inputs[0].detach(), time, _is_synchronous(opts))
         return self._work(handle, list(outputs[0]))
 
     def _allgather_several(self, outputs, inputs, opts):
         for i, part in enumerate(outputs):
             if len(part) != self._size * len(inputs):
-                self._wrong("allgather", f"invalid output tensor list at index {i}")
+                self._fail("allgather", f"invalid output tensor list at index {i}")
         self._check("allgather", [*inputs, *(t for part in outputs for t in part)])
         time = _timeout_of(opts, self._timeout)
         count = len(inputs)
@@ -336,47 +340,49 @@ class _EngineGroup(ProcessGroup):
     def allgather_coalesced(self, outputs, inputs, opts=None):
         """outputs[i][j] becomes rank i's input j."""
         if not inputs:
-            self._wrong("allgather_coalesced", "requires non-empty input tensor list")
+            self._fail("allgather_coalesced", "requires non-empty input tensor list")
         if len(outputs) != self._size:
-            self._wrong("allgather_coalesced", "output lists should be equal to world size")
+            self._fail("allgather_coalesced", "output lists should be equal to world size")
         for part in outputs:
             if len(part) != len(inputs):
-                self._wrong("allgather_coalesced", "invalid output size: (expected length")
+                self._fail("allgather_coalesced", "invalid output size: (expected length")
             for to, own in zip(part, inputs, strict=True):
                 if to.shape != own.shape:
-                    self._wrong("allgather_coalesced", "invalid size of output tensor at index 0")
+                    self._fail("allgather_coalesced", "invalid size of output tensor at index 0")
                 if to.dtype != own.dtype:
-                    self._wrong("allgather_coalesced", "invalid tensor type at index 0")
+                    self._fail("allgather_coalesced", "invalid tensor type at index 0")
         time = _timeout_of(opts, self._timeout)
         handle = None
         for j, own in enumerate(inputs):
             out = [part[j].detach() for part in outputs]
-            handle = self._engine.all_gather(out, own.detach(), time, _at_once(opts))
+            handle = self._engine.all_gather(out, own.detach(), time, _is_synchronous(opts))
         return self._work(handle, [list(part) for part in outputs])
 
     @_collective("all_gather", 1)
     def _allgather_base(self, output, input, opts=None):
         """`output` becomes the inputs of all, one after the other."""
         if output.numel() != input.numel() * self._size:
-            self._wrong(
+            self._fail(
                 "_allgather_base",
                 "output tensor size must be equal to world_size times input tensor size",
             )
         if output.dtype != input.dtype:
-            self._wrong("_allgather_base", "output tensor must have the same type as input tensor")
+            self._fail("_allgather_base", "output tensor must have the same type as input tensor")
         self._sequence += 1
         time = _timeout_of(opts, self._timeout)
         flat = output.detach() if output.is_contiguous() else rushlight.empty_like(output.detach())
         parts = list(flat.reshape(-1).chunk(self._size)) if flat.numel() else [flat] * self._size
-        handle = self._engine.all_gather(parts, input.detach().reshape(-1), time, _at_once(opts))
+        handle = self._engine.all_gather(
+            parts, input.detach().reshape(-1), time, _is_synchronous(opts)
+        )
         if not output.is_contiguous():
             if handle is None:
-                self._wrong("_allgather_base", "the output must be contiguous in a group of calls")
+                self._fail("_allgather_base", "the output must be contiguous in a group of calls")
             handle.wait()
             output.detach().copy_(flat)
         return self._work(handle, [output])
 
-    @_staged
+    @_staging_method
     def allgather_into_tensor_coalesced(self, outputs, inputs, opts=None):
         """`_allgather_base` of several tensors."""
         works = [self._allgather_base(o, i, opts) for o, i in zip(outputs, inputs, strict=True)]
@@ -389,23 +395,23 @@ class _EngineGroup(ProcessGroup):
             outputs, inputs = ([outputs] if outputs else []), [inputs]
         to = root if root is not None else (opts.rootRank if opts else 0)
         if not 0 <= to < self._size:
-            self._wrong("gather", f"invalid root rank: {to}")
+            self._fail("gather", f"invalid root rank: {to}")
         if len(inputs) != 1:
-            self._wrong("gather", "requires a single-element input tensor list")
+            self._fail("gather", "requires a single-element input tensor list")
         if to == self._rank:
             if len(outputs) != 1:
-                self._wrong(
+                self._fail(
                     "gather", "requires a single-element output list containing a list with <size>"
                 )
             if len(outputs[0]) != self._size:
-                self._wrong("gather", "Incorrect output list size: one tensor of each rank")
+                self._fail("gather", "Incorrect output list size: one tensor of each rank")
         elif len(outputs) != 0:
-            self._wrong("gather", "requires empty output on non-root")
+            self._fail("gather", "requires empty output on non-root")
         out = list(outputs[0]) if outputs else []
         self._check("gather", [inputs[0], *out])
         time = timeout or _timeout_of(opts, self._timeout)
         handle = self._engine.gather(
-            [t.detach() for t in out], inputs[0].detach(), to, time, _at_once(opts)
+            [t.detach() for t in out], inputs[0].detach(), to, time, _is_synchronous(opts)
         )
         return self._work(handle, out)
 
@@ -416,23 +422,23 @@ class _EngineGroup(ProcessGroup):
             outputs, inputs = [outputs], ([inputs] if inputs else [])
         source = root if root is not None else (opts.rootRank if opts else 0)
         if not 0 <= source < self._size:
-            self._wrong("scatter", f"invalid root rank: {source}")
+            self._fail("scatter", f"invalid root rank: {source}")
         if len(outputs) != 1:
-            self._wrong("scatter", "requires a single-element output tensor list")
+            self._fail("scatter", "requires a single-element output tensor list")
         if source == self._rank:
             if len(inputs) != 1:
-                self._wrong(
+                self._fail(
                     "scatter", "requires a single-element input list containing a list with <size>"
                 )
             if len(inputs[0]) != self._size:
-                self._wrong("scatter", "Incorrect input list size: one tensor for each rank")
+                self._fail("scatter", "Incorrect input list size: one tensor for each rank")
         elif len(inputs) != 0:
-            self._wrong("scatter", "requires empty input on non-root")
+            self._fail("scatter", "requires empty input on non-root")
         parts = list(inputs[0]) if inputs else []
         self._check("scatter", [outputs[0], *parts])
         time = timeout or _timeout_of(opts, self._timeout)
         handle = self._engine.scatter(
-            outputs[0].detach(), [t.detach() for t in parts], source, time, _at_once(opts)
+            outputs[0].detach(), [t.detach() for t in parts], source, time, _is_synchronous(opts)
         )
         return self._work(handle, list(outputs))
 
@@ -446,29 +452,33 @@ class _EngineGroup(ProcessGroup):
         handle = None
         for output, parts in zip(outputs, inputs, strict=True):
             if len(parts) != self._size:
-                self._wrong("reduce_scatter", "requires one input of each rank")
+                self._fail("reduce_scatter", "requires one input of each rank")
             self._sequence += 1
             handle = self._engine.reduce_scatter(
-                output.detach(), [t.detach() for t in parts], *self._op(op), time, _at_once(opts)
+                output.detach(),
+                [t.detach() for t in parts],
+                *self._op(op),
+                time,
+                _is_synchronous(opts),
             )
         return self._work(handle, list(outputs))
 
-    @_staged
+    @_staging_method
     def _reduce_scatter_base(self, output, input, opts=None):
         """`output` becomes this rank's part of the reduction of all inputs."""
         if input.numel() != output.numel() * self._size:
-            self._wrong(
+            self._fail(
                 "_reduce_scatter_base",
                 "the input must have the elements of the outputs of all ranks",
             )
         if input.dtype != output.dtype:
-            self._wrong("_reduce_scatter_base", "input tensor must be the same type as the output")
+            self._fail("_reduce_scatter_base", "input tensor must be the same type as the output")
         flat = input.detach().reshape(-1)
         parts = list(flat.chunk(self._size)) if flat.numel() else [flat] * self._size
         work = self.reduce_scatter([output], [parts], opts)
         return self._work(work._handle, [output], flat)
 
-    @_staged
+    @_staging_method
     def reduce_scatter_tensor_coalesced(self, outputs, inputs, opts=None):
         """`_reduce_scatter_base` of several tensors."""
         pairs = zip(outputs, inputs, strict=True)
@@ -481,13 +491,13 @@ class _EngineGroup(ProcessGroup):
         self._sequence += 1
         time = _timeout_of(opts, self._timeout)
         if len(outputs) != self._size or len(inputs) != self._size:
-            self._wrong("alltoall", "requires one tensor of each rank")
+            self._fail("alltoall", "requires one tensor of each rank")
         handle = self._engine.all_to_all(
-            [t.detach() for t in outputs], [t.detach() for t in inputs], time, _at_once(opts)
+            [t.detach() for t in outputs], [t.detach() for t in inputs], time, _is_synchronous(opts)
         )
         return self._work(handle, list(outputs))
 
-    @_staged
+    @_staging_method
     def alltoall_base(self, output, input, output_sizes, input_sizes, opts=None):
         """`alltoall` of rows of two tensors."""
 
@@ -497,15 +507,13 @@ class _EngineGroup(ProcessGroup):
                 raise ValueError(f"Tensors must be contiguous: the {which} is not")
             if not sizes:
                 if t.shape[0] % self._size != 0:
-                    self._wrong(
+                    self._fail(
                         "alltoall_base",
                         f"Tensor's dim 0 does not divide equally across group size ({which})",
                     )
                 sizes = [t.shape[0] // self._size] * self._size
             if len(sizes) != self._size or sum(sizes) != t.shape[0]:
-                self._wrong(
-                    "alltoall_base", f"Split sizes doesn't match total dim 0 size ({which})"
-                )
+                self._fail("alltoall_base", f"Split sizes doesn't match total dim 0 size ({which})")
             return list(t.split(list(sizes)))
 
         work = self.alltoall(
@@ -517,22 +525,22 @@ class _EngineGroup(ProcessGroup):
         """Ends once all ranks have called it."""
         self._sequence += 1
         return self._work(
-            self._engine.barrier(_timeout_of(opts, self._timeout), _at_once(opts)), []
+            self._engine.barrier(_timeout_of(opts, self._timeout), _is_synchronous(opts)), []
         )
 
     def _check_message(self, tensors, tag, peer=None):
         if self._size == 1 or (
             peer is not None and (peer == self._rank or not 0 <= peer < self._size)
         ):
-            self._wrong(
+            self._fail(
                 "send or recv",
                 f"rank {self._rank} of {self._size} sends to other ranks and receives from them, "
                 + ("there are none" if peer is None else f"not rank {peer}"),
             )
         if len(tensors) != 1:
-            self._wrong("send or recv", "takes a single tensor")
+            self._fail("send or recv", "takes a single tensor")
         if not 0 <= tag < 2**31:
-            self._wrong("send or recv", f"Tag must be nonnegative, not {tag}")
+            self._fail("send or recv", f"Tag must be nonnegative, not {tag}")
 
     @_collective("send")
     def send(self, tensors, dst, tag: int = 0):

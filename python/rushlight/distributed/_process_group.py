@@ -73,7 +73,7 @@ class Work:
     def _fill(self, future):
         """Let a future have the tensors when it has ended."""
 
-        def ended():
+        def set_result():
             error = self.exception()
             if error is not None:
                 future.set_exception(error)
@@ -81,9 +81,9 @@ class Work:
                 future.set_result(self._outputs)
 
         if self._handle is None:
-            ended()
+            set_result()
         else:
-            self._handle.then(ended)
+            self._handle.then(set_result)
 
     def get_future_result(self):
         """Alias of `get_future`."""
@@ -230,7 +230,7 @@ class ProcessGroup(_Calls):
     def _set_default_backend(self, backend):
         pass
 
-    def _of(self, tensor):
+    def _backend_of(self, tensor):
         if not self._backends:
             raise NotImplementedError(f"{type(self).__name__} does not define this collective")
         if tensor is None:
@@ -257,21 +257,23 @@ class ProcessGroup(_Calls):
             backend._set_default_timeout(timeout)
 
 
-def _first(*values):
+def _first_tensor(*values):
     """The first tensor in lists of lists; None if there is none."""
     for value in values:
         if isinstance(value, rushlight.Tensor):
             return value
         if isinstance(value, (list, tuple)):
-            found = _first(*value)
+            found = _first_tensor(*value)
             if found is not None:
                 return found
     return None
 
 
-def _forwarded(name):
+def _forwarding_method(name):
     def call(self, tensors, *args, **kwargs):
-        return getattr(self._of(_first(tensors, *args)), name)(tensors, *args, **kwargs)
+        return getattr(self._backend_of(_first_tensor(tensors, *args)), name)(
+            tensors, *args, **kwargs
+        )
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"`{name}` of the engine that serves the tensors' device."
@@ -297,12 +299,12 @@ for _name in (
     "recv",
     "recv_anysource",
 ):
-    setattr(ProcessGroup, _name, _forwarded(_name))
+    setattr(ProcessGroup, _name, _forwarding_method(_name))
 
 
 def _scatter(self, outputs, inputs, *args, **kwargs):
     """`scatter` of the engine that serves the tensors' device."""
-    return self._of(_first(outputs)).scatter(outputs, inputs, *args, **kwargs)
+    return self._backend_of(_first_tensor(outputs)).scatter(outputs, inputs, *args, **kwargs)
 
 
 def _barrier(self, opts=None):

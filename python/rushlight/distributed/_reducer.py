@@ -198,7 +198,7 @@ class Reducer:
         def hook(_parameter):
             self.used.add(index)
             if self.expecting:
-                self._arrived(index)
+                self._on_gradient(index)
             elif index in self.left_out:
                 raise RuntimeError(
                     f"The gradient of {self.names[index]} came by a second backward, after the "
@@ -244,10 +244,10 @@ class Reducer:
             self.unused = self._without_path(outputs)
             for t in outputs:
                 if t.requires_grad:
-                    t.register_hook(self._begun)
+                    t.register_hook(self._on_backward_start)
         self.marked = False
 
-    def _begun(self, _grad):
+    def _on_backward_start(self, _grad):
         """A backward has begun: at its end no other gradients come.
 
         It may run others within it, whose ends say nothing.
@@ -261,17 +261,17 @@ class Reducer:
             return
         self.left_out = set(range(len(self.parameters))) - self.arrived
         for index in sorted(self.left_out):
-            self._ready(index)
+            self._mark_ready(index)
         self._finish()
 
-    def finished(self):
+    def is_finished(self):
         """Whether the backward that was prepared for has ended, or never began."""
         return self.ended or not self.arrived
 
     def check_finished(self):
         """Raise where the backward before has left parameters out."""
         self.left_out.clear()
-        if self.expecting and not self.finished():
+        if self.expecting and not self.is_finished():
             self._complain()
 
     def _complain(self, again=""):
@@ -301,7 +301,7 @@ class Reducer:
             stack.extend(n for n, _ in node.next_functions if n is not None)
         return {i for i, p in enumerate(self.parameters) if id(p) not in found}
 
-    def _arrived(self, index):
+    def _on_gradient(self, index):
         if not self.scheduled:
             self.scheduled = True
             rushlight.autograd.Variable._execution_engine.queue_callback(self._finish)
@@ -329,11 +329,11 @@ class Reducer:
             self.marked = True
             for other in sorted(self.unused):
                 if other != index:
-                    self._ready(other)
+                    self._mark_ready(other)
         self.order.append(index)
-        self._ready(index)
+        self._mark_ready(index)
 
-    def _ready(self, index):
+    def _mark_ready(self, index):
         if index in self.arrived:
             return
         self.arrived.add(index)
@@ -390,7 +390,7 @@ class Reducer:
             # Gradients are missing: another backward may bring them, or the next forward says so.
             self.interrupted, self.scheduled = True, False
             return
-        used = self._used_anywhere()
+        used = self._find_used()
         with rushlight.no_grad():
             for bucket in self.buckets:
                 self._take(bucket, used)
@@ -399,7 +399,7 @@ class Reducer:
         self.used.clear()
         self.iterations += 1
 
-    def _used_anywhere(self):
+    def _find_used(self):
         """Which parameters got a gradient in some process; None: all."""
         if not self.find_unused and not (self.static and self.never):
             return None

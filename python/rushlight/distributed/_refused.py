@@ -22,15 +22,15 @@ def in_group(name: str) -> Any:
     """A function that raises ValueError as long as no process group has been made."""
 
     @_refused.refuses(_WHY)
-    def refused(*args, **kwargs):
+    def refuse(*args, **kwargs):
         raise ValueError(
             f"Default process group has not been initialized, and rushlight has no {name} yet: "
             f"{_WHY}; {name} needs it"
         )
 
-    refused.__name__ = refused.__qualname__ = name.rpartition(".")[2]
-    refused.__doc__ = "Refused: there is no process group."
-    return refused
+    refuse.__name__ = refuse.__qualname__ = name.rpartition(".")[2]
+    refuse.__doc__ = "Refused: there is no process group."
+    return refuse
 
 
 def kind(name: str, module: str, **attributes: Any) -> Any:

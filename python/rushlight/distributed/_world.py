@@ -179,7 +179,7 @@ def _group(group):
     return _get_default_group() if group is None else group
 
 
-def _known(group):
+def _expect_member(group):
     group = _group(group)
     if group not in _pg_group_ranks:
         raise ValueError(
@@ -209,7 +209,7 @@ def get_group_rank(group, global_rank: int) -> int:
     """The rank within a group of a process with a global rank."""
     if group is GroupMember.WORLD:
         return global_rank
-    ranks = _pg_group_ranks[_known(group)]
+    ranks = _pg_group_ranks[_expect_member(group)]
     if global_rank not in ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return ranks[global_rank]
@@ -219,7 +219,7 @@ def get_global_rank(group, group_rank: int) -> int:
     """The global rank of a process of a group."""
     if group is GroupMember.WORLD:
         return group_rank
-    for rank, within in _pg_group_ranks[_known(group)].items():
+    for rank, within in _pg_group_ranks[_expect_member(group)].items():
         if within == group_rank:
             return rank
     raise ValueError(f"Group rank {group_rank} is not part of group {group}")
@@ -227,7 +227,7 @@ def get_global_rank(group, group_rank: int) -> int:
 
 def get_process_group_ranks(group=None) -> list[int]:
     """The global ranks of a group's processes."""
-    return list(_pg_group_ranks[_known(group)])
+    return list(_pg_group_ranks[_expect_member(group)])
 
 
 def get_pg_count() -> int:
@@ -240,7 +240,7 @@ def get_backend(group=None) -> str:
     group = _group(group)
     if _rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
-    return Backend(_pg_map[_known(group)][0])
+    return Backend(_pg_map[_expect_member(group)][0])
 
 
 def get_backend_config(group=None) -> str:
@@ -248,7 +248,7 @@ def get_backend_config(group=None) -> str:
     group = _group(group)
     if _rank_not_in_group(group):
         raise ValueError("Invalid process group specified")
-    return str(_pg_configs[_known(group)])
+    return str(_pg_configs[_expect_member(group)])
 
 
 # ---- making ----
@@ -344,11 +344,11 @@ def _make_group(ranks, rank, backend, store, name, timeout, options, description
     _pg_names[pg] = name
     _pg_configs[pg] = config
     _pg_group_ranks[pg] = {global_rank: i for i, global_rank in enumerate(ranks)}
-    _arrived(prefix, rank, ranks, timeout)
+    _wait_for_all(prefix, rank, ranks, timeout)
     return pg
 
 
-def _arrived(store, rank, ranks, timeout):
+def _wait_for_all(store, rank, ranks, timeout):
     """Wait until all have connected."""
     store.set(f"here/{rank}", "")
     if store.add("arrived", 1) == len(ranks):

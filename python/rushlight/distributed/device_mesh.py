@@ -138,13 +138,13 @@ class DeviceMesh:
     def __hash__(self):
         return hash(self._key())
 
-    def _described(self):
+    def _description(self):
         """Plain data of which `_remade` makes an equal mesh."""
-        root = None if self._root is None else self._root._described()
+        root = None if self._root is None else self._root._description()
         return self.device_type, self.mesh.tolist(), self.mesh_dim_names, root
 
     def __reduce__(self):
-        return _remade, self._described()
+        return _remade, self._description()
 
     def _known_groups(self):
         """The groups that there are of this process's lines; None if one is missing."""
@@ -160,7 +160,7 @@ class DeviceMesh:
             found.append(next(known, None))
         return None if None in found else found
 
-    def _dim(self, mesh_dim) -> int:
+    def _dim_index(self, mesh_dim) -> int:
         if isinstance(mesh_dim, str):
             if self.mesh_dim_names is None or mesh_dim not in self.mesh_dim_names:
                 raise KeyError(
@@ -181,7 +181,7 @@ class DeviceMesh:
                     "needs to be specified, or `get_all_groups()` gives all of them"
                 )
             mesh_dim = 0
-        return self._groups[self._dim(mesh_dim)]
+        return self._groups[self._dim_index(mesh_dim)]
 
     def get_all_groups(self) -> list:
         """This process's groups along all dimensions."""
@@ -249,7 +249,7 @@ class DeviceMesh:
         """The dimensions that a name stands for."""
         if name in self._flattened:
             return self._flattened[name][0]
-        return (self._dim(name),)
+        return (self._dim_index(name),)
 
     def _flatten(self, mesh_dim_name: str | None = None, backend_override=None) -> DeviceMesh:
         """All ranks of this mesh as a mesh of one dimension, which the root has by that name.
@@ -260,7 +260,7 @@ class DeviceMesh:
         """
         if self.mesh_dim_names is None:
             raise RuntimeError("Cannot flatten a DeviceMesh without mesh_dim_names!")
-        (backend,) = _chosen(backend_override and {0: backend_override}, 1, None)
+        (backend,) = _backends_of_dims(backend_override and {0: backend_override}, 1, None)
         root = self._get_root_mesh()
         name = mesh_dim_name or "_".join(self.mesh_dim_names)
         if self.mesh.ndim == 1 and name == self.mesh_dim_names[0]:
@@ -296,7 +296,7 @@ class DeviceMesh:
             raise RuntimeError("Cannot unflatten a DeviceMesh without mesh_dim_names!")
         if isinstance(dim, str) and dim not in self.mesh_dim_names:
             raise ValueError(f"dim {dim} specified in `_unflatten` is not in {self.mesh_dim_names}")
-        dim = self._dim(dim)
+        dim = self._dim_index(dim)
         if not 0 <= dim < self.ndim:
             raise ValueError(f"dim {dim} specified in `_unflatten` is out of range {self.ndim}")
         sizes, names = tuple(mesh_sizes), tuple(mesh_dim_names)
@@ -307,7 +307,7 @@ class DeviceMesh:
                 f"unflatten: mesh_sizes={sizes} make {math.prod(sizes)} ranks and dim={dim} has "
                 f"{self.mesh.shape[dim]}, which must be equal"
             )
-        backends = _chosen(backend_override, len(sizes), names)
+        backends = _backends_of_dims(backend_override, len(sizes), names)
         after = len(sizes) + self.ndim - dim - 1
         root = self._get_root_mesh()
         made = DeviceMesh(
@@ -382,7 +382,7 @@ def _groups_of(lines: list[list[int]], name, backend) -> Any:
     return mine
 
 
-def _chosen(override, ndim: int, names) -> tuple:
+def _backends_of_dims(override, ndim: int, names) -> tuple:
     """The backend and its options of each dimension, by its number or its name."""
     if override is None:
         return (_OF_THE_WORLD,) * ndim
@@ -442,5 +442,5 @@ def init_device_mesh(
         device_type,
         mesh,
         mesh_dim_names=mesh_dim_names,
-        backend_override=_chosen(backend_override, mesh.ndim, mesh_dim_names),
+        backend_override=_backends_of_dims(backend_override, mesh.ndim, mesh_dim_names),
     )

@@ -12,7 +12,7 @@ from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints
 from ._composed import RelaxedDistribution
-from ._digits import some
+from ._digits import may_be_any
 from ._probabilities import PROBS_FIELDS, ProbsOrLogits
 from .distribution import Distribution, ExponentialFamily
 from .transforms import SigmoidTransform
@@ -26,11 +26,11 @@ _PROBS: dict[str, Any] = {"probs": constraints.unit_interval, "logits": constrai
 class _Binary(ProbsOrLogits):
     """`ProbsOrLogits` of numbers or tensors."""
 
-    def _given_or_numbers(self, probs: Any, logits: Any) -> Size:
+    def _set_from_numbers(self, probs: Any, logits: Any) -> Size:
         """Takes what is given; the batch shape."""
         self._check_given(probs, logits)
         (given,) = broadcast_all(logits if probs is None else probs)
-        self._given(None if probs is None else given, given)
+        self._set_parameter(None if probs is None else given, given)
         return given.shape
 
 
@@ -52,7 +52,7 @@ class Bernoulli(_Binary, ExponentialFamily):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        Distribution.__init__(self, self._given_or_numbers(probs, logits), (), validate_args)
+        Distribution.__init__(self, self._set_from_numbers(probs, logits), (), validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -64,7 +64,7 @@ class Bernoulli(_Binary, ExponentialFamily):
 
     @property
     def variance(self) -> Tensor:
-        return self.probs * self._missed
+        return self.probs * self._failure_probs
 
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -73,26 +73,26 @@ class Bernoulli(_Binary, ExponentialFamily):
 
     def log_prob(self, value):
         self._check_value(value)
-        return self._weighed(value)
+        return self._log_likelihood(value)
 
     def entropy(self):
-        return -self._weighed(self.probs)
+        return -self._log_likelihood(self.probs)
 
-    def _weighed(self, value: Tensor) -> Tensor:
+    def _log_likelihood(self, value: Tensor) -> Tensor:
         """value log p + (1 - value) log(1 - p)"""
         if not self._by_logits:
             return self._chances.weigh(value, 1 - value)
         logits, value = broadcast_all(self.logits, value)
         found = -binary_cross_entropy_with_logits(logits, value, reduction="none")
         endless = logits.isinf()
-        if not some(endless):
+        if not may_be_any(endless):
             return found
         certain = endless & (value == (logits > 0))
         return found.masked_fill(endless, -math.inf).masked_fill(certain, 0)
 
     def enumerate_support(self, expand=True):
         values = rushlight.arange(2, dtype=self._param.dtype, device=self._param.device)
-        return self._enumerated(values, expand)
+        return self._expand_support(values, expand)
 
     @property
     def _natural_params(self):
@@ -127,14 +127,14 @@ class ContinuousBernoulli(_Binary, ExponentialFamily):
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
-        shape = self._given_or_numbers(probs, logits)
+        shape = self._set_from_numbers(probs, logits)
         self._lims = lims
         if probs is not None:
             # What is clamped below cannot be wrong any more.
             if validate_args and not constraints.unit_interval.check(self.probs).all():
                 demand = f"to satisfy the constraint {constraints.unit_interval!r}"
-                raise self._outside("probs", self.probs, demand)
-            self._given(clamp_probs(self.probs), None)
+                raise self._parameter_error("probs", self.probs, demand)
+            self._set_parameter(clamp_probs(self.probs), None)
         Distribution.__init__(self, shape, (), validate_args)
 
     def _far(self) -> Tensor:
@@ -258,7 +258,7 @@ class LogitRelaxedBernoulli(_Binary, Distribution):
         validate_args: bool | None = None,
     ) -> None:
         self.temperature = temperature
-        Distribution.__init__(self, self._given_or_numbers(probs, logits), (), validate_args)
+        Distribution.__init__(self, self._set_from_numbers(probs, logits), (), validate_args)
 
     def rsample(self, sample_shape=()):
         shape, logits = self._extended_shape(sample_shape), self.logits

@@ -58,9 +58,9 @@ class Categorical(ProbsOrLogits, Distribution):
         if given.dim() < 1:
             raise ValueError(f"{name} parameter must be at least one-dimensional.")
         if probs is not None:
-            self._given(probs / probs.sum(-1, keepdim=True), None)
+            self._set_parameter(probs / probs.sum(-1, keepdim=True), None)
         else:
-            self._given(None, logits - logits.logsumexp(dim=-1, keepdim=True))
+            self._set_parameter(None, logits - logits.logsumexp(dim=-1, keepdim=True))
         self._num_events = given.shape[-1]
         Distribution.__init__(self, given.shape[:-1], (), validate_args)
 
@@ -111,7 +111,7 @@ class Categorical(ProbsOrLogits, Distribution):
         return -self._weigh(self.probs)
 
     def enumerate_support(self, expand=True):
-        return self._enumerated(
+        return self._expand_support(
             rushlight.arange(self._num_events, device=self._param.device), expand
         )
 
@@ -191,7 +191,7 @@ class OneHotCategorical(_OfCategorical):
     def enumerate_support(self, expand=True):
         (n,) = self._event_shape
         choices = rushlight.eye(n, dtype=self._param.dtype, device=self._param.device)
-        return self._enumerated(choices, expand)
+        return self._expand_support(choices, expand)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

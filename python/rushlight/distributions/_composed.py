@@ -182,17 +182,17 @@ class TransformedDistribution(Distribution):
     def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
-    def _transformed(self, x: Tensor) -> Tensor:
+    def _transform(self, x: Tensor) -> Tensor:
         for t in self.transforms:
             x = t(x)
         return x
 
     def sample(self, sample_shape=()):
         with rushlight.no_grad():
-            return self._transformed(self.base_dist.sample(sample_shape))
+            return self._transform(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape=()):
-        return self._transformed(self.base_dist.rsample(sample_shape))
+        return self._transform(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value):
         self._check_value(value)
@@ -223,7 +223,7 @@ class TransformedDistribution(Distribution):
         return self._increasing(self.base_dist.cdf(value))
 
     def icdf(self, value):
-        return self._transformed(self.base_dist.icdf(self._increasing(value)))
+        return self._transform(self.base_dist.icdf(self._increasing(value)))
 
 
 class FoldedDistribution(TransformedDistribution):
@@ -253,9 +253,9 @@ class FoldedDistribution(TransformedDistribution):
 
     def log_prob(self, value):
         self._check_value(value)
-        return self._doubled(value)
+        return self._log_prob_of_both_signs(value)
 
-    def _doubled(self, value: Tensor) -> Tensor:
+    def _log_prob_of_both_signs(self, value: Tensor) -> Tensor:
         """The density of both numbers that have this absolute value."""
         both = self.base_dist.log_prob(value) + math.log(2)
         return rushlight.where(value >= 0, both, -math.inf)

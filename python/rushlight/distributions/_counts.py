@@ -22,12 +22,12 @@ class _Trials(ProbsOrLogits):
 
     total_count: Tensor
 
-    def _given_with_count(self, total_count: Any, probs: Any, logits: Any) -> Size:
+    def _set_with_count(self, total_count: Any, probs: Any, logits: Any) -> Size:
         """Takes what is given; the batch shape."""
         self._check_given(probs, logits)
         count, given = broadcast_all(total_count, logits if probs is None else probs)
         self.total_count = count.type_as(given)
-        self._given(None if probs is None else given, given)
+        self._set_parameter(None if probs is None else given, given)
         return given.shape
 
 
@@ -56,7 +56,7 @@ class Binomial(_Trials, Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        shape = self._given_with_count(total_count, probs, logits)
+        shape = self._set_with_count(total_count, probs, logits)
         Distribution.__init__(self, shape, (), validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -73,7 +73,7 @@ class Binomial(_Trials, Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self.total_count * self.probs * self._missed
+        return self.total_count * self.probs * self._failure_probs
 
     def sample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
@@ -98,7 +98,7 @@ class Binomial(_Trials, Distribution):
     def enumerate_support(self, expand=True):
         count = self._equal_count("enumerate_support")
         values = rushlight.arange(count + 1, dtype=self._param.dtype, device=self._param.device)
-        return self._enumerated(values, expand)
+        return self._expand_support(values, expand)
 
 
 class Geometric(ProbsOrLogits, Distribution):
@@ -122,10 +122,10 @@ class Geometric(ProbsOrLogits, Distribution):
     ) -> None:
         self._check_given(probs, logits)
         (given,) = broadcast_all(logits if probs is None else probs)
-        self._given(None if probs is None else given, given)
+        self._set_parameter(None if probs is None else given, given)
         Distribution.__init__(self, given.shape, (), validate_args)
         if self._validate_args and probs is not None and not (given > 0).all():
-            raise self._outside("probs", given, "to be positive")
+            raise self._parameter_error("probs", given, "to be positive")
 
     @property
     def mean(self) -> Tensor:
@@ -178,7 +178,7 @@ class NegativeBinomial(_Trials, Distribution):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        shape = self._given_with_count(total_count, probs, logits)
+        shape = self._set_with_count(total_count, probs, logits)
         Distribution.__init__(self, shape, (), validate_args)
 
     @property

@@ -36,7 +36,7 @@ def times_log1p(x: Tensor, p: Tensor) -> Tensor:
     return x * p.masked_fill((x == 0) & (p == -1), 0).log1p()
 
 
-def some(mask: Tensor) -> bool:
+def may_be_any(mask: Tensor) -> bool:
     """Whether any is true; yes, too, where that cannot be asked: of a batch, or in a trace."""
     plain = type(mask) is Tensor and not mask.is_meta and not _functorch.is_batchedtensor(mask)
     return bool(mask.any()) if plain else True
@@ -46,7 +46,7 @@ def _of_many(x: Tensor, series, exact) -> Tensor:
     """series(x) for large x, else exact(x)."""
     least = _many(x)
     many = x >= least
-    if not some(many):
+    if not may_be_any(many):
         return exact(x)
     return rushlight.where(
         many, series(x.masked_fill(~many, least)), exact(x.masked_fill(many, least))
@@ -98,7 +98,7 @@ def log_poisson(count: Tensor, mean: Tensor, log_mean: Tensor, after: Tensor) ->
     """log(mean^count exp(-mean) / gamma(after)), where `after` is count + 1."""
     least = _many(count)
     many = count >= least
-    if not some(many):
+    if not may_be_any(many):
         return times(count, log_mean) - mean - after.lgamma()
     k = count.masked_fill(~many, least)
     away = (mean - k) / k
@@ -114,7 +114,7 @@ def log_poisson(count: Tensor, mean: Tensor, log_mean: Tensor, after: Tensor) ->
 def log_dirichlet(a: Tensor, x: Tensor, log_x: Tensor) -> Tensor:
     """sum (a_i - 1) log x_i - log B(a) along the last dimension."""
     total = a.sum(-1)
-    if not some(total >= _many(total)):
+    if not may_be_any(total >= _many(total)):
         return times(a - 1, log_x).sum(-1) - (a.lgamma().sum(-1) - total.lgamma())
     scale = total.clamp(min=1)  # any number would do: this one leaves differences small
     wide = scale.unsqueeze(-1)
@@ -139,7 +139,7 @@ class Chances:
     def log_binomial(self, hits: Tensor, misses: Tensor) -> Tensor:
         """The logarithm of the probability of so many hits among hits + misses."""
         total = hits + misses
-        if not some(total >= _many(total)):
+        if not may_be_any(total >= _many(total)):
             choices = (total + 1).lgamma() - (hits + 1).lgamma() - (misses + 1).lgamma()
             return choices + self.weigh(hits, misses)
         log_total = total.masked_fill(total == 0, 1).log()

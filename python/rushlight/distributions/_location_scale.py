@@ -11,7 +11,7 @@ from rushlight import Tensor
 
 from . import constraints
 from ._composed import FoldedDistribution, TransformedDistribution
-from ._digits import digamma_step, lgamma_step, some
+from ._digits import digamma_step, lgamma_step, may_be_any
 from ._gamma import Chi2
 from ._powers import Uniform
 from .distribution import Distribution
@@ -31,7 +31,7 @@ def _log1p_square(x: Tensor, scale: Tensor, root: Any = 1.0) -> Tensor:
     """log(1 + (x / scale / root)^2), where squares overflow too."""
     ratio = x / scale / root
     far = ratio.abs() > 1e9
-    if not some(far):
+    if not may_be_any(far):
         return ratio.square().log1p()
     near = ratio.masked_fill(far, 0).square().log1p()
     log = x.masked_fill(~far, 1).abs().log() - scale.log() - rushlight.as_tensor(root).log()
@@ -123,7 +123,7 @@ class HalfCauchy(FoldedDistribution):
 
     def log_prob(self, value):
         self._check_value(value)
-        return self._doubled(
+        return self._log_prob_of_both_signs(
             rushlight.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         )
 

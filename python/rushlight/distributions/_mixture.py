@@ -85,7 +85,7 @@ class MixtureSameFamily(Distribution):
         """The components."""
         return self._component_distribution
 
-    def _weighted(self, t: Tensor) -> Tensor:
+    def _component_mean(self, t: Tensor) -> Tensor:
         """The mean over the components."""
         chances = self.mixture_distribution.probs
         chances = chances.reshape(chances.shape + (1,) * self._event_ndims)
@@ -93,13 +93,15 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return self._weighted(self.component_distribution.mean)
+        return self._component_mean(self.component_distribution.mean)
 
     @property
     def variance(self) -> Tensor:
         # Within components, and of their means.
         spread = self.component_distribution.mean - self.mean.unsqueeze(-1 - self._event_ndims)
-        return self._weighted(self.component_distribution.variance) + self._weighted(spread.pow(2))
+        return self._component_mean(self.component_distribution.variance) + self._component_mean(
+            spread.pow(2)
+        )
 
     def cdf(self, value):
         each = self.component_distribution.cdf(value.unsqueeze(-1 - self._event_ndims))

@@ -34,7 +34,7 @@ class ProbsOrLogits:
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
-    def _given(self, probs: Any, logits: Any) -> None:
+    def _set_parameter(self, probs: Any, logits: Any) -> None:
         """Takes what is given, made tensors already."""
         self._by_logits = probs is None
         if probs is not None:
@@ -48,7 +48,7 @@ class ProbsOrLogits:
         return Chances(None, self.logits) if self._by_logits else Chances(self.probs, None)
 
     @property
-    def _missed(self) -> Tensor:
+    def _failure_probs(self) -> Tensor:
         """1 - probs"""
         return (-self.logits).sigmoid() if self._by_logits else 1 - self.probs
 

@@ -196,7 +196,7 @@ class _InverseTransform(Transform):
         return self._inv.forward_shape(shape)
 
 
-def _widened(constraint: Any, event_dim: int) -> Any:
+def _with_event_dim(constraint: Any, event_dim: int) -> Any:
     """A constraint of events of at least `event_dim` dimensions."""
     missing = event_dim - constraint.event_dim
     return constraints.independent(constraint, missing) if missing > 0 else constraint
@@ -233,13 +233,13 @@ class ComposeTransform(Transform):
     def domain(self):
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[0].domain, self._event_dims()[0])
+        return _with_event_dim(self.parts[0].domain, self._event_dims()[0])
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
         if not self.parts:
             return constraints.real
-        return _widened(self.parts[-1].codomain, self._event_dims()[1])
+        return _with_event_dim(self.parts[-1].codomain, self._event_dims()[1])
 
     @lazy_property
     def bijective(self) -> bool:
@@ -407,13 +407,13 @@ class ReshapeTransform(Transform):
         return x.new_zeros(self._batch(x))
 
     def forward_shape(self, shape):
-        return _replaced(shape, self.in_shape, self.out_shape)
+        return _replace_suffix(shape, self.in_shape, self.out_shape)
 
     def inverse_shape(self, shape):
-        return _replaced(shape, self.out_shape, self.in_shape)
+        return _replace_suffix(shape, self.out_shape, self.in_shape)
 
 
-def _replaced(shape, old, new):
+def _replace_suffix(shape, old, new):
     """A shape that ends with `old`, ending with `new`."""
     if len(shape) < len(old):
         raise ValueError("Too few dimensions on input")

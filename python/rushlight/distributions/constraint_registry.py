@@ -60,7 +60,7 @@ def _register(constraint: Any, factory: Callable[[Any, ConstraintRegistry], Any]
         registry.register(constraint, lambda c, registry=registry: factory(c, registry))
 
 
-def _scaled(transform: Any, loc: Any, scale: Any) -> transforms.Transform:
+def _affine_after(transform: Any, loc: Any, scale: Any) -> transforms.Transform:
     return transforms.ComposeTransform([transform, transforms.AffineTransform(loc, scale)])
 
 
@@ -68,19 +68,19 @@ def _to_interval(c: Any, registry: Any) -> transforms.Transform:
     low, high = c.lower_bound, c.upper_bound
     if isinstance(low, (int, float)) and isinstance(high, (int, float)) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
-    return _scaled(transforms.SigmoidTransform(), low, high - low)
+    return _affine_after(transforms.SigmoidTransform(), low, high - low)
 
 
-def _to_above(c: Any, registry: Any) -> transforms.Transform:
-    return _scaled(transforms.ExpTransform(), c.lower_bound, 1)
+def _transform_to_above(c: Any, registry: Any) -> transforms.Transform:
+    return _affine_after(transforms.ExpTransform(), c.lower_bound, 1)
 
 
 _register(constraints.real, lambda c, registry: transforms.identity_transform)
-_register(constraints.greater_than, _to_above)
-_register(constraints.greater_than_eq, _to_above)
+_register(constraints.greater_than, _transform_to_above)
+_register(constraints.greater_than_eq, _transform_to_above)
 _register(
     constraints.less_than,
-    lambda c, registry: _scaled(transforms.ExpTransform(), c.upper_bound, -1),
+    lambda c, registry: _affine_after(transforms.ExpTransform(), c.upper_bound, -1),
 )
 _register(constraints.interval, _to_interval)
 _register(constraints.half_open_interval, _to_interval)

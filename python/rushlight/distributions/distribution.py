@@ -15,12 +15,12 @@ from .utils import _sum_rightmost, lazy_property, open_property
 __all__ = ["Distribution", "ExponentialFamily"]
 
 
-def _listed(check: Any) -> bool:
+def _holds_everywhere(check: Any) -> bool:
     """Whether a check holds everywhere."""
     return bool(check.all()) if isinstance(check, Tensor) else bool(check)
 
 
-def _shown(value: Tensor) -> str:
+def _text_of(value: Tensor) -> str:
     """A tensor in messages."""
     return f"a {type(value).__name__} of shape {tuple(value.shape)}:\n{value}"
 
@@ -83,12 +83,16 @@ class Distribution:
             ):
                 continue  # not computed for a check alone
             value = getattr(self, name)
-            if not _listed(constraint.check(value)):
-                raise self._outside(name, value, f"to satisfy the constraint {constraint!r}")
+            if not _holds_everywhere(constraint.check(value)):
+                raise self._parameter_error(
+                    name, value, f"to satisfy the constraint {constraint!r}"
+                )
 
-    def _outside(self, name: str, value: Tensor, demand: str) -> ValueError:
+    def _parameter_error(self, name: str, value: Tensor, demand: str) -> ValueError:
         """What is raised for a parameter that does not do what is demanded."""
-        return ValueError(f"Expected parameter {name} {demand}: {self!r} was given {_shown(value)}")
+        return ValueError(
+            f"Expected parameter {name} {demand}: {self!r} was given {_text_of(value)}"
+        )
 
     def _expanding_class(self) -> type:
         """The nearest class that says what `expand` expands."""
@@ -197,7 +201,7 @@ class Distribution:
         """
         raise NotImplementedError
 
-    def _enumerated(self, values: Tensor, expand: bool) -> Tensor:
+    def _expand_support(self, values: Tensor, expand: bool) -> Tensor:
         """For `enumerate_support`: values along the first dimension, each of an event's shape."""
         batch = self._batch_shape if expand else (1,) * len(self._batch_shape)
         values = values[(slice(None), *[None] * len(batch))]
@@ -245,10 +249,10 @@ class Distribution:
                 "Initialize the distribution with `validate_args=False`.",
             )
             return
-        if not _listed(support.check(value)):
+        if not _holds_everywhere(support.check(value)):
             raise ValueError(
                 f"{self!r} expected a value to be within the support {support!r}, but got "
-                f"{_shown(value)}"
+                f"{_text_of(value)}"
             )
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:

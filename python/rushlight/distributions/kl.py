@@ -321,7 +321,7 @@ def _independent_independent(p, q):
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _transformed_transformed(p, q):
+def _kl_transformed(p, q):
     """That of the bases: the same bijections take nothing away."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError("KL between distributions of different transforms")
@@ -570,5 +570,5 @@ def _interval_infinity(p, q):
 @register_kl(Pareto, Uniform)
 @register_kl(Poisson, Bernoulli)
 @register_kl(Poisson, Binomial)
-def _beyond(p, q):
+def _infinite(p, q):
     return _infinite_like(p.mean)

@@ -24,7 +24,7 @@ from ._transform import (
     Transform,
     _InverseTransform,  # noqa: F401  # pickled objects name it
     _SameType,
-    _widened,
+    _with_event_dim,
     identity_transform,
 )
 from .utils import (
@@ -126,14 +126,14 @@ class PowerTransform(Transform):
         return rushlight.broadcast_shapes(shape, self.exponent.shape)
 
 
-def _inside(probabilities: Tensor) -> Tensor:
+def _clamp_probabilities(probabilities: Tensor) -> Tensor:
     """Probabilities without 0 and 1, which have no logarithm."""
     info = rushlight.finfo(probabilities.dtype)
     return probabilities.clamp(min=info.tiny, max=1 - info.eps)
 
 
 def _clipped_sigmoid(x: Tensor) -> Tensor:
-    return _inside(x.sigmoid())
+    return _clamp_probabilities(x.sigmoid())
 
 
 class SigmoidTransform(_SameType):
@@ -148,7 +148,7 @@ class SigmoidTransform(_SameType):
         return _clipped_sigmoid(x)
 
     def _inverse(self, y):
-        y = _inside(y)
+        y = _clamp_probabilities(y)
         return y.log() - (-y).log1p()
 
     def log_abs_det_jacobian(self, x, y):
@@ -234,11 +234,11 @@ class AffineTransform(Transform):
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self):
-        return _widened(constraints.real, self.event_dim)
+        return _with_event_dim(constraints.real, self.event_dim)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self):
-        return _widened(constraints.real, self.event_dim)
+        return _with_event_dim(constraints.real, self.event_dim)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:

@@ -1,8 +1,25 @@
-"""Export of programs: the names exist, and there is no exporter yet."""
+"""Export of programs: modules as graphs of ops, which can be saved and run elsewhere.
+
+>>> program = rushlight.export.export(model.eval(), (x,))
+>>> program.module()(x)
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from rushlight import _refused
+from rushlight.export._export import export
+from rushlight.export._files import load, save
+from rushlight.export.decomp_utils import CustomDecompTable
+from rushlight.export.dynamic_shapes import AdditionalInputs, Dim, ShapesCollection, dims
+from rushlight.export.exported_program import (
+    ExportedProgram,
+    ModuleCallEntry,
+    ModuleCallSignature,
+    default_decompositions,
+)
+from rushlight.export.graph_signature import ExportBackwardSignature, ExportGraphSignature
 
 __all__ = [
     "AdditionalInputs",
@@ -17,6 +34,7 @@ __all__ = [
     "ShapesCollection",
     "UnflattenedModule",
     "default_decompositions",
+    "dims",
     "draft_export",
     "export",
     "load",
@@ -25,23 +43,20 @@ __all__ = [
     "unflatten",
 ]
 
-_WHY = "programs are not turned into graphs that can be exported"
-
-AdditionalInputs = _refused.kind("AdditionalInputs", __name__, _WHY)
-CustomDecompTable = _refused.kind("CustomDecompTable", __name__, _WHY)
-ExportBackwardSignature = _refused.kind("ExportBackwardSignature", __name__, _WHY)
-ExportGraphSignature = _refused.kind("ExportGraphSignature", __name__, _WHY)
-ExportedProgram = _refused.kind("ExportedProgram", __name__, _WHY)
+_WHY = "programs are exported with the sizes of their examples, and not written to files"
 FlatArgsAdapter = _refused.kind("FlatArgsAdapter", __name__, _WHY)
-ModuleCallEntry = _refused.kind("ModuleCallEntry", __name__, _WHY)
-ModuleCallSignature = _refused.kind("ModuleCallSignature", __name__, _WHY)
-ShapesCollection = _refused.kind("ShapesCollection", __name__, _WHY)
 UnflattenedModule = _refused.kind("UnflattenedModule", __name__, _WHY)
-Dim = _refused.kind("Dim", __name__, _WHY)
-default_decompositions = _refused.function("torch.export.default_decompositions", _WHY)
 draft_export = _refused.function("torch.export.draft_export", _WHY)
-export = _refused.function("torch.export.export", _WHY)
-load = _refused.function("torch.export.load", _WHY)
-register_dataclass = _refused.function("torch.export.register_dataclass", _WHY)
-save = _refused.function("torch.export.save", _WHY)
 unflatten = _refused.function("torch.export.unflatten", _WHY)
+
+
+def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = None) -> None:
+    """Let instances of a dataclass be inputs and outputs of programs that are exported.
+
+    Args:
+        cls: the dataclass; its fields are the parts.
+        serialized_type_name: how files call it; without a name it cannot be saved.
+    """
+    from rushlight.utils import _pytree
+
+    _pytree.register_dataclass(cls, serialized_type_name=serialized_type_name)

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import rushlight
-from rushlight import _C, _ops
+from rushlight import _C, Tensor, _ops
+from rushlight._sym import SymBool, SymFloat, SymInt
 from rushlight.fx import _pytree as fx_pytree
 from rushlight.fx.node import Node, _get_qualified_name, _type_repr, map_arg
 from rushlight.fx.tensor_type import TensorType
 from rushlight.utils import _pytree as pytree
+from rushlight.utils._dtype_abbrs import dtype_abbrs
 
 __all__ = ["CodeGen", "PythonCode"]
 
@@ -194,8 +196,9 @@ class _PyTreeInfo(NamedTuple):
 class _Writer:
     """Writes the lines of one graph."""
 
-    def __init__(self, root_module: str, namespace: Namespace) -> None:
+    def __init__(self, root_module: str, namespace: Namespace, verbose: bool = False) -> None:
         self.root_module = root_module
+        self.verbose = verbose
         self.namespace = namespace
         self.globals: dict[str, Any] = {}
         self.wrapped: dict[str, None] = {}
@@ -275,6 +278,8 @@ class _Writer:
         """The statement of a node."""
         name = repr(node)
         kind = f" : {self.type(node.type)}" if node.type is not None else ""
+        if self.verbose and not kind:
+            kind = _known(node.meta.get("val"))
         if node.op == "placeholder":
             default = f" = {self.value(node.args[0])}" if node.args else ""
             self.free_vars.append(f"{node.target}{kind}{default}")
@@ -318,6 +323,19 @@ class _Writer:
         return f"{name}{kind} = {text}({self.arguments(node.args, node.kwargs)})"
 
 
+def _plain(parameter: str) -> str:
+    """The name of a parameter without annotation and default."""
+    return re.match(r"[\w*]+", parameter)[0]  # type: ignore[index]
+
+
+def _known(value: Any) -> str:
+    """An annotation with what is known of a node's value: `: "f32[2, 3]"`."""
+    if isinstance(value, Tensor):
+        sizes = ", ".join(map(str, value.shape))
+        return f': "{dtype_abbrs.get(value.dtype, value.dtype)}[{sizes}]"'
+    return f': "Sym({value})"' if isinstance(value, SymInt | SymBool | SymFloat) else ""
+
+
 class CodeGen:
     """Writes the Python of a graph; a subclass may change how values come in and go out."""
 
@@ -350,7 +368,7 @@ class CodeGen:
     def _gen_python_code(
         self, nodes: Any, root_module: str, namespace: Namespace, *, verbose: bool = False
     ) -> PythonCode:
-        writer = _Writer(root_module, namespace)
+        writer = _Writer(root_module, namespace, verbose)
         for name, value in self.additional_globals():
             writer.add_global(name, value)
         # A value is dropped behind the step that uses it last.
@@ -439,7 +457,7 @@ class _PyTreeCodeGen(CodeGen):
         text = super().gen_fn_def(head + names, maybe_return_annotation)
         if not free_vars:
             return text
-        plain = [name.partition(" :")[0].partition(" =")[0] for name in free_vars if name != "self"]
+        plain = [_plain(name) for name in free_vars if name != "self"]
         passed = ", ".join(name for name in names if name != "self")
         spec = "self._in_spec"
         return f"{text}\n    {', '.join(plain)}, = fx_pytree.tree_flatten_spec([{passed}], {spec})"

@@ -39,6 +39,9 @@ def tree_flatten_spec(pytree: PyTree, spec: TreeSpec) -> list[Any]:
     if spec.is_leaf():
         return [pytree]
     parts_of = SUPPORTED_NODES.get(spec.type)
+    if parts_of is None and spec.type in _pytree.SUPPORTED_NODES:
+        flatten = _pytree.SUPPORTED_NODES[spec.type].flatten_fn
+        parts_of = lambda tree, _: list(flatten(tree)[0])  # noqa: E731
     if parts_of is None:
         raise RuntimeError(f"{type(pytree)} does not have a flatten_fn_spec associated with it")
     parts = parts_of(pytree, spec)

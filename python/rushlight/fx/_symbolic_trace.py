@@ -100,7 +100,7 @@ def _create_wrapped_func(orig_fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function that is recorded where it meets a proxy."""
 
     @functools.wraps(orig_fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         found = _proxies((args, kwargs))
         if not found:
             return orig_fn(*args, **kwargs)
@@ -108,7 +108,7 @@ def _create_wrapped_func(orig_fn: Callable[..., Any]) -> Callable[..., Any]:
         proxy.node.meta["is_wrapped"] = True
         return proxy
 
-    return wrapped
+    return wrapper
 
 
 def _create_wrapped_method(cls: type, name: str) -> Callable[..., Any]:
@@ -116,13 +116,13 @@ def _create_wrapped_method(cls: type, name: str) -> Callable[..., Any]:
     orig_fn = getattr(cls, name)
 
     @functools.wraps(orig_fn)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         found = _proxies((args, kwargs))
         if not found:
             return orig_fn(*args, **kwargs)
         return found[0].tracer.create_proxy("call_method", name, args, kwargs)
 
-    return wrapped
+    return wrapper
 
 
 # What subclasses of `Tracer` that trace in their own way call inside of their replacements.

@@ -326,12 +326,12 @@ class Graph:
             options: accepted.
         """
         namespace = Namespace()
-        with self._named(lambda node: namespace.create_name(node.name, node)):
+        with self._with_names(lambda node: namespace.create_name(node.name, node)):
             nodes = _node_list(self)
             return self._codegen._gen_python_code(nodes, root_module, namespace, verbose=verbose)
 
     @contextlib.contextmanager
-    def _named(self, naming: Callable[[Node], str]) -> Iterator[None]:
+    def _with_names(self, naming: Callable[[Node], str]) -> Iterator[None]:
         before = [(node, node._repr_fn) for node in self.nodes]
         for node, _ in before:
             node._repr_fn = naming

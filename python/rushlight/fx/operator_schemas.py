@@ -78,7 +78,7 @@ def check_for_mutable_operation(
         return
     signatures, schemas = get_signature_for_torch_op(target, return_schemas=True)
     for signature, schema in zip(signatures or (), schemas or (), strict=True):
-        if _bound(signature, args, kwargs, False) is None:
+        if _bind(signature, args, kwargs, False) is None:
             continue
         if schema.is_mutable:
             raise RuntimeError(
@@ -119,7 +119,7 @@ def type_matches(signature_type: Any, argument_type: Any) -> bool:
     return False
 
 
-def _bound(
+def _bind(
     signature: inspect.Signature, args: Any, kwargs: Any, by_keyword: bool
 ) -> ArgsKwargsPair | None:
     """Arguments in the order of a signature, defaults put in; None if they do not fit."""
@@ -168,7 +168,7 @@ def normalize_function(
         except (TypeError, ValueError):
             return None
     for signature in signatures:
-        found = _bound(signature, args, kwargs, normalize_to_only_use_kwargs)
+        found = _bind(signature, args, kwargs, normalize_to_only_use_kwargs)
         if found is not None:
             return found
     return None
@@ -191,4 +191,4 @@ def normalize_module(
         normalize_to_only_use_kwargs: give all by keyword.
     """
     signature = inspect.signature(root.get_submodule(target).forward)
-    return _bound(signature, args, kwargs or {}, normalize_to_only_use_kwargs)
+    return _bind(signature, args, kwargs or {}, normalize_to_only_use_kwargs)

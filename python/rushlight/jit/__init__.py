@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from rushlight import Tensor, _refused, nn
+from rushlight._C import JITException as Error
 from rushlight._warnings import warn
 from rushlight.futures import Future
 from rushlight.utils import _pytree
@@ -63,10 +64,6 @@ __all__ = [
 
 _F = TypeVar("_F")
 _is = isinstance  # the name is a function of this module below
-
-
-class Error(RuntimeError):
-    """The error that compiled code would raise."""
 
 
 class TracerWarning(Warning):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 import threading
 from collections.abc import Callable
@@ -10,11 +11,12 @@ from typing import Any
 
 import rushlight
 from rushlight import _C
-from rushlight.jit._graph import Graph, Node, TensorType, Value, list_of, tuple_of, type_of
+from rushlight._C import Graph, Node, Value
 
 __all__ = ["TracingState", "get_trace_graph", "state"]
 
 _running = threading.local()
+_INTS = _C._parse_type("List[int]")
 
 
 def state() -> TracingState | None:
@@ -22,11 +24,15 @@ def state() -> TracingState | None:
     return getattr(_running, "state", None)
 
 
-def _line() -> str:
+def _program_line() -> tuple[str, int, str]:
+    """File, number and text of the line that called the op."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}:0" if frame is not None else ""
+    if frame is None:
+        return "", 0, ""
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    return file, line, linecache.getline(file, line).rstrip()
 
 
 class TracingState:
@@ -62,19 +68,30 @@ class TracingState:
     def _take(self, tensor: rushlight.Tensor, name: str = "") -> None:
         """One more input of the graph; the same tensor comes in once."""
         if id(tensor) not in self._values:
-            self._is(tensor, self._graph._start._add_output(TensorType(tensor), name))
+            value = self._graph.addInput(name)
+            value.inferTypeFrom(tensor)
+            self._is(tensor, value)
 
-    def _node(self, kind: str, inputs: list[Value]) -> Node:
-        node = Node(self._graph, kind, inputs, self.current_scope(), _line())
-        self._graph._nodes.append(node)
-        return node
+    def _put(self, node: Node) -> Node:
+        node.setScope(self.current_scope())
+        file, line, text = _program_line()
+        if file:
+            node._set_place(file, line, text)
+        return self._graph.appendNode(node)
+
+    def _node(self, kind: str, inputs: list[Value], outputs: int = 1) -> Node:
+        return self._put(self._graph.create(kind, inputs, outputs))
 
     def _constant(self, thing: Any) -> Value:
-        node = self._node("prim::Constant", [])
-        kind = type_of(thing)
-        if thing is not None:
-            node._attributes["value"] = thing
-        return node._add_output(kind)
+        value = self._graph.insertConstant(thing)
+        node = value.node()
+        node.setScope(self.current_scope())
+        file, line, text = _program_line()
+        if file:
+            node._set_place(file, line, text)
+        if isinstance(thing, rushlight.Tensor):
+            value.inferTypeFrom(thing)
+        return value
 
     def _value(self, thing: Any) -> Value:
         if isinstance(thing, rushlight.Tensor):
@@ -84,25 +101,24 @@ class TracingState:
                 known = self._values[id(thing)]
             return known[1]
         if isinstance(thing, list | tuple):
-            items = [self._value(item) for item in thing]
-            kind = list_of(items[0].type() if items else type_of(0))
-            return self._node("prim::ListConstruct", items)._add_output(kind)
+            value = self._node("prim::ListConstruct", [self._value(i) for i in thing]).output()
+            return value if thing else value.setType(_INTS)
         return self._constant(thing)
 
-    def _output(self, node: Node, result: Any) -> None:
-        value = node._add_output(type_of(result))
+    def _output(self, value: Value, result: Any) -> None:
         if isinstance(result, rushlight.Tensor):
+            value.inferTypeFrom(result)
             self._is(result, value)
 
     def _outputs_of(self, node: Node, returns: int, results: Any) -> None:
-        for result in results if returns > 1 else (results,) * returns:
+        all_results = results if returns > 1 else (results,) * returns
+        for value, result in zip(node.outputs(), all_results, strict=False):
             if isinstance(result, list | tuple):
-                item = type_of(result[0] if result else 0)
-                unpacked = self._node("prim::ListUnpack", [node._add_output(list_of(item))])
-                for part in result:
-                    self._output(unpacked, part)
+                unpacked = self._node("prim::ListUnpack", [value], len(result))
+                for part_value, part in zip(unpacked.outputs(), result, strict=True):
+                    self._output(part_value, part)
             else:
-                self._output(node, result)
+                self._output(value, result)
 
     def __call__(self, op, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Runs a call of an op and records it, with all arguments of its schema."""
@@ -114,8 +130,8 @@ class TracingState:
             if isinstance(thing, list | tuple) and len(thing) == 1 and argument.N:
                 thing = list(thing) * argument.N  # one for each dimension
             inputs.append(self._value(thing))
-        node = self._node(schema.name, inputs)
-        node._schema = str(schema)
+        name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+        node = self._put(self._graph._create_op(name, inputs, len(schema.returns)))
         results = op(*args, **kwargs)
         self._outputs_of(node, len(schema.returns), results)
         return results
@@ -138,12 +154,9 @@ class TracingState:
     def _finish(self, outs: Any) -> None:
         values = self._outputs(outs)
         if len(values) > 1:
-            node = self._node("prim::TupleConstruct", values)
-            values = [node._add_output(tuple_of([v.type() for v in values]))]
-        end = self._graph._end
-        for i, value in enumerate(values):
-            end._inputs.append(value)
-            value._uses.append((end, i))
+            values = [self._node("prim::TupleConstruct", values).output()]
+        for value in values:
+            self._graph.registerOutput(value)
 
 
 def _tensors(name: str, thing: Any) -> list[tuple[str, rushlight.Tensor]]:

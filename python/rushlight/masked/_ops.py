@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 import rushlight
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 
 _SCANS = ("cumsum", "cumprod")
 _NORMALISATIONS = ("softmax", "log_softmax", "softmin", "normalize")
@@ -29,7 +29,7 @@ def _canonical_dim(dim, ndim: int) -> tuple[int, ...]:
     rank = max(ndim, 1)
     dims = []
     for d in (dim,) if isinstance(dim, int) else dim:
-        place = dim_from_front(d, rank)
+        place = wrap_dim(d, rank)
         if place in dims:
             raise RuntimeError(f"dim={place} appears multiple times in the list of dims")
         dims.append(place)
@@ -136,7 +136,7 @@ def _count(mask, dim, keepdim):
     return rushlight.sum(mask, _canonical_dim(dim, mask.ndim), keepdim=bool(keepdim))
 
 
-def _summed(dtype, given):
+def _sum_dtype(dtype, given):
     """The dtype of sums and products: integers are added up in int64."""
     if given is not None:
         return given
@@ -152,7 +152,7 @@ def _of_any_layout(needs_mask):
 
     def decorate(reduction):
         @functools.wraps(reduction)
-        def reduced(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+        def reduce(input, dim=None, *, keepdim=False, dtype=None, mask=None):
             if input.layout is not rushlight.strided:
                 if needs_mask and mask is None:
                     raise ValueError(
@@ -165,7 +165,7 @@ def _of_any_layout(needs_mask):
                 return result.to_sparse(layout=layout)
             return reduction(input, dim, keepdim=keepdim, dtype=dtype, mask=mask)
 
-        return reduced
+        return reduce
 
     return decorate
 
@@ -173,7 +173,7 @@ def _of_any_layout(needs_mask):
 @_of_any_layout(needs_mask=False)
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum of the elements in the mask."""
-    input = input.to(_summed(input.dtype, dtype))
+    input = input.to(_sum_dtype(input.dtype, dtype))
     filled = _combine_input_and_mask(sum, input, mask)
     return rushlight.sum(filled, _canonical_dim(dim, input.ndim), keepdim=bool(keepdim))
 
@@ -181,7 +181,7 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 @_of_any_layout(needs_mask=True)
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The product of the elements in the mask."""
-    result = _combine_input_and_mask(prod, input.to(_summed(input.dtype, dtype)), mask)
+    result = _combine_input_and_mask(prod, input.to(_sum_dtype(input.dtype, dtype)), mask)
     for d in reversed(_canonical_dim(dim, input.ndim)):
         result = rushlight.prod(result, d, keepdim=bool(keepdim))
     return result
@@ -328,24 +328,24 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     return rushlight.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask))
 
 
-def _soft(op, function, input, dim, dtype, mask):
+def _call_along_dim(op, function, input, dim, dtype, mask):
     (dim,) = _canonical_dim(dim, input.ndim) or (0,)
     return function(_combine_input_and_mask(op, input.to(dtype or input.dtype), mask), dim)
 
 
 def softmax(input, dim, *, dtype=None, mask=None):
     """`softmax` over the elements in the mask; 0 elsewhere."""
-    return _soft(softmax, rushlight.softmax, input, dim, dtype, mask)
+    return _call_along_dim(softmax, rushlight.softmax, input, dim, dtype, mask)
 
 
 def log_softmax(input, dim, *, dtype=None, mask=None):
     """`log_softmax` over the elements in the mask; -inf elsewhere."""
-    return _soft(log_softmax, rushlight.log_softmax, input, dim, dtype, mask)
+    return _call_along_dim(log_softmax, rushlight.log_softmax, input, dim, dtype, mask)
 
 
 def softmin(input, dim, *, dtype=None, mask=None):
     """`softmax` of the negative over the elements in the mask; 0 elsewhere."""
-    return _soft(softmin, rushlight.nn.functional.softmin, input, dim, dtype, mask)
+    return _call_along_dim(softmin, rushlight.nn.functional.softmin, input, dim, dtype, mask)
 
 
 def normalize(input, ord, dim, *, eps: float = 1e-12, dtype=None, mask=None):

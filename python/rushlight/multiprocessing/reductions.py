@@ -70,7 +70,7 @@ class _Block(mmap.mmap):
     fd: int
 
     @classmethod
-    def of(cls, fd, nbytes):
+    def of_file(cls, fd, nbytes):
         block = cls(fd, nbytes)
         block.fd = fd
         weakref.finalize(block, os.close, fd)
@@ -92,7 +92,7 @@ def _memory_of(block):
 def _new_block(nbytes):
     fd = os.memfd_create("rushlight")
     os.ftruncate(fd, nbytes)
-    return _Block.of(fd, nbytes)
+    return _Block.of_file(fd, nbytes)
 
 
 def _block_of(tensor):
@@ -112,7 +112,7 @@ def memory_of_file(fd, nbytes):
     file = (status.st_dev, status.st_ino)
     block = _files.get(file)
     if block is None or len(block) != nbytes:
-        block = _Block.of(os.dup(fd), nbytes)
+        block = _Block.of_file(os.dup(fd), nbytes)
         _files[file] = block
     return _memory_of(block)
 
@@ -151,7 +151,7 @@ def rebuild_tensor(cls, handle, nbytes, dtype, size, stride, offset, requires_gr
     if handle is None:
         tensor = rushlight.empty(size, dtype=dtype)
     else:
-        memory = _memory_of(_Block.of(handle.detach(), nbytes))
+        memory = _memory_of(_Block.of_file(handle.detach(), nbytes))
         tensor = _C._tensor_on(memory.untyped_storage(), dtype, offset, size, stride)
     if cls is Parameter:
         return Parameter(tensor, requires_grad)

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-def _known(layout):
+def _check_layout(layout):
     layout = rushlight.strided if layout is None else layout
     if layout not in (rushlight.strided, rushlight.jagged):
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
@@ -42,7 +42,7 @@ def nested_tensor(
         requires_grad: whether gradients are recorded for it.
         pin_memory: whether its memory is page-locked.
     """
-    layout = _known(layout)
+    layout = _check_layout(layout)
     if not isinstance(tensor_list, (list, tuple)):
         raise TypeError(
             "Only lists of tensors, or of lists of numbers, are accepted in nested_tensor, not "
@@ -85,7 +85,7 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
         raise RuntimeError(
             "as_nested_tensor(): Converting between nested tensor layouts is not supported"
         )
-    layout = _known(layout)
+    layout = _check_layout(layout)
     if isinstance(ts, Tensor) and layout == rushlight.jagged:
         from rushlight.nested._internal.nested_tensor import nested_view_from_values_offsets
 
@@ -96,9 +96,9 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
             ts.flatten(0, 1), offsets, min_seqlen=length, max_seqlen=length
         )
     if isinstance(ts, Tensor):
-        from rushlight.nested._strided import strided_from_tensor
+        from rushlight.nested._strided import of_slices
 
-        return strided_from_tensor(ts.to(device=device, dtype=dtype))
+        return of_slices(ts.to(device=device, dtype=dtype))
     return _of_list(list(ts), dtype, layout, device)
 
 
@@ -107,9 +107,9 @@ def _of_list(parts, dtype, layout, device):
         from rushlight.nested._internal.nested_tensor import jagged_from_list
 
         return jagged_from_list(parts, None, dtype, device)[0]
-    from rushlight.nested._strided import strided_from_list
+    from rushlight.nested._strided import of_list
 
-    return strided_from_list(parts, dtype, device)
+    return of_list(parts, dtype, device)
 
 
 def nested_tensor_from_jagged(
@@ -155,7 +155,7 @@ def narrow(tensor, dim, start, length, layout=rushlight.strided) -> Tensor:
         length: how long they are, likewise.
         layout: `torch.strided` (copies) or `torch.jagged` (a view with holes).
     """
-    if _known(layout) == rushlight.jagged:
+    if _check_layout(layout) == rushlight.jagged:
         if dim != 1:
             raise RuntimeError("jagged layout only supports dim=1")
         from rushlight.nested._internal.nested_tensor import jagged_from_tensor_and_lengths

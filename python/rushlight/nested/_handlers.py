@@ -10,7 +10,7 @@ __all__: list[str] = []
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
-class Handled:
+class HandlesCalls:
     """A tensor whose calls go to the rules, above autograd and below."""
 
     is_nested = True

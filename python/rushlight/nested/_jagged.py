@@ -10,7 +10,7 @@ import math
 
 import rushlight
 from rushlight import Tensor
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 from rushlight.nested import _kinds
 from rushlight.nested._internal.nested_tensor import values_of, wrap
 from rushlight.nested._padding import like_padded, rows_of, to_padded
@@ -29,7 +29,7 @@ _PADDING = {
 
 def check_dim(t, dim):
     """A dim counted from the front."""
-    return dim_from_front(dim, t.dim())
+    return wrap_dim(dim, t.dim())
 
 
 def _dense_dim(t, dim, name):
@@ -114,10 +114,10 @@ def _in_values(like, name, args, kwargs):
     return [convert(a) for a in args], {k: convert(v) for k, v in kwargs.items()}
 
 
-def _wrapped(like, made, ragged_idx=None):
+def _wrap_like(like, made, ragged_idx=None):
     if isinstance(made, Tensor):
-        return like._with(made, ragged_idx)
-    return type(made)([_wrapped(like, t, ragged_idx) for t in made])
+        return like._with_values(made, ragged_idx)
+    return type(made)([_wrap_like(like, t, ragged_idx) for t in made])
 
 
 def elementwise(func, args, kwargs):
@@ -127,7 +127,7 @@ def elementwise(func, args, kwargs):
     if isinstance(kwargs.get("out"), Tensor):
         raise NotImplementedError(f"{name}(): nested tensors have no out= form")
     args, kwargs = _in_values(like, name, args, kwargs)
-    return _wrapped(like, func(*args, **kwargs))
+    return _wrap_like(like, func(*args, **kwargs))
 
 
 def _name(func):
@@ -151,13 +151,13 @@ def in_place(func, name, args, kwargs):
 
 def on_values(func, t, *args, **kwargs):
     """What acts on the values whatever their shape: copies, conversions, dropout, lookups."""
-    return t._with(func(values_of(t), *args, **kwargs))
+    return t._with_values(func(values_of(t), *args, **kwargs))
 
 
 # ---- along dims ----
 
 
-def other(func, name, args, kwargs):
+def call_along_dims(func, name, args, kwargs):
     """An op of one tensor along dims, by its schema; NotImplemented where it is none."""
     tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, Tensor)]
     if len(tensors) != 1 or not args or args[0] is not tensors[0]:
@@ -180,7 +180,7 @@ def other(func, name, args, kwargs):
 
     def back(out):
         fewer = out.dim() < t._values.dim()
-        return t._with(out, t._ragged_idx - before if fewer else None)
+        return t._with_values(out, t._ragged_idx - before if fewer else None)
 
     if isinstance(made, Tensor):
         return back(made)

@@ -23,7 +23,7 @@ def _linear(func, t, weight, bias=None):
             "linear(): expected input to be a contiguous jagged layout NestedTensor, whose last "
             "dimension is not ragged"
         )
-    return t._with(func(values_of(t), weight, bias))
+    return t._with_values(func(values_of(t), weight, bias))
 
 
 @rule("matmul bmm __matmul__ __rmatmul__")
@@ -41,11 +41,11 @@ def _matmul(func, a, b):
         if not same or not (summed or beside):
             refuse()
         if beside:
-            return a._with(rushlight.matmul(values_of(a), values_of(b)))
+            return a._with_values(rushlight.matmul(values_of(a), values_of(b)))
         return rushlight.matmul(to_padded(a, 0), to_padded(b, 0))
     if a.is_nested:
         if b.dim() == 2 and a._ragged_idx < a.dim() - 1:
-            return a._with(rushlight.matmul(values_of(a), b))
+            return a._with_values(rushlight.matmul(values_of(a), b))
         if b.dim() != a.dim() or a._ragged_idx == a.dim() - 1 or b.shape[0] != a.shape[0]:
             refuse()
         return like_padded(a, rushlight.matmul(to_padded(a, 0), b))
@@ -68,7 +68,7 @@ def _behind_ragged(t, shape, name):
 @rule("layer_norm rms_norm native_layer_norm")
 def _layer_norm(func, t, normalized_shape, *args, **kwargs):
     _behind_ragged(t, normalized_shape, func.__name__)
-    return t._with(func(values_of(t), normalized_shape, *args, **kwargs))
+    return t._with_values(func(values_of(t), normalized_shape, *args, **kwargs))
 
 
 @rule("scaled_dot_product_attention")
@@ -94,7 +94,7 @@ def _attention(
         meet("scaled_dot_product_attention", (query, key, value))
         rows = [values_of(t) for t in (query, key, value)]
         made = func(*rows, None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
-        return query._with(made)
+        return query._with_values(made)
     if any(t._ragged_idx != t.dim() - 2 for t in (query, key, value)):
         raise RuntimeError(
             "scaled_dot_product_attention(): the ragged dimension must be the last but one"

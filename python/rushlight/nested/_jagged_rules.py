@@ -7,18 +7,18 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 from rushlight.nested import _jagged
 from rushlight.nested._internal.nested_tensor import values_of, wrap
 from rushlight.nested._jagged import (
     _dense_dim,
     attribute,
+    call_along_dims,
     check_dim,
     elementwise,
     in_place,
     meet,
     on_values,
-    other,
     without_holes,
 )
 from rushlight.nested._padding import to_padded
@@ -28,10 +28,10 @@ __all__ = [
     "RULES",
     "SAFE",
     "attribute",
+    "call_along_dims",
     "elementwise",
     "in_place",
     "memory",
-    "other",
     "same_places",
     "share",
 ]
@@ -97,7 +97,7 @@ def _is_same_size(func, t, other):
 
 
 @rule("tolist numpy __array__ __dlpack__")
-def _refused(func, t, *args, **kwargs):
+def _refuse_call(func, t, *args, **kwargs):
     raise RuntimeError(
         f".{func.__name__}() is not supported for tensor subclasses, got NestedTensor"
     )
@@ -114,7 +114,7 @@ def _one_number(func, t):
 
 
 @rule("equal allclose")
-def _compared(func, t, other, *args, **kwargs):
+def _compare(func, t, other, *args, **kwargs):
     if not (isinstance(other, Tensor) and other.is_nested) or t.dim() != other.dim():
         return False
     t, other = without_holes(t), without_holes(other)
@@ -134,7 +134,7 @@ def _clone(func, t, **kwargs):
 def _detach(func, t):
     if getattr(func, "__name__", "") == "detach":
         return _jagged.wrap(t._values.detach(), *t._about())
-    return t._with(values_of(t).view_as(t._values))
+    return t._with_values(values_of(t).view_as(t._values))
 
 
 @rule("contiguous")
@@ -142,14 +142,14 @@ def _contiguous(func, t, memory_format=rushlight.contiguous_format):
     if _is_contiguous(func, t):
         return t
     t = without_holes(t)
-    return t._with(values_of(t).contiguous())
+    return t._with_values(values_of(t).contiguous())
 
 
 @rule(
     "to _to_copy double float half bfloat16 long int short char byte bool cfloat cdouble type "
     "type_as cpu cuda pin_memory"
 )
-def _converted(func, t, *args, **kwargs):
+def _convert(func, t, *args, **kwargs):
     if not t.is_nested:  # type_as(nested)
         return func(t, args[0]._values)
     args = [a._values if isinstance(a, Tensor) and a.is_nested else a for a in args]
@@ -162,12 +162,12 @@ def _converted(func, t, *args, **kwargs):
         return t
     offsets, lengths, ragged, cache = t._about()
     if values.device != offsets.device:
-        offsets = _moved(offsets, values.device)
-        lengths = None if lengths is None else _moved(lengths, values.device)
+        offsets = _move(offsets, values.device)
+        lengths = None if lengths is None else _move(lengths, values.device)
     return wrap(values, offsets, lengths, ragged, cache)
 
 
-def _moved(t, device):
+def _move(t, device):
     return t.to(device)
 
 
@@ -181,15 +181,17 @@ def _shapeless(func, t, *args, **kwargs):
         raise NotImplementedError(f"{func.__name__}(): only its first tensor may be nested")
     made = func(values_of(t), *args, **kwargs)
     if isinstance(made, Tensor):
-        return t._with(made)
-    return type(made)([t._with(v) for v in made])
+        return t._with_values(made)
+    return type(made)([t._with_values(v) for v in made])
 
 
 @rule("new_empty_strided")
 def _new_empty_strided(func, t, size, stride, **kwargs):
     if tuple(size) != (t._offsets.shape[0] - 1, *t._values.shape):
         return func(t._values, size, stride, **kwargs)
-    return t._with(rushlight.empty_like(t._values, **kwargs))  # as the engine copies gradients
+    return t._with_values(
+        rushlight.empty_like(t._values, **kwargs)
+    )  # as the engine copies gradients
 
 
 @rule("new_empty new_zeros new_ones new_full new_tensor")
@@ -200,7 +202,9 @@ def _new(func, t, *args, **kwargs):
 @rule("to_padded_tensor")
 def _to_padded_tensor(func, t, padding, output_size=None):
     if t._values.dim() > 1 and t._ragged_idx != 1:
-        return _to_padded_tensor(func, _ragged_first(t), padding, None).movedim(1, t._ragged_idx)
+        return _to_padded_tensor(func, _with_ragged_first(t), padding, None).movedim(
+            1, t._ragged_idx
+        )
     if output_size is None:
         return to_padded(t, padding)
     inner = [*t._values.shape[: t._ragged_idx - 1], t._get_max_seqlen()]
@@ -222,8 +226,8 @@ def _to_padded_tensor(func, t, padding, output_size=None):
     )
 
 
-def _ragged_first(t):
-    return t._with(values_of(t).movedim(t._ragged_idx - 1, 0), 1)
+def _with_ragged_first(t):
+    return t._with_values(values_of(t).movedim(t._ragged_idx - 1, 0), 1)
 
 
 # ---- components ----
@@ -260,7 +264,7 @@ def _select(func, t, dim, index):
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {count}")
         return components(t)[index]
     inner = _dense_dim(t, dim, "select")
-    return t._with(values_of(t).select(inner, index), t._ragged_idx - (dim < t._ragged_idx))
+    return t._with_values(values_of(t).select(inner, index), t._ragged_idx - (dim < t._ragged_idx))
 
 
 @rule("__getitem__")
@@ -287,14 +291,14 @@ def _getitem(func, t, index):
         elif i != slice(None):
             inner = _dense_dim(t, dim, "slice")
             values: Any = values_of(t)
-            t = t._with(values[(*[slice(None)] * inner, i)])
+            t = t._with_values(values[(*[slice(None)] * inner, i)])
         dim += 1
     return t
 
 
 @rule("narrow slice")
 def _narrow(func, t, dim, *args, **kwargs):
-    return t._with(func(values_of(t), _dense_dim(t, dim, func.__name__), *args, **kwargs))
+    return t._with_values(func(values_of(t), _dense_dim(t, dim, func.__name__), *args, **kwargs))
 
 
 @rule("split split_with_sizes chunk tensor_split")
@@ -303,7 +307,7 @@ def _split(func, t, sections, dim=0):
     if check_dim(t, dim) == 0 and name == "chunk":
         return _chunks(t, sections)
     inner = _dense_dim(t, dim, name)
-    return tuple(t._with(v) for v in func(values_of(t), sections, inner))
+    return tuple(t._with_values(v) for v in func(values_of(t), sections, inner))
 
 
 def _chunks(t, count):
@@ -336,7 +340,7 @@ def _view(func, t, *args, **kwargs):
     ragged, values = t._ragged_idx, values_of(t)
     own, batch = t.shape[ragged], t._offsets.shape[0] - 1
     if sizes == list(t.shape):
-        return t._with(values.view(values.shape)) if func.__name__ == "view" else t
+        return t._with_values(values.view(values.shape)) if func.__name__ == "view" else t
 
     def refuse():
         raise RuntimeError(f"view(): cannot view shape {tuple(t.shape)} as {sizes}")
@@ -366,7 +370,7 @@ def _view(func, t, *args, **kwargs):
             part[part.index(-1)] = math.prod(old) // known
     shape = [*before, values.shape[ragged - 1], *behind]
     made = values.reshape(shape) if func.__name__ == "reshape" else values.view(shape)
-    return t._with(made, at + 1)
+    return t._with_values(made, at + 1)
 
 
 @rule("view_as reshape_as")
@@ -386,7 +390,7 @@ def _flatten(func, t, start_dim=0, end_dim=-1):
     if start <= t._ragged_idx <= end:
         raise RuntimeError("flatten(): not supported for NestedTensor on ragged dim")
     shift = end - start if end < t._ragged_idx else 0
-    return t._with(values_of(t).flatten(start - 1, end - 1), t._ragged_idx - shift)
+    return t._with_values(values_of(t).flatten(start - 1, end - 1), t._ragged_idx - shift)
 
 
 @rule("unflatten")
@@ -397,7 +401,7 @@ def _unflatten(func, t, dim, sizes):
     if dim == t._ragged_idx:
         raise RuntimeError("unflatten(): not supported for NestedTensor on ragged dim")
     shift = len(sizes) - 1 if dim < t._ragged_idx else 0
-    return t._with(values_of(t).unflatten(dim - 1, sizes), t._ragged_idx + shift)
+    return t._with_values(values_of(t).unflatten(dim - 1, sizes), t._ragged_idx + shift)
 
 
 @rule("transpose swapaxes swapdims")
@@ -408,7 +412,7 @@ def _transpose(func, t, dim0, dim1):
     if 0 in (a, b):
         raise ValueError("Transpose is not supported on the batch dimension for jagged NT")
     ragged = {a: b, b: a}.get(t._ragged_idx, t._ragged_idx)
-    return t._with(values_of(t).transpose(a - 1, b - 1), ragged)
+    return t._with_values(values_of(t).transpose(a - 1, b - 1), ragged)
 
 
 @rule("permute")
@@ -419,15 +423,15 @@ def _permute(func, t, *dims, **kwargs):
     if order[0] != 0:
         raise ValueError("Permute is not supported on the batch dimension for jagged NT")
     inner = [d - 1 for d in order[1:]]
-    return t._with(values_of(t).permute(inner), order.index(t._ragged_idx))
+    return t._with_values(values_of(t).permute(inner), order.index(t._ragged_idx))
 
 
 @rule("unsqueeze")
 def _unsqueeze(func, t, dim):
-    dim = dim_from_front(dim, t.dim() + 1)
+    dim = wrap_dim(dim, t.dim() + 1)
     if dim == 0:
         raise RuntimeError("unsqueeze(): not supported for NestedTensor on dim=0")
-    return t._with(values_of(t).unsqueeze(dim - 1), t._ragged_idx + (dim <= t._ragged_idx))
+    return t._with_values(values_of(t).unsqueeze(dim - 1), t._ragged_idx + (dim <= t._ragged_idx))
 
 
 @rule("squeeze")
@@ -440,9 +444,9 @@ def _squeeze(func, t, dim=None):
     for d in sorted((check_dim(t, d) for d in dims), reverse=True):
         inner = _dense_dim(t, d, "squeeze")
         if t._values.shape[inner] == 1:
-            t = t._with(values_of(t).squeeze(inner), t._ragged_idx - (d < t._ragged_idx))
+            t = t._with_values(values_of(t).squeeze(inner), t._ragged_idx - (d < t._ragged_idx))
         else:
-            t = t._with(values_of(t).view_as(t._values))
+            t = t._with_values(values_of(t).view_as(t._values))
     return t
 
 
@@ -457,10 +461,10 @@ def _expand(func, t, *args, **kwargs):
     if len(given) != t.dim() or sizes[0] != t.shape[0] or sizes[ragged] != t.shape[ragged]:
         raise RuntimeError(f"expand(): cannot expand shape {tuple(t.shape)} -> {tuple(given)}")
     sizes[ragged] = t._values.shape[ragged - 1]
-    return t._with(values_of(t).expand(sizes[1:]))
+    return t._with_values(values_of(t).expand(sizes[1:]))
 
 
-def _alike(name, tensors):
+def _expect_equal_offsets(name, tensors):
     if not all(isinstance(t, Tensor) and t.is_nested for t in tensors):
         raise RuntimeError(f"{name}(): expected all of the tensors to be nested")
     first = tensors[0]
@@ -479,19 +483,19 @@ def _alike(name, tensors):
 
 @rule("cat concat concatenate")
 def _cat(func, tensors, dim=0):
-    first = _alike("cat", tensors)
+    first = _expect_equal_offsets("cat", tensors)
     inner = _dense_dim(first, dim, "cat")
-    return first._with(func([values_of(t) for t in tensors], inner))
+    return first._with_values(func([values_of(t) for t in tensors], inner))
 
 
 @rule("stack")
 def _stack(func, tensors, dim=0):
-    first = _alike("stack", tensors)
+    first = _expect_equal_offsets("stack", tensors)
     dim = dim % (first.dim() + 1)
     if dim == 0:
         raise RuntimeError("stack(): not supported for NestedTensor on dim=0")
     made = func([values_of(t) for t in tensors], dim - 1)
-    return first._with(made, first._ragged_idx + (dim <= first._ragged_idx))
+    return first._with_values(made, first._ragged_idx + (dim <= first._ragged_idx))
 
 
 # ---- elements that the table does not know as such ----

@@ -14,7 +14,7 @@ def rows_of(offsets, count):
     return rows.clamp(0, max(offsets.shape[0] - 2, 0))
 
 
-def kept(t, length):
+def element_mask(t, length):
     """A mask (B, length) of what is no padding."""
     places = rushlight.arange(length, device=t._offsets.device)
     return places < t._seq_lengths().unsqueeze(1)
@@ -28,7 +28,7 @@ def to_padded(t, padding, length=None):
     batch = t._offsets.shape[0] - 1
     if rows.shape[0] == 0 or batch == 0 or length == 0:
         return rows.new_full((batch, length, *rows.shape[1:]), padding).movedim(1, ragged)
-    mask = kept(t, length)
+    mask = element_mask(t, length)
     places = rushlight.arange(length, device=mask.device) + t._offsets[:-1].unsqueeze(1)
     places = places.masked_fill(~mask, 0)
     out = rows.index_select(0, places.flatten()).unflatten(0, (batch, length))
@@ -51,4 +51,4 @@ def like_padded(t, padded, ragged=None):
     ragged = t._ragged_idx if ragged is None else ragged
     count = t._values.shape[t._ragged_idx - 1]
     values = from_padded(padded, t._offsets, count, ragged)
-    return t._with(values, ragged)
+    return t._with_values(values, ragged)

@@ -13,7 +13,7 @@ __all__: list[str] = []
 _PLAIN = {"__get__", "__set__", "__delete__"}
 
 
-def nested_in(args, kwargs):
+def find_nested(args, kwargs):
     """The nested tensors among arguments and in lists of them."""
     found = []
     for value in (*args, *kwargs.values()):
@@ -50,7 +50,7 @@ def call(func, args, kwargs):
             if made is not NotImplemented:
                 return made
         return _plainly(func, args, kwargs)
-    nested = nested_in(args, kwargs)
+    nested = find_nested(args, kwargs)
     if not nested:
         return _plainly(func, args, kwargs)
     layout = _layout(nested, name)
@@ -77,8 +77,8 @@ def call(func, args, kwargs):
 
 def _along_dims(layout, *call):
     """What an op makes that the layout handles by where its dims are, if it does."""
-    other = getattr(layout, "other", None)
-    return NotImplemented if other is None else other(*call)
+    along = getattr(layout, "call_along_dims", None)
+    return NotImplemented if along is None else along(*call)
 
 
 def _remember(made, t, layout):
@@ -128,7 +128,7 @@ def dispatch(func, args, kwargs):
     recorded.
     """
     name = func.overloadpacket.__name__
-    nested = nested_in(args, kwargs)
+    nested = find_nested(args, kwargs)
     layout = _layout(nested, name)
     recorded = any(t.requires_grad for t in nested)
     args = _with_tensors(func, args, nested[0])

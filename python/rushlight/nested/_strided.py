@@ -13,7 +13,7 @@ from typing import NamedTuple
 import rushlight
 from rushlight import Tensor
 from rushlight.autograd import Function
-from rushlight.nested._handlers import Handled
+from rushlight.nested._handlers import HandlesCalls
 
 __all__: list[str] = []
 
@@ -117,7 +117,7 @@ def of_components(parts, dim=None):
     return wrap(buffer, packed([p.shape for p in parts], dim))
 
 
-def strided_from_list(parts, dtype=None, device=None):
+def of_list(parts, dtype=None, device=None):
     """The strided nested tensor of a list, recorded."""
     for i, part in enumerate(parts):
         if part.dim() != parts[0].dim():
@@ -133,7 +133,7 @@ def strided_from_list(parts, dtype=None, device=None):
     return _make(rushlight.empty(0, dtype=dtype, device=device), packed([], 1))
 
 
-def strided_from_tensor(t):
+def of_slices(t):
     """The strided nested tensor of the slices of a tensor, on its memory where it is contiguous."""
     buffer = t.reshape(-1)
     made = wrap(buffer, packed([t.shape[1:]] * t.shape[0], t.dim()))
@@ -142,7 +142,7 @@ def strided_from_tensor(t):
     return made
 
 
-class StridedNestedTensor(Handled, Tensor):
+class StridedNestedTensor(HandlesCalls, Tensor):
     """Tensors of the same number of dimensions and any sizes, under one name.
 
     `rushlight.nested.nested_tensor` makes one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rushlight.nested import _strided_rules as layout
 from rushlight.nested._strided import buffer_of, components, of_components, packed, wrap
-from rushlight.nested._strided_rules import _dim, _each, _packed, _size, each, rule
+from rushlight.nested._strided_rules import _each, _pack, _size, _wrap_dim, each, rule
 
 __all__ = ["layout"]
 
@@ -12,13 +12,13 @@ __all__ = ["layout"]
 
 
 @rule("sum")
-def _total(func, t, dim=None, keepdim=False, *, dtype=None):
+def _sum(func, t, dim=None, keepdim=False, *, dtype=None):
     if dim is None:
-        return buffer_of(_packed(t)).sum(dtype=dtype)
+        return buffer_of(_pack(t)).sum(dtype=dtype)
     dims = [dim] if isinstance(dim, int) else list(dim)
     if len(dims) != 1:
         raise RuntimeError("NestedTensor only allows reduction of a single dimension for now.")
-    inner = _dim(t, dims[0])
+    inner = _wrap_dim(t, dims[0])
     if inner != t._windows.dim - 1:
         raise RuntimeError(
             "NestedTensor can only be reduced across the last dimension for now got dimension "
@@ -33,7 +33,7 @@ def _total(func, t, dim=None, keepdim=False, *, dtype=None):
 def _softmax(func, t, dim=None, *args, **kwargs):
     if not t._windows.shapes:
         return t
-    inner = _dim(t, dim)
+    inner = _wrap_dim(t, dim)
     if inner == 0:
         raise RuntimeError("Cannot apply softmax across nested dimension 0")
     return _each(lambda part: func(part, inner - 1, *args, **kwargs), t)
@@ -74,7 +74,7 @@ def _linear(func, t, weight, bias=None):
             f"to equal 'weight.size(1), but got: last_dim = {width}, and weight.size(1) = "
             f"{weight.shape[1]}"
         )
-    t = _packed(t)
+    t = _pack(t)
     rows = func(buffer_of(t).reshape(-1, width), weight, bias)
     shapes = [(*s[:-1], weight.shape[0]) for s in t._windows.shapes]
     return wrap(rows.reshape(-1), packed(shapes, t._windows.dim))
@@ -115,7 +115,7 @@ def _matmul(func, a, b):
     if nested == [True, False] and b.dim() == 2 and a.dim() >= 3:
         a_width = {s[-1] for s in a._windows.shapes}
         if a_width == {b.shape[0]}:
-            a = _packed(a)
+            a = _pack(a)
             rows = buffer_of(a).reshape(-1, b.shape[0]) @ b
             shapes = [(*s[:-1], b.shape[1]) for s in a._windows.shapes]
             return wrap(rows.reshape(-1), packed(shapes, a._windows.dim))

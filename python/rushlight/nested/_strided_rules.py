@@ -6,7 +6,7 @@ import math
 
 import rushlight
 from rushlight import Tensor
-from rushlight._checks import dim_from_front
+from rushlight._checks import wrap_dim
 from rushlight.nested._strided import (
     Windows,
     _make,
@@ -54,12 +54,12 @@ def memory(t):
 
 def same_places(func, tensors):
     """Refuses tensors whose elements do not lie at the same places."""
-    if not _aligned(tensors):
+    if not _have_equal_windows(tensors):
         raise RuntimeError(f"{func}: expected nested tensors that lie in memory in the same way")
 
 
-def _dim(t, dim):
-    return dim_from_front(dim, t._windows.dim)
+def _wrap_dim(t, dim):
+    return wrap_dim(dim, t._windows.dim)
 
 
 def each(f, *tensors):
@@ -92,13 +92,13 @@ def _common(name, args):
     return nested
 
 
-def _flat(value):
+def _flatten(value):
     if isinstance(value, Tensor):
         return buffer_of(value) if value.is_nested else value.reshape(())
     return value
 
 
-def _aligned(nested):
+def _have_equal_windows(nested):
     windows = nested[0]._windows
     size = nested[0]._buffer.shape
     filled = size[0] == sum(map(math.prod, windows.shapes))
@@ -111,19 +111,19 @@ def elementwise(func, args, kwargs):
     nested = _common(name, [*args, *kwargs.values()])
     if isinstance(kwargs.get("out"), Tensor):
         raise NotImplementedError(f"{name}(): nested tensors have no out= form")
-    if not _aligned(nested):
-        contiguous = {id(t): _packed(t) for t in nested}
+    if not _have_equal_windows(nested):
+        contiguous = {id(t): _pack(t) for t in nested}
         args = [contiguous.get(id(a), a) for a in args]
         kwargs = {k: contiguous.get(id(v), v) for k, v in kwargs.items()}
         nested = list(contiguous.values())
-    made = func(*map(_flat, args), **{k: _flat(v) for k, v in kwargs.items()})
+    made = func(*map(_flatten, args), **{k: _flatten(v) for k, v in kwargs.items()})
     windows = nested[0]._windows
     if isinstance(made, Tensor):
         return wrap(made, windows)
     return type(made)([wrap(t, windows) for t in made])
 
 
-def _packed(t):
+def _pack(t):
     return t if t._windows.packed() else of_components(components(t), t._windows.dim)
 
 
@@ -141,8 +141,8 @@ def in_place(func, name, args, kwargs):
         )
     nested = _common(name, [*args, *kwargs.values()])
     with rushlight.no_grad():
-        if _aligned(nested):
-            func(*map(_flat, args), **{k: _flat(v) for k, v in kwargs.items()})
+        if _have_equal_windows(nested):
+            func(*map(_flatten, args), **{k: _flatten(v) for k, v in kwargs.items()})
             return target
         rows = [components(a) if any(a is t for t in nested) else None for a in args]
         for i, part in enumerate(components(target)):
@@ -179,7 +179,7 @@ def _size(func, t, dim=None):
             "Internal error: NestedTensorImpl doesn't support sizes: components differ in them. "
             "size(dim) tells one that all have."
         )
-    dim = _dim(t, dim)
+    dim = _wrap_dim(t, dim)
     shapes = t._windows.shapes
     if dim == 0:
         return len(shapes)
@@ -213,16 +213,16 @@ def _is_same_size(func, t, other):
 
 
 @rule("equal allclose")
-def _compared(func, t, other, *args, **kwargs):
+def _compare(func, t, other, *args, **kwargs):
     if not (isinstance(other, Tensor) and other.is_nested):
         return False
     if t._windows.shapes != other._windows.shapes:
         return False
-    return func(_packed(t)._buffer, _packed(other)._buffer, *args, **kwargs)
+    return func(_pack(t)._buffer, _pack(other)._buffer, *args, **kwargs)
 
 
 @rule("tolist numpy __array__ __dlpack__ item __bool__")
-def _refused(func, t, *args, **kwargs):
+def _refuse_call(func, t, *args, **kwargs):
     raise RuntimeError(f"{func.__name__}(): a nested tensor has no such form; unbind() it first")
 
 
@@ -249,13 +249,13 @@ def _detach(func, t):
 
 @rule("contiguous")
 def _contiguous(func, t, memory_format=rushlight.contiguous_format):
-    return _packed(t)
+    return _pack(t)
 
 
 @rule(
     "to _to_copy double float half bfloat16 long int short char byte bool type cpu cuda pin_memory"
 )
-def _converted(func, t, *args, **kwargs):
+def _convert(func, t, *args, **kwargs):
     args = [a._buffer if isinstance(a, Tensor) and a.is_nested else a for a in args]
     kwargs = {k: v for k, v in kwargs.items() if k != "layout"}
     before = buffer_of(t)
@@ -266,9 +266,9 @@ def _converted(func, t, *args, **kwargs):
 
 
 @rule("zeros_like ones_like empty_like full_like rand_like randn_like randint_like bernoulli")
-def _like(func, t, *args, **kwargs):
+def _empty_like(func, t, *args, **kwargs):
     kwargs = {k: v for k, v in kwargs.items() if k != "layout"}
-    t = _packed(t)
+    t = _pack(t)
     return wrap(func(t._buffer, *args, **kwargs), t._windows)
 
 
@@ -287,7 +287,7 @@ def _new(func, t, *args, **kwargs):
 
 @rule("dropout alpha_dropout native_dropout _dropout_noise")
 def _dropout(func, t, *args, **kwargs):
-    t = _packed(t)
+    t = _pack(t)
     return wrap(func(buffer_of(t), *args, **kwargs), t._windows)
 
 
@@ -301,7 +301,7 @@ def _dropout_(func, t, *args, **kwargs):
 def _embedding(func, t, weight, *args, **kwargs):
     if not t.is_nested or weight.is_nested:
         raise RuntimeError("embedding(): only the indices may be nested")
-    t = _packed(t)
+    t = _pack(t)
     rows = func(buffer_of(t), weight, *args, **kwargs)
     shapes = [(*s, weight.shape[1]) for s in t._windows.shapes]
     return wrap(rows.reshape(-1), packed(shapes, t._windows.dim + 1))
@@ -351,7 +351,7 @@ def _to_padded_tensor(func, t, padding, output_size=None):
 
 @rule("unbind")
 def _unbind(func, t, dim=0):
-    dim = _dim(t, dim)
+    dim = _wrap_dim(t, dim)
     if dim != 0:
         raise RuntimeError(
             f"NestedTensor can only be unbound along dimension 0 got dimension {dim} instead."
@@ -361,16 +361,16 @@ def _unbind(func, t, dim=0):
 
 @rule("select")
 def _select(func, t, dim, index):
-    dim = _dim(t, dim)
+    dim = _wrap_dim(t, dim)
     if dim == 0:
         count = len(t._windows.shapes)
         if not -count <= index < count:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {count}")
         return components(t)[index]
-    return _viewed(t, lambda part: part.select(dim - 1, index))
+    return _view_components(t, lambda part: part.select(dim - 1, index))
 
 
-def _viewed(t, f):
+def _view_components(t, f):
     """The nested tensor of views of the components, on the same buffer."""
     base = rushlight.empty(t._buffer.shape, dtype=rushlight.uint8, device="meta")
     views = [f(base.as_strided(*window)) for window in zip(*t._windows[:3], strict=True)]
@@ -390,17 +390,17 @@ def _getitem(func, t, index):
         first = _select(None, t, 0, index[0])
         return first[index[1:]] if len(index) > 1 else first
     if index == (...,) or index == (slice(None),):
-        return _viewed(t, lambda part: part)
+        return _view_components(t, lambda part: part)
     if index and index[0] is not ... and index[0] != slice(None):
         _refuse("slice")
     if any(isinstance(i, (Tensor, list)) for i in index):
         _refuse("index")
-    return _viewed(t, lambda part: part[index if index[0] is ... else index[1:]])
+    return _view_components(t, lambda part: part[index if index[0] is ... else index[1:]])
 
 
 @rule("narrow")
 def _narrow(func, t, dim, start, length):
-    if _dim(t, dim) != 0:
+    if _wrap_dim(t, dim) != 0:
         raise RuntimeError(f"narrow(): only dim=0 supported for nested tensors, but got: {dim}")
     if not t._windows.packed():
         raise RuntimeError("narrow(): only contiguous nested tensors supported")
@@ -414,7 +414,7 @@ def _narrow(func, t, dim, start, length):
 @rule("chunk")
 def _chunk(func, t, chunks, dim=0):
     last = t._windows.dim - 1
-    if _dim(t, dim) != last:
+    if _wrap_dim(t, dim) != last:
         raise RuntimeError(f"Chunk for nested tensors cuts the last dimension, {last}, not {dim}")
     if chunks <= 0:
         raise RuntimeError("chunk() requires chunks be greater than 0, got: " + str(chunks))
@@ -427,13 +427,15 @@ def _chunk(func, t, chunks, dim=0):
             f"is not by {chunks}"
         )
     step = width // chunks
-    return tuple(_viewed(t, lambda p, i=i: p.narrow(-1, i * step, step)) for i in range(chunks))
+    return tuple(
+        _view_components(t, lambda p, i=i: p.narrow(-1, i * step, step)) for i in range(chunks)
+    )
 
 
 @rule("split_with_sizes split")
 def _split(func, t, split_size, dim=0):
     last = t._windows.dim - 1
-    if _dim(t, dim) != last:
+    if _wrap_dim(t, dim) != last:
         raise RuntimeError(
             f"split_with_sizes for nested tensors cuts the last dimension, {last}, not {dim}"
         )
@@ -451,7 +453,7 @@ def _split(func, t, split_size, dim=0):
         )
     ends = [sum(split_size[:i]) for i in range(len(split_size))]
     return tuple(
-        _viewed(t, lambda p, s=s, n=n: p.narrow(-1, s, n))
+        _view_components(t, lambda p, s=s, n=n: p.narrow(-1, s, n))
         for s, n in zip(ends, split_size, strict=True)
     )
 
@@ -470,21 +472,21 @@ def _cat(func, tensors, dim=0):
 
 @rule("transpose swapaxes swapdims")
 def _transpose(func, t, dim0, dim1):
-    a, b = _dim(t, dim0), _dim(t, dim1)
+    a, b = _wrap_dim(t, dim0), _wrap_dim(t, dim1)
     if a == b:
         return t
     if 0 in (a, b):
         raise RuntimeError("Nested tensor dimension 0 cannot be transposed")
-    return _viewed(t, lambda part: part.transpose(a - 1, b - 1))
+    return _view_components(t, lambda part: part.transpose(a - 1, b - 1))
 
 
 @rule("permute")
 def _permute(func, t, *dims, **kwargs):
     given = kwargs.get("dims", dims[0] if dims and not isinstance(dims[0], int) else dims)
-    order = [_dim(t, d) for d in given]
+    order = [_wrap_dim(t, d) for d in given]
     if sorted(order) != list(range(t._windows.dim)) or order[0] != 0:
         raise RuntimeError("Nested tensor dimension 0 cannot be permuted, and each is named once")
-    return _viewed(t, lambda part: part.permute([d - 1 for d in order[1:]]))
+    return _view_components(t, lambda part: part.permute([d - 1 for d in order[1:]]))
 
 
 @rule("view reshape _unsafe_view")
@@ -506,7 +508,7 @@ def _view(func, t, *args, **kwargs):
     if len(sizes) > t._windows.dim and sizes[1:].count(-1) > 1:
         raise RuntimeError("only one dimension can be inferred")
 
-    def of(part):
+    def view_component(part):
         inner = sizes[1:]
         # -1 keeps a size where the old shape has one at its place; one of them may be inferred.
         kept = [n if n != -1 or i >= part.dim() else part.shape[i] for i, n in enumerate(inner)]
@@ -517,19 +519,24 @@ def _view(func, t, *args, **kwargs):
         return part.view(kept) if name != "reshape" else part.reshape(kept)
 
     try:
-        return _viewed(t, lambda part: of(part) if name != "reshape" else part.view(of(part).shape))
+        return _view_components(
+            t,
+            lambda part: (
+                view_component(part) if name != "reshape" else part.view(view_component(part).shape)
+            ),
+        )
     except RuntimeError:
         if name != "reshape":
             raise
-    return _each(of, t)
+    return _each(view_component, t)
 
 
 @rule("unflatten")
 def _unflatten(func, t, dim, sizes):
-    dim = _dim(t, dim)
+    dim = _wrap_dim(t, dim)
     if dim == 0:
         raise RuntimeError("unflatten(): not supported for nested tensors on dim=0")
-    return _viewed(t, lambda part: part.unflatten(dim - 1, sizes))
+    return _view_components(t, lambda part: part.unflatten(dim - 1, sizes))
 
 
 @rule("squeeze")
@@ -538,7 +545,7 @@ def _squeeze(func, t, dim=None):
         raise RuntimeError(
             "squeeze(): without the dim it would be another one for each part; pass one"
         )
-    dims = sorted({_dim(t, d) for d in ([dim] if isinstance(dim, int) else dim)}, reverse=True)
+    dims = sorted({_wrap_dim(t, d) for d in ([dim] if isinstance(dim, int) else dim)}, reverse=True)
     if 0 in dims:
         raise RuntimeError(
             "squeeze(): For nested tensors, squeezing dimension 0, that of the parts, is refused"
@@ -548,20 +555,20 @@ def _squeeze(func, t, dim=None):
             "squeeze(): For nested tensors, squeezing a nested tensor of singleton is not supported"
         )
     uniform = [d for d in dims if {s[d - 1] for s in t._windows.shapes} == {1}]
-    return _viewed(t, lambda part: part.squeeze(tuple(d - 1 for d in uniform)))
+    return _view_components(t, lambda part: part.squeeze(tuple(d - 1 for d in uniform)))
 
 
 @rule("unsqueeze")
 def _unsqueeze(func, t, dim):
-    dim = dim_from_front(dim, t._windows.dim + 1)
+    dim = wrap_dim(dim, t._windows.dim + 1)
     if dim == 0:
         raise RuntimeError(
             "unsqueeze(): For nested tensors, unsqueezing dimension 0, that of the parts, is "
             "refused"
         )
-    return _viewed(t, lambda part: part.unsqueeze(dim - 1))
+    return _view_components(t, lambda part: part.unsqueeze(dim - 1))
 
 
 @rule("masked_fill where")
-def _chosen(func, *args, **kwargs):
+def _where(func, *args, **kwargs):
     return elementwise(func, args, kwargs)

@@ -62,16 +62,16 @@ def _or_else(value, other):
     return other if value is None else value
 
 
-def _repeated(value, n):
+def _repeat(value, n):
     """A tuple of `n` for a single value; a tuple of what any iterable holds."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * n
 
 
 def _ntuple(n, name="parse"):
-    """`_repeated` for one `n`."""
+    """`_repeat` for one `n`."""
 
     def parse(value):
-        return _repeated(value, n)
+        return _repeat(value, n)
 
     parse.__name__ = name
     return parse

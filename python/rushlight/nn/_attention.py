@@ -73,7 +73,7 @@ def _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads):
 
 def _in_projection_packed(q, k, v, w, b=None):
     """Query, key and value through the three parts of one weight (3 E, E)."""
-    return _linear((q, k, v), w.chunk(3), b)
+    return _project_each((q, k, v), w.chunk(3), b)
 
 
 def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
@@ -136,14 +136,14 @@ class Heads(NamedTuple):
                     f"key's sequence and batch dims {key.shape[:2]} do not match value's "
                     f"{value.shape[:2]}"
                 )
-            return _linear((query, key, value), self.weight, self.bias)
+            return _project_each((query, key, value), self.weight, self.bias)
         if self.weight is None:
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         if key.shape != value.shape:
             raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
         # One product where inputs are the same.
         if key is not value:
-            return _linear((query, key, value), self.weight.chunk(3), self.bias)
+            return _project_each((query, key, value), self.weight.chunk(3), self.bias)
         if query is key:
             return ops.linear(query, self.weight, self.bias).chunk(3, -1)
         width = query.shape[-1]
@@ -157,13 +157,13 @@ class Heads(NamedTuple):
         return x.transpose(1, 2) if batch_first else x.permute(1, 2, 0, 3)
 
 
-def _linear(inputs, weights, bias):
+def _project_each(inputs, weights, bias):
     """Each input through its own weight."""
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     return [ops.linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True)]
 
 
-def _static(name, x, batch, heads, width):
+def _split_static_heads(name, x, batch, heads, width):
     """A key or value that was projected before, with a dimension for heads."""
     if x.shape[0] != batch * heads or x.shape[2] != width:
         raise AssertionError(
@@ -190,7 +190,7 @@ def _masked_softmax(scores, mask):
     return ops.softmax(scores + mask.masked_fill(nothing, 0.0), -1).masked_fill(nothing, 0.0)
 
 
-def _weighed(q, k, v, mask, dropout):
+def _attend(q, k, v, mask, dropout):
     """What the values of seen keys add up to, and the weights of all keys."""
     scores = (q * math.sqrt(1.0 / q.shape[-1])) @ k.transpose(-2, -1)
     weights = ops.softmax(scores, -1) if mask is None else _masked_softmax(scores, mask)
@@ -199,14 +199,14 @@ def _weighed(q, k, v, mask, dropout):
     return weights @ v, weights
 
 
-def _weighed_in_float32(q, k, v, mask, dropout):
-    """`_weighed` of 16 bits, whose scores are not rounded before their softmax is taken."""
+def _attend_in_float32(q, k, v, mask, dropout):
+    """`_attend` of 16 bits, whose scores are not rounded before their softmax is taken."""
     autocast = rushlight.is_autocast_enabled(q.device.type)
     if autocast:
         with rushlight.autocast(q.device.type, enabled=False):
-            joined, weights = _weighed(q.float(), k.float(), v.float(), mask, dropout)
+            joined, weights = _attend(q.float(), k.float(), v.float(), mask, dropout)
     else:
-        joined, weights = _weighed(q.float(), k.float(), v.float(), mask, dropout)
+        joined, weights = _attend(q.float(), k.float(), v.float(), mask, dropout)
     return joined.to(q.dtype), weights if autocast else weights.to(q.dtype)
 
 
@@ -309,9 +309,9 @@ def attend(
         raise AssertionError("bias_k and bias_v must be given together")
     q, k, v = (layer.split(x, batch_first) for x in (q, k, v))
     if static_k is not None:
-        k = _static("static_k", static_k, batch, num_heads, head_dim)
+        k = _split_static_heads("static_k", static_k, batch, num_heads, head_dim)
     if static_v is not None:
-        v = _static("static_v", static_v, batch, num_heads, head_dim)
+        v = _split_static_heads("static_v", static_v, batch, num_heads, head_dim)
     if layer.add_zero_attn:
         nothing = k.new_zeros((batch, num_heads, 1, head_dim))
         k, v = rushlight.cat([k, nothing], 2), rushlight.cat([v, nothing], 2)
@@ -321,7 +321,7 @@ def attend(
     if need_weights:
         if padding is not None:
             k, v = _without_unseen(padding, k, v)
-        compute = _weighed_in_float32 if q.dtype.itemsize == 2 else _weighed
+        compute = _attend_in_float32 if q.dtype.itemsize == 2 else _attend
         joined, weights = compute(q, k, v, mask, layer.dropout)
         joined = joined.transpose(1, 2)
         if average_attn_weights:

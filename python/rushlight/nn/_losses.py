@@ -25,7 +25,7 @@ def _reduction(reduction, size_average=None, reduce=None):
     return number
 
 
-def _reduced(losses, number):
+def _reduce(losses, number):
     if number == _NONE:
         return losses
     return losses.mean() if number == _MEAN else losses.sum()
@@ -95,7 +95,7 @@ def huber_loss(input, target, reduction="mean", delta: float = 1.0, weight=None)
     """Half the squared error where it is below delta, linear beyond."""
     number = _reduction(reduction)
     if weight is not None:
-        return _reduced(ops.huber_loss(input, target, _NONE, delta) * weight, number)
+        return _reduce(ops.huber_loss(input, target, _NONE, delta) * weight, number)
     return ops.huber_loss(input, target, number, delta)
 
 
@@ -231,7 +231,7 @@ def triplet_margin_with_distance_loss(
     far = distance(anchor, negative)
     if swap:
         far = rushlight.min(far, distance(positive, negative))
-    return _reduced((near - far + margin).clamp_min(0), number)
+    return _reduce((near - far + margin).clamp_min(0), number)
 
 
 def ctc_loss(

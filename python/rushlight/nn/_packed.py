@@ -43,7 +43,7 @@ class PackedSequence(PackedSequence_):
             cls, *_packed_init_args(data, batch_sizes, sorted_indices, unsorted_indices)
         )
 
-    def _with(self, data, move):
+    def _map_tensors(self, data, move):
         return type(self)(
             data,
             self.batch_sizes,
@@ -53,7 +53,7 @@ class PackedSequence(PackedSequence_):
 
     def pin_memory(self):
         """A copy in pinned memory."""
-        return self._with(self.data.pin_memory(), lambda t: t.pin_memory())
+        return self._map_tensors(self.data.pin_memory(), lambda t: t.pin_memory())
 
     def to(self, *args, **kwargs):
         """Apply `Tensor.to` to the data; the indices follow to its device."""
@@ -61,7 +61,7 @@ class PackedSequence(PackedSequence_):
         if data is self.data:
             return self
         moved = {k: v for k, v in kwargs.items() if k in ("non_blocking", "copy")}
-        return self._with(data, lambda t: t.to(data.device, **moved))
+        return self._map_tensors(data, lambda t: t.to(data.device, **moved))
 
     def cuda(self, *args, **kwargs):
         """A copy on a GPU."""

@@ -12,7 +12,7 @@ from rushlight._table import ops
 from ._arguments import _list_with_default
 
 
-def _named(name, function, doc):
+def _set_name(name, function, doc):
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
     function.__doc__ = doc
@@ -25,7 +25,7 @@ def _named(name, function, doc):
 def _max_pool(n, shape):
     """`max_poolNd` and `max_poolNd_with_indices`."""
 
-    def made(places, name, doc):
+    def make(places, name, doc):
         def max_pool(
             input: Tensor,
             kernel_size: Any,
@@ -39,13 +39,13 @@ def _max_pool(n, shape):
             function = both if places or return_indices else values
             return function(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-        return _named(name, max_pool, doc)
+        return _set_name(name, max_pool, doc)
 
     name = f"max_pool{n}d"
     values, both = getattr(ops, name), getattr(ops, f"{name}_with_indices")
     return (
-        made(False, name, f"The largest value of each window of {shape}; its index if asked."),
-        made(True, f"{name}_with_indices", "The largest value of each window and its index."),
+        make(False, name, f"The largest value of each window of {shape}; its index if asked."),
+        make(True, f"{name}_with_indices", "The largest value of each window and its index."),
     )
 
 
@@ -70,19 +70,19 @@ def adaptive_avg_pool3d(input, output_size):
 def _adaptive_max_pool(n):
     """`adaptive_max_poolNd` and `adaptive_max_poolNd_with_indices`."""
 
-    def made(places, name, doc):
+    def make(places, name, doc):
         def adaptive_max_pool(input, output_size, return_indices: bool = False) -> Any:
             size = _list_with_default(output_size, input.size())
             values, indices = function(input, size)
             return (values, indices) if places or return_indices else values
 
-        return _named(name, adaptive_max_pool, doc)
+        return _set_name(name, adaptive_max_pool, doc)
 
     name, what = f"adaptive_max_pool{n}d", "The largest values of as many windows as `output_size`"
     function = getattr(ops, name)
     return (
-        made(False, name, f"{what} says; their places if asked."),
-        made(True, f"{name}_with_indices", f"{what} says, and their places."),
+        make(False, name, f"{what} says; their places if asked."),
+        make(True, f"{name}_with_indices", f"{what} says, and their places."),
     )
 
 
@@ -99,7 +99,7 @@ def _max_unpool(n):
         return ops._max_unpool(input, indices, n, kernel_size, stride, padding, output_size)
 
     doc = f"The maxima of `max_pool{n}d` at their `indices`, zeros elsewhere."
-    return _named(f"max_unpool{n}d", unpool, doc)
+    return _set_name(f"max_unpool{n}d", unpool, doc)
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool(n) for n in (1, 2, 3))
@@ -111,7 +111,7 @@ max_unpool1d, max_unpool2d, max_unpool3d = (_max_unpool(n) for n in (1, 2, 3))
 def _fractional_max_pool(n):
     """`fractional_max_poolNd` and `fractional_max_poolNd_with_indices`."""
 
-    def made(places, name, doc):
+    def make(places, name, doc):
         def fractional_max_pool(
             input,
             kernel_size,
@@ -124,12 +124,12 @@ def _fractional_max_pool(n):
             values, indices = ops._fractional_max_pool(input, n, *windows)
             return (values, indices) if places or return_indices else values
 
-        return _named(name, fractional_max_pool, doc)
+        return _set_name(name, fractional_max_pool, doc)
 
     name, what = f"fractional_max_pool{n}d", "The largest values of windows at random, nearly equal"
     return (
-        made(False, name, f"{what} distances; places if asked."),
-        made(True, f"{name}_with_indices", f"{what} distances, and their places."),
+        make(False, name, f"{what} distances; places if asked."),
+        make(True, f"{name}_with_indices", f"{what} distances, and their places."),
     )
 
 

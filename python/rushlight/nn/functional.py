@@ -10,7 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from rushlight import _C, Tensor, _warnings  # noqa: F401
-from rushlight._listed import listed as _listed
+from rushlight._listed import dir_of as _listed
 from rushlight._table import ops
 from rushlight._torch_function import (  # noqa: F401  # PyTorch has them here, too
     handle_torch_function,

@@ -83,12 +83,12 @@ def trunc_normal_(
             "almost nothing"
         )
 
-    def below(x):
+    def normal_cdf(x):
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     if tensor.is_meta:  # nothing can be drawn, nor refused
         return tensor
-    from_normal = below(b) - below(a) >= 0.3
+    from_normal = normal_cdf(b) - normal_cdf(a) >= 0.3
     peak = min(max(mean, a), b)
     with rushlight.no_grad():
         waiting = None
@@ -293,13 +293,13 @@ def _old_name(function):
     old = new[:-1]
 
     @functools.wraps(function)
-    def deprecated(*args, **kwargs):
+    def call_new(*args, **kwargs):
         warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return function(*args, **kwargs)
 
-    deprecated.__name__ = old
-    deprecated.__doc__ = f"The old name of `{new}`."
-    return deprecated
+    call_new.__name__ = old
+    call_new.__doc__ = f"The old name of `{new}`."
+    return call_new
 
 
 uniform = _old_name(uniform_)

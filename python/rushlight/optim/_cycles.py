@@ -13,7 +13,7 @@ from ._schedule import (
     LRScheduler,
     _check_counts,
     _check_optimizer,
-    _copied,
+    _copy_rate,
     _per_group,
     _set,
 )
@@ -36,9 +36,9 @@ def _start_momentum(schedule, base_momentum, max_momentum, last_epoch):
     highest = _per_group(optimizer, max_momentum, "values for max_momentum")
     if last_epoch == -1:
         for low, high, group in zip(lowest, highest, optimizer.param_groups, strict=True):
-            _set_momentum(group, _copied(high), schedule.use_beta1)
-            group["max_momentum"] = _copied(high)
-            group["base_momentum"] = _copied(low)
+            _set_momentum(group, _copy_rate(high), schedule.use_beta1)
+            group["max_momentum"] = _copy_rate(high)
+            group["base_momentum"] = _copy_rate(low)
     return lowest, highest
 
 
@@ -115,7 +115,7 @@ class OneCycleLR(LRScheduler):
         if last_epoch == -1:
             for group, top in zip(optimizer.param_groups, max_lrs, strict=True):
                 group["initial_lr"] = top / div_factor
-                group["max_lr"] = _copied(top)
+                group["max_lr"] = _copy_rate(top)
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:

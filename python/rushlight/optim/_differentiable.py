@@ -26,19 +26,19 @@ def _members(*lists) -> Iterator[list[Any]]:
         yield [None if t is None else _parts(t)[0] for t in tensors]
 
 
-def _penalised(p, g, weight_decay, maximize):
+def _add_weight_decay(p, g, weight_decay, maximize):
     g = -g if maximize else g
     return g + weight_decay * p if weight_decay != 0 else g
 
 
-def _counted(step):
+def _count_step(step):
     """The number of this step, after it has been counted."""
     with rushlight.no_grad():
         step += 1
     return float(step)
 
 
-def _averaged(old, value, weight):
+def _average(old, value, weight):
     """old = weight * old + (1 - weight) * value; a copy, which the next step does not change."""
     return old.mul_(weight).add_(value * (1 - weight)).clone()
 
@@ -57,7 +57,7 @@ def sgd_step_(
     first,
 ):
     for p, g, buffer in _members(params, grads, momentum_buffers):
-        g = _penalised(p, g, weight_decay, maximize)
+        g = _add_weight_decay(p, g, weight_decay, maximize)
         if buffer is not None:
             if first:
                 buffer.copy_(g)
@@ -86,12 +86,12 @@ def adam_step_(
 ):
     lists = _members(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs)
     for (p, g, mean, square, largest), step in zip(lists, steps, strict=True):
-        count = _counted(step)
-        g = _penalised(p, g, 0 if decoupled else weight_decay, maximize)
+        count = _count_step(step)
+        g = _add_weight_decay(p, g, 0 if decoupled else weight_decay, maximize)
         if decoupled:
             p.mul_(1 - lr * weight_decay)
-        mean = _averaged(mean, g, beta1)
-        square = _averaged(square, g * g, beta2)
+        mean = _average(mean, g, beta1)
+        square = _average(square, g * g, beta2)
         if amsgrad:
             square = rushlight.maximum(largest.clone(), square)
             largest.copy_(square)
@@ -117,11 +117,11 @@ def rmsprop_step_(
 ):
     lists = _members(params, grads, square_avgs, momentum_buffers, grad_avgs)
     for (p, g, square, buffer, mean), step in zip(lists, steps, strict=True):
-        _counted(step)
-        g = _penalised(p, g, weight_decay, maximize)
-        square = _averaged(square, g * g, alpha)
+        _count_step(step)
+        g = _add_weight_decay(p, g, weight_decay, maximize)
+        square = _average(square, g * g, alpha)
         if centered:
-            mean = _averaged(mean, g, alpha)
+            mean = _average(mean, g, alpha)
             square = square - mean * mean
         move = g / (square.sqrt() + eps)
         if momentum > 0:
@@ -131,8 +131,8 @@ def rmsprop_step_(
 
 def adagrad_step_(params, grads, state_sums, steps, *, lr, lr_decay, eps, weight_decay, maximize):
     for (p, g, total), step in zip(_members(params, grads, state_sums), steps, strict=True):
-        count = _counted(step)
-        g = _penalised(p, g, weight_decay, maximize)
+        count = _count_step(step)
+        g = _add_weight_decay(p, g, weight_decay, maximize)
         total.add_(g * g)
         p.sub_(lr / (1 + (count - 1) * lr_decay) * g / (total.sqrt() + eps))
 
@@ -142,11 +142,11 @@ def adadelta_step_(
 ):
     lists = _members(params, grads, square_avgs, acc_deltas)
     for (p, g, square, moved), step in zip(lists, steps, strict=True):
-        _counted(step)
-        g = _penalised(p, g, weight_decay, maximize)
-        square = _averaged(square, g * g, rho)
+        _count_step(step)
+        g = _add_weight_decay(p, g, weight_decay, maximize)
+        square = _average(square, g * g, rho)
         delta = (moved + eps).sqrt() / (square + eps).sqrt() * g
-        moved = _averaged(moved, delta * delta, rho)
+        moved = _average(moved, delta * delta, rho)
         p.sub_(lr * delta)
 
 
@@ -155,9 +155,9 @@ def adamax_step_(
 ):
     lists = _members(params, grads, exp_avgs, exp_infs)
     for (p, g, mean, largest), step in zip(lists, steps, strict=True):
-        count = _counted(step)
-        g = _penalised(p, g, weight_decay, maximize)
-        mean = _averaged(mean, g, beta1)
+        count = _count_step(step)
+        g = _add_weight_decay(p, g, weight_decay, maximize)
+        mean = _average(mean, g, beta1)
         faded = rushlight.maximum(largest * beta2, g.abs() + eps)
         largest.copy_(faded)
         p.sub_(lr / (1 - beta1**count) * mean / faded)
@@ -182,14 +182,14 @@ def nadam_step_(
 ):
     lists = _members(params, grads, exp_avgs, exp_avg_sqs)
     for (p, g, mean, square), product, step in zip(lists, mu_products, steps, strict=True):
-        count = _counted(step)
+        count = _count_step(step)
         if decoupled:
             p.mul_(1 - lr * weight_decay)
-        g = _penalised(p, g, 0 if decoupled else weight_decay, maximize)
+        g = _add_weight_decay(p, g, 0 if decoupled else weight_decay, maximize)
         now, after = (beta1 * (1 - 0.5 * 0.96 ** (c * momentum_decay)) for c in (count, count + 1))
         product.mul_(now)
-        mean = _averaged(mean, g, beta1)
-        square = _averaged(square, g * g, beta2)
+        mean = _average(mean, g, beta1)
+        square = _average(square, g * g, beta2)
         denominator = (square / (1 - beta2**count)).sqrt() + eps
         p.sub_(lr * (1 - now) / (1 - product) * g / denominator)
         p.sub_(lr * after / (1 - product * after) * mean / denominator)
@@ -212,12 +212,12 @@ def radam_step_(
 ):
     lists = _members(params, grads, exp_avgs, exp_avg_sqs)
     for (p, g, mean, square), step in zip(lists, steps, strict=True):
-        count = _counted(step)
+        count = _count_step(step)
         if decoupled:
             p.mul_(1 - lr * weight_decay)
-        g = _penalised(p, g, 0 if decoupled else weight_decay, maximize)
-        mean = _averaged(mean, g, beta1)
-        square = _averaged(square, g * g, beta2)
+        g = _add_weight_decay(p, g, 0 if decoupled else weight_decay, maximize)
+        mean = _average(mean, g, beta1)
+        square = _average(square, g * g, beta2)
         power = beta2**count
         longest = 2 / (1 - beta2) - 1
         length = longest - 2 * count * power / (1 - power)
@@ -245,7 +245,7 @@ def rprop_step_(
 ):
     lists = _members(params, grads, prevs, step_sizes)
     for (p, g, before, size), step in zip(lists, steps, strict=True):
-        _counted(step)
+        _count_step(step)
         g = -g if maximize else g
         agreement = (g * before).detach()
         factor = rushlight.where(agreement > 0, eta_plus, rushlight.ones_like(size))
@@ -258,7 +258,7 @@ def rprop_step_(
 
 def asgd_step_(params, grads, axs, *, lambd, eta, mu, weight_decay, maximize):
     for p, g, average in _members(params, grads, axs):
-        g = _penalised(p, g, weight_decay, maximize)
+        g = _add_weight_decay(p, g, weight_decay, maximize)
         p.mul_(1 - lambd * eta).sub_(eta * g)
         if mu == 1:
             average.copy_(p)

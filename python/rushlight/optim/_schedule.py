@@ -34,7 +34,7 @@ EPOCH_DEPRECATION_WARNING = (
 )
 
 
-def _copied(value):
+def _copy_rate(value):
     """A rate by itself: tensors are copied, numbers are as they are."""
     return value.clone() if isinstance(value, Tensor) else value
 
@@ -55,13 +55,13 @@ def _count_steps(optimizer):
     step = optimizer.step.__func__
 
     @wraps(step)
-    def counted(*args, **kwargs):
+    def count_step(*args, **kwargs):
         owner = reference()
         owner._opt_called = True  # type: ignore
         return step(owner, *args, **kwargs)
 
-    vars(counted)["_wrapped_by_lr_sched"] = True
-    optimizer.step = counted
+    vars(count_step)["_wrapped_by_lr_sched"] = True
+    optimizer.step = count_step
 
 
 @contextlib.contextmanager
@@ -91,13 +91,13 @@ class LRScheduler:
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
-                group.setdefault("initial_lr", _copied(group["lr"]))
+                group.setdefault("initial_lr", _copy_rate(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f"param 'initial_lr' is not specified in param_groups[{i}]: a schedule with "
                     f"last_epoch={last_epoch} needs it; load the optimizer's state first"
                 )
-        self.base_lrs = [_copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs = [_copy_rate(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         _count_steps(optimizer)
         self._initial_step()
@@ -153,7 +153,7 @@ class LRScheduler:
             )
 
     def _rates(self):
-        return [_copied(group["lr"]) for group in self.optimizer.param_groups]
+        return [_copy_rate(group["lr"]) for group in self.optimizer.param_groups]
 
     def step(self, epoch: Any = None) -> None:
         """Advance by one epoch (or to `epoch`, which is deprecated) and set the learning rates."""
@@ -201,7 +201,7 @@ def _per_group(optimizer, value, what):
     """A list with a value for each group."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [_copied(value) for _ in range(count)]
+        return [_copy_rate(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(f"Expected {count} {what}, but got {len(value)}")
-    return [_copied(v) for v in value]
+    return [_copy_rate(v) for v in value]

@@ -11,12 +11,12 @@ from rushlight import Tensor
 from ._functional import adagrad  # noqa: F401  # PyTorch has it here, too
 from .optimizer import (
     StatewiseOptimizer,
-    _at,
     _check_settings,
     _check_ways,
     _counter,
     _each,
     _settings,
+    _sparse_like,
     _steps,
 )
 
@@ -93,9 +93,9 @@ class Adagrad(StatewiseOptimizer):
             values = grad.values()
             if values.numel() == 0:
                 return
-            state["sum"].add_(_at(grad, values * values))
+            state["sum"].add_(_sparse_like(grad, values * values))
             total = state["sum"].sparse_mask(grad).values().sqrt_().add_(group["eps"])
-            p.add_(_at(grad, values / total), alpha=-lr)
+            p.add_(_sparse_like(grad, values / total), alpha=-lr)
 
     def _step_group(self, group, params, grads, states):
         _steps(group).adagrad_step_(

@@ -14,7 +14,7 @@ from .optimizer import ParameterwiseOptimizer, _check_settings, _settings, _zero
 __all__ = ["Muon"]
 
 
-def _orthogonalized(update, coefficients, steps, eps):
+def _orthogonalize(update, coefficients, steps, eps):
     """The nearest matrix with orthonormal rows or columns, nearly, by Newton-Schulz iterations."""
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
@@ -33,7 +33,7 @@ def _orthogonalized(update, coefficients, steps, eps):
     return x.T if tall else x
 
 
-def _adjusted(lr, how, shape):
+def _adjust_lr(lr, how, shape):
     rows, columns = shape[:2]
     if how is None or how == "original":
         return lr * math.sqrt(max(1, rows / columns))
@@ -87,7 +87,7 @@ class Muon(ParameterwiseOptimizer):
         buffer = state["momentum_buffer"]
         buffer.lerp_(p.grad, 1 - group["momentum"])
         update = p.grad.lerp(buffer, group["momentum"]) if group["nesterov"] else buffer
-        update = _orthogonalized(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
+        update = _orthogonalize(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         lr = float(group["lr"])
         p.mul_(1 - lr * group["weight_decay"])
-        p.add_(update, alpha=-_adjusted(lr, group["adjust_lr_fn"], p.shape))
+        p.add_(update, alpha=-_adjust_lr(lr, group["adjust_lr_fn"], p.shape))

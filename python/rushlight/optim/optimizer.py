@@ -105,7 +105,7 @@ def _get_value(x):
     return x.item() if isinstance(x, Tensor) else x
 
 
-def _hooked(step):
+def _add_hooks(step):
     """The `step` of a class with the hooks around it, which see the optimiser as first argument."""
 
     @functools.wraps(step)
@@ -175,9 +175,9 @@ class Optimizer:
         """Put the hooks around the `step` of this optimiser's class."""
         cls = type(self)
         if not getattr(cls.step, "hooked", False):
-            cls.step = _hooked(cls.step)
+            cls.step = _add_hooks(cls.step)
 
-    profile_hook_step = staticmethod(_hooked)
+    profile_hook_step = staticmethod(_add_hooks)
     _group_tensors_by_device_and_dtype = staticmethod(_group_tensors_by_device_and_dtype)
 
     def __getstate__(self):
@@ -251,7 +251,7 @@ class Optimizer:
         keys = [numbers[key] if isinstance(key, Tensor) else key for key in self.state]
         state = dict(zip(keys, self.state.values(), strict=True))
         made = {"state": state, "param_groups": groups}
-        return _replaced(self, made, self._optimizer_state_dict_post_hooks)
+        return _run_state_hooks(self, made, self._optimizer_state_dict_post_hooks)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load settings and state from `state_dict`.
@@ -259,7 +259,9 @@ class Optimizer:
         Tensors are copied, in the dtype and on the device of their parameter: steps change nothing
         of what is given.
         """
-        state_dict = _replaced(self, state_dict.copy(), self._optimizer_load_state_dict_pre_hooks)
+        state_dict = _run_state_hooks(
+            self, state_dict.copy(), self._optimizer_load_state_dict_pre_hooks
+        )
         saved = deepcopy(state_dict["param_groups"])
         _check_sizes("loaded state dict", saved, "optimizer", self.param_groups)
         parameters: dict[object, Tensor] = {}
@@ -268,7 +270,7 @@ class Optimizer:
         state: defaultdict = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in parameters:
-                state[parameters[key]] = _moved(parameters[key], value)
+                state[parameters[key]] = _move_state(parameters[key], value)
             else:
                 state[key] = deepcopy(value)
         for own, other in zip(self.param_groups, saved, strict=True):
@@ -354,7 +356,7 @@ class Optimizer:
         self.param_groups.append(param_group)
 
 
-def _replaced(optimizer, state, hooks):
+def _run_state_hooks(optimizer, state, hooks):
     """A state after hooks, each of which may give another one."""
     for hook in hooks.values():
         other = hook(optimizer, state)
@@ -376,7 +378,7 @@ def _check_sizes(source, saved, owner, groups):
             )
 
 
-def _moved(parameter, value, key=None):
+def _move_state(parameter, value, key=None):
     """A copy of a loaded state, its tensors in the dtype and on the device of their parameter."""
     if isinstance(value, Tensor):
         if key == "step":  # a count, whose own dtype is precise enough
@@ -386,9 +388,9 @@ def _moved(parameter, value, key=None):
             return value.to(dtype=parameter.dtype, device=device, copy=True)
         return value.to(device=parameter.device, copy=True)
     if isinstance(value, dict):
-        return {k: _moved(parameter, v, k) for k, v in value.items()}
+        return {k: _move_state(parameter, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        return type(value)(_moved(parameter, v) for v in value)  # type: ignore
+        return type(value)(_move_state(parameter, v) for v in value)  # type: ignore
     return value
 
 
@@ -521,6 +523,6 @@ def _each(states, name):
     return [state[name] for state in states]
 
 
-def _at(pattern, values):
+def _sparse_like(pattern, values):
     """A sparse tensor of these values at the indices of another."""
     return rushlight.sparse_coo_tensor(pattern.indices(), values, pattern.shape, is_coalesced=True)

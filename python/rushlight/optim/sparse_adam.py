@@ -8,7 +8,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 
-from .optimizer import ParameterwiseOptimizer, _at, _check_settings, _zeros_like
+from .optimizer import ParameterwiseOptimizer, _check_settings, _sparse_like, _zeros_like
 
 __all__ = ["SparseAdam"]
 
@@ -67,11 +67,11 @@ class SparseAdam(ParameterwiseOptimizer):
             """Brings the rows of a running mean towards a target; returns what they are now."""
             old = mean.sparse_mask(grad).values()
             change = (target - old).mul_(1 - share)
-            mean.add_(_at(grad, change))
+            mean.add_(_sparse_like(grad, change))
             return old.add_(change)
 
         mean = move(state["exp_avg"], values, first)
         root = move(state["exp_avg_sq"], values * values, second).sqrt_().add_(group["eps"])
         step = state["step"]
         size = float(group["lr"]) * (1 - second**step) ** 0.5 / (1 - first**step)
-        p.add_(_at(grad, mean.div_(root)), alpha=-size)
+        p.add_(_sparse_like(grad, mean.div_(root)), alpha=-size)

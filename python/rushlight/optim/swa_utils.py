@@ -11,7 +11,7 @@ import rushlight
 from rushlight.nn import Module
 from rushlight.nn.modules.batchnorm import _BatchNorm
 
-from ._schedule import _copied
+from ._schedule import _copy_rate
 from .lr_scheduler import LRScheduler
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class SWALR(LRScheduler):
                 f"{len(rates)}, optimizer.param_groups has {len(optimizer.param_groups)}"
             )
         for rate, group in zip(rates, optimizer.param_groups, strict=True):
-            group["swa_lr"] = _copied(rate)
+            group["swa_lr"] = _copy_rate(rate)
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(
                 f"anneal_strategy must by one of 'cos' or 'linear', instead got {anneal_strategy}"

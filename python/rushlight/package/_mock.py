@@ -22,7 +22,7 @@ class MockedObject:
     def __getattr__(self, attr):
         if attr.startswith("__") and attr.endswith("__"):
             raise AttributeError(attr)
-        return mocked(f"{self._name}.{attr}")
+        return make_mock(f"{self._name}.{attr}")
 
     def __repr__(self):
         return f"MockedObject({self._name})"
@@ -31,7 +31,7 @@ class MockedObject:
         return (MockedObject,)
 
 
-def mocked(name):
+def make_mock(name):
     """What stands for a name of a module."""
     made = object.__new__(MockedObject)
     made.__dict__["_name"] = name
@@ -39,12 +39,12 @@ def mocked(name):
 
 
 def _refuse(method):
-    def refused(self, *args, **kwargs):
+    def refuse(self, *args, **kwargs):
         raise NotImplementedError(
             f"'{self._name}' was left out of the archive, which calls its {method}"
         )
 
-    return refused
+    return refuse
 
 
 for _method in _METHODS.split():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rushlight._archive import PyTorchFileWriter
-from rushlight._pickled import Saved, pickled
+from rushlight._pickled import StorageKeys, pickle_bytes
 from rushlight.package import _mock
 from rushlight.package.glob_group import GlobGroup, Patterns
 
@@ -59,7 +59,7 @@ class _Rule(NamedTuple):
     allow_empty: bool
 
 
-def _imported(source: str, module: str, is_package: bool) -> Iterator[tuple[str, bool]]:
+def _find_imports(source: str, module: str, is_package: bool) -> Iterator[tuple[str, bool]]:
     """The modules that a source imports, and (False) names in them that may be such."""
     package = module if is_package else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(source)):
@@ -90,7 +90,7 @@ class PackageExporter:
         if isinstance(f, str | os.PathLike):
             f = os.fspath(f)
         self._file = PyTorchFileWriter(f)
-        self._saved = Saved()
+        self._saved = StorageKeys()
         self._rules: list[_Rule] = []
         self._needed: dict[str, str] = {}  # by module, who needs it
         self._perhaps: dict[str, str] = {}  # by name that may be one
@@ -139,7 +139,7 @@ class PackageExporter:
         """Save the source of a module; with `dependencies` also the modules that it imports."""
         self._sources[module_name] = (src, is_package)
         if dependencies:
-            for name, is_module in _imported(src, module_name, is_package):
+            for name, is_module in _find_imports(src, module_name, is_package):
                 (self._needed if is_module else self._perhaps).setdefault(name, module_name)
 
     def save_source_file(
@@ -174,7 +174,7 @@ class PackageExporter:
         pickle_protocol: int = 3,
     ) -> None:
         """Save an object; with `dependencies` also the modules of its classes."""
-        data = pickled(obj, self._saved, pickle, pickle_protocol)
+        data = pickle_bytes(obj, self._saved, pickle, pickle_protocol)
         if dependencies:
             for module in _pickled_modules(data):
                 self._needed.setdefault(module, f"{package}.{resource}")
@@ -264,7 +264,7 @@ class PackageExporter:
                     f"PackageExporter: {rule.action} of {rule.names} matched no module"
                 )
 
-    def _named(self, action: str) -> list[str]:
+    def _names_of_action(self, action: str) -> list[str]:
         self._resolve()
         return sorted(name for name, done in self._actions.items() if done == action)
 
@@ -275,11 +275,11 @@ class PackageExporter:
 
     def externed_modules(self) -> list[str]:
         """The modules that the reading program must have."""
-        return self._named("extern")
+        return self._names_of_action("extern")
 
     def mocked_modules(self) -> list[str]:
         """The modules that are replaced by stand-ins."""
-        return self._named("mock")
+        return self._names_of_action("mock")
 
     def close(self) -> None:
         """Write the code and the storages, and close the archive.
@@ -314,11 +314,11 @@ class PackageExporter:
 _NAMES_OF_PYTHON_2 = {"__builtin__": "builtins", "copy_reg": "copyreg"}  # as protocol 2 has them
 
 _MOCKED = """\
-from _mock import mocked
+from _mock import make_mock
 
 
 def __getattr__(attr):
-    return mocked(__name__ + "." + attr)
+    return make_mock(__name__ + "." + attr)
 """
 
 

@@ -86,7 +86,7 @@ class PackageImporter:
             ModuleNotFoundError: it is neither.
         """
         if name.startswith("."):
-            name = importlib.util.resolve_name(name, self._plain(package or ""))
+            name = importlib.util.resolve_name(name, self._without_prefix(package or ""))
         return self._load(name)
 
     def get_source(self, module_name: str) -> str:
@@ -96,7 +96,7 @@ class PackageImporter:
             raise ModuleNotFoundError(f"the archive has no source of {module_name}")
         return self.zip_reader.get_record(record).decode("utf-8")
 
-    def _plain(self, name: str) -> str:
+    def _without_prefix(self, name: str) -> str:
         return name.removeprefix(f"{self._id}.")
 
     def _record_of(self, name: str) -> str | None:
@@ -132,12 +132,12 @@ class PackageImporter:
             self._load(parent)
             if name in self.modules:  # the parent has imported it
                 return self.modules[name]
-        module = self._made(name)
+        module = self._make_module(name)
         if parent:
             setattr(self.modules[parent], last, module)
         return module
 
-    def _made(self, name: str) -> types.ModuleType:
+    def _make_module(self, name: str) -> types.ModuleType:
         record = self._record_of(name)
         module = types.ModuleType(f"{self._id}.{name}")
         is_package = record is None or record.endswith("/__init__.py")
@@ -175,7 +175,7 @@ class PackageImporter:
         """What `import` means in the archive's modules."""
         full = name
         if level:
-            package = self._plain((globals or {})["__package__"])
+            package = self._without_prefix((globals or {})["__package__"])
             full = importlib.util.resolve_name("." * level + name, package)
         module = self._load(full)
         if not fromlist:

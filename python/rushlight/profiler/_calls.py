@@ -37,7 +37,7 @@ def call_events(calls, thread):
             # A function under `record_function` as a decorator is the program's.
             hidden.append(what.co_name != "wrapped" and (inside or what.co_filename in _OWN))
             if what not in names:
-                place = f"{_short(what.co_filename)}({what.co_firstlineno})"
+                place = f"{_short_path(what.co_filename)}({what.co_firstlineno})"
                 names[what] = f"{place}: {what.co_name}"
             name = names[what]
         else:
@@ -77,7 +77,7 @@ def _step(module, calls, parent):
     return f"{own}({kind})::forward"
 
 
-def _short(filename):
+def _short_path(filename):
     """A file's path from the longest folder of sys.path that it is in."""
     roots = [root.rstrip("/") + "/" for root in sys.path if root]
     return filename[max((len(r) for r in roots if filename.startswith(r)), default=0) :]

@@ -145,11 +145,11 @@ class record_function:
 
     def __call__(self, function: Callable[..., Any]):
         @functools.wraps(function)
-        def wrapped(*args, **kwargs):
+        def wrapper(*args, **kwargs):
             with record_function(self.name, self.args):
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapper
 
 
 def note_work(name, shapes):
@@ -159,11 +159,11 @@ def note_work(name, shapes):
     for profile, work in zip(_recording(), noted, strict=True):
         profile._works.append(work)
 
-    def ended():
+    def on_end():
         for work in noted:
             work[2] = time.perf_counter_ns()
 
-    return ended if noted else None
+    return on_end if noted else None
 
 
 class _Recorder:

@@ -145,7 +145,7 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
     `values -> sparse tensor` compositions, so that the differences are those of dense numbers.
     """
 
-    def checked(func, inputs, **kwargs):
+    def check_strided(func, inputs, **kwargs):
         kwargs.pop("masked", None)
         inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
         rebuild, dense = [], []
@@ -171,7 +171,7 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
 
         return gradcheck(on_values, tuple(dense), **kwargs)
 
-    return checked
+    return check_strided
 
 
 def _with_values(pattern: Tensor, values: Tensor) -> Tensor:

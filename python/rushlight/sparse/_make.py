@@ -38,7 +38,7 @@ def _values(data: Any, dtype: Any, device: Any) -> Tensor:
     return rushlight.tensor(data, dtype=dtype, device=device)
 
 
-def _finished(made: Tensor, requires_grad: bool) -> Tensor:
+def _require_grad(made: Tensor, requires_grad: bool) -> Tensor:
     """A leaf where a gradient is asked for and the values have no graph that gives it."""
     leaf = requires_grad and not made.requires_grad
     return made.detach().requires_grad_() if leaf else made
@@ -76,7 +76,7 @@ def sparse_coo_tensor(
         sizes = (sizes,) if isinstance(sizes, int) else _sizes(sizes)
         empty = rushlight.empty((len(sizes), 0), dtype=_C.int64)
         none = rushlight.empty((0,), dtype=dtype, device=device)
-        return _finished(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
+        return _require_grad(ops._sparse_coo_tensor(empty, none, sizes, True), requires_grad)
     index = _indices(indices, device).to(_C.int64)
     value = _values(values, dtype, device)
     if value.dim() == 0 and index.dim() == 2:
@@ -87,7 +87,7 @@ def sparse_coo_tensor(
             index = index.new_empty((len(tuple(size)) - value.dim() + 1, 0))
     sizes = None if size is None else _sizes(size)
     made = ops._sparse_coo_tensor(index, value, sizes, bool(is_coalesced))
-    return _finished(made, requires_grad)
+    return _require_grad(made, requires_grad)
 
 
 def sparse_compressed_tensor(
@@ -121,10 +121,10 @@ def sparse_compressed_tensor(
     value = _values(values, dtype, device)
     sizes = None if size is None else tuple(size)
     made = ops._sparse_compressed_tensor(first, second, value, sizes, layout)
-    return _finished(made, requires_grad)
+    return _require_grad(made, requires_grad)
 
 
-def _made(name, wanted, layout, *arguments, **options):
+def _make(name, wanted, layout, *arguments, **options):
     """A tensor of the layout that the function `name` makes."""
     if layout not in (wanted, None):
         raise RuntimeError(f"{name}: expected the layout {wanted}, but got {layout}")
@@ -146,9 +146,9 @@ def _by_rows(name, wanted):
         check_invariants: bool | None = None,
     ) -> Tensor:
         options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
-        return _made(name, wanted, layout, crow_indices, col_indices, values, size, **options)
+        return _make(name, wanted, layout, crow_indices, col_indices, values, size, **options)
 
-    return _named(make, name, wanted)
+    return _set_name(make, name, wanted)
 
 
 def _by_columns(name, wanted):
@@ -166,12 +166,12 @@ def _by_columns(name, wanted):
         check_invariants: bool | None = None,
     ) -> Tensor:
         options = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
-        return _made(name, wanted, layout, ccol_indices, row_indices, values, size, **options)
+        return _make(name, wanted, layout, ccol_indices, row_indices, values, size, **options)
 
-    return _named(make, name, wanted)
+    return _set_name(make, name, wanted)
 
 
-def _named(make, name, layout):
+def _set_name(make, name, layout):
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"`sparse_compressed_tensor` of the layout {layout}."
     return make
@@ -259,8 +259,8 @@ class check_sparse_tensor_invariants:  # PyTorch's name
 
     def __call__(self, function):
         @functools.wraps(function)
-        def checked(*args, **kwargs):
+        def call_with_checks(*args, **kwargs):
             with type(self)(self.state):
                 return function(*args, **kwargs)
 
-        return checked
+        return call_with_checks

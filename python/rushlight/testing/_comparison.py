@@ -130,7 +130,7 @@ class _Checker:
         related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
         if isinstance(actual, bool) and isinstance(expected, bool):
             if actual is not expected:
-                return f"Booleans mismatch: {actual} is not {expected}{_at(where)}"
+                return f"Booleans mismatch: {actual} is not {expected}{_position_text(where)}"
             return None
         both_numbers = isinstance(actual, numbers.Number) and isinstance(expected, numbers.Number)
         if both_numbers and not _is_array(actual) and not _is_array(expected):
@@ -139,7 +139,7 @@ class _Checker:
         if any(t is None for t in both) or not (related or both_numbers):
             raise TypeError(
                 f"No comparison pair was able to handle inputs of type {type(actual)} and "
-                f"{type(expected)}.{_at(where)}"
+                f"{type(expected)}.{_position_text(where)}"
             )
         if not self.allow_subclasses and type(actual) is not type(expected):
             raise TypeError(
@@ -152,7 +152,7 @@ class _Checker:
         if len(actual) != len(expected):
             return (
                 f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
-                f"{_at(where)}"
+                f"{_position_text(where)}"
             )
         for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
             if (error := self.compare(a, e, f"{where}[{i}]")) is not None:
@@ -166,7 +166,7 @@ class _Checker:
             return (
                 "The keys of the mappings do not match:\n"
                 f"Missing keys: [{', '.join(missing)}]\n"
-                f"Additional keys: [{', '.join(more)}]{_at(where)}"
+                f"Additional keys: [{', '.join(more)}]{_position_text(where)}"
             )
         for key in actual:
             if (error := self.compare(actual[key], expected[key], f"{where}[{key!r}]")) is not None:
@@ -175,7 +175,8 @@ class _Checker:
 
     def numbers(self, actual, expected, where):
         if self.dtype and type(actual) is not type(expected):
-            return f"The (d)types do not match: {type(actual)} != {type(expected)}.{_at(where)}"
+            types = f"{type(actual)} != {type(expected)}"
+            return f"The (d)types do not match: {types}.{_position_text(where)}"
         rtol, atol = self.rtol, self.atol
         if rtol is None:
             kinds = {int: rushlight.int64, float: rushlight.float64, complex: rushlight.complex128}
@@ -189,11 +190,11 @@ class _Checker:
         absolute = abs(actual - expected)
         if cmath.isfinite(absolute) and absolute <= atol + rtol * abs(expected):
             return None
-        return _describe_numbers(actual, expected, rtol, atol) + _at(where)
+        return _describe_numbers(actual, expected, rtol, atol) + _position_text(where)
 
     def tensors(self, actual, expected, where):
         if (error := self.attributes(actual, expected)) is not None:
-            return error + _at(where)
+            return error + _position_text(where)
         if actual.is_meta or expected.is_meta:
             return None
         rtol, atol = self.rtol, self.atol
@@ -208,7 +209,7 @@ class _Checker:
         close = rushlight.isclose(a, e, rtol=rtol, atol=atol, equal_nan=self.equal_nan)
         if bool(close.all()):
             return None
-        return _describe(a, e, close, rtol, atol) + _at(where)
+        return _describe(a, e, close, rtol, atol) + _position_text(where)
 
     def attributes(self, actual, expected):
         if actual.shape != expected.shape:
@@ -237,15 +238,15 @@ def _as_tensor(value):
     return None
 
 
-def _at(where):
+def _position_text(where):
     return f"\n\nThe failure occurred for item {where}" if where else ""
 
 
-def _allowed(limit, rtol, atol):
+def _limit_text(limit, rtol, atol):
     return "" if rtol == atol == 0 else f" (up to {limit} allowed)"
 
 
-def _wanted(rtol, atol):
+def _wanted_text(rtol, atol):
     return "equal" if rtol == atol == 0 else "close"
 
 
@@ -253,9 +254,9 @@ def _describe_numbers(actual, expected, rtol, atol):
     absolute = abs(actual - expected)
     relative = absolute / abs(expected) if expected else float("inf")
     return (
-        f"Scalars are not {_wanted(rtol, atol)}!\n\nExpected {expected} but got {actual}.\n"
-        f"Absolute difference: {absolute}{_allowed(atol, rtol, atol)}\n"
-        f"Relative difference: {relative}{_allowed(rtol, rtol, atol)}"
+        f"Scalars are not {_wanted_text(rtol, atol)}!\n\nExpected {expected} but got {actual}.\n"
+        f"Absolute difference: {absolute}{_limit_text(atol, rtol, atol)}\n"
+        f"Relative difference: {relative}{_limit_text(rtol, rtol, atol)}"
     )
 
 
@@ -276,10 +277,10 @@ def _describe(actual, expected, close, rtol, atol):
     relative = rushlight.where(off, relative, rushlight.zeros_like(relative))
     count, total = int(off.sum()), actual.numel()
     return (
-        f"Tensor-likes are not {_wanted(rtol, atol)}!\n\n"
+        f"Tensor-likes are not {_wanted_text(rtol, atol)}!\n\n"
         f"Mismatched elements: {count} / {total} ({100 * count / total:.1f}%)\n"
-        f"Greatest absolute difference: {_largest(difference)}{_allowed(atol, rtol, atol)}\n"
-        f"Greatest relative difference: {_largest(relative)}{_allowed(rtol, rtol, atol)}"
+        f"Greatest absolute difference: {_largest(difference)}{_limit_text(atol, rtol, atol)}\n"
+        f"Greatest relative difference: {_largest(relative)}{_limit_text(rtol, rtol, atol)}"
     )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rushlight.autograd.grad_mode import ContextDecorator as _DecoratorContextManager
-from rushlight.autograd.grad_mode import _Bare as _NoParamDecoratorContextManager
+from rushlight.autograd.grad_mode import _BareDecorator as _NoParamDecoratorContextManager
 
 __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 
-class _Made(_DecoratorContextManager):
+class _ContextFactory(_DecoratorContextManager):
     """The decorator of what a function makes: a fresh context for each call."""
 
     def __init__(self, make) -> None:
@@ -25,4 +25,4 @@ def context_decorator(ctx, func):
             f"{ctx} is both callable and also a valid context manager, and could be meant as "
             "either: wrap it in a lambda to be called"
         )
-    return _Made(ctx if callable(ctx) else lambda: ctx)(func)
+    return _ContextFactory(ctx if callable(ctx) else lambda: ctx)(func)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rushlight import _C
 
 
-def _short(dtype):
+def _abbreviation(dtype):
     name = repr(dtype).removeprefix("torch.")
     if name == "bool":
         return "b8"
@@ -15,4 +15,4 @@ def _short(dtype):
     return name.replace("int", "i").replace("ui", "u")
 
 
-dtype_abbrs = {dtype: _short(dtype) for dtype in _C._dtypes}
+dtype_abbrs = {dtype: _abbreviation(dtype) for dtype in _C._dtypes}

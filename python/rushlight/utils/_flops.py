@@ -27,13 +27,13 @@ def register_flop_formula(targets, get_raw: bool = False):
     """
 
     def register(formula):
-        def counted(*args, out_val=None, **kwargs):
+        def count_flops(*args, out_val=None, **kwargs):
             if get_raw:
                 return formula(*args, out_val=out_val, **kwargs)
             return formula(*_shape(args), out_shape=_shape(out_val), **_shape(kwargs))
 
         for target in targets if isinstance(targets, (list, tuple)) else [targets]:
-            flop_registry[target] = counted
+            flop_registry[target] = count_flops
             if not get_raw:
                 _of_sizes[str(target).replace(".", "::")] = formula
         return formula

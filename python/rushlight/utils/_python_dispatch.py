@@ -112,7 +112,7 @@ def return_and_correct_aliasing(func, args, kwargs, out):
         if a.alias_info is not None and a.alias_info.is_write and a.name in given
     }
 
-    def corrected(result, value):
+    def correct(result, value):
         info = result.alias_info
         if info is None or not info.is_write:
             return value
@@ -123,7 +123,7 @@ def return_and_correct_aliasing(func, args, kwargs, out):
 
     returns = func._schema.returns
     if len(returns) == 1:
-        return corrected(returns[0], out)
+        return correct(returns[0], out)
     if not returns:
         return out
-    return type(out)(corrected(r, v) for r, v in zip(returns, out, strict=True))
+    return type(out)(correct(r, v) for r, v in zip(returns, out, strict=True))

@@ -171,7 +171,7 @@ def tree_map_(func: Callable[..., Any], tree, *rests, is_leaf=None):
     return tree
 
 
-def _chosen(types):
+def _type_filter(types):
     if isinstance(types, (type, tuple)):
         return lambda x: isinstance(x, types)
     if callable(types):
@@ -181,14 +181,14 @@ def _chosen(types):
 
 def map_only(type_or_types_or_pred, /):
     """Decorates a function of a leaf: others than these come through as they are."""
-    wanted = _chosen(type_or_types_or_pred)
+    wanted = _type_filter(type_or_types_or_pred)
 
     def decorate(func):
         @functools.wraps(func)
-        def wrapped(x):
+        def wrapper(x):
             return func(x) if wanted(x) else x
 
-        return wrapped
+        return wrapper
 
     return decorate
 
@@ -215,13 +215,13 @@ def tree_any(pred, tree, is_leaf=None):
 
 def tree_all_only(type_or_types, /, pred, tree, is_leaf=None):
     """Whether `pred` holds for all leaves of these types."""
-    wanted = _chosen(type_or_types)
+    wanted = _type_filter(type_or_types)
     return all(pred(x) for x in tree_iter(tree, is_leaf) if wanted(x))
 
 
 def tree_any_only(type_or_types, /, pred, tree, is_leaf=None):
     """Whether `pred` holds for a leaf of these types."""
-    wanted = _chosen(type_or_types)
+    wanted = _type_filter(type_or_types)
     return any(pred(x) for x in tree_iter(tree, is_leaf) if wanted(x))
 
 

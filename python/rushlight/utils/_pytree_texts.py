@@ -19,7 +19,7 @@ __all__ = ["_register_namedtuple", "treespec_dumps", "treespec_loads"]
 PROTOCOL = 1
 
 
-class Written(NamedTuple):
+class TextForm(NamedTuple):
     """How a kind of container is written: its name, its context, and that back."""
 
     name: str
@@ -61,14 +61,14 @@ def _load_factory(written: Any) -> Any:
     return [factory, written["dict_context"]]
 
 
-_WRITTEN: dict[Any, Written] = {
-    list: Written("builtins.list", None, None),
-    tuple: Written("builtins.tuple", None, None),
-    dict: Written("builtins.dict", None, None),
-    OrderedDict: Written("collections.OrderedDict", None, None),
-    deque: Written("collections.deque", None, None),
-    defaultdict: Written("collections.defaultdict", _dump_factory, _load_factory),
-    nodes.namedtuple: Written("collections.namedtuple", _dump_class, _load_class),
+_WRITTEN: dict[Any, TextForm] = {
+    list: TextForm("builtins.list", None, None),
+    tuple: TextForm("builtins.tuple", None, None),
+    dict: TextForm("builtins.dict", None, None),
+    OrderedDict: TextForm("collections.OrderedDict", None, None),
+    deque: TextForm("collections.deque", None, None),
+    defaultdict: TextForm("collections.defaultdict", _dump_factory, _load_factory),
+    nodes.namedtuple: TextForm("collections.namedtuple", _dump_class, _load_class),
 }
 
 
@@ -77,7 +77,7 @@ def _register_namedtuple(cls: Any, *, serialized_type_name: str) -> None:
     _names_of_tuples[cls] = serialized_type_name
 
 
-def _written(kind: Any) -> Written:
+def _text_form_of(kind: Any) -> TextForm:
     if kind in _WRITTEN:
         return _WRITTEN[kind]
     definition = nodes.SUPPORTED_NODES.get(kind)
@@ -86,7 +86,7 @@ def _written(kind: Any) -> Written:
             f"treespec_dumps(): {kind} has no name in texts: register it with a "
             "`serialized_type_name`"
         )
-    return Written(
+    return TextForm(
         definition.serialized_type_name,
         definition.to_dumpable_context,
         definition.from_dumpable_context,
@@ -127,7 +127,7 @@ def _member(parts: dict[str, Any]) -> Any:
 def _as_dict(spec: Any) -> dict[str, Any]:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
-    written = _written(spec.type)
+    written = _text_form_of(spec.type)
     if written.dump is not None:
         context = written.dump(spec.context)
     else:
@@ -147,7 +147,7 @@ def _from_dict(parts: Any) -> Any:
     if name is None and written is None and not children:
         return treespec_leaf()
     kind = _kind_of(name)
-    load = _written(kind).load
+    load = _text_form_of(kind).load
     context = json.loads(str(written), object_hook=_member) if load is None else load(written)
     return TreeSpec(kind, context, [_from_dict(child) for child in children])
 

@@ -139,7 +139,7 @@ class _StartState:
         self.devices, self.device_states = states
 
     @contextlib.contextmanager
-    def restored(self):
+    def restore(self):
         with contextlib.ExitStack() as stack:
             for autocast in self.autocasts:
                 if autocast["enabled"] or rushlight.is_autocast_enabled(autocast["device_type"]):
@@ -238,7 +238,7 @@ class CheckpointFunction(Function):
         arguments = list(ctx.arguments)
         for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors, strict=True):
             arguments[i] = tensor.detach().requires_grad_(tensor.requires_grad)
-        with rushlight.enable_grad(), ctx.start.restored():
+        with rushlight.enable_grad(), ctx.start.restore():
             outputs = ctx.function(*arguments)
         outputs = (outputs,) if isinstance(outputs, _C.TensorBase) else outputs
         pairs = [
@@ -283,7 +283,7 @@ def _recomputing(
         shapes.append((tuple(tensor.shape), tensor.dtype, tensor.device))
         return len(shapes) - 1
 
-    def refused(message):
+    def error_of(message):
         if first_ops is not None and again_ops is not None:
             first, again = (", ".join(ops.names) or "none" for ops in (first_ops, again_ops))
             message += f"\nOps of the forward pass: {first}\nOps of the recomputation: {again}"
@@ -293,14 +293,14 @@ def _recomputing(
         if place not in recomputed:
             run_again()
         if place not in recomputed:
-            raise refused(
+            raise error_of(
                 f"checkpoint: A different number of tensors was saved: {len(shapes)} at first, "
                 f"{len(recomputed)} when the function ran again. It must do the same each time"
             )
         tensor = recomputed.pop(place)
         found = (tuple(tensor.shape), tensor.dtype, tensor.device)
         if determinism_check != "none" and found != shapes[place]:
-            raise refused(
+            raise error_of(
                 "checkpoint: Recomputed values have different metadata: saved tensor "
                 f"{place} was {shapes[place]} at first and is {found} when the function ran again"
             )
@@ -328,7 +328,7 @@ def _recomputing(
         with (
             contextlib.suppress(_Stop),
             rushlight.enable_grad(),
-            start.restored(),
+            start.restore(),
             again_context,
             again_ops or contextlib.nullcontext(),
             hooks,

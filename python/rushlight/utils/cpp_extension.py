@@ -103,7 +103,7 @@ def get_cxx_compiler() -> str:
     raise RuntimeError("no C++ compiler: set CXX, or install g++")
 
 
-def _asked(compiler: str, flag: str) -> str:
+def _compiler_output(compiler: str, flag: str) -> str:
     """What a compiler answers; nothing if it does not run."""
     try:
         done = subprocess.run([compiler, flag], capture_output=True, text=True, check=False)
@@ -114,18 +114,20 @@ def _asked(compiler: str, flag: str) -> str:
 
 def check_compiler_is_gcc(compiler: str) -> bool:
     """Whether a compiler is GCC and not clang, which defines __GNUC__ as well."""
-    about = _asked(compiler, "--version")
-    return "Free Software Foundation" in about and bool(_asked(compiler, "-dumpversion"))
+    about = _compiler_output(compiler, "--version")
+    return "Free Software Foundation" in about and bool(_compiler_output(compiler, "-dumpversion"))
 
 
 def check_compiler_ok_for_platform(compiler: str) -> bool:
     """Whether a compiler is GCC or clang."""
-    return check_compiler_is_gcc(compiler) or "clang" in _asked(compiler, "--version")
+    return check_compiler_is_gcc(compiler) or "clang" in _compiler_output(compiler, "--version")
 
 
 def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, TorchVersion]:
     """Whether a compiler's ABI fits the library, and its version; "0.0.0" if unknown."""
-    version = TorchVersion(_asked(compiler, "-dumpfullversion") or _asked(compiler, "-dumpversion"))
+    version = TorchVersion(
+        _compiler_output(compiler, "-dumpfullversion") or _compiler_output(compiler, "-dumpversion")
+    )
     if not version:
         return False, TorchVersion("0.0.0")
     if check_compiler_is_gcc(compiler):
@@ -135,7 +137,7 @@ def get_compiler_abi_compatibility_and_version(compiler: str) -> tuple[bool, Tor
 
 def is_ninja_available() -> bool:
     """Whether ninja can be run; extensions are built without it."""
-    return bool(_asked("ninja", "--version"))
+    return bool(_compiler_output("ninja", "--version"))
 
 
 def verify_ninja_availability() -> None:
@@ -303,7 +305,7 @@ def load_inline(
     if functions is not None:
         named = [functions] if isinstance(functions, str) else list(functions)
         docs = functions if isinstance(functions, dict) else {}
-        rows = [f"  RL_METHOD({_quoted(f)}, {f}, {_quoted(docs.get(f, ''))}),\n" for f in named]
+        rows = [f"  RL_METHOD({_quote(f)}, {f}, {_quote(docs.get(f, ''))}),\n" for f in named]
         parts.append(_MODULE.format(name=name, rows="".join(rows)))
     folder = _build_folder(name, build_directory)
     source = folder / "main.cpp"
@@ -333,7 +335,7 @@ PyMODINIT_FUNC PyInit_{name}() {{ return PyModule_Create(&rl_module); }}
 """
 
 
-def _quoted(text):
+def _quote(text):
     """As a string of C++."""
     escaped = "".join(
         c if c.isascii() and c.isprintable() and c not in '"\\' else f"\\{ord(c):03o}" for c in text

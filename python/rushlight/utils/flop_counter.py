@@ -93,16 +93,16 @@ class FlopCounterMode(TorchDispatchMode):
             counts = self.flop_counts[name]
             indent = " " * level
             flops = sum(counts.values())
-            rows.append((indent + name, _short(flops), f"{100 * flops / total:.2f}%"))
+            rows.append((indent + name, _with_unit(flops), f"{100 * flops / total:.2f}%"))
             for op, n in counts.items():
-                rows.append((f"{indent} - {op}", _short(n), f"{100 * n / total:.2f}%"))
+                rows.append((f"{indent} - {op}", _with_unit(n), f"{100 * n / total:.2f}%"))
         widths = [max(len(r[i]) for r in rows) for i in range(3)]
         lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
         lines.insert(1, "  ".join("-" * w for w in widths))
         return "\n".join(lines)
 
 
-def _short(n):
+def _with_unit(n):
     for size, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K")):
         if n >= size:
             return f"{n / size:.3f}{unit}"

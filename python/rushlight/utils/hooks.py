@@ -132,7 +132,9 @@ class BackwardHook:
 
     def _outputs_known(self, grads):
         for hook in self.user_pre_hooks:
-            grads = _replaced(hook(self.module, grads), grads, "Backward pre hook", "grad_output")
+            grads = _replace_gradients(
+                hook(self.module, grads), grads, "Backward pre hook", "grad_output"
+            )
         self.grad_outputs = grads
         if not self.inputs_watched:
             warn(
@@ -155,7 +157,7 @@ class BackwardHook:
             return grads
         for hook in self.user_hooks:
             result = hook(self.module, grads, self.grad_outputs)
-            grads = _replaced(result, grads, "Backward hook", "grad_input")
+            grads = _replace_gradients(result, grads, "Backward hook", "grad_input")
         self.grad_outputs = None
         return grads
 
@@ -164,7 +166,7 @@ def _as_tuple(value):
     return value if isinstance(value, tuple) else (value,)
 
 
-def _replaced(result, grads, who, what):
+def _replace_gradients(result, grads, who, what):
     """The gradients that a hook returned, or the old ones where it returned None."""
     if result is None:
         return grads

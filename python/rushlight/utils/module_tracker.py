@@ -72,10 +72,10 @@ class ModuleTracker:
         names, called_by = self._stack[-1][1:] if self._stack else ((), None)
         node = _running()
         # A module that is called in backward, as a checkpoint does, is no part of the node's.
-        backward = () if node is None or node == called_by else self._made(node)
+        backward = () if node is None or node == called_by else self._modules_of_node(node)
         return {"Global", *names, *backward}
 
-    def _made(self, node: int) -> tuple[str, ...]:
+    def _modules_of_node(self, node: int) -> tuple[str, ...]:
         """What ran when a node was made."""
         i = bisect.bisect_right(self._numbers, node)
         return self._ran[i - 1] if i else ()

@@ -69,7 +69,7 @@ class _File:
         except (OSError, SyntaxError, ValueError) as error:
             raise self._unreadable(error) from error
 
-    def whole(self) -> Region | None:
+    def whole_part(self) -> Region | None:
         """All of it, where it is a plain JPEG file in colours."""
         picture = self.picture
         if picture.mode != "RGB" or not _is_plain(picture):
@@ -128,7 +128,7 @@ def part(path: str | Path) -> Any:
     asked for pixels.
     """
     file = _File(path)
-    region = file.whole()
+    region = file.whole_part()
     return file.in_colours() if region is None else region.part(region)
 
 
@@ -162,7 +162,7 @@ def _as_pictures(files: list[_File]) -> Iterator[Any]:
 
 
 def _as_parts(files: list[_File]) -> Iterator[Any]:
-    regions = [file.whole() for file in files]
+    regions = [file.whole_part() for file in files]
     pixels = _read([region for region in regions if region is not None])
     for file, region in zip(files, regions, strict=True):
         yield file.in_colours() if region is None else region.part(next(pixels))

@@ -526,13 +526,13 @@ class HistogramObserver(_BoundsObserver):
             high = rushlight.maximum(high, self.max_val)
         counts = rushlight.histc(x, self.bins, min=float(low), max=float(high))
         if not first and self.min_val != self.max_val:
-            counts = counts + self._stretched(low, high)
+            counts = counts + self._rebin(low, high)
         self.histogram.detach_().resize_(counts.shape).copy_(counts)
         self.min_val.detach_().resize_(low.shape).copy_(low)
         self.max_val.detach_().resize_(high.shape).copy_(high)
         return x_orig
 
-    def _stretched(self, low, high):
+    def _rebin(self, low, high):
         """The histogram in bins between other ends: each bin in small parts, by their middles."""
         if low == self.min_val and high == self.max_val:
             return self.histogram

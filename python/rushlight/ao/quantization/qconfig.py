@@ -152,16 +152,20 @@ default_per_channel_symmetric_qnnpack_qconfig = QConfig(
 )
 
 
-def _fused(**kwargs):
+def _fused_observer(**kwargs):
     return FusedMovingAvgObsFakeQuantize.with_args(observer=MovingAverageMinMaxObserver, **kwargs)
 
 
 default_symmetric_qnnpack_qat_qconfig = QConfig(
-    _fused(quant_min=-128, quant_max=127, dtype=rushlight.qint8, reduce_range=False, eps=2**-12),
+    _fused_observer(
+        quant_min=-128, quant_max=127, dtype=rushlight.qint8, reduce_range=False, eps=2**-12
+    ),
     fused_wt_fake_quant_range_neg_127_to_127,
 )
 default_per_channel_symmetric_qnnpack_qat_qconfig = QConfig(
-    _fused(quant_min=-128, quant_max=127, dtype=rushlight.qint8, reduce_range=False, eps=2**-12),
+    _fused_observer(
+        quant_min=-128, quant_max=127, dtype=rushlight.qint8, reduce_range=False, eps=2**-12
+    ),
     fused_per_channel_wt_fake_quant_range_neg_127_to_127,
 )
 
@@ -213,12 +217,12 @@ def get_default_qat_qconfig(backend="x86", version: int = 1):
         )
         whole, channels = default_weight_fake_quant, default_per_channel_weight_fake_quant
     else:
-        activation = _fused(quant_min=0, quant_max=255, reduce_range=halved)
+        activation = _fused_observer(quant_min=0, quant_max=255, reduce_range=halved)
         whole, channels = default_fused_wt_fake_quant, default_fused_per_channel_wt_fake_quant
     return QConfig(activation, whole if backend == "qnnpack" else channels)
 
 
-def _same(a, b) -> bool:
+def _equal_constructors(a, b) -> bool:
     """Whether two constructors make the same: class and arguments, how ever nested."""
     if not (isinstance(a, _PartialWrapper) and isinstance(b, _PartialWrapper)):
         return a is b or a == b
@@ -234,11 +238,15 @@ def _same(a, b) -> bool:
         return function, kwargs
 
     (f, x), (g, y) = flat(a), flat(b)
-    return f == g and x.keys() == y.keys() and all(_same(x[name], y[name]) for name in x)
+    return (
+        f == g and x.keys() == y.keys() and all(_equal_constructors(x[name], y[name]) for name in x)
+    )
 
 
 def qconfig_equals(q1, q2):
     """Whether two qconfigs make the same observers."""
     if q1 is None or q2 is None:
         return q1 is q2
-    return _same(q1.activation, q2.activation) and _same(q1.weight, q2.weight)
+    return _equal_constructors(q1.activation, q2.activation) and _equal_constructors(
+        q1.weight, q2.weight
+    )

@@ -45,7 +45,7 @@ for _kind in _FILE_CLASSES.values():
 
 def dumps(metadata: Any) -> bytes:
     """The pickle of a checkpoint's `Metadata`."""
-    return _pickled.pickled(metadata, _pickled.Saved(), pickle, 3)
+    return _pickled.pickle_bytes(metadata, _pickled.StorageKeys(), pickle, 3)
 
 
 def _get_member(kind: Any, name: str) -> Any:

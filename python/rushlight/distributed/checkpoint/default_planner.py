@@ -292,7 +292,7 @@ def create_default_global_save_plan(
     all_plans: list[SavePlan], rewrite_index_hints: bool = True
 ) -> tuple[list[SavePlan], Metadata]:
     """The plans with hints where a box stands in its tensor's list, and what they make."""
-    made = _Made()
+    made = _MetadataBuilder()
     plans = [
         dataclasses.replace(plan, items=[made.add(item) for item in plan.items])
         for plan in all_plans
@@ -300,7 +300,7 @@ def create_default_global_save_plan(
     return plans if rewrite_index_hints else list(all_plans), Metadata(made.by_name)
 
 
-class _Made:
+class _MetadataBuilder:
     """What the items of plans make, by name."""
 
     def __init__(self) -> None:

@@ -157,7 +157,7 @@ def _sync_folder(path) -> None:
             os.close(folder)
 
 
-def _done(value: Any) -> Future[Any]:
+def _future_of(value: Any) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_result(value)
     return future
@@ -238,7 +238,7 @@ class _FileSystemWriter(StorageWriter):
             if part:
                 name = f"{prefix.prefix}{prefix.first + i}{DEFAULT_SUFFIX}"
                 results += self._write_file(name, part, planner)
-        return _done(results)
+        return _future_of(results)
 
     def _write_file(self, name: str, items: list[WriteItem], planner) -> list[WriteResult]:
         results = []
@@ -336,9 +336,9 @@ class FileSystemWriter(_FileSystemWriter):
 
     def stage(self, state_dict):
         """Copy a state to the CPU."""
-        from rushlight.distributed.checkpoint.staging import copied
+        from rushlight.distributed.checkpoint.staging import copy_to_cpu
 
-        return copied(state_dict)
+        return copy_to_cpu(state_dict)
 
 
 class FileSystemReader(StorageReader):
@@ -391,7 +391,7 @@ class FileSystemReader(StorageReader):
                         content = self._slice_file(stream, info)
                         last = info, rushlight.load(content, map_location="cpu", weights_only=True)
                     _fill(planner, item, last[1])
-        return _done(None)
+        return _future_of(None)
 
     def _get_metadata_path(self):
         return self.fs.concat_path(self.path, _METADATA_FN)

@@ -18,8 +18,8 @@ from rushlight.distributed.checkpoint._storage_pickle import _StorageInfo
 from rushlight.distributed.checkpoint.filesystem import (
     FileSystemReader,
     FileSystemWriter,
-    _done,
     _fill,
+    _future_of,
     _names,
 )
 from rushlight.distributed.checkpoint.metadata import (
@@ -128,7 +128,7 @@ class HuggingFaceStorageWriter(FileSystemWriter):
         for number, items in files.items():
             name = _file_name(number, count, process)
             results += self._write_tensors(name, items, planner)
-        return _done(results)
+        return _future_of(results)
 
     def _write_tensors(self, name, items, planner) -> list[WriteResult]:
         tensors: dict[str, rushlight.Tensor] = {}
@@ -218,7 +218,7 @@ class HuggingFaceStorageReader(FileSystemReader):
             tensors, _ = _open(os.path.join(self.path, name))
             for item in items:
                 _fill(planner, item, tensors[item.storage_index.fqn])
-        return _done(None)
+        return _future_of(None)
 
 
 def _open(path) -> tuple[dict[str, rushlight.Tensor], dict[str, list[int]]]:

@@ -11,7 +11,7 @@ from rushlight.distributed._shard.sharded_tensor import ShardedTensor
 __all__ = ["AsyncStager", "BlockingAsyncStager", "DefaultStager", "StagingOptions"]
 
 
-def copied(value: Any) -> Any:
+def copy_to_cpu(value: Any) -> Any:
     """Copy a structure, with copies of its tensors on the CPU."""
     if isinstance(value, ShardedTensor):
         return value.detach().to("cpu", copy=True)
@@ -20,11 +20,11 @@ def copied(value: Any) -> Any:
             return value.detach().clone()
         return value.detach().to("cpu", copy=True)
     if isinstance(value, dict):
-        return {key: copied(part) for key, part in value.items()}
+        return {key: copy_to_cpu(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [copied(part) for part in value]
+        return [copy_to_cpu(part) for part in value]
     if isinstance(value, tuple):
-        parts = [copied(part) for part in value]
+        parts = [copy_to_cpu(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     return value
 
@@ -77,7 +77,7 @@ class BlockingAsyncStager(AsyncStager):
 
     def stage(self, state_dict):
         """Copy a state."""
-        return copied(state_dict)
+        return copy_to_cpu(state_dict)
 
     def synchronize_staging(self) -> None:
         """A no-op: the copy is complete."""
@@ -96,7 +96,7 @@ class DefaultStager(AsyncStager):
 
     def stage(self, state_dict, **kwargs):
         """Copy a state."""
-        return copied(state_dict)
+        return copy_to_cpu(state_dict)
 
     def close(self) -> None:
         """A no-op: nothing is kept."""

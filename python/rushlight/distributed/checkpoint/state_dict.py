@@ -62,14 +62,14 @@ class StateDictOptions:
     flatten_optimizer_state_dict: bool = False
 
 
-def _checked(options: StateDictOptions | None) -> StateDictOptions:
+def _check_options(options: StateDictOptions | None) -> StateDictOptions:
     options = options or StateDictOptions()
     if options.broadcast_from_rank0 and not options.full_state_dict:
         raise ValueError("full_state_dict must be True when broadcast_from_rank0 is True.")
     return options
 
 
-def _clean(model: nn.Module, name: str) -> str:
+def _strip_wrappers(model: nn.Module, name: str) -> str:
     """A name of a state without what wrappers have added."""
     parts = [part for part in name.split(".") if part not in _WRAPPERS]
     if isinstance(model, nn.parallel.DistributedDataParallel) and parts[0] == "module":
@@ -79,7 +79,7 @@ def _clean(model: nn.Module, name: str) -> str:
 
 def _names(model: nn.Module) -> dict[int, str]:
     """The clean names of parameters."""
-    return {id(p): _clean(model, name) for name, p in model.named_parameters()}
+    return {id(p): _strip_wrappers(model, name) for name, p in model.named_parameters()}
 
 
 def _has_units(model: nn.Module) -> bool:
@@ -121,7 +121,7 @@ def _as_asked(value: Any, options: StateDictOptions) -> Any:
     return value
 
 
-def _given(state: Any, options: StateDictOptions) -> Any:
+def _result(state: Any, options: StateDictOptions) -> Any:
     if _first_only(options) and _world.get_rank() != 0:
         return {}
     return state
@@ -137,19 +137,21 @@ def get_model_state_dict(
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
     """The state of a model, under the names of the plain model."""
-    options = _checked(options)
+    options = _check_options(options)
     if _has_units(model):
         with _state_type(model, options, _first_only(options)):
             state = model.state_dict()
     else:
         state = model.state_dict()
-    state = {_clean(model, name): value for name, value in state.items()}
+    state = {_strip_wrappers(model, name): value for name, value in state.items()}
     if options.ignore_frozen_params:
-        frozen = {_clean(model, n) for n, p in model.named_parameters() if not p.requires_grad}
+        frozen = {
+            _strip_wrappers(model, n) for n, p in model.named_parameters() if not p.requires_grad
+        }
         state = {name: value for name, value in state.items() if name not in frozen}
     if submodules:
         state = _of_submodules(model, submodules, state, options)
-    return _given(_as_asked(state, options), options)
+    return _result(_as_asked(state, options), options)
 
 
 def _of_submodules(model, submodules, state, options):
@@ -157,7 +159,7 @@ def _of_submodules(model, submodules, state, options):
     for name, module in model.named_modules():
         if module not in submodules:
             continue
-        prefix = _clean(model, name) + "."
+        prefix = _strip_wrappers(model, name) + "."
         for key, value in state.items():
             if key.startswith(prefix):
                 found[key if options.keep_submodule_prefixes else key[len(prefix) :]] = value
@@ -168,10 +170,10 @@ def set_model_state_dict(
     model: nn.Module, model_state_dict: dict, *, options: StateDictOptions | None = None
 ) -> _IncompatibleKeys:
     """Load a state under the names of the plain model into a model, however it is wrapped."""
-    options = _checked(options)
+    options = _check_options(options)
     state: dict[str, Any] = dict(model_state_dict)
     if any(isinstance(key, nn.Module) for key in state):
-        paths = {id(m): _clean(model, name) for name, m in model.named_modules()}
+        paths = {id(m): _strip_wrappers(model, name) for name, m in model.named_modules()}
         state = {
             f"{paths[id(module)]}.{name}": value
             for module, part in model_state_dict.items()
@@ -181,7 +183,7 @@ def set_model_state_dict(
         state = _from_first(state)
     elif not state:
         return _IncompatibleKeys([], [])
-    targets = {_clean(model, name): name for name in _own_names(model)}
+    targets = {_strip_wrappers(model, name): name for name in _own_names(model)}
     tensors = dict(model.named_parameters(remove_duplicate=False))
     renamed = {}
     for name, value in state.items():
@@ -244,7 +246,7 @@ def _spread(value: Any, like: Any) -> Any:
 # ---- optimisers ----
 
 
-def _listed(optimizers: Any) -> list[Optimizer]:
+def _as_list(optimizers: Any) -> list[Optimizer]:
     return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
 
 
@@ -280,23 +282,23 @@ def get_optimizer_state_dict(
     options: StateDictOptions | None = None,
 ) -> dict[str, Any]:
     """The states of optimisers, under the names of the plain model's parameters."""
-    options = _checked(options)
+    options = _check_options(options)
     whole: dict[str, Any] = {"state": {}, "param_groups": []}
-    for optim in _listed(optimizers):
+    for optim in _as_list(optimizers):
         _init_optim_state(optim)
         part = _optim_state(model, optim, options)
         whole["state"].update(part.get("state", {}))
         whole["param_groups"] += part.get("param_groups", [])
     if submodules:
         prefixes = tuple(
-            _clean(model, n) + "." for n, m in model.named_modules() if m in submodules
+            _strip_wrappers(model, n) + "." for n, m in model.named_modules() if m in submodules
         )
         whole["state"] = {k: v for k, v in whole["state"].items() if k.startswith(prefixes)}
         for group in whole["param_groups"]:
             group["params"] = [n for n in group["params"] if n.startswith(prefixes)]
     if options.flatten_optimizer_state_dict:
         whole = _flatten(whole)
-    return _given(_as_asked(whole, options), options)
+    return _result(_as_asked(whole, options), options)
 
 
 def _optim_state(model, optim, options) -> dict[str, Any]:
@@ -351,10 +353,10 @@ def set_optimizer_state_dict(
     options: StateDictOptions | None = None,
 ) -> None:
     """Load states under the names of the plain model's parameters into optimisers."""
-    options = _checked(options)
+    options = _check_options(options)
     if options.broadcast_from_rank0:
         optim_state_dict = _from_first(optim_state_dict)
-    for optim in _listed(optimizers):
+    for optim in _as_list(optimizers):
         _init_optim_state(optim)
         if not optim_state_dict:
             continue
@@ -367,7 +369,7 @@ def set_optimizer_state_dict(
             with _state_type(model, options, False):
                 loaded = _optim_states.optim_state_dict_to_load(model, optim, part)
         else:
-            loaded = _numbered(optim, own, part)
+            loaded = _by_number(optim, own, part)
         optim.load_state_dict(loaded)
 
 
@@ -397,7 +399,7 @@ def _for(optim, own, whole) -> dict[str, Any]:
     }
 
 
-def _numbered(optim, own, part) -> dict[str, Any]:
+def _by_number(optim, own, part) -> dict[str, Any]:
     """A state by numbers of parameters, as an optimiser loads it."""
     order = [name for names in own for name in names]
     params = [p for group in optim.param_groups for p in group["params"]]
@@ -422,7 +424,7 @@ def get_state_dict(
     options: StateDictOptions | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The states of a model and of its optimisers, under the names of the plain model."""
-    optimizers = _listed(optimizers)
+    optimizers = _as_list(optimizers)
     return (
         get_model_state_dict(model, submodules=submodules, options=options),
         get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options),
@@ -438,6 +440,6 @@ def set_state_dict(
     options: StateDictOptions | None = None,
 ) -> _IncompatibleKeys:
     """Load the states of a model and of its optimisers, under the names of the plain model."""
-    optimizers = _listed(optimizers)
+    optimizers = _as_list(optimizers)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return set_model_state_dict(model, model_state_dict, options=options)

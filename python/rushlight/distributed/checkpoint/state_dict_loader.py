@@ -9,7 +9,7 @@ from rushlight.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     _EmptyStateDictLoadPlanner,
 )
-from rushlight.distributed.checkpoint.state_dict_saver import _alone, _storage_setup
+from rushlight.distributed.checkpoint.state_dict_saver import _is_alone, _storage_setup
 from rushlight.distributed.checkpoint.stateful import Stateful
 from rushlight.distributed.checkpoint.utils import _all_keys, _DistWrapper
 
@@ -26,7 +26,7 @@ def load(
     no_dist: bool = False,
 ) -> None:
     """Load a checkpoint into a state: tensors are filled in place, objects are replaced."""
-    alone = _alone(no_dist)
+    alone = _is_alone(no_dist)
     reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
     keys = list(state_dict) if alone else _all_keys(state_dict, process_group)
     if keys != sorted(keys):
@@ -97,7 +97,7 @@ def _load_state_dict_from_keys(
     keys=None, *, checkpoint_id=None, storage_reader=None, process_group=None
 ) -> dict[str, Any]:
     """What a checkpoint has under some names, or all of it."""
-    alone = _alone(False)
+    alone = _is_alone(False)
     reader = _storage_setup(storage_reader, checkpoint_id, reader=True)
     if isinstance(keys, str):
         keys = {keys}

@@ -13,7 +13,7 @@ from rushlight.distributed import _world
 from rushlight.distributed.checkpoint.default_planner import DefaultSavePlanner
 from rushlight.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from rushlight.distributed.checkpoint.metadata import Metadata
-from rushlight.distributed.checkpoint.staging import copied
+from rushlight.distributed.checkpoint.staging import copy_to_cpu
 from rushlight.distributed.checkpoint.stateful import Stateful
 from rushlight.distributed.checkpoint.utils import _DistWrapper
 
@@ -41,7 +41,7 @@ class AsyncSaveResponse:
     upload_completion: Future[None]
 
 
-def _alone(no_dist: bool) -> bool:
+def _is_alone(no_dist: bool) -> bool:
     if no_dist:
         return True
     if _world.is_initialized():
@@ -89,7 +89,7 @@ def save(
     """Save a state, of which each process writes its share; an old checkpoint stays until the
     end.
     """
-    alone = _alone(no_dist)
+    alone = _is_alone(no_dist)
     if not use_collectives:
         raise NotImplementedError("rushlight saves with collectives only")
     writer = _storage_setup(storage_writer, checkpoint_id)
@@ -187,14 +187,14 @@ def async_save(
 ):
     """Copy a state and save it in the background; returns a future of the checkpoint's metadata."""
     global _threads
-    alone = _alone(no_dist)
+    alone = _is_alone(no_dist)
     writer = _storage_setup(storage_writer, checkpoint_id)
     states = _stateful_to_state_dict(state_dict)
     group = None if alone else _group_of_its_own(process_group)
     if async_stager is not None:
         staged = async_stager.stage(states)
     else:
-        staged = copied(states)
+        staged = copy_to_cpu(states)
     if _threads is None:
         _threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
 

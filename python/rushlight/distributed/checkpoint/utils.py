@@ -163,7 +163,7 @@ def find_tensor_shard(tensor, index: MetadataIndex):
     if hasattr(tensor, "placements"):
         return tensor.to_local()
     if any(index.offset or ()):
-        raise _whole(index)
+        raise _not_sharded_error(index)
     return tensor
 
 
@@ -176,11 +176,11 @@ def find_state_dict_object(state_dict, index: MetadataIndex) -> Any:
     if isinstance(found, (rushlight.Tensor, ShardedTensor)):
         return find_tensor_shard(found, index)
     if index.offset is not None:
-        raise _whole(index)
+        raise _not_sharded_error(index)
     return found
 
 
-def _whole(index: MetadataIndex) -> ValueError:
+def _not_sharded_error(index: MetadataIndex) -> ValueError:
     return ValueError(
         f"FQN: '{index.fqn}' is not a ShardedTensor: it has no piece at '{index.offset}'"
     )

@@ -219,7 +219,7 @@ class FlatParamHandle(Unit):
             return [None] * len(self.leaves)
         if self.held is not None:
             flat, self.held = flat.add_(self.held), None
-        part = (yield from self._reduced(flat)).to(self.part.dtype)
+        part = (yield from self._reduce(flat)).to(self.part.dtype)
         if not self.use_orig_params:
             return [part]
         return [
@@ -227,7 +227,7 @@ class FlatParamHandle(Unit):
             for p, (first, last) in zip(self.leaves, self.spans, strict=True)
         ]
 
-    def _reduced(self, flat):
+    def _reduce(self, flat):
         part = flat.new_empty(self.part_size)
         if self.hook is not None:
             if self.sharded:
@@ -357,7 +357,7 @@ class FlatParamHandle(Unit):
                 flat[first:last].copy_(piece.reshape(-1))
         return flat
 
-    def applied(self):
+    def adopt_leaves(self):
         """Take over what `Module._apply` made of the leaves (another dtype or device)."""
         with rushlight.no_grad():
             if self.use_orig_params:

@@ -377,11 +377,11 @@ def _no_copies(self, memo):
 def _class_of(kind: type) -> type:
     """The class of a module after `fully_shard`."""
 
-    def applied(self, *args, **kwargs):
+    def apply(self, *args, **kwargs):
         fully_shard.state(self).reshard()
         return kind._apply(self, *args, **kwargs)
 
-    own = {"__deepcopy__": _no_copies, "_apply": applied, "__new__": FSDPModule.__new__}
+    own = {"__deepcopy__": _no_copies, "_apply": apply, "__new__": FSDPModule.__new__}
     # Behind the module's class: before it, the layout of objects would be another.
     return type(f"FSDP{kind.__name__}", (kind, FSDPModule), own)
 
@@ -498,14 +498,14 @@ def _make_units(modules, settings, place, ignored) -> list[ParamUnit]:
                 f"fully_shard doesn't support scalar parameters: make {fqn} a tensor of one "
                 "dimension"
             )
-        part, leaf = cut(p, fqn, settings, _dim_of(p, fqn, place), places)
+        part, leaf = cut(p, fqn, settings, _shard_dim(p, fqn, place), places)
         parts, leaves = kinds.setdefault(p.dtype, ([], []))
         parts.append(part)
         leaves.append(leaf)
     return [ParamUnit(settings, parts, leaves) for parts, leaves in kinds.values()]
 
 
-def _dim_of(param, fqn, place) -> int:
+def _shard_dim(param, fqn, place) -> int:
     placement = None if place is None else place(param)
     if placement is None:
         return 0
@@ -531,7 +531,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
     state = fully_shard.state(module)
 
     @functools.wraps(method)
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         args, kwargs = state.before(args, kwargs)
         output = None
         try:
@@ -541,7 +541,7 @@ def register_fsdp_forward_method(module: nn.Module, method_name: str) -> None:
             raise
         return state.after(module, args, kwargs, output)
 
-    setattr(module, method_name, wrapped)
+    setattr(module, method_name, wrapper)
 
 
 def share_comm_ctx(modules: list[FSDPModule]) -> None:

@@ -70,7 +70,7 @@ def _by_machine():
     return _machines[default]
 
 
-def ignored(module, modules, states):
+def find_ignored(module, modules, states):
     """The modules and the parameters that are left out."""
     chosen, params = set(), set()
     for item in [*(modules or ()), *(states or ())]:

@@ -45,7 +45,7 @@ class _Owners:
         for name, p in model.named_parameters():
             self.names.setdefault(id(p), [clean_tensor_name(name)])
 
-    def of(self, p):
+    def names_of(self, p):
         """The names of a parameter."""
         if id(p) not in self.names:
             raise ValueError("The optimiser has a parameter that the model has not")
@@ -68,7 +68,7 @@ def _is_part(value):
     return isinstance(value, rushlight.Tensor) and value.dim() > 0
 
 
-def _gathered(model, optim, given, sharded, here, to_cpu):
+def _gather_state(model, optim, given, sharded, here, to_cpu):
     """The state of all parameters by name."""
     owners = _Owners(model)
     params = [p for group in optim.param_groups for p in group["params"]]
@@ -91,11 +91,11 @@ def _gathered(model, optim, given, sharded, here, to_cpu):
         own = state_of.get(id(p), {})
         if handle is None:
             for key, value in own.items():
-                keep(owners.of(p)[0], key, value, None)
+                keep(owners.names_of(p)[0], key, value, None)
             continue
         for key, value in own.items():
             if not _is_part(value):
-                for name in owners.of(p):
+                for name in owners.names_of(p):
                     keep(name, key, value, unit)
         if id(handle) in done:
             continue
@@ -110,14 +110,14 @@ def _gathered(model, optim, given, sharded, here, to_cpu):
                 having = [key in s for s in states]
             with rushlight.no_grad():
                 views = handle.split(handle.gather(part))
-            names = [n for leaf in handle.leaves for n in owners.of(leaf)]
+            names = [n for leaf in handle.leaves for n in owners.names_of(leaf)]
             for name, view, there in zip(names, views, having, strict=True):
                 if there:
                     keep(name, key, view, unit)
     groups = []
     for group in optim.param_groups:
         rest = {k: copy.deepcopy(v) for k, v in group.items() if k != "params"}
-        groups.append({**rest, "params": [n for p in group["params"] for n in owners.of(p)]})
+        groups.append({**rest, "params": [n for p in group["params"] for n in owners.names_of(p)]})
     return {"state": state, "param_groups": groups} if here or sharded else {}
 
 
@@ -135,7 +135,7 @@ def _cut(model, optim, optim_input, whole, named=False):
     state: dict[Any, dict] = {}
     keys: dict[str, Any] = {}
     for number, p in enumerate(params):
-        names = owners.of(p)
+        names = owners.names_of(p)
         key = names[0] if named else number
         for name in names:
             keys[name] = key
@@ -146,7 +146,7 @@ def _cut(model, optim, optim_input, whole, named=False):
             continue
         own: dict[str, Any] = {}
         for entry_key in dict.fromkeys(k for e in known for k in e):
-            values = [_states.whole(e[entry_key]) if e is not None else None for e in entries]
+            values = [_states.to_full(e[entry_key]) if e is not None else None for e in entries]
             first = next(v for v in values if v is not None)
             if handle is None or not _is_part(first):
                 own[entry_key] = copy.deepcopy(first)
@@ -181,12 +181,12 @@ def _from_first(value, group=None):
 def full_optim_state_dict(model, optim, optim_input=None, rank0_only=True, group=None):
     """The whole state by names of parameters, on the first process alone if asked for."""
     here = not rank0_only or _world._group(group).rank() == 0
-    return _gathered(model, optim, None, False, here, True)
+    return _gather_state(model, optim, None, False, here, True)
 
 
 def sharded_optim_state_dict(model, optim, group=None):
     """The state by names of parameters, as distributed tensors."""
-    return _gathered(model, optim, None, True, True, False)
+    return _gather_state(model, optim, None, True, True, False)
 
 
 def optim_state_dict(model, optim, optim_state_dict=None, group=None):
@@ -196,7 +196,7 @@ def optim_state_dict(model, optim, optim_state_dict=None, group=None):
     config = settings.optim_state_dict_config
     first_only = getattr(config, "rank0_only", False)
     here = not first_only or _world._group(group).rank() == 0
-    return _gathered(model, optim, optim_state_dict, sharded, here, config.offload_to_cpu)
+    return _gather_state(model, optim, optim_state_dict, sharded, here, config.offload_to_cpu)
 
 
 def _setting(model):

@@ -67,7 +67,7 @@ class _Part:
         """How many rows of the cut dimension travel for each process."""
         return -(-self.shape[self.dim] // world)
 
-    def turned(self) -> list[int]:
+    def transposed_shape(self) -> list[int]:
         """The shape with the cut dimension first."""
         rest = list(self.shape)
         return [rest.pop(self.dim), *rest]
@@ -137,7 +137,7 @@ class ParamUnit(Unit):
         self.part_size = self.whole_size = 0
         for part in parts:
             part.begin, part.start = self.part_size, self.whole_size
-            self.part_size += part.rows(self.world) * math.prod(part.turned()[1:])
+            self.part_size += part.rows(self.world) * math.prod(part.transposed_shape()[1:])
             self.whole_size += math.prod(part.shape)
         self._put(leaves)
 
@@ -278,7 +278,7 @@ class ParamUnit(Unit):
     def _put_together(self, shares):
         full = shares.new_empty(self.whole_size)
         for part, view in zip(self.parts, self._split(full), strict=True):
-            rows, shape = part.rows(self.world), part.turned()
+            rows, shape = part.rows(self.world), part.transposed_shape()
             rest = shape[1:]
             pieces = shares[:, part.begin : part.begin + rows * math.prod(rest)]
             if shape[0] == rows * self.world:
@@ -325,11 +325,11 @@ class ParamUnit(Unit):
         if not self.settings.syncs:
             self.held = [None if g is None else g.to(dtype) for g in grads]
             return [None] * len(self.leaves)
-        flat = self._flat(grads, dtype)
+        flat = self._flatten_gradients(grads, dtype)
         del grads
-        return self._parts_of((yield from self._reduced(flat)))
+        return self._parts_of((yield from self._reduce(flat)))
 
-    def _flat(self, grads, dtype):
+    def _flatten_gradients(self, grads, dtype):
         """Each process's share of the gradients, and behind it a number for each parameter: above
         zero where this process used it."""
         flat = self.leaves[0]._local_tensor.new_zeros(
@@ -342,12 +342,12 @@ class ParamUnit(Unit):
         flat[:, self.part_size :] = rushlight.tensor(used, dtype=dtype, device=flat.device)
         return flat
 
-    def _reduced(self, flat):
+    def _reduce(self, flat):
         """This process's share of the mean."""
         settings = self.settings
         sums = settings.sums or settings.divisor is not None
         op = ReduceOp.SUM if sums else ReduceOp.AVG
-        share = yield from self._scattered(flat, op)
+        share = yield from self._reduce_scatter(flat, op)
         if self.waiting is not None:
             share, self.waiting = share.add_(self.waiting), None
         replicas = settings.replicas
@@ -367,7 +367,7 @@ class ParamUnit(Unit):
 
     def _spread(self, part, turned, flat):
         """Each process's rows of a gradient into its share."""
-        rows, rest = part.rows(self.world), part.turned()[1:]
+        rows, rest = part.rows(self.world), part.transposed_shape()[1:]
         width = rows * math.prod(rest)
         target = flat[:, part.begin : part.begin + width].unflatten(1, (rows, *rest))
         if turned.shape[0] == rows * self.world:
@@ -377,7 +377,7 @@ class ParamUnit(Unit):
             count, begin = Shard.local_shard_size_and_offset(turned.shape[0], self.world, r)
             target[r, :count].copy_(turned[begin : begin + count])
 
-    def _scattered(self, flat, op):
+    def _reduce_scatter(self, flat, op):
         settings = self.settings
         custom, group = settings.reduce_scatter, settings.reduce_group or settings.group
         if custom is None and self.world == 1:

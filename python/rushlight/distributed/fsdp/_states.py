@@ -145,7 +145,7 @@ def chunk(unit, value):
     )
 
 
-def whole(value):
+def to_full(value):
     """The whole of what an entry of a state may be."""
     if not hasattr(value, "full_tensor"):
         return value
@@ -161,14 +161,14 @@ def loading(unit, states, prefix):
     full = unit._state_dict_type != StateDictType.LOCAL_STATE_DICT
     for key in [k for k in states if k.startswith(prefix) and not k.startswith(inner)]:
         value = states.pop(key)
-        states[inner + key[len(prefix) :]] = whole(value) if full else value
+        states[inner + key[len(prefix) :]] = to_full(value) if full else value
     stack = contextlib.ExitStack()
     if unit._handle is not None and full:
         stack.enter_context(unit._handle.summon(writeback=True))
     unit.__dict__["_loading"] = stack
 
 
-def loaded(unit, keys):
+def after_load(unit, keys):
     """After a unit's state was loaded: parts again, and names without those of wrappers."""
     stack = unit.__dict__.pop("_loading", None)
     if stack is not None:

@@ -70,7 +70,7 @@ class _Unshard(Function):
 _gathered: weakref.WeakValueDictionary[int, Unit] = weakref.WeakValueDictionary()
 
 
-class _Saved(NamedTuple):
+class _SavedView(NamedTuple):
     """A view of a unit's whole: what of it, and when."""
 
     unit: Unit
@@ -95,7 +95,9 @@ def _pack(tensor):
     unit = _gathered.get(held.untyped_storage().data_ptr())
     if unit is None or unit.full is None or held.dtype != unit.full.dtype:
         return tensor
-    return _Saved(unit, unit.version(), held.storage_offset(), held.size(), held.stride(), around)
+    return _SavedView(
+        unit, unit.version(), held.storage_offset(), held.size(), held.stride(), around
+    )
 
 
 def _unpack(packed):
@@ -230,9 +232,9 @@ class Unit:
         if self.traffic is not None and not self.in_backward:
             for other in self.next_forward(self.traffic.going(self)):
                 other.prefetch()
-        self.use(self._recorded(again=False))
+        self.use(self._views_in_graph(again=False))
 
-    def _recorded(self, again):
+    def _views_in_graph(self, again):
         if not self._wants_backward():
             return self.views()
         token = self._token
@@ -268,7 +270,7 @@ class Unit:
             if self.gathers_for_backward:
                 self.unshard()
                 with rushlight.enable_grad():
-                    self.use(self._recorded(again=True))
+                    self.use(self._views_in_graph(again=True))
 
     def returns(self):
         """Backward comes to this unit: hear when it ends, and gather for who comes next."""

@@ -90,7 +90,7 @@ class FullyShardedDataParallel(nn.Module):
         self._optim_state_dict_config: Any = api.FullOptimStateDictConfig()
         self._is_root: bool | None = None
         self._traffic = Traffic()
-        self._ignored_modules, self._ignored_params = _init.ignored(
+        self._ignored_modules, self._ignored_params = _init.find_ignored(
             module, ignored_modules, ignored_states
         )
         settings = {
@@ -131,7 +131,7 @@ class FullyShardedDataParallel(nn.Module):
         setattr(self, FSDP_WRAPPED_MODULE, module)
         self.__dict__["_handle"] = _init.handle(self, module)
         self._buffers_cast = False
-        self.register_load_state_dict_post_hook(_states.loaded)
+        self.register_load_state_dict_post_hook(_states.after_load)
 
     # ---- the module within ----
 
@@ -238,7 +238,7 @@ class FullyShardedDataParallel(nn.Module):
                 m._handle.forget()
         super()._apply(fn, recurse)
         if self._handle is not None:
-            self._handle.applied()
+            self._handle.adopt_leaves()
         return self
 
     def apply(self, fn):

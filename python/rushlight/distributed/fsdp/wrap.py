@@ -185,7 +185,9 @@ def _recursive_wrap(
     **kwargs,
 ):
     """Wrap inner modules first; what they took is not counted again. The module, and how much."""
-    numel = sum(p.numel() for p in _outside(module, wrapper_cls) if p not in ignored_params)
+    numel = sum(
+        p.numel() for p in _parameters_outside(module, wrapper_cls) if p not in ignored_params
+    )
     if not auto_wrap_policy(module=module, recurse=True, nonwrapped_numel=numel):
         return module, 0
     taken = 0
@@ -205,7 +207,7 @@ def _recursive_wrap(
     return module, taken
 
 
-def _outside(module, wrapper_cls):
+def _parameters_outside(module, wrapper_cls):
     """The parameters of a module that no unit within it has."""
     within = {id(p) for m in module.modules() if isinstance(m, wrapper_cls) for p in m.parameters()}
     return [p for p in module.parameters() if id(p) not in within]

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def _fresh(tensor):
+def _contiguous_copy(tensor):
     return tensor.detach().clone(memory_format=rushlight.contiguous_format)
 
 
@@ -30,7 +30,7 @@ class _Broadcast(Function):
     @staticmethod
     def forward(ctx: Any, src, group, tensor):
         ctx.src, ctx.group = src, group
-        out = _fresh(tensor)
+        out = _contiguous_copy(tensor)
         dist.broadcast(out, src, group=group)
         return out
 
@@ -46,7 +46,7 @@ class _Reduce(Function):
     @staticmethod
     def forward(ctx: Any, dst, op, group, tensor):
         ctx.dst, ctx.group = dst, group
-        out = _fresh(tensor)
+        out = _contiguous_copy(tensor)
         dist.reduce(out, dst, op, group=group)
         return out
 
@@ -59,7 +59,7 @@ class _AllReduce(Function):
     @staticmethod
     def forward(ctx: Any, op, group, tensor):
         ctx.op, ctx.group = op, group
-        out = _fresh(tensor)
+        out = _contiguous_copy(tensor)
         dist.all_reduce(out, op, group=group)
         return out
 

@@ -43,7 +43,7 @@ class _Piece:
     flat: Any
 
 
-def _flattened(parameters):
+def _flatten(parameters):
     """One tensor of which the parameters are views from now on."""
     flat = rushlight.cat([p.data.reshape(-1) for p in parameters])
     pieces = flat.split([p.numel() for p in parameters])
@@ -52,7 +52,7 @@ def _flattened(parameters):
     return flat
 
 
-def _listed(params):
+def _check_parameters(params):
     """The parameters or groups as a list, and all parameters."""
     if isinstance(params, rushlight.Tensor):
         raise TypeError("params argument should be an iterable of Tensors, not one Tensor")
@@ -104,7 +104,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         overlap_with_ddp: bool = False,
         **defaults: Any,
     ):
-        params = _listed(params)
+        params = _check_parameters(params)
         if not overlap_with_ddp and optimizer_class in functional_optim_map.values():
             raise ValueError(
                 f"Passing in a functional optimizer {optimizer_class} when `overlap_with_ddp=False`"
@@ -152,7 +152,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 by_device: dict[Any, list] = {}
                 for p in self._parameters_of(rank):
                     by_device.setdefault(p.device, []).append(p)
-                self._flats.append([_flattened(each) for each in by_device.values()])
+                self._flats.append([_flatten(each) for each in by_device.values()])
 
     def _parameters_of(self, rank):
         return [p for group in self._parts[rank] for p in group["params"]]
@@ -208,7 +208,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 rank = sizes.index(min(sizes)) if shard else index % self.world_size
                 part = bucket[begin:end]
                 sizes[rank] += sum(p.numel() for p in part)
-                pieces.append(_Piece(rank, begin, part, _flattened(part)))
+                pieces.append(_Piece(rank, begin, part, _flatten(part)))
             self._pieces.append(pieces)
         parts: list[list[Any]] = [[] for _ in range(self.world_size)]
         for piece in (piece for pieces in self._pieces for piece in pieces):

@@ -18,11 +18,11 @@ from rushlight.distributed.tensor._dtensor import DTensor
 from rushlight.distributed.tensor._handlers import HANDLERS
 from rushlight.distributed.tensor._redistribute import (
     cost,
+    redistribute,
     redistribute_local_tensor,
-    redistributed,
 )
 from rushlight.distributed.tensor._rules import Call, by_place, rule_of
-from rushlight.distributed.tensor._spec import DTensorSpec, TensorMeta, replicated
+from rushlight.distributed.tensor._spec import DTensorSpec, TensorMeta, all_replicate
 from rushlight.distributed.tensor.placement_types import Replicate, Shard, _StridedShard
 
 __all__ = ["dispatch", "implicit_replication"]
@@ -42,12 +42,12 @@ class implicit_replication:
         _replicating -= 1
 
 
-def _mapped(value, change):
+def _map_tensors(value, change):
     """A value, or a list of them, with its tensors changed."""
     if isinstance(value, Tensor):
         return change(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_mapped(v, change) for v in value)
+        return type(value)(_map_tensors(v, change) for v in value)
     return value
 
 
@@ -67,7 +67,7 @@ def _as_distributed(func, t, mesh, alone):
     # Derivatives make tensors of their own, the same everywhere.
     if t.ndim == 0 or alone or _replicating or rushlight._C._backward_run() != 0:
         meta = TensorMeta(t.shape, t.stride(), t.dtype)
-        return DTensor(t, DTensorSpec(mesh, replicated(mesh), meta))
+        return DTensor(t, DTensorSpec(mesh, all_replicate(mesh), meta))
     raise RuntimeError(
         f"{func}: got mixed torch.Tensor and DTensor: `distribute_tensor` and `DTensor.from_local` "
         "make a DTensor of a plain tensor"
@@ -82,7 +82,7 @@ def _draws(func) -> bool:
 def dispatch(func, args, kwargs):
     """An op below autograd, some of whose arguments are distributed."""
     found: list[Any] = []
-    _mapped([*args, *kwargs.values()], found.append)
+    _map_tensors([*args, *kwargs.values()], found.append)
     mesh = next(t for t in found if isinstance(t, DTensor))._spec.mesh
     # Lists that go element by element may have plain tensors among them: those stay by themselves.
     mixed = func._opname.startswith("_foreach_") or func._schema.is_mutable
@@ -110,7 +110,7 @@ def dispatch(func, args, kwargs):
     return _on_pieces(call, mesh, options)
 
 
-def _marked(call, made):
+def _mark_moved_views(call, made):
     """Views are marked that do not lie in the memory of what they are views of."""
     if call.func.is_view:
         source = call.tensors[0]._local_tensor.untyped_storage()._cdata
@@ -122,7 +122,7 @@ def _marked(call, made):
 # ---- on pieces ----
 
 
-def _allowed(placement, t, i):
+def _can_place(placement, t, i):
     """Whether a tensor can be cut so, given how earlier mesh dimensions cut it."""
     return not isinstance(placement, Shard) or (
         placement.dim < t.ndim and t.shape[placement.dim] > 0
@@ -133,9 +133,9 @@ def _choose(call, mesh, i, options):
     """The option for a mesh dimension that moves the least."""
     count = mesh.size(i)
     best, least = None, math.inf
-    options = [*options, *_strided(call, i, options)]
+    options = [*options, *_with_strided_shards(call, i, options)]
     for inputs, outputs in options:
-        if not all(map(_allowed, inputs, call.tensors, [i] * len(inputs))):
+        if not all(map(_can_place, inputs, call.tensors, [i] * len(inputs))):
             continue
         price = 0.0
         for k, (placement, t) in enumerate(zip(inputs, call.tensors, strict=True)):
@@ -148,12 +148,12 @@ def _choose(call, mesh, i, options):
     return best
 
 
-def _strided(call, i, options):
+def _with_strided_shards(call, i, options):
     """Options that cut where an argument is cut by a strided cut, by strided cuts."""
     now = {t._spec.placements[i] for t in call.tensors}
     for factor in {p.split_factor for p in now if isinstance(p, _StridedShard)}:
 
-        def marked(placements, factor=factor):
+        def as_strided_shards(placements, factor=factor):
             return tuple(
                 _StridedShard(p.dim, split_factor=factor) if type(p) is Shard else p
                 for p in placements
@@ -161,7 +161,7 @@ def _strided(call, i, options):
 
         for inputs, outputs in options:
             if any(type(p) is Shard for p in inputs):
-                yield marked(inputs), marked(outputs)
+                yield as_strided_shards(inputs), as_strided_shards(outputs)
 
 
 def _on_pieces(call, mesh, options):
@@ -170,12 +170,12 @@ def _on_pieces(call, mesh, options):
     if len(chosen) < mesh.ndim:
         return _on_whole(call, mesh)
     targets = [tuple(o[0][k] for o in chosen) for k in range(len(call.tensors))]
-    locals_ = list(map(redistributed, call.tensors, targets))
+    locals_ = list(map(redistribute, call.tensors, targets))
     outputs = [tuple(option[1][k] for option in chosen) for k in range(len(chosen[0][1]))]
     with _random.drawing(mesh, outputs[0]) if _draws(call.func) else _random.nothing():
         results = call.run(locals_, mesh, targets, outputs)
     if call.written:
-        return _written(call, results)
+        return _written_tensors(call, results)
     metas = call.metas()
     single = isinstance(results, Tensor) or not isinstance(results, (list, tuple))
     made = []
@@ -185,10 +185,10 @@ def _on_pieces(call, mesh, options):
             continue
         placements = outputs[min(k, len(outputs) - 1)]
         made.append(DTensor(r, DTensorSpec(mesh, placements, metas[k])))
-    return _marked(call, made[0] if single else type(results)(made))
+    return _mark_moved_views(call, made[0] if single else type(results)(made))
 
 
-def _written(call, results):
+def _written_tensors(call, results):
     """What an op in place gives: the tensors that it wrote."""
     if results is None:
         return None
@@ -204,7 +204,7 @@ def _written(call, results):
 def _on_whole(call, mesh):
     """Every process computes the whole; what is written in place is cut again."""
     _check_mesh(call, mesh)
-    whole = replicated(mesh)
+    whole = all_replicate(mesh)
     locals_ = [
         redistribute_local_tensor(t._local_tensor, t._spec, whole).clone()
         if k in call.written
@@ -220,36 +220,36 @@ def _on_whole(call, mesh):
             if tuple(locals_[k].shape) != tuple(t.shape):
                 raise RuntimeError(f"{call.func}: a distributed tensor cannot be resized in place")
             t._local_tensor.copy_(redistribute_local_tensor(locals_[k], spec, t._spec.placements))
-        return _written(call, results)
+        return _written_tensors(call, results)
 
-    def wrapped(r):
+    def wrap(r):
         meta = TensorMeta(r.shape, r.stride(), r.dtype)
         return DTensor(r, DTensorSpec(mesh, whole, meta))
 
-    return _marked(call, _mapped(results, wrapped))
+    return _mark_moved_views(call, _map_tensors(results, wrap))
 
 
 def _absent(func, args, kwargs):
     """In a process outside the mesh: pieces without elements of the right shapes of the whole."""
-    meta_args = _mapped(list(args), _as_meta)
-    meta_kwargs = {key: _mapped(value, _as_meta) for key, value in kwargs.items()}
+    meta_args = _map_tensors(list(args), _as_meta)
+    meta_kwargs = {key: _map_tensors(value, _as_meta) for key, value in kwargs.items()}
     model = next(t for t in _tensors((args, tuple(kwargs.values()))) if isinstance(t, DTensor))
     if func._schema.is_mutable:
         return model
     results = func(*meta_args, **meta_kwargs)
 
-    def wrapped(r):
+    def wrap(r):
         mesh = model._spec.mesh
         meta = TensorMeta(r.shape, r.stride(), r.dtype)
         local = model._local_tensor.new_empty(0, dtype=r.dtype)
         return DTensor(local, DTensorSpec(mesh, (Replicate(),) * mesh.ndim, meta))
 
-    return _mapped(results, wrapped)
+    return _map_tensors(results, wrap)
 
 
 def _tensors(value):
     found: list[Any] = []
-    _mapped(value, found.append)
+    _map_tensors(value, found.append)
     return found
 
 

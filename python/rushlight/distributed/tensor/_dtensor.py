@@ -17,12 +17,12 @@ from rushlight.distributed.tensor._redistribute import Redistribute, shard_local
 from rushlight.distributed.tensor._spec import (
     DTensorSpec,
     TensorMeta,
+    all_replicate,
     contiguous_strides,
     cut_order,
     local_shape_and_offset,
     mesh_or_current,
     normalize_placements,
-    replicated,
     whole_meta,
 )
 from rushlight.distributed.tensor.placement_types import (
@@ -108,7 +108,7 @@ class DTensor(Tensor):
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         return HANDLERS["dispatch"](func, args, kwargs or {})
 
-    def _like(self, local, placements):
+    def _with_local(self, local, placements):
         """The same tensor in other pieces."""
         spec = DTensorSpec(self._spec.mesh, placements, self._spec.tensor_meta)
         return DTensor(local, spec)
@@ -132,8 +132,8 @@ class DTensor(Tensor):
     def __reduce_ex__(self, protocol):
         whole = self._spec.tensor_meta
         about = (
-            self._spec.mesh._described(),
-            [_described(p) for p in self._spec.placements],
+            self._spec.mesh._description(),
+            [_description(p) for p in self._spec.placements],
             tuple(whole.shape),
             tuple(whole.stride),
         )
@@ -185,7 +185,7 @@ class DTensor(Tensor):
         if isinstance(local_tensor, DTensor):
             raise RuntimeError("the local_tensor argument only accepts torch.Tensor, not a DTensor")
         mesh = mesh_or_current(device_mesh)
-        placed = normalize_placements(placements, mesh, local_tensor.ndim, replicated(mesh))
+        placed = normalize_placements(placements, mesh, local_tensor.ndim, all_replicate(mesh))
         if (shape is None) != (stride is None):
             raise RuntimeError("Please pass both shape and stride at the same time.")
         local_tensor = on_mesh(local_tensor, mesh)
@@ -253,7 +253,7 @@ class DTensor(Tensor):
 
     def full_tensor(self, *, grad_placements=None) -> Tensor:
         """The full tensor in every process; differentiable."""
-        whole = self.redistribute(placements=replicated(self.device_mesh))
+        whole = self.redistribute(placements=all_replicate(self.device_mesh))
         return whole.to_local(grad_placements=grad_placements)
 
 
@@ -263,14 +263,14 @@ class _GradPlaced(Function):
     @staticmethod
     def forward(ctx, tensor, placements):
         ctx.placements = placements
-        return tensor._like(tensor._local_tensor, tensor.placements)
+        return tensor._with_local(tensor._local_tensor, tensor.placements)
 
     @staticmethod
     def backward(ctx, grad):
         return grad.redistribute(placements=ctx.placements), None
 
 
-def _described(placement):
+def _description(placement):
     """Plain data of which `_rebuilt` makes a placement."""
     return type(placement).__name__, *dataclasses.astuple(placement)
 
@@ -356,7 +356,7 @@ def distribute_tensor(
                 f"`redistribute` gives it {placed}"
             )
         return tensor
-    placed = normalize_placements(placements, mesh, tensor.ndim, replicated(mesh))
+    placed = normalize_placements(placements, mesh, tensor.ndim, all_replicate(mesh))
     if any(p.is_partial() for p in placed):
         raise RuntimeError("distribute_tensor: values of a whole tensor are not yet to be reduced")
     coordinate = mesh.get_coordinate()
@@ -411,14 +411,14 @@ def distribute_module(
             if buffer is not None and not isinstance(buffer, DTensor):
                 part._buffers[key] = distribute_tensor(buffer, mesh)
     if input_fn is not None:
-        _hooked(module, "input_fn", input_fn, mesh)
+        _register_hook(module, "input_fn", input_fn, mesh)
     if output_fn is not None:
-        _hooked(module, "output_fn", output_fn, mesh)
+        _register_hook(module, "output_fn", output_fn, mesh)
     module._distribute_module_applied = True
     return module
 
 
-def _hooked(module, name, function, mesh):
+def _register_hook(module, name, function, mesh):
     """Calls a function before or after `forward`, with the module if it takes three arguments."""
     import inspect
 
@@ -438,14 +438,14 @@ def _hooked(module, name, function, mesh):
         module.register_forward_hook(lambda _, __, outputs: function(*front, outputs, mesh))
 
 
-def _made(name, fill, size, dtype, device_mesh, placements, requires_grad, layout):
+def _make(name, fill, size, dtype, device_mesh, placements, requires_grad, layout):
     """A factory's tensor: each process makes its piece."""
     if len(size) == 1 and not isinstance(size[0], int):
         size = tuple(size[0])
     if layout not in (None, rushlight.strided):
         raise NotImplementedError(f"{name}: distributed tensors are strided, not {layout}")
     mesh = mesh_or_current(device_mesh)
-    placed = normalize_placements(placements, mesh, len(size), replicated(mesh))
+    placed = normalize_placements(placements, mesh, len(size), all_replicate(mesh))
     if any(p.is_partial() for p in placed):
         raise RuntimeError(f"{name}: values of a new tensor are not yet to be reduced")
     shape, _ = local_shape_and_offset(size, mesh, placed)
@@ -467,7 +467,7 @@ def _factory(name, text):
         def fill(shape, dtype):
             return make(shape, dtype=dtype)
 
-        return _made(name, fill, size, dtype, device_mesh, placements, requires_grad, layout)
+        return _make(name, fill, size, dtype, device_mesh, placements, requires_grad, layout)
 
     factory.__name__ = factory.__qualname__ = name
     factory.__doc__ = f"""A distributed tensor {text}.
@@ -505,4 +505,4 @@ def full(
     def fill(shape, dtype):
         return rushlight.full(shape, fill_value, dtype=dtype)
 
-    return _made("full", fill, (size,), dtype, device_mesh, placements, requires_grad, layout)
+    return _make("full", fill, (size,), dtype, device_mesh, placements, requires_grad, layout)

@@ -20,19 +20,19 @@ from rushlight.distributed.tensor.placement_types import (
     _NormPartial,
 )
 
-__all__ = ["Redistribute", "cost", "redistribute_local_tensor", "redistributed", "shard_local"]
+__all__ = ["Redistribute", "cost", "redistribute", "redistribute_local_tensor", "shard_local"]
 
 # What a collective is said to have done: `debug.CommDebugMode` counts.
 LISTENERS: list = []
 _R = Replicate()
 
 
-def _told(name):
+def _notify(name):
     for listener in LISTENERS:
         listener(name)
 
 
-def _padded(piece, dim, width):
+def _pad(piece, dim, width):
     """A piece with as many rows as the first one has."""
     if piece.shape[dim] == width:
         return piece.contiguous()
@@ -54,9 +54,9 @@ def _gather(local, dim, size, mesh, i):
     count = mesh.size(i)
     if count == 1:
         return local
-    _told("all_gather_into_tensor")
+    _notify("all_gather_into_tensor")
     width = -(-size // count)
-    own = _padded(local, dim, width)
+    own = _pad(local, dim, width)
     parts = [rushlight.empty_like(own) for _ in range(count)]
     _collectives.all_gather(parts, own, mesh.get_group(i))
     return rushlight.cat(parts, dim).narrow(dim, 0, size).contiguous()
@@ -75,7 +75,7 @@ def _reduce(local, placement, mesh, i):
         return total if p == 0 else total.pow(1 / p)
     if count == 1:
         return local
-    _told("all_reduce")
+    _notify("all_reduce")
     out = local.clone(memory_format=rushlight.contiguous_format)
     _collectives.all_reduce(
         out, ReduceOp.__members__[placement.reduce_op.upper()], mesh.get_group(i)
@@ -88,10 +88,10 @@ def _reduce_scatter(local, placement, dim, mesh, i):
     count, index = mesh.size(i), mesh.get_coordinate()[i]
     if isinstance(placement, _NormPartial) or count == 1:
         return shard_local(_reduce(local, placement, mesh, i), dim, count, index)
-    _told("reduce_scatter_tensor")
+    _notify("reduce_scatter_tensor")
     size = local.shape[dim]
     width = -(-size // count)
-    parts = [_padded(shard_local(local, dim, count, k), dim, width) for k in range(count)]
+    parts = [_pad(shard_local(local, dim, count, k), dim, width) for k in range(count)]
     out = rushlight.empty_like(parts[0])
     op = ReduceOp.__members__[placement.reduce_op.upper()]
     _collectives.reduce_scatter(out, parts, op, mesh.get_group(i))
@@ -103,7 +103,7 @@ def _exchange(local, old, new, size, mesh, i):
     count, index = mesh.size(i), mesh.get_coordinate()[i]
     if count == 1:
         return local
-    _told("all_to_all_single")
+    _notify("all_to_all_single")
     sends = [shard_local(local, new, count, k) for k in range(count)]
     rows = sends[index].shape[new]
     shape = list(local.shape)
@@ -130,7 +130,7 @@ def _part_of(whole, placement, count, index):
     raise NotImplementedError(f"from Replicate to {placement} there is no way")
 
 
-def _changed(source, target):
+def _dims_to_change(source, target):
     """The mesh dimensions whose placement changes, with those that cut what they cut."""
     changed = {i for i, (a, b) in enumerate(zip(source, target, strict=True)) if a != b}
     found = -1
@@ -158,7 +158,7 @@ def redistribute_local_tensor(local, spec: DTensorSpec, target: tuple[Placement,
     coordinate = mesh.get_coordinate()
     if source == target or coordinate is None:
         return local
-    changed = _changed(source, target)
+    changed = _dims_to_change(source, target)
     alone = len(changed) == 1
     placements = list(source)
     order = cut_order(source)
@@ -189,7 +189,7 @@ def redistribute_local_tensor(local, spec: DTensorSpec, target: tuple[Placement,
     return local
 
 
-def redistributed(t, target):
+def redistribute(t, target):
     """A tensor's piece here under other placements."""
     return redistribute_local_tensor(t._local_tensor, t._spec, target)
 
@@ -223,7 +223,7 @@ class Redistribute(Function):
         ctx.async_op = async_op
         if local is tensor._local_tensor:
             local = local.view_as(local)
-        return tensor._like(local, target)
+        return tensor._with_local(local, target)
 
     @staticmethod
     def backward(ctx, grad):
@@ -233,4 +233,4 @@ class Redistribute(Function):
             if back.is_replicate() and now.is_partial() and ctx.spec.placements[i].is_replicate():
                 target[i] = Replicate()
         local = redistribute_local_tensor(grad._local_tensor, grad._spec, tuple(target))
-        return grad._like(local, tuple(target)), None, None
+        return grad._with_local(local, tuple(target)), None, None

@@ -14,7 +14,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 from rushlight.distributed.tensor._dtensor import DTensor
-from rushlight.distributed.tensor._redistribute import redistributed
+from rushlight.distributed.tensor._redistribute import redistribute
 from rushlight.distributed.tensor._spec import (
     DTensorSpec,
     TensorMeta,
@@ -75,7 +75,7 @@ class Call:
             place += _count(value)
         return None
 
-    def replaced(self, tensors):
+    def with_tensors(self, tensors):
         """The arguments with other tensors."""
         rest = iter(tensors)
 
@@ -91,7 +91,7 @@ class Call:
 
     def run(self, locals_, mesh, targets, outputs):
         """The op on this process's pieces; without `outputs`, on the whole."""
-        args, kwargs = self.replaced(locals_)
+        args, kwargs = self.with_tensors(locals_)
         if outputs is not None and self.runner is not None:
             return self.runner(self, args, kwargs, mesh, targets, outputs)
         return self.func(*args, **kwargs)
@@ -103,7 +103,7 @@ class Call:
                 rushlight.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="meta")
                 for t in self.tensors
             ]
-            args, kwargs = self.replaced(fakes)
+            args, kwargs = self.with_tensors(fakes)
             results = self.func(*args, **kwargs)
             listed = results if isinstance(results, (list, tuple)) else [results]
             self._metas = [
@@ -197,7 +197,7 @@ def _elementwise(call):
 
 
 @rule("zeros_like ones_like full_like empty_like rand_like randn_like randint_like")
-def _like(call):
+def _like_rule(call):
     """What has the shape of its first argument and not its values."""
     rest = (_R,) * (len(call.tensors) - 1)
     options = [((Shard(d), *rest), (Shard(d),)) for d in range(call.tensors[0].ndim)]
@@ -229,7 +229,7 @@ def _new(call):
         stay = [((p,), (_R,)) for p in set(t._spec.placements)]
         return [*stay, everywhere(call)]
     call.runner = _new_here
-    return _like(call)
+    return _like_rule(call)
 
 
 def _new_here(call, args, kwargs, mesh, targets, outputs):
@@ -273,10 +273,10 @@ def by_place(call):
                     )
                 target = partial_free(own._spec.placements)
             if k in call.written and target != t._spec.placements:  # a buffer follows
-                t._local_tensor = redistributed(t, target)
+                t._local_tensor = redistribute(t, target)
                 t._spec = DTensorSpec(t._spec.mesh, target, t._spec.tensor_meta)
-            locals_.append(redistributed(t, target))
-        args, kwargs = call.replaced(locals_)
+            locals_.append(redistribute(t, target))
+        args, kwargs = call.with_tensors(locals_)
         results = call.func(*args, **kwargs)
         if results is None or not isinstance(results, (list, tuple)):
             return results
@@ -295,7 +295,7 @@ def _is_tensor(value) -> bool:
 
 
 @rule("_foreach_norm _foreach_max")
-def _whole(call):
+def _compute_whole(call):
     """Computed on the whole."""
     return
 
@@ -313,7 +313,7 @@ def _other_view(call):
 def _views_of(call, shape):
     """A tensor of this shape without memory, and what the op makes of it."""
     model = rushlight.empty(shape, device="meta")
-    args, kwargs = call.replaced([model])
+    args, kwargs = call.with_tensors([model])
     results = call.func(*args, **kwargs)
     return model, results if isinstance(results, (list, tuple)) else [results]
 
@@ -342,7 +342,7 @@ def _view(call):
         ):
             options.append(((Shard(d),), (Shard(place),)))
     if call.name in _SIZED:
-        call.runner = _sized
+        call.runner = _view_local
     return [*options, everywhere(call)]
 
 
@@ -357,7 +357,7 @@ def _place(model, d, result, count):
     return None
 
 
-def _sized(call, args, kwargs, mesh, targets, outputs):
+def _view_local(call, args, kwargs, mesh, targets, outputs):
     """A view of a shape that is given: that of the piece."""
     shape, _ = local_shape_and_offset(call.metas()[0].shape, mesh, outputs[0])
     return args[0].expand(shape) if call.name == "expand" else args[0].reshape(shape)
@@ -496,7 +496,7 @@ def _matmul(call):
     shape = call.metas()[0].shape
     batch = "abcdefgh"[:dims]
 
-    def named(t, last):
+    def letters_of(t, last):
         own = t.ndim - 2
         letters = batch[dims - own :]
         # A broadcast dim has no letter, so that it stays whole.
@@ -508,7 +508,7 @@ def _matmul(call):
             + last
         )
 
-    names = [named(a, "mk"), named(b, "kn")]
+    names = [letters_of(a, "mk"), letters_of(b, "kn")]
     options = [
         option
         for option, letter in zip(
@@ -622,7 +622,7 @@ def _pool(call):
 
 
 @rule("cat stack")
-def _joined(call):
+def _cat(call):
     """Pieces along other dims."""
     first = call.tensors[0]
     dim = call.value("dim", 0)

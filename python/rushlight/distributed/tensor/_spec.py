@@ -174,7 +174,7 @@ def whole_meta(local, mesh: DeviceMesh, placements) -> TensorMeta:
     return TensorMeta(rushlight.Size(shape), contiguous_strides(shape, order), local.dtype)
 
 
-def replicated(mesh: DeviceMesh) -> tuple[Placement, ...]:
+def all_replicate(mesh: DeviceMesh) -> tuple[Placement, ...]:
     """Every process has the whole."""
     return (Replicate(),) * mesh.ndim
 

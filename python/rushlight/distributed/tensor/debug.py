@@ -23,13 +23,13 @@ class CommDebugMode:
 
     def __enter__(self):
         self._counts = Counter()
-        LISTENERS.append(self._told)
+        LISTENERS.append(self._count)
         return self
 
     def __exit__(self, *_):
-        LISTENERS.remove(self._told)
+        LISTENERS.remove(self._count)
 
-    def _told(self, name):
+    def _count(self, name):
         self._counts[name] += 1
 
     def get_comm_counts(self):

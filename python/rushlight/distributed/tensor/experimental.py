@@ -50,7 +50,7 @@ def local_map(
             redistribute_inputs=redistribute_inputs,
         )
 
-    def wrapped(*args, **kwargs):
+    def wrapper(*args, **kwargs):
         mesh = device_mesh
         locals_ = []
         for k, value in enumerate(args):
@@ -94,7 +94,7 @@ def local_map(
             made.append(value)
         return made[0] if single else type(results)(made)
 
-    return wrapped
+    return wrapper
 
 
 def register_sharding(op):

@@ -1,49 +1,150 @@
-"""`make_fx`: traces the ops that a function runs on tensors, below autograd."""
+"""`make_fx`: traces the ops that a function runs on tensors, below autograd or above it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import inspect
+import operator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from rushlight import Tensor, nn
+import rushlight
+from rushlight import _C, Tensor, nn
+from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from rushlight.fx._codegen import _PyTreeCodeGen, _PyTreeInfo
 from rushlight.fx._lazy_graph_module import _make_graph_module
 from rushlight.fx._symbolic_trace import Tracer
+from rushlight.fx.experimental._op_forms import exported_form, lift_fresh_copy
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule
+from rushlight.fx.node import Node
+from rushlight.fx.passes.shape_prop import _extract_tensor_metadata
 from rushlight.fx.proxy import Proxy
 from rushlight.utils import _pytree as pytree
-from rushlight.utils._python_dispatch import TorchDispatchMode
+from rushlight.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-__all__ = ["ProxyTorchDispatchMode", "get_proxy_mode", "make_fx"]
+__all__ = [
+    "ProxyTorchDispatchMode",
+    "PythonKeyTracer",
+    "disable_proxy_modes_tracing",
+    "get_proxy_mode",
+    "make_fx",
+    "maybe_disable_fake_tensor_mode",
+]
 
 _modes: list[ProxyTorchDispatchMode] = []
+_FALLBACK = "_local_scalar_dense"
 
 
 def _key(tensor: Tensor) -> Any:
-    """What is the same for two tensors with the same elements in the same memory."""
-    if tensor.numel() == 0:
+    """What is the same for two tensors with the same elements in the same memory.
+
+    What an op gives is another object to those who called it, unless it is a fake one.
+    """
+    if isinstance(tensor, FakeTensor) or tensor.is_meta or tensor.numel() == 0:
         return id(tensor)
-    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+    try:
+        return tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype
+    except RuntimeError:  # a special tensor without memory
+        return id(tensor)
+
+
+def _fake_of(mode: FakeTensorMode, tensor: Tensor) -> Any:
+    """What a node remembers of its tensor: a fake one outside of the graph of autograd."""
+    with _disable_current_modes():
+        if isinstance(tensor, FakeTensor):
+            leaf = tensor.is_leaf and tensor.requires_grad
+            return FakeTensor(tensor.fake_mode, tensor._meta, tensor.fake_device, leaf)
+        try:
+            fake = mode.from_tensor(tensor.detach())
+        except (RuntimeError, NotImplementedError):  # a special tensor of another kind
+            return tensor
+        return fake.requires_grad_(tensor.is_leaf and tensor.requires_grad)
+
+
+def _as_list(value: Any, argument: Any) -> Any:
+    """A value as PyTorch's graphs have it: lists are lists, with a number for each dimension."""
+    if not isinstance(value, list | tuple):
+        return value
+    return list(value) * (argument.N or 1) if len(value) == 1 else list(value)
 
 
 class PythonKeyTracer(Tracer):
-    """A tracer whose graph is written by a dispatch mode."""
+    """A tracer whose graph is written by a mode that sees the ops."""
 
     def __init__(self) -> None:
         super().__init__()
         self.root = nn.Module()
         self.graph = Graph(tracer_cls=PythonKeyTracer)
+        # By memory and geometry: the tensor, which must live on, and the node that stands for it.
+        self.known: dict[Any, tuple[Tensor, Node]] = {}
+        self._constants: dict[int, tuple[Tensor, str]] = {}
+        self.fake_mode = FakeTensorMode(allow_non_fake_inputs=True)
+
+    # ---- constants ----
+
+    def constant(self, a: Tensor) -> Node:
+        """A node that reads a tensor from elsewhere, which becomes an attribute of the root."""
+        held = self._constants.get(id(a))
+        if held is None:
+            prefix = "_param_constant" if isinstance(a, nn.Parameter) else "_tensor_constant"
+            name = self.get_fresh_qualname(prefix)
+            if isinstance(a, nn.Parameter):
+                setattr(self.root, name, a)
+            else:
+                self.root.register_buffer(name, a)
+            held = self._constants[id(a)] = (a, name)
+        node = self.create_node("get_attr", held[1], (), {})
+        node.meta["val"] = _fake_of(self.fake_mode, a)
+        return node
 
     def create_arg(self, a: Any) -> Any:
-        """Convert an argument; parameters of any module become attributes of the root."""
-        if not isinstance(a, nn.Parameter):
-            return super().create_arg(a)
-        own = dict(self.root.named_parameters())
-        name = next((name for name, parameter in own.items() if parameter is a), None)
-        if name is None:
-            name = self.get_fresh_qualname("_param_constant")
-            setattr(self.root, name, a)
-        return self.create_node("get_attr", name, (), {})
+        """Convert an argument; tensors become nodes."""
+        if isinstance(a, Tensor):
+            return self.node_of(a)
+        return a if isinstance(a, Node) else super().create_arg(a)
+
+    # ---- what stands for what ----
+
+    def node_of(self, tensor: Tensor) -> Node:
+        """The node of a tensor; tensors from elsewhere become attributes of the module."""
+        found = self.known.get(_key(tensor))
+        if found is not None:
+            return found[1]
+        node = self.constant(tensor)
+        self.known[_key(tensor)] = (tensor, node)
+        return node
+
+    def track(self, value: Any, node: Node) -> None:
+        """Set the node of a tensor, or of each of several, and what the node knows of it."""
+        if isinstance(value, Tensor):
+            self.known[_key(value)] = (value, node)
+            node.meta["val"] = _fake_of(self.fake_mode, value)
+            node.meta["tensor_meta"] = _extract_tensor_metadata(node.meta["val"])
+        elif isinstance(value, list | tuple):
+            for i, part in enumerate(value):
+                if isinstance(part, Tensor):
+                    item = self.create_node("call_function", operator.getitem, (node, i), {})
+                    self.track(part, item)
+            parts = (_fake_of(self.fake_mode, v) if isinstance(v, Tensor) else v for v in value)
+            node.meta["val"] = type(value)(parts) if type(value) in (list, tuple) else tuple(parts)
+        else:
+            node.meta["val"] = value
+
+    def record(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run a call of an op and write it into the graph."""
+        target, shown, named = exported_form(func, tuple(args), kwargs)
+        # Before the call, which may write into its arguments.
+        known = target._schema.arguments
+        pairs = zip(shown, known, strict=False)
+        given = tuple(self.create_arg(_as_list(value, a)) for value, a in pairs)
+        kinds = {a.name: a for a in known}
+        by_name = {k: self.create_arg(_as_list(value, kinds[k])) for k, value in named.items()}
+        result = func(*args, **kwargs)
+        name = self.graph._target_to_str(target.overloadpacket.__name__)
+        node = self.create_node("call_function", target, given, by_name, name=name)
+        self.track(result, node)
+        return result
 
 
 class ProxyTorchDispatchMode(TorchDispatchMode):
@@ -60,48 +161,63 @@ class ProxyTorchDispatchMode(TorchDispatchMode):
         super().__init__()
         self.tracer = tracer
         self.decompositions = decompositions or {}
-        # By memory and geometry: the tensor, which must live on, and what stands for it. What an op
-        # gives is another object to those who called it.
-        self.known: dict[Any, tuple[Tensor, Proxy]] = {}
 
     def __enter__(self):
         _modes.append(self)
         return super().__enter__()
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        _modes.pop()
+        _modes.remove(self)
         super().__exit__(kind, value, trace)
 
     def track(self, value: Any, proxy: Proxy) -> None:
         """Set the proxy of a tensor, or of each of several."""
-        if isinstance(value, Tensor):
-            self.known[_key(value)] = (value, proxy)
-        elif isinstance(value, list | tuple):
-            for i, part in enumerate(value):
-                if isinstance(part, Tensor):
-                    self.track(part, proxy[i])  # type: ignore[index]
+        self.tracer.track(value, proxy.node)
 
     def proxy_of(self, value: Any) -> Any:
         """The proxy of a tensor; tensors from elsewhere become attributes of the module."""
-        if not isinstance(value, Tensor):
-            return value
-        found = self.known.get(_key(value))
-        if found is None:
-            proxy = self.tracer.proxy(self.tracer.create_arg(value))
-            found = self.known[_key(value)] = (value, proxy)
-        return found[1]
+        return self.tracer.proxy(self.tracer.node_of(value)) if isinstance(value, Tensor) else value
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = {} if kwargs is None else kwargs
         instead = self.decompositions.get(func)
         if instead is not None:
             with self:
-                return instead(*args, **kwargs)
-        given = pytree.tree_map(self.proxy_of, (list(args), kwargs))
-        proxy = self.tracer.create_proxy("call_function", func, tuple(given[0]), given[1])
-        result = func(*args, **kwargs)
-        self.track(result, proxy)
-        return result
+                result = instead(*args, **kwargs)
+            if result is not NotImplemented:
+                return result
+        return _record(self.tracer, func, args, kwargs)
+
+
+def _record(tracer: PythonKeyTracer, func: Any, args: Any, kwargs: Any) -> Any:
+    """Run and record a call; what would read values off tensors that are traced is refused."""
+    if func.__name__.startswith(_FALLBACK):
+        _refuse_item(tracer, func, args[0])
+        return func(*args, **kwargs)
+    if func is rushlight.ops.aten.lift_fresh.default:
+        return _lift(tracer, args[0])
+    return tracer.record(func, args, kwargs)
+
+
+def _refuse_item(tracer: PythonKeyTracer, func: Any, tensor: Tensor) -> None:
+    found = tracer.known.get(_key(tensor))
+    if found is not None and found[1].target is not lift_fresh_copy():
+        raise RuntimeError(
+            f"It appears that you're trying to get value out of a tensor that is traced ({func}): "
+            "a number or a branch would depend on it, and the graph holds neither. Compute with "
+            "tensors (where, index_select) instead."
+        )
+
+
+def _lift(tracer: PythonKeyTracer, made: Tensor) -> Tensor:
+    """A tensor that the program wrote down: the graph copies a constant."""
+    result = rushlight.ops.aten.lift_fresh.default(made)
+    source = tracer.constant(made.detach().clone() if not isinstance(made, FakeTensor) else made)
+    target = lift_fresh_copy()
+    name = target.overloadpacket.__name__
+    node = tracer.create_node("call_function", target, (source,), {}, name=name)
+    tracer.track(result, node)
+    return result
 
 
 def get_proxy_mode() -> ProxyTorchDispatchMode | None:
@@ -109,32 +225,145 @@ def get_proxy_mode() -> ProxyTorchDispatchMode | None:
     return _modes[-1] if _modes else None
 
 
+@contextlib.contextmanager
+def disable_proxy_modes_tracing() -> Iterator[None]:
+    """Within it nothing is recorded."""
+    with _disable_current_modes():
+        yield
+
+
+@contextlib.contextmanager
+def maybe_disable_fake_tensor_mode() -> Iterator[None]:
+    """Within it tensors are real."""
+    with _disable_current_modes():
+        yield
+
+
+# ---- make_fx ----
+
+
+def _names(f: Callable[..., Any], count: int) -> list[str]:
+    """Names of the arguments of a call, as the function's signature has them."""
+    try:
+        code = inspect.unwrap(f).__code__
+    except AttributeError:
+        return [f"arg{i}" for i in range(count)]
+    names = list(code.co_varnames[: code.co_argcount])
+    if inspect.ismethod(f):
+        names = names[1:]
+    if code.co_flags & inspect.CO_VARARGS or len(names) < count:
+        return [f"arg{i}" for i in range(count)]
+    return names[:count]
+
+
+def _as_input(mode: FakeTensorMode | None, value: Any) -> Any:
+    """What the function gets for an argument."""
+    return mode.from_tensor(value) if mode is not None and isinstance(value, Tensor) else value
+
+
+class _Lower(TorchDispatchMode):
+    """Runs ops as they are; while a mode is there, tensors that a program writes down are told."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+class _Tracing:
+    """One call of what `make_fx` returns."""
+
+    def __init__(self, f: Any, table: Any, mode: str, pre_dispatch: bool, foreign: bool) -> None:
+        self.f, self.table, self.pre_dispatch = f, table or {}, pre_dispatch
+        self.tracer = PythonKeyTracer()
+        self.mode = None
+        if mode != "real":
+            self.mode = FakeTensorMode(allow_non_fake_inputs=foreign)
+            self.tracer.fake_mode = self.mode
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[list[Any], list[str], bool]:
+        """The arguments for the function, and a placeholder for each leaf."""
+        names, nested, values = _names(self.f, len(args)), False, []
+        for name, arg in zip(names, args, strict=True):
+            flat, spec = pytree.tree_flatten(arg)
+            nested = nested or not spec.is_leaf()
+            given = []
+            for i, value in enumerate(flat):
+                value = _as_input(self.mode, value)
+                if isinstance(value, FakeTensor) and self.mode is None:
+                    self.tracer.fake_mode = value.fake_mode
+                node = self.tracer.create_node("placeholder", f"{name}_{i + 1}", (), {})
+                node.target = node.name
+                self.tracer.track(value, node)
+                given.append(value)
+            values.append(pytree.tree_unflatten(given, spec))
+        return values, names, nested
+
+    def run(self, values: list[Any]) -> Any:
+        """What the function gives, while its ops are recorded."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self.mode or _Lower())
+            if not self.pre_dispatch:
+                stack.enter_context(ProxyTorchDispatchMode(self.tracer, self.table))
+                return self.f(*values)
+            return _C._watch_ops(self._seen, lambda: self.f(*values))
+
+    def _seen(self, func: Any, args: Any, kwargs: Any) -> Any:
+        instead = self.table.get(func)
+        if instead is not None:
+            result = _C._watch_ops(self._seen, lambda: instead(*args, **kwargs))
+            if result is not NotImplemented:
+                return result
+        return _record(self.tracer, func, args, kwargs)
+
+    def graph_module(self, args: tuple[Any, ...]) -> GraphModule:
+        """The graph of the function on these arguments."""
+        values, names, nested = self.inputs(args)
+        result = self.run(values)
+        tracer = self.tracer
+        flat, spec = pytree.tree_flatten(result)
+        shown = flat if nested else result
+        tracer.create_node("output", "output", (tracer.create_arg(shown),), {})
+        if nested:
+            _, in_spec = pytree.tree_flatten(args)
+            tracer.graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(names, in_spec, spec)))
+        name = getattr(self.f, "__name__", None) or type(self.f).__name__
+        module = _make_graph_module(
+            tracer.root, tracer.graph, "GraphModule" if "<" in name else name
+        )
+        if nested:
+            module._in_spec, module._out_spec = in_spec, spec
+        return module
+
+
 def make_fx(
     f: Callable[..., Any],
     decomposition_table: dict[Any, Callable[..., Any]] | None = None,
     tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
 ) -> Callable[..., GraphModule]:
     """Return a function that runs `f` on its arguments and returns the graph of the ops that ran.
 
+    Tensors that `f` closes over become attributes of the module: `_param_constant0` for
+    parameters, `_tensor_constant0` for others.
+
     Args:
-        f: the function, of tensors and containers of them.
-        decomposition_table: by op, functions that are run in its place.
-        tracing_mode: "real", the one that is there: the ops compute.
+        f: a function or a module, of tensors and containers of them.
+        decomposition_table: by op, functions that are run in its place; one that returns
+            NotImplemented leaves the op.
+        tracing_mode: "real", the ops compute; "fake", they run on shapes and dtypes alone;
+            "symbolic", which is the same as "fake": sizes in the graph are numbers.
+        _allow_non_fake_inputs: in fake modes, let `f` close over real tensors.
+        pre_dispatch: record the ops that `f` calls, above autograd, instead of those that they
+            and the backward passes in it are made of.
     """
-    if tracing_mode != "real":
-        raise NotImplementedError(f"tracing_mode={tracing_mode!r}: ops are traced as they compute")
+    if tracing_mode not in ("real", "fake", "symbolic"):
+        raise AssertionError(f"tracing_mode must be real/fake/symbolic, got {tracing_mode}")
 
-    def traced(*args: Any) -> GraphModule:
-        tracer = PythonKeyTracer()
-        mode = ProxyTorchDispatchMode(tracer, decomposition_table)
-        flat, spec = pytree.tree_flatten(list(args))
-        for i, value in enumerate(flat):
-            proxy = tracer.create_proxy("placeholder", f"arg{i}_1", (), {})
-            mode.track(value, proxy)
-        with mode:
-            result = f(*pytree.tree_unflatten(flat, spec))
-        output = pytree.tree_map(lambda x: mode.proxy_of(x), result)
-        tracer.create_node("output", "output", (tracer.create_arg(output),), {})
-        return _make_graph_module(tracer.root, tracer.graph, getattr(f, "__name__", "GraphModule"))
+    def wrapped(*args: Any) -> GraphModule:
+        tracing = _Tracing(
+            f, decomposition_table, tracing_mode, pre_dispatch, _allow_non_fake_inputs
+        )
+        return tracing.graph_module(args)
 
-    return traced
+    return wrapped

@@ -118,7 +118,7 @@ class FxGraphDrawer:
         ):
             for name, tensor in named():
                 full = f"{node.target}.{name}"
-                label = f"{{name={full}|op_code={kind}|{_described(tensor)}}}"
+                label = f"{{name={full}|op_code={kind}|{_description(tensor)}}}"
                 dot.add_node(pydot.Node(full, label=label, **self._style(None)))
                 dot.add_edge(pydot.Edge(full, node.name))
 
@@ -145,15 +145,15 @@ class FxGraphDrawer:
                 f"{key}: {getattr(module, key)}" for key in getattr(module, "__constants__", ())
             ]
         else:
-            parts.append(f"target={_escaped(node._pretty_print_target(node.target))}")
+            parts.append(f"target={_escape(node._pretty_print_target(node.target))}")
             parts += self._arguments(node)
             parts.append(f"num_users={len(node.users)}")
         if self._parse_stack_trace and node.stack_trace:
             lines = [line.strip() for line in node.stack_trace.strip().splitlines()]
-            parts.append(f"file={_escaped(' '.join(lines[-2:]))}")
+            parts.append(f"file={_escape(' '.join(lines[-2:]))}")
         meta = node.meta.get("tensor_meta")
         if meta is not None:
-            parts.append(_escaped(_described(meta)))
+            parts.append(_escape(_description(meta)))
         return "{" + "|".join(parts) + "}"
 
     def _arguments(self, node: Node) -> list[str]:
@@ -172,21 +172,21 @@ class FxGraphDrawer:
             text = str(value)
             if len(text) > _LONGEST_ARGUMENTS:
                 text = text[:_LONGEST_ARGUMENTS] + "..."
-            shown.append(f"{name}={_escaped(text)}")
+            shown.append(f"{name}={_escape(text)}")
         return shown
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Text inside of a label of the shape "record"."""
     return "".join("\\" + c if c in '{}|<>"' else c for c in text)
 
 
-def _described(value: Any) -> str:
+def _description(value: Any) -> str:
     """dtype and sizes of a tensor, or of what is known of it."""
     if isinstance(value, TensorMetadata):
         return f"dtype={value.dtype}, shape={tuple(value.shape)}"
     if isinstance(value, Tensor):
         return f"dtype={value.dtype}, shape={tuple(value.shape)}"
     if isinstance(value, list | tuple):
-        return "(" + ", ".join(map(_described, value)) + ")"
+        return "(" + ", ".join(map(_description, value)) + ")"
     return ""

@@ -29,23 +29,23 @@ def inplace_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function that returns its first argument, which `fn` changes."""
 
     @functools.wraps(fn)
-    def changed(gm: Any, *args: Any, **kwargs: Any) -> Any:
+    def call_and_return_module(gm: Any, *args: Any, **kwargs: Any) -> Any:
         fn(gm, *args, **kwargs)
         return gm
 
-    return changed
+    return call_and_return_module
 
 
 def log_hook(fn: Callable[..., Any], level: int = logging.INFO) -> Callable[..., Any]:
     """A function that logs the result of `fn` and returns it."""
 
     @functools.wraps(fn)
-    def logged(*args: Any, **kwargs: Any) -> Any:
+    def call_and_log(*args: Any, **kwargs: Any) -> Any:
         result = fn(*args, **kwargs)
         _logger.log(level, "Ran pass %s\n Return value: %s", fn, result)
         return result
 
-    return logged
+    return call_and_log
 
 
 def loop_pass(

@@ -85,14 +85,14 @@ def _indices(t):
     return t.crow_indices(), t.col_indices()
 
 
-def _same(first, second):
+def _all_equal(first, second):
     return all(
         a.shape == b.shape and bool((a == b).all()) for a, b in zip(first, second, strict=True)
     )
 
 
 def _same_indices(first, second):
-    return _same(_indices(first), _indices(second))
+    return _all_equal(_indices(first), _indices(second))
 
 
 def _make(data, mask, requires_grad=False):
@@ -115,7 +115,7 @@ def _make(data, mask, requires_grad=False):
     return made
 
 
-def _filled(t):
+def _fill_with_zeros(t):
     """Plain data, with zeros where nothing takes part."""
     if not is_masked_tensor(t):
         return t
@@ -124,9 +124,9 @@ def _filled(t):
     return t._data.masked_fill(~t._mask, 0)
 
 
-def _under(grad, mask):
+def _mask_gradient(grad, mask):
     """A gradient as a masked tensor."""
-    return grad if is_masked_tensor(grad) else _make(_laid_out(grad, mask), mask)
+    return grad if is_masked_tensor(grad) else _make(_in_layout_of(grad, mask), mask)
 
 
 class _Out(Function):
@@ -139,7 +139,7 @@ class _Out(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        return _under(grads[0], ctx.mask)
+        return _mask_gradient(grads[0], ctx.mask)
 
 
 class AsMasked(Function):
@@ -153,15 +153,15 @@ class AsMasked(Function):
 
     @staticmethod
     def backward(ctx, *grads):
-        return _under(grads[0], ctx.mask), None
+        return _mask_gradient(grads[0], ctx.mask), None
 
 
-class _In(AsMasked):
+class _AsMaskedResult(AsMasked):
     """The same for a result, whose gradient is a plain tensor."""
 
     @staticmethod
     def backward(ctx, *grads):
-        return _filled(_under(grads[0], ctx.mask)), None
+        return _fill_with_zeros(_mask_gradient(grads[0], ctx.mask)), None
 
 
 class _Convert(Function):
@@ -171,11 +171,11 @@ class _Convert(Function):
     def forward(ctx, t, layout):
         ctx.mask = t._mask
         mask = _in_layout(t._mask, layout)
-        return _make(_laid_out(t._data, mask), mask)
+        return _make(_in_layout_of(t._data, mask), mask)
 
     @staticmethod
     def backward(ctx, *grads):
-        return _make(_laid_out(_filled(grads[0]), ctx.mask), ctx.mask), None
+        return _make(_in_layout_of(_fill_with_zeros(grads[0]), ctx.mask), ctx.mask), None
 
 
 def _in_layout(mask, layout):
@@ -185,7 +185,7 @@ def _in_layout(mask, layout):
     return mask.to_sparse_csr() if layout == rushlight.sparse_csr else mask
 
 
-def _laid_out(data, mask):
+def _in_layout_of(data, mask):
     """The data in the layout of a mask."""
     if data.layout == mask.layout:
         return data
@@ -223,17 +223,19 @@ class _Call:
 
     def masked(self, data, mask):
         if data.requires_grad and rushlight.is_grad_enabled():
-            return _In.apply(data, mask)
+            return _AsMaskedResult.apply(data, mask)
         return _make(data, mask)
 
     def move(self):
         def all_of(take):
-            def of(value):
+            def map_value(value):
                 if isinstance(value, (tuple, list)):
-                    return type(value)(of(v) for v in value)
+                    return type(value)(map_value(v) for v in value)
                 return take(value)
 
-            return self.func(*of(list(self.args)), **{k: of(v) for k, v in self.kwargs.items()})
+            return self.func(
+                *map_value(list(self.args)), **{k: map_value(v) for k, v in self.kwargs.items()}
+            )
 
         data = all_of(self.data)
         mask = all_of(lambda v: v._mask if is_masked_tensor(v) else v)
@@ -285,7 +287,7 @@ class _Call:
             data, mask = data.to_dense(), mask.to_dense()
         return self.masked(*reduce(name, data, mask, rest, self.kwargs))
 
-    def soft(self, name):
+    def softmax(self, name):
         x, *rest = self.args
         known = dict(zip(("dim", "dtype"), (v for v in rest if v is not None), strict=False))
         known |= {k: v for k, v in self.kwargs.items() if k != "_stacklevel"}
@@ -315,7 +317,7 @@ class _Call:
         if name in REDUCE_NAMES:
             return self.reduction(name)
         if name in _SOFT:
-            return self.soft(name)
+            return self.softmax(name)
         if name == "where":
             return self.where()
         if name == "new_empty_strided":
@@ -343,7 +345,7 @@ def _equal_masks(first, second):
     if first.layout != second.layout or first.shape != second.shape:
         return False
     if first.layout in _SPARSE:
-        return _same_indices(first, second) and _same([first.values()], [second.values()])
+        return _same_indices(first, second) and _all_equal([first.values()], [second.values()])
     return bool((first == second).all())
 
 
@@ -438,17 +440,17 @@ class MaskedTensor(Tensor):
             return f"MaskedTensor({shown[0]}, {bool(mask)})"
         width = max([8, *map(len, shown)])
         shown = [text.rjust(width) if text == "--" else text for text in shown]
-        return f"MaskedTensor(\n{_nested(shown, list(data.shape), '  ')}\n)"
+        return f"MaskedTensor(\n{_bracketed_text(shown, list(data.shape), '  ')}\n)"
 
     __str__ = __repr__
 
 
-def _nested(shown, shape, indent):
+def _bracketed_text(shown, shape, indent):
     if len(shape) == 1:
         return f"{indent}[{', '.join(shown)}]"
     step = len(shown) // shape[0] if shape[0] else 0
     rows = [shown[i * step : (i + 1) * step] for i in range(shape[0])]
-    inner = ",\n".join(_nested(row, shape[1:], indent + "  ") for row in rows)
+    inner = ",\n".join(_bracketed_text(row, shape[1:], indent + "  ") for row in rows)
     return f"{indent}[\n{inner}\n{indent}]"
 
 

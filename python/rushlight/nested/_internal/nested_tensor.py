@@ -15,13 +15,13 @@ from typing import Any
 import rushlight
 from rushlight import Tensor, _tensor
 from rushlight.autograd import Function
-from rushlight.nested._handlers import Handled
+from rushlight.nested._handlers import HandlesCalls
 from rushlight.nested._sizes import NestedInt, get_tensor_symint
 
 __all__ = ["NestedTensor"]
 
 
-def _cached(cache, name):
+def _cache_entry(cache, name):
     number = cache.get(name)
     return number.shape[0] if isinstance(number, Tensor) else number
 
@@ -92,7 +92,7 @@ def wrap(values, offsets, lengths=None, ragged_idx: int = 1, cache=None):
     return _make(values, offsets, lengths, ragged_idx, cache)
 
 
-class NestedTensor(Handled, Tensor):
+class NestedTensor(HandlesCalls, Tensor):
     """Tensors that differ in the size of one dimension, under one name.
 
     Shapes show a symbol for the ragged size: tensors made from the same `offsets` have the same and
@@ -129,7 +129,7 @@ class NestedTensor(Handled, Tensor):
     def _about(self):
         return self._offsets, self._lengths, self._ragged_idx, self._metadata_cache
 
-    def _with(self, values, ragged_idx=None):
+    def _with_values(self, values, ragged_idx=None):
         """Other values, cut in the same places."""
         offsets, lengths, old, cache = self._about()
         return wrap(values, offsets, lengths, old if ragged_idx is None else ragged_idx, cache)
@@ -168,7 +168,7 @@ class NestedTensor(Handled, Tensor):
         return (strides[ragged] * self._values.shape[largest] * symbol, *outer)
 
     def _extreme(self, name, reduce):
-        known = _cached(self._metadata_cache, name)
+        known = _cache_entry(self._metadata_cache, name)
         if known is None:
             lengths = self._seq_lengths()
             known = int(reduce(lengths)) if lengths.numel() else 0
@@ -191,11 +191,11 @@ class NestedTensor(Handled, Tensor):
 
     @property
     def _maybe_max_seqlen(self) -> int | None:
-        return _cached(self._metadata_cache, "max_seqlen")
+        return _cache_entry(self._metadata_cache, "max_seqlen")
 
     @property
     def _maybe_min_seqlen(self) -> int | None:
-        return _cached(self._metadata_cache, "min_seqlen")
+        return _cache_entry(self._metadata_cache, "min_seqlen")
 
     def __repr__(self, *, tensor_contents=None) -> str:
         grad = ""

@@ -40,15 +40,15 @@ def noop_mask(batch, head, token_q, token_kv):
 
 def and_masks(*mask_mods):
     """The conjunction of mask functions."""
-    return _joined(mask_mods, lambda a, b: a & b)
+    return _join_masks(mask_mods, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods):
     """The disjunction of mask functions."""
-    return _joined(mask_mods, lambda a, b: a | b)
+    return _join_masks(mask_mods, lambda a, b: a | b)
 
 
-def _joined(mask_mods, join):
+def _join_masks(mask_mods, join):
     if not all(callable(mod) for mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
 
@@ -157,9 +157,9 @@ class BlockMask:
 
     def to_dense(self):
         """A tensor (B, H, query blocks, key blocks): 1 for blocks in which anything is seen."""
-        dense = _dense(self.kv_num_blocks, self.kv_indices)
+        dense = _dense_blocks(self.kv_num_blocks, self.kv_indices)
         if self.full_kv_num_blocks is not None:
-            dense = dense | _dense(self.full_kv_num_blocks, self.full_kv_indices)
+            dense = dense | _dense_blocks(self.full_kv_num_blocks, self.full_kv_indices)
         return dense.int()
 
     def sparsity(self):
@@ -167,34 +167,34 @@ class BlockMask:
         dense = self.to_dense()
         return 100 * (1 - float(dense.sum()) / max(dense.numel(), 1))
 
-    def _changed(self, change):
+    def _map_tensors(self, change):
         """The mask with all its tensors changed."""
 
-        def changed(t):
+        def change_optional(t):
             return t if t is None else change(t)
 
         return type(self)(
             self.seq_lengths,
-            changed(self.kv_num_blocks),
-            changed(self.kv_indices),
-            changed(self.full_kv_num_blocks),
-            changed(self.full_kv_indices),
+            change_optional(self.kv_num_blocks),
+            change_optional(self.kv_indices),
+            change_optional(self.full_kv_num_blocks),
+            change_optional(self.full_kv_indices),
             self.BLOCK_SIZE,
             self.mask_mod,
         )
 
     def to(self, device):
         """A copy on another device."""
-        return self._changed(lambda t: t.to(device))
+        return self._map_tensors(lambda t: t.to(device))
 
     def __getitem__(self, index):
-        return self._changed(lambda t: t[index])
+        return self._map_tensors(lambda t: t[index])
 
     def __repr__(self) -> str:
         return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%)"
 
 
-def _dense(counts, indices):
+def _dense_blocks(counts, indices):
     """The blocks that lists name, as booleans."""
     places = rushlight.arange(indices.shape[-1], device=indices.device)
     named = places < counts.unsqueeze(-1)

@@ -20,7 +20,7 @@ from ._to import _parse_to
 from ._tree import ModuleTree
 
 
-class _Applied:
+class _Application:
     """A function that `_apply` hands down, and what became of the tensors that it has met.
 
     So a parameter or buffer of several names, and of several modules, stays one.
@@ -84,21 +84,21 @@ class ModuleChanges(ModuleTree):
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by `fn` of it; parameters stay the same
         objects where their kind of memory allows it. `rushlight.__future__` may say otherwise."""
-        fn = fn if isinstance(fn, _Applied) else _Applied(fn)
+        fn = fn if isinstance(fn, _Application) else _Application(fn)
         if recurse:
             for module in self.children():
                 module._apply(fn)
         for name, parameter in self._parameters.items():
             if parameter is not None:
                 self._parameters[name] = fn.once(
-                    parameter, lambda p, name=name: self._changed(name, p, fn)
+                    parameter, lambda p, name=name: self._apply_to_parameter(name, p, fn)
                 )
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn.once(buffer, fn)
         return self
 
-    def _changed(self, name, parameter, fn):
+    def _apply_to_parameter(self, name, parameter, fn):
         """A parameter and its gradient after `fn`."""
         with rushlight.no_grad():
             applied = fn(parameter)

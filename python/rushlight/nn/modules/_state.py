@@ -218,9 +218,9 @@ def load_state_dict(module, states, strict, assign):
     load(module, states, "")
     if strict:
         if unexpected:
-            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+            errors.insert(0, f"Unexpected key(s) in state_dict: {_quote(unexpected)}. ")
         if missing:
-            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+            errors.insert(0, f"Missing key(s) in state_dict: {_quote(missing)}. ")
     if errors:
         lines = "\n\t".join(errors)
         failure = RuntimeError(
@@ -231,7 +231,7 @@ def load_state_dict(module, states, strict, assign):
     return _IncompatibleKeys(missing, unexpected)
 
 
-def _quoted(keys):
+def _quote(keys):
     return ", ".join(f'"{key}"' for key in keys)
 
 

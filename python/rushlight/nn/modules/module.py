@@ -192,7 +192,9 @@ class Module(ModuleChanges):
             if modules is None:
                 raise AttributeError("cannot assign module before Module.__init__() call")
             self._forget(name, modules)
-            modules[name] = self._registered(_hooks.global_module_registration_hooks, name, value)
+            modules[name] = self._run_registration_hooks(
+                _hooks.global_module_registration_hooks, name, value
+            )
             return
         if modules is not None and name in modules:
             if value is not None:
@@ -200,7 +202,9 @@ class Module(ModuleChanges):
                     f"cannot assign '{typename(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
-            modules[name] = self._registered(_hooks.global_module_registration_hooks, name, value)
+            modules[name] = self._run_registration_hooks(
+                _hooks.global_module_registration_hooks, name, value
+            )
             return
         buffers = own.get("_buffers")
         if buffers is not None and name in buffers:
@@ -212,7 +216,9 @@ class Module(ModuleChanges):
             if isinstance(value, Buffer):
                 self.register_buffer(name, value, value.persistent)
                 return
-            buffers[name] = self._registered(_hooks.global_buffer_registration_hooks, name, value)
+            buffers[name] = self._run_registration_hooks(
+                _hooks.global_buffer_registration_hooks, name, value
+            )
             return
         if isinstance(value, Tensor) and isinstance(value, Buffer):
             if buffers is None:
@@ -240,7 +246,7 @@ class Module(ModuleChanges):
         if keep is not own["_buffers"]:
             own["_non_persistent_buffers_set"].discard(name)
 
-    def _registered(self, hooks, name, value):
+    def _run_registration_hooks(self, hooks, name, value):
         """The value after the registration hooks, each of which may replace it."""
         for hook in hooks.values():
             replacement = hook(self, name, value)
@@ -279,7 +285,9 @@ class Module(ModuleChanges):
                 f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        buffers[name] = self._registered(_hooks.global_buffer_registration_hooks, name, tensor)
+        buffers[name] = self._run_registration_hooks(
+            _hooks.global_buffer_registration_hooks, name, tensor
+        )
         elsewhere = self._non_persistent_buffers_set
         (elsewhere.discard if persistent else elsewhere.add)(name)
 
@@ -297,7 +305,9 @@ class Module(ModuleChanges):
                     f"Cannot assign non-leaf Tensor to parameter '{name}': it was computed from "
                     "others; compute it in forward(), or detach it first"
                 )
-            param = self._registered(_hooks.global_parameter_registration_hooks, name, param)
+            param = self._run_registration_hooks(
+                _hooks.global_parameter_registration_hooks, name, param
+            )
         parameters[name] = param
 
     def add_module(self, name: str, module: Module | None) -> None:
@@ -305,7 +315,9 @@ class Module(ModuleChanges):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{typename(module)} is not a Module subclass")
         modules = self._table_for("module", name)
-        modules[name] = self._registered(_hooks.global_module_registration_hooks, name, module)
+        modules[name] = self._run_registration_hooks(
+            _hooks.global_module_registration_hooks, name, module
+        )
 
     def register_module(self, name: str, module: Module | None) -> None:
         """Alias of `add_module`."""

@@ -24,7 +24,7 @@ def _shape(normalized_shape):
     return tuple(normalized_shape)
 
 
-class _Scaled(Module):
+class _AffineNorm(Module):
     """What ends with a learnt scale `weight` and shift `bias`, each of which may be absent."""
 
     def _register_affine(self, shape, device, dtype, **wanted):
@@ -41,7 +41,7 @@ class _Scaled(Module):
                 start(parameter)
 
 
-class LayerNorm(_Scaled):
+class LayerNorm(_AffineNorm):
     """Normalises over the last dimensions, then scales and shifts.
 
     Args:
@@ -77,7 +77,7 @@ class LayerNorm(_Scaled):
         )
 
 
-class GroupNorm(_Scaled):
+class GroupNorm(_AffineNorm):
     """Normalises groups of channels of each sample, then scales and shifts each channel.
 
     Args:
@@ -119,7 +119,7 @@ class GroupNorm(_Scaled):
         )
 
 
-class RMSNorm(_Scaled):
+class RMSNorm(_AffineNorm):
     """Divides by the root mean square over the last dimensions, then scales.
 
     Args:

@@ -15,7 +15,7 @@ from .. import init
 from .._packed import PackedSequence
 from ..parameter import new_parameter
 from .module import Module
-from .utils import _changed
+from .utils import _settings_text
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -270,7 +270,7 @@ class RNNBase(Module):
         return output, self.permute_hidden(hidden, unsorted_indices)
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}" + _changed(
+        return f"{self.input_size}, {self.hidden_size}" + _settings_text(
             self,
             proj_size=0,
             num_layers=1,

@@ -11,7 +11,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-from .utils import _changed
+from .utils import _settings_text
 
 if TYPE_CHECKING:
     from rushlight.types import Device
@@ -103,7 +103,7 @@ class Embedding(_Table):
         )
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}" + _changed(
+        return f"{self.num_embeddings}, {self.embedding_dim}" + _settings_text(
             self,
             padding_idx=None,
             max_norm=None,
@@ -191,8 +191,8 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         text = f"{self.num_embeddings}, {self.embedding_dim}"
-        text += _changed(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
-        return f"{text}, mode={self.mode!r}" + _changed(self, padding_idx=None)
+        text += _settings_text(self, max_norm=None, norm_type=2, scale_grad_by_freq=False)
+        return f"{text}, mode={self.mode!r}" + _settings_text(self, padding_idx=None)
 
     @classmethod
     def from_pretrained(

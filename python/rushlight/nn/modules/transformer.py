@@ -114,7 +114,7 @@ class _Layer(Module):
         if not hasattr(self, "activation"):
             self.activation = F.relu
 
-    def _attended(self, attention, dropout, x, memory, attn_mask, key_padding_mask, is_causal):
+    def _attend(self, attention, dropout, x, memory, attn_mask, key_padding_mask, is_causal):
         attended = attention(
             x,
             memory,
@@ -132,7 +132,7 @@ class _Layer(Module):
 
     def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
         mask = (attn_mask, key_padding_mask, is_causal)
-        return self._attended(self.self_attn, self.dropout1, x, x, *mask)
+        return self._attend(self.self_attn, self.dropout1, x, x, *mask)
 
     def _network(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
@@ -193,7 +193,7 @@ class TransformerDecoderLayer(_Layer):
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         mask = (attn_mask, key_padding_mask, is_causal)
-        return self._attended(self.multihead_attn, self.dropout2, x, mem, *mask)
+        return self._attend(self.multihead_attn, self.dropout2, x, mem, *mask)
 
     def _ff_block(self, x):
         return self.dropout3(self._network(x))

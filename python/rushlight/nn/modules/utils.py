@@ -19,7 +19,7 @@ def _reverse_repeat_tuple(values, n):
     return tuple(v for v in reversed(values) for _ in range(n))
 
 
-def _changed(module, **defaults):
+def _settings_text(module, **defaults):
     """Settings that are not their defaults, as `extra_repr` shows them: ", name=value"."""
     values = {name: getattr(module, name) for name in defaults}
     return "".join(f", {name}={v}" for name, v in values.items() if v != defaults[name])

@@ -14,7 +14,7 @@ def _device(target) -> rushlight.device:
     return rushlight.device("cuda", target) if isinstance(target, int) else rushlight.device(target)
 
 
-def _rebuilt(like: Any, items: list) -> Any:
+def _rebuild(like: Any, items: list) -> Any:
     """A container of the type of `like`."""
     return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
 
@@ -43,7 +43,7 @@ def scatter(inputs: Any, target_gpus, dim: int = 0) -> Any:
         )
     if isinstance(inputs, tuple | list) and inputs:
         shares = zip(*(scatter(item, target_gpus, dim) for item in inputs), strict=False)
-        return [_rebuilt(inputs, list(items)) for items in shares]
+        return [_rebuild(inputs, list(items)) for items in shares]
     return [inputs] * count
 
 
@@ -70,6 +70,6 @@ def gather(outputs, target_device, dim: int = 0) -> Any:
             raise ValueError("All dicts must have the same number of keys")
         joined = {key: gather([o[key] for o in outputs], target_device, dim) for key in first}
         return type(first)(joined)
-    return _rebuilt(
+    return _rebuild(
         first, [gather(list(items), target_device, dim) for items in zip(*outputs, strict=False)]
     )

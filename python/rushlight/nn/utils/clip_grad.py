@@ -17,19 +17,19 @@ __all__ = [
 ]
 
 
-def _listed(parameters):
+def _as_list(parameters):
     return [parameters] if isinstance(parameters, Tensor) else list(parameters)
 
 
 def _gradients(parameters):
-    return [p.grad for p in _listed(parameters) if p.grad is not None]
+    return [p.grad for p in _as_list(parameters) if p.grad is not None]
 
 
 def get_total_norm(
     tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ):
     """The norm of all tensors, as if they were one vector: a 0-d tensor."""
-    tensors = _listed(tensors)
+    tensors = _as_list(tensors)
     norm_type = float(norm_type)
     if not tensors:
         return rushlight.tensor(0.0)
@@ -70,7 +70,7 @@ def clip_grad_norm_(
     Returns:
         the norm before clipping, a 0-d tensor.
     """
-    parameters = _listed(parameters)
+    parameters = _as_list(parameters)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total

@@ -37,7 +37,7 @@ def fuse_conv_bn_eval(conv, bn, transpose: bool = False):
     return _with_parameters(conv, bn, fuse_conv_bn_weights, transpose)
 
 
-def _fused(weight, bias, mean, var, eps, scale, shift, shape):
+def _fuse(weight, bias, mean, var, eps, scale, shift, shape):
     bias_dtype = weight.dtype if bias is None else bias.dtype
     bias = rushlight.zeros_like(mean) if bias is None else bias
     scale = rushlight.ones_like(mean) if scale is None else scale
@@ -52,7 +52,7 @@ def fuse_conv_bn_weights(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, trans
     """The weight and bias of the fused convolution; None means no bias, scale or shift."""
     shape = [1] * conv_w.dim()
     shape[1 if transpose else 0] = -1
-    return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
+    return _fuse(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
 
 
 def fuse_linear_bn_eval(linear, bn):
@@ -66,4 +66,4 @@ def fuse_linear_bn_eval(linear, bn):
 
 def fuse_linear_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b):
     """The weight and bias of the fused linear layer."""
-    return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
+    return _fuse(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))

@@ -8,7 +8,7 @@ from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..modules.module import Module
 from . import parametrize
-from .weight_norm import norm_except, normalized
+from .weight_norm import norm_except, normalize
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -99,15 +99,15 @@ class _Orthogonal(Module):
         if use_trivialization:
             self.register_buffer("base", None)
 
-    def _tall(self, matrix):
+    def _make_tall(self, matrix):
         """The matrix, transposed if it is wide; and back."""
         return matrix.mT if self.shape[-2] < self.shape[-1] else matrix
 
     def forward(self, x):
-        q = _ORTHOGONAL_MAPS[self.orthogonal_map](self._tall(x))
+        q = _ORTHOGONAL_MAPS[self.orthogonal_map](self._make_tall(x))
         if hasattr(self, "base"):
             q = self.base @ q
-        return self._tall(q)
+        return self._make_tall(q)
 
     @rushlight.no_grad()
     def right_inverse(self, q):
@@ -115,7 +115,7 @@ class _Orthogonal(Module):
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}, not {q.shape}."
             )
-        columns = self._tall(q)
+        columns = self._make_tall(q)
         if hasattr(self, "base"):
             self.base = self._base_with(columns)
             # Every map takes this to the first columns of the identity, so that they are B's.
@@ -127,7 +127,7 @@ class _Orthogonal(Module):
                 f"One cannot assign to a matrix made by {self.orthogonal_map!r} with "
                 "use_trivialization=False: the map has no known inverse."
             )
-        return self._tall(_reflections_of(columns))
+        return self._make_tall(_reflections_of(columns))
 
     def _base_with(self, columns):
         """An orthogonal square matrix that begins with the columns, made orthonormal."""
@@ -171,7 +171,7 @@ class _WeightNorm(Module):
         self.dim = None if dim is None or dim == -1 else dim
 
     def forward(self, weight_g, weight_v):
-        return normalized(weight_v, weight_g, self.dim)
+        return normalize(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight):
         return norm_except(weight, self.dim), weight

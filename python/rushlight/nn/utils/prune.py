@@ -209,7 +209,7 @@ class Identity(BasePruningMethod):
         return default_mask
 
 
-class _Unstructured(BasePruningMethod):
+class _ElementPruning(BasePruningMethod):
     """Prunes a number of elements (int) or a part of them (float)."""
 
     PRUNING_TYPE = "unstructured"
@@ -222,29 +222,29 @@ class _Unstructured(BasePruningMethod):
         mask = default_mask.clone(memory_format=rushlight.contiguous_format)
         n = _compute_nparams_toprune(self.amount, t.nelement())
         if n:
-            mask.view(-1)[self._chosen(t.reshape(-1), n)] = 0
+            mask.view(-1)[self._choose(t.reshape(-1), n)] = 0
         return mask
 
     @abstractmethod
-    def _chosen(self, t, n):
+    def _choose(self, t, n):
         """The indices of n elements of a vector."""
 
 
-class RandomUnstructured(_Unstructured):
+class RandomUnstructured(_ElementPruning):
     """Prunes random elements: a number of them (int) or a fraction (float)."""
 
-    def _chosen(self, t, n):
+    def _choose(self, t, n):
         return rushlight.topk(rushlight.rand_like(t), k=n).indices
 
 
-class L1Unstructured(_Unstructured):
+class L1Unstructured(_ElementPruning):
     """Prunes the elements of smallest magnitude: a number of them (int) or a fraction (float)."""
 
-    def _chosen(self, t, n):
+    def _choose(self, t, n):
         return rushlight.topk(t.abs(), k=n, largest=False).indices
 
 
-class _Structured(BasePruningMethod):
+class _SlicePruning(BasePruningMethod):
     """Prunes a number of slices along `dim` (int) or a part of them (float)."""
 
     PRUNING_TYPE = "structured"
@@ -267,32 +267,32 @@ class _Structured(BasePruningMethod):
             return default_mask
         dim = self.dim % t.dim()
         slices = default_mask.new_zeros(t.shape[dim])
-        slices[self._kept(t, dim, n)] = 1
+        slices[self._slices_to_keep(t, dim, n)] = 1
         shape = [1] * t.dim()
         shape[dim] = -1
         return default_mask * slices.reshape(shape)
 
     @abstractmethod
-    def _kept(self, t, dim, n):
+    def _slices_to_keep(self, t, dim, n):
         """An index of the slices that stay when n go."""
 
 
-class RandomStructured(_Structured):
+class RandomStructured(_SlicePruning):
     """Prunes random slices along `dim`."""
 
-    def _kept(self, t, dim, n):
+    def _slices_to_keep(self, t, dim, n):
         lots = rushlight.rand(t.shape[dim])
         return lots > rushlight.kthvalue(lots, k=n).values
 
 
-class LnStructured(_Structured):
+class LnStructured(_SlicePruning):
     """Prunes the slices along `dim` with the smallest n-norm."""
 
     def __init__(self, amount, n, dim: int = -1) -> None:
         super().__init__(amount, dim)
         self.n = n
 
-    def _kept(self, t, dim, n):
+    def _slices_to_keep(self, t, dim, n):
         lengths = rushlight.norm(t, p=self.n, dim=[d for d in range(t.dim()) if d != dim])
         return rushlight.topk(lengths, k=t.shape[dim] - n, largest=True).indices
 

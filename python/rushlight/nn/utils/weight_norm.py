@@ -23,7 +23,7 @@ def norm_except(weight, dim: int | None):
     return weight.norm(2, [d for d in range(weight.dim()) if d != dim], keepdim=True)
 
 
-def normalized(v, g, dim: int | None):
+def normalize(v, g, dim: int | None):
     """The vector with the direction of `v` and the norm `g`."""
     return v * (g / norm_except(v, dim))
 
@@ -38,7 +38,7 @@ class WeightNorm:
     def compute_weight(self, module: Module):
         """The weight from `<name>_g` and `<name>_v`."""
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return normalized(v, g, self.dim)
+        return normalize(v, g, self.dim)
 
     def remove(self, module: Module):
         """Make the weight an ordinary parameter."""

@@ -100,7 +100,7 @@ class StackDataset(Dataset):
         return self._length
 
 
-def at_once(dataset: Any, indices: Any) -> Any:
+def samples_at(dataset: Any, indices: Any) -> Any:
     """The samples at several indices, by `__getitems__` where there is one. Data sets of the house
     have `_getitems`, which counts only for their own class: what wraps one and passes its
     attributes on means its own `__getitem__`.
@@ -140,7 +140,7 @@ def _note_sample(error, dataset, index):
 
 def _fetch(dataset, indices):
     """The same; ValueError if it is another number of them."""
-    samples = at_once(dataset, indices)
+    samples = samples_at(dataset, indices)
     if len(samples) != len(indices):
         raise ValueError(
             f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(samples)}"
@@ -213,7 +213,7 @@ class Subset(Dataset):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: list[int]) -> list[Any]:
-        return at_once(self.dataset, [self.indices[i] for i in indices])
+        return samples_at(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self) -> int:
         return len(self.indices)

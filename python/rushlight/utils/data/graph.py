@@ -10,7 +10,7 @@ from .datapipes.datapipe import IterDataPipe, MapDataPipe
 __all__ = ["traverse", "traverse_dps"]
 
 
-def _found_in(value, found, seen):
+def _find_pipes(value, found, seen):
     """The pipes in a value, as deep as they lie but not below each other."""
     if isinstance(value, (IterDataPipe, MapDataPipe)):
         found.setdefault(id(value), value)
@@ -25,7 +25,7 @@ def _found_in(value, found, seen):
         inner = type(value).__module__.startswith("rushlight.utils.data.datapipes")
         value = list(vars(value).values()) if inner and hasattr(value, "__dict__") else []
     for part in value:
-        _found_in(part, found, seen)
+        _find_pipes(part, found, seen)
 
 
 def traverse_dps(datapipe) -> dict[int, tuple[Any, dict]]:
@@ -39,7 +39,7 @@ def _graph(datapipe, above):
     if id(datapipe) in above:
         return {}
     found: dict[int, Any] = {}
-    _found_in(list(datapipe.__dict__.values()), found, set())
+    _find_pipes(list(datapipe.__dict__.values()), found, set())
     below: dict[int, Any] = {}
     for child in found.values():
         below.update(_graph(child, above | {id(datapipe)}))

@@ -10,7 +10,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor
 from rushlight.utils.tensorboard._events import message
-from rushlight.utils.tensorboard.summary import metadata, tagged
+from rushlight.utils.tensorboard.summary import metadata, summary_of
 
 _MOST_THRESHOLDS = 127
 
@@ -73,7 +73,7 @@ def pr_curve_raw(
     if rows.shape[1] != n:
         raise ValueError(f"expected {n} numbers for each of the thresholds, got {rows.shape[1]}")
     tensor = _tensor(1, rows.shape, (5, "floats", rows.reshape(-1).tolist()))
-    return tagged(
+    return summary_of(
         tag, (8, "bytes", tensor), (9, "bytes", metadata("pr_curves", message((2, "int", n))))
     )
 
@@ -114,7 +114,7 @@ def mesh(
         )
         tensor = _tensor(1, values.shape, (5, "floats", _floats(values).tolist()))
         summaries.append(
-            tagged(f"{tag}_{name}", (8, "bytes", tensor), (9, "bytes", metadata("mesh", about)))
+            summary_of(f"{tag}_{name}", (8, "bytes", tensor), (9, "bytes", metadata("mesh", about)))
         )
     return summaries
 
@@ -139,7 +139,7 @@ def custom_scalars(layout: dict[str, dict[str, list]]) -> bytes:
         categories.append((2, "bytes", message((1, "bytes", category), *shown)))
     tensor = _tensor(7, (), (8, "bytes", message(*categories)))
     about = metadata("custom_scalars")
-    return tagged("custom_scalars__config__", (8, "bytes", tensor), (9, "bytes", about))
+    return summary_of("custom_scalars__config__", (8, "bytes", tensor), (9, "bytes", about))
 
 
 # ---- sounds, films ----
@@ -165,7 +165,7 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> bytes:
         (4, "bytes", stream.getvalue()),
         (5, "bytes", "audio/wav"),
     )
-    return tagged(tag, (6, "bytes", content))
+    return summary_of(tag, (6, "bytes", content))
 
 
 def frames(videos: Any) -> Tensor:
@@ -207,7 +207,7 @@ def video(tag: str, tensor: Any, fps: float = 4) -> bytes:
         (3, "int", channels),
         (4, "bytes", stream.getvalue()),
     )
-    return tagged(tag, (4, "bytes", content))
+    return summary_of(tag, (4, "bytes", content))
 
 
 # ---- tensors ----
@@ -232,4 +232,4 @@ def tensor(tag: str, values: Tensor) -> bytes:
     number, field, kind = _KINDS[values.dtype]
     numbers = values.detach().cpu().reshape(-1).tolist()
     content = _tensor(number, values.shape, (field, kind, numbers))
-    return tagged(tag, (8, "bytes", content), (9, "bytes", metadata("tensor")))
+    return summary_of(tag, (8, "bytes", content), (9, "bytes", metadata("tensor")))

@@ -11,7 +11,7 @@ from rushlight.utils.tensorboard._events import message
 __all__ = ["histogram", "histogram_raw", "hparams", "image", "scalar", "text"]
 
 
-def tagged(tag, *fields):
+def summary_of(tag, *fields):
     """A summary of one value."""
     return message((1, "bytes", message((1, "bytes", tag), *fields)))
 
@@ -26,10 +26,10 @@ def _number(value):
 
 def scalar(name: str, scalar_value):
     """A summary of a number."""
-    return tagged(name, (2, "float", _number(scalar_value)))
+    return summary_of(name, (2, "float", _number(scalar_value)))
 
 
-def _flat(values):
+def _flatten(values):
     return rushlight.as_tensor(values).detach().cpu().reshape(-1).to(rushlight.float64)
 
 
@@ -45,7 +45,7 @@ def default_bins():
 
 def histogram(name: str, values, bins="tensorflow", max_bins=None):
     """A histogram of values: with TensorBoard's bins, a number of equal bins, or given edges."""
-    values = _flat(values)
+    values = _flatten(values)
     if values.numel() == 0:
         raise ValueError("The input has no element.")
     low, high = values.min().item(), values.max().item()
@@ -56,7 +56,7 @@ def histogram(name: str, values, bins="tensorflow", max_bins=None):
         top = high if high > low else low + 1
         edges = rushlight.linspace(low, top, count + 1, dtype=rushlight.float64)
     else:
-        edges = _flat(bins)
+        edges = _flatten(bins)
     places = rushlight.searchsorted(edges, values, right=True) - 1
     places = places.clamp(0, edges.numel() - 2)
     counts = rushlight.bincount(places, minlength=edges.numel() - 1)
@@ -87,7 +87,7 @@ def histogram_raw(name: str, min, max, num, sum, sum_squares, bucket_limits, buc
         (6, "doubles", [float(x) for x in bucket_limits]),
         (7, "doubles", [float(x) for x in bucket_counts]),
     )
-    return tagged(name, (5, "bytes", spread))
+    return summary_of(name, (5, "bytes", spread))
 
 
 def png(pixels):
@@ -158,7 +158,7 @@ def _image(tag, pixels):
     fields = message(
         (1, "int", height), (2, "int", width), (3, "int", channels), (4, "bytes", png(pixels))
     )
-    return tagged(tag, (4, "bytes", fields))
+    return summary_of(tag, (4, "bytes", fields))
 
 
 def metadata(plugin, content=b""):
@@ -170,7 +170,7 @@ def text(tag: str, text_string):
     """A summary of a text, which may use Markdown."""
     shape = message((2, "bytes", message((1, "int", 1))))
     tensor = message((1, "int", 7), (2, "bytes", shape), (8, "bytes", text_string))
-    return tagged(f"{tag}/text_summary", (8, "bytes", tensor), (9, "bytes", metadata("text")))
+    return summary_of(f"{tag}/text_summary", (8, "bytes", tensor), (9, "bytes", metadata("text")))
 
 
 def _value(value):
@@ -211,6 +211,6 @@ def hparams(hparam_dict=None, metric_dict=None, hparam_domain_discrete=None):
         "session_end_info": message((4, "bytes", message((1, "int", 1)))),
     }
     return tuple(
-        tagged(f"_hparams_/{name}", (9, "bytes", metadata("hparams", content)))
+        summary_of(f"_hparams_/{name}", (9, "bytes", metadata("hparams", content)))
         for name, content in contents.items()
     )

@@ -14,7 +14,7 @@ from rushlight.utils.tensorboard._events import EventFile, message
 __all__ = ["FileWriter", "SummaryWriter"]
 
 
-def _serialized(content):
+def _serialize(content):
     """The bytes of a message: bytes as they are, or an object of protobuf's."""
     return content if isinstance(content, bytes) else content.SerializeToString()
 
@@ -57,21 +57,21 @@ class FileWriter:
             (1, "double", time.time() if walltime is None else walltime),
             (2, "int", None if step is None else int(step)),
         )
-        self._file.write(_serialized(event) + said)  # of a field that is said twice the last counts
+        self._file.write(_serialize(event) + said)  # of a field that is said twice the last counts
 
     def add_summary(self, summary, global_step=None, walltime=None):
         """Write values from the functions of `summary`."""
         self._add(
             (1, "double", time.time() if walltime is None else walltime),
             (2, "int", None if global_step is None else int(global_step)),
-            (5, "bytes", _serialized(summary)),
+            (5, "bytes", _serialize(summary)),
         )
 
     def add_graph(self, graph, walltime=None):
         """Write a GraphDef of TensorFlow."""
         self._add(
             (1, "double", time.time() if walltime is None else walltime),
-            (4, "bytes", _serialized(graph)),
+            (4, "bytes", _serialize(graph)),
         )
 
     def add_session(self, step):

@@ -13,7 +13,7 @@ from .utils import parsing
 _MOST_SIDE = 1 << 16
 
 
-def _counted(width: int, height: int) -> None:
+def _check_size(width: int, height: int) -> None:
     if not (0 < width <= _MOST_SIDE and 0 < height <= _MOST_SIDE):
         raise ValueError(f"a size of {width} x {height}")
 
@@ -25,7 +25,7 @@ def read_flo(path: str | Path) -> np.ndarray:
         if content[:4] != b"PIEH":
             raise ValueError(f"it begins with {content[:4]!r}")
         width, height = struct.unpack_from("<ii", content, 4)
-        _counted(width, height)
+        _check_size(width, height)
         values = np.frombuffer(content, "<f4", 2 * height * width, 12)
     return values.reshape(height, width, 2).transpose(2, 0, 1).astype(np.float32)
 
@@ -39,7 +39,7 @@ def read_pfm(path: str | Path, channels: int) -> np.ndarray:
         kind, size, scale, body = content.split(b"\n", 3)
         every = {b"PF": 3, b"Pf": 1}[kind.strip()]
         width, height = (int(n) for n in size.split())
-        _counted(width, height)
+        _check_size(width, height)
         order = "<f4" if float(scale) < 0 else ">f4"
         values = np.frombuffer(body, order, width * height * every)
     rows = values.reshape(height, width, every).transpose(2, 0, 1)
@@ -64,7 +64,7 @@ def read_png16(path: str | Path) -> np.ndarray:
                 break
             place += length + 12
         width, height, depth, colours, *rest = struct.unpack(">IIBBBBB", header)
-        _counted(width, height)
+        _check_size(width, height)
         if (depth, colours, rest[-1]) != (16, 2, 0):
             raise ValueError(f"colours of 16 bits, not interlaced, are wanted; it has {header!r}")
         try:
@@ -73,11 +73,11 @@ def read_png16(path: str | Path) -> np.ndarray:
         except zlib.error as error:
             raise ValueError(str(error)) from error
         lines = np.frombuffer(raw, np.uint8, wanted).reshape(height, 1 + 6 * width)
-        rows = _unfiltered(lines[:, 0], lines[:, 1:].reshape(height, width, 6))
+        rows = _unfilter(lines[:, 0], lines[:, 1:].reshape(height, width, 6))
     return rows.reshape(height, width * 6).view(">u2").reshape(height, width, 3).astype(np.uint16)
 
 
-def _unfiltered(kinds: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _unfilter(kinds: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Bytes (H, W, 6) of differences from what is left, above, or both, as the bytes themselves."""
     out = np.zeros_like(rows)
     above = np.zeros_like(rows[0])

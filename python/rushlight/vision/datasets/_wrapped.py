@@ -27,7 +27,7 @@ from .vision import VisionDataset
 _Wrapper = Callable[[int, Any], Any]  # of an item's number and the item
 
 
-def _chosen(keys: Any, available: str, usual: str) -> set[str]:
+def _select_keys(keys: Any, available: str, usual: str) -> set[str]:
     """The keys of a target that are asked for; ValueError for others."""
     known = set(available.split())
     if keys is None:
@@ -55,7 +55,7 @@ def _boxes(rows: Any, image: Any, format: str = "XYXY") -> BoundingBoxes:
     return convert_bounding_box_format(boxes, new_format="XYXY")  # type: ignore[return-value]
 
 
-def _unsupported(what: str) -> None:
+def _refuse(what: str) -> None:
     raise RuntimeError(f"{what} is currently not supported by this wrapper.")
 
 
@@ -72,19 +72,19 @@ def _by_type(target: Any, types: Any, wrappers: dict[str, Callable[[Any], Any]])
 # ---- by data set ----
 
 
-def _same(dataset: Any, keys: Any) -> _Wrapper:
+def _identity_wrapper(dataset: Any, keys: Any) -> _Wrapper:
     return lambda number, item: item
 
 
 def _caltech101(dataset: Any, keys: Any) -> _Wrapper:
     if "annotation" in dataset.target_type:
-        _unsupported("Caltech101 dataset with `target_type=['annotation', ...]`")
-    return _same(dataset, keys)
+        _refuse("Caltech101 dataset with `target_type=['annotation', ...]`")
+    return _identity_wrapper(dataset, keys)
 
 
 def _segmentation(dataset: Any, keys: Any) -> _Wrapper:
     if getattr(dataset, "mode", None) == "boundaries":
-        _unsupported("SBDataset with mode='boundaries'")
+        _refuse("SBDataset with mode='boundaries'")
     return lambda number, item: (item[0], Mask(item[1]))
 
 
@@ -103,7 +103,7 @@ def _coco_mask(segmentation: Any, size: tuple[int, int]) -> rushlight.Tensor:
 
 def _coco(dataset: Any, keys: Any) -> _Wrapper:
     own = "segmentation area iscrowd image_id bbox category_id"
-    wanted = _chosen(keys, f"{own} boxes masks labels", "image_id boxes labels")
+    wanted = _select_keys(keys, f"{own} boxes masks labels", "image_id boxes labels")
 
     def wrap(number: int, item: Any) -> Any:
         image, entries = item
@@ -152,7 +152,7 @@ _VOC_CLASSES = [
 
 
 def _voc_detection(dataset: Any, keys: Any) -> _Wrapper:
-    wanted = _chosen(keys, "annotation boxes labels", "boxes labels")
+    wanted = _select_keys(keys, "annotation boxes labels", "boxes labels")
 
     def wrap(number: int, item: Any) -> Any:
         image, annotation = item
@@ -171,7 +171,7 @@ def _voc_detection(dataset: Any, keys: Any) -> _Wrapper:
 
 def _celeba(dataset: Any, keys: Any) -> _Wrapper:
     if {"attr", "landmarks"} & set(dataset.target_type):
-        _unsupported("`CelebA` dataset with `target_type=['attr', 'landmarks', ...]`")
+        _refuse("`CelebA` dataset with `target_type=['attr', 'landmarks', ...]`")
 
     def wrap(number: int, item: Any) -> Any:
         image, target = item
@@ -196,7 +196,7 @@ _KITTI_CLASSES = [
 
 def _kitti(dataset: Any, keys: Any) -> _Wrapper:
     own = "type truncated occluded alpha bbox dimensions location rotation_y"
-    wanted = _chosen(keys, f"{own} boxes labels", "boxes labels")
+    wanted = _select_keys(keys, f"{own} boxes labels", "boxes labels")
 
     def wrap(number: int, item: Any) -> Any:
         image, entries = item
@@ -234,14 +234,14 @@ def _instances(picture: Any) -> dict[str, Any]:
 
 def _cityscapes(dataset: Any, keys: Any) -> _Wrapper:
     if {"polygon", "color"} & set(dataset.target_type):
-        _unsupported("`Cityscapes` dataset with `target_type=['polygon', 'color', ...]`")
+        _refuse("`Cityscapes` dataset with `target_type=['polygon', 'color', ...]`")
     ways = {"instance": _instances, "semantic": Mask}
     return lambda number, item: (item[0], _by_type(item[1], dataset.target_type, ways))
 
 
 def _wider_face(dataset: Any, keys: Any) -> _Wrapper:
     available = "bbox blur expression illumination occlusion pose invalid"
-    wanted = _chosen(keys, available, available)
+    wanted = _select_keys(keys, available, available)
 
     def wrap(number: int, item: Any) -> Any:
         image, target = item
@@ -265,13 +265,13 @@ def _videos(dataset: Any, keys: Any) -> _Wrapper:
 
 
 _WRAPPERS: dict[type, Callable[[Any, Any], _Wrapper]] = {
-    Caltech256: _same,
-    CIFAR10: _same,
-    MNIST: _same,
-    GTSRB: _same,
-    DatasetFolder: _same,
-    Imagenette: _same,
-    CocoCaptions: _same,
+    Caltech256: _identity_wrapper,
+    CIFAR10: _identity_wrapper,
+    MNIST: _identity_wrapper,
+    GTSRB: _identity_wrapper,
+    DatasetFolder: _identity_wrapper,
+    Imagenette: _identity_wrapper,
+    CocoCaptions: _identity_wrapper,
     Caltech101: _caltech101,
     CocoDetection: _coco,
     VOCSegmentation: _segmentation,
@@ -308,7 +308,7 @@ def _wrapper_of(dataset: Any, keys: Any) -> _Wrapper:
     )
 
 
-class _Wrapped:
+class _WrappingDataset:
     """A data set behind its wrapper. It takes over the transforms, which see what is wrapped."""
 
     def __init__(self, dataset: Any, target_keys: Any) -> None:
@@ -361,4 +361,4 @@ def wrap_dataset_for_transforms_v2(
     if not isinstance(names, Collection) or any(not isinstance(name, str) for name in names):
         raise ValueError(f"`target_keys` can be None, 'all', or names of keys, not {target_keys}")
     base = type(dataset)
-    return type(f"Wrapped{base.__name__}", (_Wrapped, base), {})(dataset, target_keys)
+    return type(f"Wrapped{base.__name__}", (_WrappingDataset, base), {})(dataset, target_keys)

@@ -42,18 +42,18 @@ class _Array:
 
 def _numbers(data: str | bytes, dtype: _Dtype) -> np.ndarray:
     # Text is what Python 2 wrote bytes as.
-    return np.frombuffer(_encoded(data), dtype.dtype)
+    return np.frombuffer(_encode(data), dtype.dtype)
 
 
 def _dtype(name: str, *_flags: Any) -> _Dtype:
     return _Dtype(name)
 
 
-def _encoded(text: str | bytes, _codec: str = "latin1") -> bytes:
+def _encode(text: str | bytes, _codec: str = "latin1") -> bytes:
     return text.encode("latin1") if isinstance(text, str) else bytes(text)
 
 
-def _reconstructed(*_arguments: Any) -> _Array:
+def _reconstruct(*_arguments: Any) -> _Array:
     return _Array()
 
 
@@ -67,18 +67,18 @@ def _scalar(dtype: _Dtype, data: str | bytes) -> Any:
     return _numbers(data, dtype)[0]
 
 
-class _Plain(pickle.Unpickler):
+class _PlainUnpickler(pickle.Unpickler):
     """Reads what the files hold, arrays and plain values, and nothing that could run."""
 
     _known = {
         ("numpy", "ndarray"): _Array,
         ("numpy", "dtype"): _dtype,
-        ("_codecs", "encode"): _encoded,
+        ("_codecs", "encode"): _encode,
         **{
             (f"numpy.{core}.{module}", name): stand_in
             for core in ("core", "_core")
             for module, name, stand_in in (
-                ("multiarray", "_reconstruct", _reconstructed),
+                ("multiarray", "_reconstruct", _reconstruct),
                 ("multiarray", "scalar", _scalar),
                 ("numeric", "_frombuffer", _from_buffer),
             )
@@ -91,10 +91,10 @@ class _Plain(pickle.Unpickler):
         return self._known[module, name]
 
 
-def _unpickled(path: Path) -> dict[str, Any]:
+def _unpickle(path: Path) -> dict[str, Any]:
     content = path.read_bytes()
     try:
-        entries = _Plain(io.BytesIO(content), encoding="latin1").load()
+        entries = _PlainUnpickler(io.BytesIO(content), encoding="latin1").load()
         return {
             name: entry.value if isinstance(entry, _Array) else entry
             for name, entry in entries.items()
@@ -144,7 +144,7 @@ class CIFAR10(ArchivedDataset):
             raise RuntimeError(MISSING_OR_DAMAGED)
         rows, self.targets = [], []
         for name, _ in self.train_list if train else self.test_list:
-            entry = _unpickled(self._path(name))
+            entry = _unpickle(self._path(name))
             rows.append(entry["data"])
             self.targets.extend(entry["labels"] if "labels" in entry else entry["fine_labels"])
         data = np.vstack(rows).reshape(-1, 3, 32, 32)
@@ -154,7 +154,7 @@ class CIFAR10(ArchivedDataset):
             raise RuntimeError(
                 f"metadata file not found or corrupted: {path}. download=True fetches it anew"
             )
-        self.classes = _unpickled(path)[self.meta["key"]]
+        self.classes = _unpickle(path)[self.meta["key"]]
         self.class_to_idx = {name: i for i, name in enumerate(self.classes)}
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:

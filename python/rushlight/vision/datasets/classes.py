@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from .folder import default_loader, find_classes, make_dataset
-from .listed import Listed
+from .listed import ListedDataset
 from .utils import (
     MISSING,
     MISSING_OR_DAMAGED,
@@ -30,7 +30,7 @@ from .vision import SamplesDataset, Transform, VisionDataset
 _Loader = Callable[[Any], Any]
 
 
-class CLEVRClassification(Listed):
+class CLEVRClassification(ListedDataset):
     """Drawn things, classified by how many there are: root/clevr/CLEVR_v1.0, with images and
     scenes. The test pictures have no class (None).
     """
@@ -47,7 +47,7 @@ class CLEVRClassification(Listed):
     def _folder(self) -> Path:
         return Path(self.root or "") / "clevr"
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         return [self._folder / "CLEVR_v1.0"]
 
     def _find(self) -> list[tuple[Path, Any]]:
@@ -62,7 +62,7 @@ class CLEVRClassification(Listed):
             return [(image, counts[image.name]) for image in images]
 
 
-class RenderedSST2(Listed):
+class RenderedSST2(ListedDataset):
     """Written opinions, bad or good: root/rendered-sst2/{train,valid,test}."""
 
     _splits = ("train", "val", "test")
@@ -75,7 +75,7 @@ class RenderedSST2(Listed):
     classes = ["negative", "positive"]
     class_to_idx = {"negative": 0, "positive": 1}
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         base = self._folder / "rendered-sst2"
         return [base / name for name in ("train", "valid", "test")]
 
@@ -86,7 +86,7 @@ class RenderedSST2(Listed):
         return [(Path(path), target) for path, target in found]
 
 
-class StanfordCars(Listed):
+class StanfordCars(ListedDataset):
     """Cars: root/stanford_cars, with devkit, cars_train, cars_test and
     cars_test_annos_withlabels.mat; wants SciPy. It is not offered for download any more.
     """
@@ -95,7 +95,7 @@ class StanfordCars(Listed):
     def _folder(self) -> Path:
         return Path(self.root or "") / "stanford_cars"
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         return [self._folder / "devkit", self._list, self._folder / f"cars_{self._split}"]
 
     @property
@@ -133,7 +133,7 @@ def read_mat(path: Path, name: str) -> Any:
         raise RuntimeError(f"{path} is damaged: {error!r}") from error
 
 
-class FGVCAircraft(Listed):
+class FGVCAircraft(ListedDataset):
     """Aircraft: root/fgvc-aircraft-2013b/data. annotation_level: "variant", "family" or
     "manufacturer".
     """
@@ -165,7 +165,7 @@ class FGVCAircraft(Listed):
         self._level = verify_str_arg(annotation_level, "annotation_level", self._lists)
         super().__init__(root, split, transform, target_transform, download, loader)
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         return [self._folder / "fgvc-aircraft-2013b"]
 
     def _find(self) -> list[tuple[Path, Any]]:

@@ -19,7 +19,7 @@ from .utils import (
     lines_of,
     one_or_tuple,
     parsing,
-    several,
+    verify_kinds,
     verify_str_arg,
 )
 from .vision import SamplesDataset, Transform, VisionDataset
@@ -78,7 +78,7 @@ class CelebA(VisionDataset):
     ) -> None:
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split = verify_str_arg(split.lower(), "split", ("train", "valid", "test", "all"))
-        self.target_type = several(
+        self.target_type = verify_kinds(
             target_type, "target_type", ("attr", "identity", "bbox", "landmarks")
         )
         if not self.target_type and target_transform is not None:
@@ -360,9 +360,9 @@ class WIDERFace(VisionDataset):
         self.img_info = found
 
     def _check_integrity(self) -> bool:
-        return all(self._path(name[:-4]).is_dir() for *_, name in self._needed())
+        return all(self._path(name[:-4]).is_dir() for *_, name in self._required_files())
 
-    def _needed(self) -> list[tuple[str, str, str]]:
+    def _required_files(self) -> list[tuple[str, str, str]]:
         own = [f for f in self.FILE_LIST if f[2] == f"WIDER_{self.split}.zip"]
         return [*own, self.ANNOTATIONS_FILE]
 

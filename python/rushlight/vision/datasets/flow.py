@@ -43,7 +43,7 @@ class FlowDataset(VisionDataset):
         both = sorted(folder.glob(firsts)), sorted(folder.glob(seconds))
         self._image_list += list(zip(*both, strict=False))
 
-    def _found(self) -> None:
+    def _expect_images(self) -> None:
         if not self._image_list:
             raise FileNotFoundError(
                 f"Could not find the pictures of {type(self).__name__} in {self.root}. "
@@ -96,7 +96,7 @@ class Sintel(FlowDataset):
                 self._image_list += pairwise(sorted(scene.glob("*.png")))
                 if split == "train":
                     self._flow_list += sorted((base / "training/flow" / scene.name).glob("*.flo"))
-        self._found()
+        self._expect_images()
 
 
 class KittiFlow(FlowDataset):
@@ -117,7 +117,7 @@ class KittiFlow(FlowDataset):
         self._pairs(base / "image_2", "*_10.png", "*_11.png")
         if split == "train":
             self._flow_list = sorted((base / "flow_occ").glob("*_10.png"))
-        self._found()
+        self._expect_images()
 
     def _read_flow(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
         return _read_sparse(path)
@@ -150,7 +150,7 @@ class FlyingChairs(FlowDataset):
             )
         self._image_list = [self._image_list[i] for i in chosen]
         self._flow_list = [flows[i] for i in chosen]
-        self._found()
+        self._expect_images()
 
 
 class FlyingThings3D(FlowDataset):
@@ -179,7 +179,7 @@ class FlyingThings3D(FlowDataset):
                     flows = sorted((base / "optical_flow" / part).glob(f"*/*/{where}/{side}"))
                     for pictures, told in zip(frames, flows, strict=False):
                         self._add(pictures, told, where == "into_future")
-        self._found()
+        self._expect_images()
 
     def _add(self, pictures: Path, told: Path, forwards: bool) -> None:
         """The steps of a scene: flow i goes from picture i to the next, or to the one before."""
@@ -220,7 +220,7 @@ class HD1K(FlowDataset):
                 for pair, flow in zip(pairwise(images), told[:-1], strict=False):
                     self._image_list.append(pair)
                     self._flow_list.append(flow)
-        self._found()
+        self._expect_images()
 
     def _read_flow(self, path: Path) -> tuple[np.ndarray, np.ndarray | None]:
         return _read_sparse(path)

@@ -24,7 +24,7 @@ from .vision import SamplesDataset, Transform
 _Loader = Callable[[Any], Any]
 
 
-class Listed(SamplesDataset):
+class ListedDataset(SamplesDataset):
     """Pictures and classes that `_find` lists: items are (picture, class)."""
 
     _splits: tuple[str, ...] = ("train", "test")
@@ -58,7 +58,7 @@ class Listed(SamplesDataset):
         """Where the archives are unpacked."""
         return Path(self.root or "")
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         """Files or folders without which the set is not there."""
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class Listed(SamplesDataset):
         raise NotImplementedError
 
     def _exists(self) -> bool:
-        return all(path.exists() for path in self._needed())
+        return all(path.exists() for path in self._required_paths())
 
     def download(self) -> None:
         """Downloads and unpacks the archives, unless the set is there."""
@@ -82,14 +82,14 @@ class Listed(SamplesDataset):
         return f"split={self._split}"
 
 
-class Food101(Listed):
+class Food101(ListedDataset):
     """Dishes: root/food-101, with images/CLASS/NUMBER.jpg and lists in meta."""
 
     _archives = (
         ("http://data.vision.ee.ethz.ch/cvl/food-101.tar.gz", "85eeb15f3717b99a5da872d97d918f87"),
     )
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         return [self._folder / "food-101" / name for name in ("meta", "images")]
 
     def _find(self) -> list[tuple[Path, Any]]:
@@ -103,7 +103,7 @@ class Food101(Listed):
         ]
 
 
-class DTD(Listed):
+class DTD(ListedDataset):
     """Textures: root/dtd/dtd, with images and ten partitions' lists in labels."""
 
     _splits = ("train", "val", "test")
@@ -135,7 +135,7 @@ class DTD(Listed):
     def _folder(self) -> Path:
         return Path(self.root or "") / "dtd"
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         return [self._folder / "dtd" / "images", self._folder / "dtd" / "labels"]
 
     def _find(self) -> list[tuple[Path, Any]]:
@@ -148,7 +148,7 @@ class DTD(Listed):
         return f"split={self._split}, partition={self._partition}"
 
 
-class GTSRB(Listed):
+class GTSRB(ListedDataset):
     """German traffic signs: root/gtsrb/GTSRB, training pictures in folders, test pictures in a
     list.
     """
@@ -176,7 +176,7 @@ class GTSRB(Listed):
     def _folder(self) -> Path:
         return Path(self.root or "") / "gtsrb"
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         if self._split == "train":
             return [self._folder / "GTSRB" / "Training"]
         return [
@@ -201,7 +201,7 @@ class GTSRB(Listed):
                 download_and_extract_archive(self._site + name, self._folder, md5=md5)
 
 
-class OxfordIIITPet(Listed):
+class OxfordIIITPet(ListedDataset):
     """Cats and dogs: root/oxford-iiit-pet, with images, lists in annotations, and trimaps.
 
     target_types, one or several: "category", "binary-category" (cat or dog) and "segmentation".
@@ -241,7 +241,7 @@ class OxfordIIITPet(Listed):
     def _folder(self) -> Path:
         return Path(self.root or "") / "oxford-iiit-pet"
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         return [self._folder / "images", self._folder / "annotations"]
 
     def _find(self) -> list[tuple[Path, Any]]:
@@ -292,7 +292,7 @@ _FLOWERS = (
 )
 
 
-class Flowers102(Listed):
+class Flowers102(ListedDataset):
     """Flowers: root/flowers-102, with jpg, imagelabels.mat and setid.mat; wants SciPy."""
 
     _splits = ("train", "val", "test")
@@ -309,7 +309,7 @@ class Flowers102(Listed):
     def _folder(self) -> Path:
         return Path(self.root or "") / "flowers-102"
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         return [self._folder / name for name in ("jpg", "imagelabels.mat", "setid.mat")]
 
     def _find(self) -> list[tuple[Path, Any]]:

@@ -68,12 +68,12 @@ class StereoMatchingDataset(VisionDataset):
     def _read_disparity(self, path: Path) -> _Read:
         return np.abs(read_pfm(path, 1)), None
 
-    def _right(self, path: Path) -> Path:
+    def _right_path(self, path: Path) -> Path:
         return path
 
     def __getitem__(self, index: int) -> tuple[Any, ...]:
         left, right = self._images[index]
-        images = default_loader(left), default_loader(self._right(right))
+        images = default_loader(left), default_loader(self._right_path(right))
         told = [
             (None, None) if path is None else self._read_disparity(path)
             for path in self._disparities[index]
@@ -245,7 +245,7 @@ class Middlebury2014Stereo(StereoMatchingDataset):
                     url = f"{self._site}data/scenes2014/zip/{scene}{suffix}.zip"
                     download_and_extract_archive(url, base, remove_finished=True)
 
-    def _right(self, path: Path) -> Path:
+    def _right_path(self, path: Path) -> Path:
         if not self.use_ambient_views:
             return path
         lights = [path.with_name(name) for name in ("im1E.png", "im1L.png")]

@@ -21,7 +21,7 @@ from .utils import (
     lines_of,
     one_or_tuple,
     parsing,
-    several,
+    verify_kinds,
     verify_str_arg,
 )
 from .vision import Transform, VisionDataset
@@ -129,7 +129,7 @@ class Cityscapes(_Pictures):
             f"{{{', '.join(splits)}}}."
         )
         self.split = verify_str_arg(split, "split", splits, unknown)
-        self.target_type = several(target_type, "target_type", tuple(self._endings))
+        self.target_type = verify_kinds(target_type, "target_type", tuple(self._endings))
         base = Path(self.root or "")
         self.images_dir = str(base / "leftImg8bit" / split)
         self.targets_dir = str(base / self.mode / split)
@@ -214,7 +214,7 @@ class Kitti(_Pictures):
     ) -> None:
         super().__init__(root, transforms, transform, target_transform)
         self.train = train
-        needed = self._needed()
+        needed = self._required_paths()
         if download:
             self.download()
         if not self._check_exists():
@@ -227,13 +227,13 @@ class Kitti(_Pictures):
     def _raw_folder(self) -> Path:
         return Path(self.root or "") / type(self).__name__ / "raw"
 
-    def _needed(self) -> list[Path]:
+    def _required_paths(self) -> list[Path]:
         base = self._raw_folder / ("training" if self.train else "testing")
         names = [self.image_dir_name, *([self.labels_dir_name] if self.train else [])]
         return [base / name for name in names]
 
     def _check_exists(self) -> bool:
-        return all(path.is_dir() for path in self._needed())
+        return all(path.is_dir() for path in self._required_paths())
 
     def download(self) -> None:
         """Downloads and unpacks the archives, unless the folders are there."""

@@ -23,7 +23,7 @@ from .utils import (
     lines_of,
     one_or_tuple,
     parsing,
-    several,
+    verify_kinds,
     verify_str_arg,
 )
 from .vision import SamplesDataset, Transform, VisionDataset
@@ -56,7 +56,7 @@ class Caltech101(VisionDataset):
     ) -> None:
         base = Path(root).expanduser() / "caltech101"
         super().__init__(base, transform=transform, target_transform=target_transform)
-        self.target_type = several(target_type, "target_type", ("category", "annotation"))
+        self.target_type = verify_kinds(target_type, "target_type", ("category", "annotation"))
         pictures = base / "101_ObjectCategories"
         if download:
             self.download()
@@ -146,7 +146,7 @@ class INaturalist(VisionDataset):
         super().__init__(base, transform=transform, target_transform=target_transform)
         self.loader = loader or default_loader
         ranks = tuple(CATEGORIES_2021) if version.startswith("2021") else ("super",)
-        self.target_type = several(target_type, "target_type", ("full", *ranks))
+        self.target_type = verify_kinds(target_type, "target_type", ("full", *ranks))
         if download:
             self.download()
         if not base.is_dir() or not any(base.iterdir()):
@@ -172,14 +172,14 @@ class INaturalist(VisionDataset):
         if base.is_dir():
             return
         url, md5 = DATASET_URLS[self.version], DATASET_MD5[self.version]
-        with tempfile.TemporaryDirectory(dir=self._made(base.parent)) as inside:
+        with tempfile.TemporaryDirectory(dir=self._make_folder(base.parent)) as inside:
             download_url(url, base.parent, f"{self.version}.tgz", md5)
             extract_archive(base.parent / f"{self.version}.tgz", inside)
             (made,) = (p for p in Path(inside).iterdir() if p.is_dir())
             shutil.move(str(made), base)
 
     @staticmethod
-    def _made(folder: Path) -> Path:
+    def _make_folder(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
@@ -312,7 +312,7 @@ class Places365(SamplesDataset):
     def _path(self, name: str) -> Path:
         return Path(self.root or "") / name
 
-    def _listed(self, name: str, md5: str, download: bool) -> list[list[str]]:
+    def _read_list(self, name: str, md5: str, download: bool) -> list[list[str]]:
         path = self._path(name)
         if download and not check_integrity(path, md5):
             self.download_devkit()
@@ -322,7 +322,7 @@ class Places365(SamplesDataset):
 
     def load_categories(self, download: bool = True) -> tuple[list[str], dict[str, int]]:
         """Names of the classes, and their numbers by name."""
-        rows = self._listed(*self._categories, download)
+        rows = self._read_list(*self._categories, download)
         with parsing(self._path(self._categories[0])):
             numbers = {name: int(number) for name, number in rows}
         return sorted(numbers), numbers
@@ -332,7 +332,7 @@ class Places365(SamplesDataset):
     ) -> tuple[list[tuple[str, int | None]], list[int | None]]:
         """Pictures of the split with their classes, and these alone."""
         name, md5 = self._files[self.split]
-        rows = self._listed(name, md5, download)
+        rows = self._read_list(name, md5, download)
         with parsing(self._path(name)):
             targets = [None if self.split == "test" else int(row[1]) for row in rows]
             files = [str(self.images_dir / row[0].lstrip("/")) for row in rows]

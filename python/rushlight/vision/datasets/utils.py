@@ -47,7 +47,7 @@ def lines_of(path: StrPath) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def several(types: Sequence[str] | str, arg: str, valid: Sequence[str]) -> list[str]:
+def verify_kinds(types: Sequence[str] | str, arg: str, valid: Sequence[str]) -> list[str]:
     """The kinds of targets that are asked for, one or several; ValueError for unknown ones."""
     listed = [types] if isinstance(types, str) else list(types)
     return [verify_str_arg(kind, arg, valid) for kind in listed]

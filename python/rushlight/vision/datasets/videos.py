@@ -75,7 +75,7 @@ class _Folds(_Clips):
         self.fold, self.train = fold, train
         self.classes, numbers = find_classes(self.root or "")
         self.samples = make_dataset(self.root or "", numbers, extensions=(".avi",))
-        listed = self._listed(Path(annotation_path))
+        listed = self._read_list(Path(annotation_path))
         paths = [Path(path) for path, _ in self.samples]
         self._open(
             [i for i, path in enumerate(paths) if self._name(path) in listed],
@@ -87,7 +87,7 @@ class _Folds(_Clips):
         """The name of a video in the lists."""
         raise NotImplementedError
 
-    def _listed(self, folder: Path) -> set[str]:
+    def _read_list(self, folder: Path) -> set[str]:
         """Names of the videos of the part."""
         raise NotImplementedError
 
@@ -109,7 +109,7 @@ class HMDB51(_Folds):
     def _name(self, path: Path) -> str:
         return path.name
 
-    def _listed(self, folder: Path) -> set[str]:
+    def _read_list(self, folder: Path) -> set[str]:
         tag = str(self.TRAIN_TAG if self.train else self.TEST_TAG)
         found: set[str] = set()
         for path in sorted(folder.glob(f"*test_split{self.fold}.txt")):
@@ -129,7 +129,7 @@ class UCF101(_Folds):
     def _name(self, path: Path) -> str:
         return "/".join(path.parts[-2:])
 
-    def _listed(self, folder: Path) -> set[str]:
+    def _read_list(self, folder: Path) -> set[str]:
         name = f"{'train' if self.train else 'test'}list{self.fold:02d}.txt"
         return {line.split()[0] for line in lines_of(folder / name)}
 

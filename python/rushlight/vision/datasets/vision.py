@@ -47,11 +47,11 @@ class StandardTransform:
             ("Target transform: ", self.target_transform),
         ):
             if one is not None:
-                body += _indented(head, one)
+                body += _indent(head, one)
         return "\n".join(body)
 
 
-def _indented(head: str, thing: Any) -> list[str]:
+def _indent(head: str, thing: Any) -> list[str]:
     first, *rest = repr(thing).splitlines()
     return [head + first, *(" " * len(head) + line for line in rest)]
 

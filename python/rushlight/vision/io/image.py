@@ -104,7 +104,7 @@ def _as_mode(mode: Any) -> ImageReadMode:
 _FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "AVIF")
 
 
-def _guarded(read: Callable[[], Any]) -> Any:
+def _call_decoder(read: Callable[[], Any]) -> Any:
     """What `read` finds in a file: whatever a decoder of Pillow says of a damaged one is a
     RuntimeError.
     """
@@ -148,7 +148,7 @@ def _open(data: Tensor, mode: ImageReadMode, formats: tuple[str, ...]) -> Any:
         picture.load()
         return picture
 
-    picture = _guarded(read)
+    picture = _call_decoder(read)
     if picture is None:
         raise RuntimeError(
             f"Unsupported image file: these bytes are no {' or '.join(formats)} file"
@@ -202,11 +202,11 @@ def _decode(data: Tensor, mode: Any, turn: bool, formats: tuple[str, ...]) -> Te
         return _frames(picture)
     if picture.format == "JPEG" and mode in _WITH_ALPHA:
         raise RuntimeError(f"a JPEG file has no alpha, but mode is {mode.name}")
-    return _guarded(lambda: _pixels(_upright(picture) if turn else picture, mode))
+    return _call_decoder(lambda: _pixels(_upright(picture) if turn else picture, mode))
 
 
 def _frames(picture: Any) -> Tensor:
-    count = _guarded(lambda: getattr(picture, "n_frames", 1))
+    count = _call_decoder(lambda: getattr(picture, "n_frames", 1))
     most = 2 * (Image.MAX_IMAGE_PIXELS or float("inf"))
     if count * picture.width * picture.height > most:  # as Pillow says of one that is so large
         raise RuntimeError(f"{count} frames of {picture.width} x {picture.height} are too many")
@@ -218,7 +218,7 @@ def _frames(picture: Any) -> Tensor:
             frames.append(F.pil_to_tensor(picture.convert("RGB")))
         return frames
 
-    frames = _guarded(read)
+    frames = _call_decoder(read)
     return frames[0].contiguous() if len(frames) == 1 else rushlight.stack(frames)
 
 

@@ -31,15 +31,15 @@ def _av() -> Any:
     return av
 
 
-def _opened(source: StrPath | io.BytesIO) -> Any:
+def _open(source: StrPath | io.BytesIO) -> Any:
     av = _av()
-    with _named(source):
+    with _naming_file(source):
         file = source if isinstance(source, io.BytesIO) else str(source)
         return av.open(file, metadata_errors="ignore")
 
 
 @contextlib.contextmanager
-def _named(source: Any) -> Iterator[None]:
+def _naming_file(source: Any) -> Iterator[None]:
     """What FFmpeg says of a file becomes a RuntimeError with its name."""
     try:
         yield
@@ -51,7 +51,7 @@ def _named(source: Any) -> Iterator[None]:
 
 def read_timestamps(path: StrPath) -> tuple[list[int], float, Fraction]:
     """The presentation times of a video's frames in its own units, its frame rate, and the unit."""
-    with _opened(path) as video, _named(path):
+    with _open(path) as video, _naming_file(path):
         if not video.streams.video:
             return [], 0.0, Fraction(1)
         stream = video.streams.video[0]
@@ -66,7 +66,7 @@ def read_frames(path: StrPath, start: float, end: float) -> tuple[Tensor, Tensor
     info: dict[str, Any] = {}
     frames: list[np.ndarray] = []
     unit = Fraction(1)
-    with _opened(path) as video, _named(path):
+    with _open(path) as video, _naming_file(path):
         if video.streams.video:
             stream = video.streams.video[0]
             unit = stream.time_base
@@ -95,7 +95,7 @@ def _planes(frame: Any) -> np.ndarray:
 def _sound(path: StrPath, start: Any, end: Any) -> tuple[Tensor, int]:
     """Samples between two times in seconds, and how many there are in a second."""
     parts: list[np.ndarray] = []
-    with _opened(path) as video, _named(path):
+    with _open(path) as video, _naming_file(path):
         if not video.streams.audio:
             return rushlight.empty(1, 0), 0
         stream = video.streams.audio[0]
@@ -234,7 +234,7 @@ class VideoReader:
         self, src: StrPath | bytes | Tensor, stream: str = "video", num_threads: int = 0
     ) -> None:
         file = src.cpu().numpy().tobytes() if isinstance(src, Tensor) else src
-        self._video = _opened(io.BytesIO(file) if isinstance(file, bytes) else file)
+        self._video = _open(io.BytesIO(file) if isinstance(file, bytes) else file)
         self._threads = num_threads
         self._from = -math.inf
         if not self.set_current_stream(stream):
@@ -262,7 +262,7 @@ class VideoReader:
 
     def __next__(self) -> dict[str, Any]:
         while True:
-            with _named("the video"):
+            with _naming_file("the video"):
                 frame = next(self._frames)  # StopIteration at its end
             time = 0.0 if frame.pts is None else float(frame.pts * frame.time_base)
             if time >= self._from - 1e-9:

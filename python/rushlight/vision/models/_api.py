@@ -135,7 +135,7 @@ def _legacy(weights: type[WeightsEnum] | None, args: tuple, kwargs: dict[str, An
         kwargs["weights"] = next(iter(weights)) if wanted and weights is not None else None
 
 
-def _named(make: Callable[..., Any], after: int) -> list[str]:
+def _argument_names(make: Callable[..., Any], after: int) -> list[str]:
     """Names of the arguments, but for the first, of a function that puts a model on a backbone.
 
     Its arguments by name alone are for its builder's `prepare`.
@@ -164,7 +164,7 @@ def builder(
     sees weights and arguments before; what it returns is called with the model at last.
     """
 
-    named = _named(make, len(settings))
+    named = _argument_names(make, len(settings))
 
     def build(*args: Any, weights: Any = None, progress: bool = True, **kwargs: Any) -> Any:
         given = {"weights": weights, "progress": progress, **kwargs}

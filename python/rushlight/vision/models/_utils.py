@@ -107,7 +107,7 @@ def depth_rates(most: float, count: int) -> list[float]:
     return [most * i / max(count - 1.0, 1.0) for i in range(count)]
 
 
-def bound_by_fan(weight: Tensor) -> None:
+def init_by_fan_out(weight: Tensor) -> None:
     """Uniform numbers within one over the root of the outputs."""
     reach = 1.0 / math.sqrt(weight.shape[0])
     nn.init.uniform_(weight, -reach, reach)

@@ -26,15 +26,15 @@ class _DenseLayer(nn.Module):
         self.conv2 = nn.Conv2d(bn_size * growth_rate, growth_rate, 3, padding=1, bias=False)
         self.drop_rate, self.memory_efficient = float(drop_rate), memory_efficient
 
-    def _squeezed(self, *maps: Tensor) -> Tensor:
+    def _bottleneck(self, *maps: Tensor) -> Tensor:
         return self.conv1(self.relu1(self.norm1(torch.cat(maps, 1))))
 
     def forward(self, input: Tensor | list[Tensor]) -> Tensor:
         maps = [input] if isinstance(input, Tensor) else input
         if self.memory_efficient and any(m.requires_grad for m in maps):
-            squeezed = checkpoint(self._squeezed, *maps, use_reentrant=False)
+            squeezed = checkpoint(self._bottleneck, *maps, use_reentrant=False)
         else:
-            squeezed = self._squeezed(*maps)
+            squeezed = self._bottleneck(*maps)
         new = self.conv2(self.relu2(self.norm2(squeezed)))
         return (
             F.dropout(new, p=self.drop_rate, training=self.training) if self.drop_rate > 0 else new

@@ -12,7 +12,7 @@ from rushlight import Tensor, nn
 from ..ops.dropping import StochasticDepth
 from ..ops.misc import Conv2dNormActivation, SqueezeExcitation
 from ._api import builder, weights_enum
-from ._utils import _make_divisible, bound_by_fan, init_layers
+from ._utils import _make_divisible, init_by_fan_out, init_layers
 
 
 @dataclass
@@ -194,7 +194,7 @@ class EfficientNet(nn.Module):
         self.classifier = nn.Sequential(
             nn.Dropout(p=dropout, inplace=True), nn.Linear(last, num_classes)
         )
-        init_layers(self, linear=bound_by_fan)
+        init_layers(self, linear=init_by_fan_out)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.classifier(self.avgpool(self.features(x)).flatten(1))

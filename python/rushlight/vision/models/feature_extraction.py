@@ -69,7 +69,7 @@ class NodePathTracer(LeafModuleAwareTracer):
         return again
 
 
-def _traced(
+def _trace(
     model: nn.Module,
     training: bool,
     settings: dict[str, Any] | None,
@@ -113,7 +113,7 @@ def get_graph_node_names(
 ) -> tuple[list[str], list[str]]:
     """The names of the nodes of a model's graphs for training and for evaluation, in order."""
     train, evaluated = (
-        _names(_traced(model, mode, tracer_kwargs, concrete_args)[0]) for mode in (True, False)
+        _names(_trace(model, mode, tracer_kwargs, concrete_args)[0]) for mode in (True, False)
     )
     if not suppress_diff_warning:
         _warn_of_differences(train, evaluated)
@@ -151,7 +151,7 @@ class DualGraphModule(fx.GraphModule):
         return super().train(mode)
 
 
-def _wanted(nodes: list[str] | dict[str, str] | None) -> dict[str, str] | None:
+def _names_by_node(nodes: list[str] | dict[str, str] | None) -> dict[str, str] | None:
     if nodes is None:
         return None
     return dict(nodes) if isinstance(nodes, dict) else {str(n): str(n) for n in nodes}
@@ -219,12 +219,12 @@ def create_feature_extractor(
             "specified"
         )
     wanted = {
-        True: _wanted(return_nodes or train_return_nodes),
-        False: _wanted(return_nodes or eval_return_nodes),
+        True: _names_by_node(return_nodes or train_return_nodes),
+        False: _names_by_node(return_nodes or eval_return_nodes),
     }
     graphs, names = {}, {}
     for mode in (True, False):
-        tracer, graph = _traced(model, mode, tracer_kwargs, concrete_args)
+        tracer, graph = _trace(model, mode, tracer_kwargs, concrete_args)
         names[mode] = _names(tracer)
         graphs[mode] = _cut(tracer, graph, wanted[mode] or {})
     if return_nodes is not None and not suppress_diff_warning:

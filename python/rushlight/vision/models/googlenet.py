@@ -102,7 +102,7 @@ _COLOURS = [
 ]
 
 
-def recoloured(x: Tensor) -> Tensor:
+def renormalize(x: Tensor) -> Tensor:
     """Images (N, 3, H, W) normalised by ImageNet's colours as if they were by 0.5 and 0.5."""
     return torch.cat(
         [x[:, c : c + 1] * scale + shift for c, (scale, shift) in enumerate(_COLOURS)], 1
@@ -218,7 +218,7 @@ class GoogLeNet(nn.Module):
         return GoogLeNetOutputs(x, aux2, aux1) if self.training and self.aux_logits else x
 
     def forward(self, x: Tensor) -> GoogLeNetOutputs | Tensor:
-        x, aux2, aux1 = self._features(recoloured(x) if self.transform_input else x)
+        x, aux2, aux1 = self._features(renormalize(x) if self.transform_input else x)
         return self.eager_outputs(x, aux2, aux1)
 
 

@@ -8,7 +8,7 @@ import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 
 from ._api import builder, weights_enum
-from .googlenet import BasicConv2d, init_truncated, prepare_heads, recoloured, warn_of_drawing
+from .googlenet import BasicConv2d, init_truncated, prepare_heads, renormalize, warn_of_drawing
 
 InceptionOutputs = namedtuple("InceptionOutputs", ["logits", "aux_logits"])
 _Conv = Callable[..., nn.Module] | None
@@ -49,7 +49,7 @@ class _Branches(nn.Module):
             x = torch.cat([getattr(self, f"{name}_{i}{part}")(x) for part in "ab"], 1)
         return x
 
-    def _pooled(self, x: Tensor) -> Tensor:
+    def _pool(self, x: Tensor) -> Tensor:
         return self._run("branch_pool", F.avg_pool2d(x, kernel_size=3, stride=1, padding=1))
 
     def _forward(self, x: Tensor) -> list[Tensor]:
@@ -72,7 +72,7 @@ class InceptionA(_Branches):
     def _forward(self, x: Tensor) -> list[Tensor]:
         return [
             *(self._run(name, x) for name in ("branch1x1", "branch5x5", "branch3x3dbl")),
-            self._pooled(x),
+            self._pool(x),
         ]
 
 
@@ -104,7 +104,7 @@ class InceptionC(_Branches):
     def _forward(self, x: Tensor) -> list[Tensor]:
         return [
             *(self._run(name, x) for name in ("branch1x1", "branch7x7", "branch7x7dbl")),
-            self._pooled(x),
+            self._pool(x),
         ]
 
 
@@ -137,7 +137,7 @@ class InceptionE(_Branches):
     def _forward(self, x: Tensor) -> list[Tensor]:
         return [
             *(self._run(name, x) for name in ("branch1x1", "branch3x3", "branch3x3dbl")),
-            self._pooled(x),
+            self._pool(x),
         ]
 
 
@@ -229,7 +229,7 @@ class Inception3(nn.Module):
         return InceptionOutputs(x, aux) if self.training and self.aux_logits else x
 
     def forward(self, x: Tensor) -> InceptionOutputs | Tensor:
-        x, aux = self._features(recoloured(x) if self.transform_input else x)
+        x, aux = self._features(renormalize(x) if self.transform_input else x)
         return self.eager_outputs(x, aux)
 
 

@@ -8,14 +8,14 @@ import rushlight as torch
 from rushlight import Tensor
 
 
-def widened(t: Tensor) -> Tensor:
+def widen(t: Tensor) -> Tensor:
     """`t` as a dtype whose products do not overflow: 32 bits or more, floating or not as it was."""
     if t.is_floating_point():
         return t if t.dtype in (torch.float32, torch.float64) else t.float()
     return t if t.dtype in (torch.int32, torch.int64) else t.int()
 
 
-def reduced(loss: Tensor, reduction: str, empty_is_zero: bool = False) -> Tensor:
+def reduce(loss: Tensor, reduction: str, empty_is_zero: bool = False) -> Tensor:
     """`loss` as it is ("none"), its "mean" or its "sum"; ValueError for other words."""
     if reduction == "none":
         return loss
@@ -37,7 +37,7 @@ def pair(value: Any, name: str) -> tuple[Any, Any]:
     return values
 
 
-def registered(op: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def register(op: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """An op that torchvision calls by its registry, where arguments of wrong types and numbers
     that are too large are RuntimeErrors.
     """

@@ -11,9 +11,9 @@ import rushlight as torch
 from rushlight import Tensor
 from rushlight._table import ops as _ops
 
-from ._shared import registered, widened
+from ._shared import register, widen
 
-_nms = registered(_ops.nms)
+_nms = register(_ops.nms)
 _UPRIGHT = ("xyxy", "xywh", "cxcywh")
 _TURNED = ("xywhr", "cxcywhr", "xyxyxyxy")
 
@@ -75,7 +75,7 @@ def _to_corners(boxes: Tensor, fmt: str) -> Tensor:
     return torch.stack((x, y, x + w, y + h), -1)
 
 
-def _turned_towards(x: Tensor, y: Tensor, along: Tensor, down: Tensor, degrees: Tensor):
+def _move_along_axes(x: Tensor, y: Tensor, along: Tensor, down: Tensor, degrees: Tensor):
     """The position `along` and `down` the turned axes from (x, y)."""
     angle = degrees * math.pi / 180.0
     cos, sin = angle.cos(), angle.sin()
@@ -85,16 +85,18 @@ def _turned_towards(x: Tensor, y: Tensor, along: Tensor, down: Tensor, degrees: 
 def _from_turned_corner(boxes: Tensor, fmt: str) -> Tensor:
     x, y, w, h, r = boxes.unbind(-1)
     if fmt == "cxcywhr":
-        return torch.stack((*_turned_towards(x, y, w / 2, h / 2, r), w, h, r), -1)
+        return torch.stack((*_move_along_axes(x, y, w / 2, h / 2, r), w, h, r), -1)
     zero = torch.zeros_like(w)
-    corners = [(x, y)] + [_turned_towards(x, y, a, d, r) for a, d in ((w, zero), (w, h), (zero, h))]
+    corners = [(x, y)] + [
+        _move_along_axes(x, y, a, d, r) for a, d in ((w, zero), (w, h), (zero, h))
+    ]
     return torch.stack([coordinate for corner in corners for coordinate in corner], -1)
 
 
 def _to_turned_corner(boxes: Tensor, fmt: str) -> Tensor:
     if fmt == "cxcywhr":
         x, y, w, h, r = boxes.unbind(-1)
-        return torch.stack((*_turned_towards(x, y, -w / 2, -h / 2, r), w, h, r), -1)
+        return torch.stack((*_move_along_axes(x, y, -w / 2, -h / 2, r), w, h, r), -1)
     x1, y1, x2, y2, x3, y3 = boxes.unbind(-1)[:6]
     degrees = torch.atan2(y1 - y2, x2 - x1) * 180 / math.pi
     width, height = (
@@ -104,7 +106,7 @@ def _to_turned_corner(boxes: Tensor, fmt: str) -> Tensor:
     return torch.stack((x1, y1, width, height, degrees), -1)
 
 
-def _as_before(boxes: Tensor, like: Tensor) -> Tensor:
+def _restore_dtype(boxes: Tensor, like: Tensor) -> Tensor:
     """Whole numbers remain whole."""
     return boxes if like.is_floating_point() else boxes.round().to(like.dtype)
 
@@ -126,11 +128,13 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
         corners = boxes if in_fmt == "xyxy" else _to_corners(boxes, in_fmt)
         return corners if out_fmt == "xyxy" else _from_corners(corners, out_fmt)
     if in_fmt in _TURNED and out_fmt in _TURNED:
-        corner = boxes if in_fmt == "xywhr" else _as_before(_to_turned_corner(boxes, in_fmt), boxes)
+        corner = (
+            boxes if in_fmt == "xywhr" else _restore_dtype(_to_turned_corner(boxes, in_fmt), boxes)
+        )
         return (
             corner
             if out_fmt == "xywhr"
-            else _as_before(_from_turned_corner(corner, out_fmt), boxes)
+            else _restore_dtype(_from_turned_corner(corner, out_fmt), boxes)
         )
     raise NotImplementedError(
         f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}"
@@ -144,7 +148,7 @@ def box_area(boxes: Tensor, fmt: str = "xyxy") -> Tensor:
     """The areas (...) of axis-aligned boxes (..., 4); ValueError for other formats."""
     if fmt not in _UPRIGHT:
         raise ValueError(f"Unsupported Bounding Box area for given format {fmt}")
-    boxes = widened(boxes)
+    boxes = widen(boxes)
     wide, tall = boxes[..., 2], boxes[..., 3]  # IndexError where there are fewer numbers
     return (wide - boxes[..., 0]) * (tall - boxes[..., 1]) if fmt == "xyxy" else wide * tall
 
@@ -166,7 +170,7 @@ class _Pairs:
         first, second = _ends(boxes1, fmt), _ends(boxes2, fmt)
         self.low = first[0][..., :, None, :], second[0][..., None, :, :]
         self.high = first[1][..., :, None, :], second[1][..., None, :, :]
-        sides = widened(torch.min(*self.high) - torch.max(*self.low)).clamp(min=0)
+        sides = widen(torch.min(*self.high) - torch.max(*self.low)).clamp(min=0)
         common = sides[..., 0] * sides[..., 1]
         self.union = (
             box_area(boxes1, fmt)[..., :, None] + box_area(boxes2, fmt)[..., None, :] - common
@@ -176,13 +180,13 @@ class _Pairs:
 
     def enclosing(self) -> tuple[Tensor, Tensor]:
         """Sides of the smallest boxes around both."""
-        sides = widened(torch.max(*self.high) - torch.min(*self.low)).clamp(min=0)
+        sides = widen(torch.max(*self.high) - torch.min(*self.low)).clamp(min=0)
         return sides[..., 0], sides[..., 1]
 
     def distance_iou(self, eps: float) -> Tensor:
         width, height = self.enclosing()
         middles = [(low + high) / 2 for low, high in zip(self.low, self.high, strict=True)]
-        apart = (widened(middles[0] - middles[1]) ** 2).sum(-1)
+        apart = (widen(middles[0] - middles[1]) ** 2).sum(-1)
         return self.iou - apart / (width**2 + height**2 + eps)
 
 
@@ -201,7 +205,7 @@ def _signed_area(corners: Tensor) -> Tensor:
     return 0.5 * _cross(corners, corners.roll(-1, -2)).sum(-1)
 
 
-def _inside(points: Tensor, corners: Tensor, slack: Tensor) -> Tensor:
+def _is_inside(points: Tensor, corners: Tensor, slack: Tensor) -> Tensor:
     """Whether points (..., K, 2) are within or on a convex polygon (..., L, 2) that has an area."""
     sides = corners.roll(-1, -2) - corners
     sign = _signed_area(corners).sign()[..., None, None]
@@ -227,7 +231,7 @@ def _common_area(p: Tensor, q: Tensor) -> Tensor:
     meets = ~parallel & (on_p >= 0) & (on_p <= 1) & (on_q >= 0) & (on_q <= 1)
     crossings = (a + on_p[..., None] * da).flatten(-3, -2)
     points = torch.cat((p, q, crossings), -2)
-    used = torch.cat((_inside(p, q, slack), _inside(q, p, slack), meets.flatten(-2)), -1)
+    used = torch.cat((_is_inside(p, q, slack), _is_inside(q, p, slack), meets.flatten(-2)), -1)
     count = used.sum(-1)
     centre = (points * used[..., None]).sum(-2) / count.clamp(min=1)[..., None]
     x, y = (points - centre[..., None, :]).detach().unbind(-1)
@@ -286,12 +290,12 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tens
     """Distance IoU: IoU less the squared distance of the centres, relative to the enclosing box:
     (N, M).
     """
-    return _Pairs(widened(boxes1), widened(boxes2)).distance_iou(eps)
+    return _Pairs(widen(boxes1), widen(boxes2)).distance_iou(eps)
 
 
 def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-07) -> Tensor:
     """Complete IoU: `distance_box_iou` less a term for different aspect ratios: (N, M)."""
-    pairs = _Pairs(widened(boxes1), widened(boxes2))
+    pairs = _Pairs(widen(boxes1), widen(boxes2))
     sides = [high - low for low, high in zip(pairs.low, pairs.high, strict=True)]
     v = _aspect_difference(*sides)
     with torch.no_grad():

@@ -4,9 +4,9 @@ import rushlight as torch
 from rushlight import Tensor, nn
 from rushlight._table import ops as _ops
 
-from ._shared import n_of, pair, registered
+from ._shared import n_of, pair, register
 
-_deform_conv2d = registered(_ops.deform_conv2d)
+_deform_conv2d = register(_ops.deform_conv2d)
 
 
 def deform_conv2d(

@@ -4,7 +4,7 @@ import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor
 
-from ._shared import reduced
+from ._shared import reduce
 from .boxes import _aspect_difference
 
 
@@ -42,7 +42,7 @@ def generalized_box_iou_loss(
     """1 less the generalised IoU of pairs of boxes (N, 4). ValueError for an unknown reduction."""
     rows = _Rows(boxes1, boxes2, eps)
     area = rows.outer[..., 0] * rows.outer[..., 1]
-    return reduced(
+    return reduce(
         1 - (rows.iou - (area - rows.union) / (area + eps)), reduction, empty_is_zero=True
     )
 
@@ -51,7 +51,7 @@ def distance_box_iou_loss(
     boxes1: Tensor, boxes2: Tensor, reduction: str = "none", eps: float = 1e-07
 ) -> Tensor:
     """1 less the distance IoU of pairs of boxes (N, 4). ValueError for an unknown reduction."""
-    return reduced(_Rows(boxes1, boxes2, eps).distance_loss(eps), reduction, empty_is_zero=True)
+    return reduce(_Rows(boxes1, boxes2, eps).distance_loss(eps), reduction, empty_is_zero=True)
 
 
 def complete_box_iou_loss(
@@ -65,7 +65,7 @@ def complete_box_iou_loss(
     v = _aspect_difference(*rows.sides)
     with torch.no_grad():
         alpha = v / (1 - rows.iou + v + eps)
-    return reduced(rows.distance_loss(1e-7) + alpha * v, reduction, empty_is_zero=True)
+    return reduce(rows.distance_loss(1e-7) + alpha * v, reduction, empty_is_zero=True)
 
 
 def sigmoid_focal_loss(
@@ -92,4 +92,4 @@ def sigmoid_focal_loss(
     )
     if alpha >= 0:
         loss = (alpha * targets + (1 - alpha) * (1 - targets)) * loss
-    return reduced(loss, reduction)
+    return reduce(loss, reduction)

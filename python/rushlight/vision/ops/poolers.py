@@ -7,7 +7,7 @@ from rushlight import Tensor, nn
 
 from ._shared import n_of
 from .boxes import box_area
-from .rois import numbered, roi_align
+from .rois import roi_align, with_image_numbers
 
 
 class LevelMapper:
@@ -79,7 +79,7 @@ class MultiScaleRoIAlign(nn.Module):
     ) -> Tensor:
         maps = [value for name, value in x.items() if name in self.featmap_names]
         scales = self._scales(maps, image_shapes)
-        rois = numbered(boxes)
+        rois = with_image_numbers(boxes)
         if len(maps) == 1:
             return roi_align(maps[0], rois, self.output_size, scales[0], self.sampling_ratio)
         first, last = (-int(math.log2(scale)) for scale in (scales[0], scales[-1]))

@@ -10,13 +10,13 @@ import rushlight as torch
 from rushlight import Tensor, nn
 from rushlight._table import ops as _ops
 
-from ._shared import pair, registered
+from ._shared import pair, register
 
 Boxes = Tensor | list[Tensor]
-_average, _max = registered(_ops._roi_average), registered(_ops._roi_max)
+_average, _max = register(_ops._roi_average), register(_ops._roi_max)
 
 
-def numbered(boxes: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
+def with_image_numbers(boxes: list[Tensor] | tuple[Tensor, ...]) -> Tensor:
     """Boxes (L, 4) of each image as one tensor (K, 5) with the images' numbers in front."""
     return torch.cat([torch.cat((torch.full_like(b[:, :1], i), b), 1) for i, b in enumerate(boxes)])
 
@@ -28,7 +28,7 @@ def _rois(boxes: Boxes) -> Tensor:
                 "a tensor in the list of boxes is not correct as Tensor[L, 4]: "
                 f"{[tuple(b.shape) for b in boxes]}"
             )
-        return numbered(boxes)
+        return with_image_numbers(boxes)
     if not isinstance(boxes, Tensor):
         raise AssertionError("boxes is expected to be a tensor of 5 columns, or several of 4")
     if boxes.dim() != 2 or boxes.size(1) != 5:

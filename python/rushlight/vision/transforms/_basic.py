@@ -19,7 +19,7 @@ from ._modes import InterpolationMode, as_mode
 from ._parts import Part, takes
 
 
-class Shown(nn.Module):
+class PrintedTransform(nn.Module):
     """A transform that is printed with its settings."""
 
     _shows: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Shown(nn.Module):
 # ---- made of others ----
 
 
-def _listed(name: str, first: Sequence[str], transforms: Any) -> str:
+def _list_text(name: str, first: Sequence[str], transforms: Any) -> str:
     return "\n    ".join([f"{name}(", *first, *(str(t) for t in transforms)]) + "\n)"
 
 
@@ -56,7 +56,7 @@ class Compose:
         return img
 
     def __repr__(self) -> str:
-        return _listed(type(self).__name__, (), self.transforms)
+        return _list_text(type(self).__name__, (), self.transforms)
 
 
 def _through(transforms: Any, img: Any) -> Any:
@@ -103,7 +103,7 @@ class RandomTransforms:
         raise NotImplementedError(f"{type(self).__name__} does not say which transforms it uses")
 
     def __repr__(self) -> str:
-        return _listed(type(self).__name__, (), self.transforms)
+        return _list_text(type(self).__name__, (), self.transforms)
 
 
 class RandomApply(nn.Module):
@@ -127,7 +127,7 @@ class RandomApply(nn.Module):
         return img
 
     def __repr__(self) -> str:
-        return _listed(type(self).__name__, (f"p={self.p}",), self.transforms)
+        return _list_text(type(self).__name__, (f"p={self.p}",), self.transforms)
 
 
 class RandomOrder(RandomTransforms):
@@ -229,7 +229,7 @@ class ConvertImageDtype(nn.Module):
         return F.convert_image_dtype(image, self.dtype)
 
 
-class Normalize(Shown):
+class Normalize(PrintedTransform):
     """Normalises channels: (tensor - mean) / std: `functional.normalize`."""
 
     _shows = ("mean", "std")
@@ -245,7 +245,7 @@ class Normalize(Shown):
         return F.normalize(tensor, self.mean, self.std, self.inplace)
 
 
-class LinearTransformation(Shown):
+class LinearTransformation(PrintedTransform):
     """Subtracts a vector from a flattened tensor and multiplies by a square matrix, for whitening.
 
     Args:
@@ -298,7 +298,7 @@ class LinearTransformation(Shown):
 # ---- sizes ----
 
 
-class Resize(Shown):
+class Resize(PrintedTransform):
     """Resizes to a size, or to a length of the shorter edge: `functional.resize`."""
 
     _shows = ("size", "interpolation", "max_size", "antialias")
@@ -324,7 +324,7 @@ class Resize(Shown):
         return F.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
 
-class CenterCrop(Shown):
+class CenterCrop(PrintedTransform):
     """Crops the centre to a size: `functional.center_crop`."""
 
     _shows = ("size",)
@@ -338,7 +338,7 @@ class CenterCrop(Shown):
         return F.center_crop(img, self.size)
 
 
-class Pad(Shown):
+class Pad(PrintedTransform):
     """Pads an image: `functional.pad`."""
 
     _shows = ("padding", "fill", "padding_mode")
@@ -356,7 +356,7 @@ class Pad(Shown):
         return F.pad(img, self.padding, self.fill, self.padding_mode)
 
 
-class FiveCrop(Shown):
+class FiveCrop(PrintedTransform):
     """Crops the four corners and the centre: `functional.five_crop`."""
 
     _shows = ("size",)
@@ -369,7 +369,7 @@ class FiveCrop(Shown):
         return F.five_crop(img, self.size)
 
 
-class TenCrop(Shown):
+class TenCrop(PrintedTransform):
     """Crops the four corners and the centre of an image and of the flipped one:
     `functional.ten_crop`.
     """
@@ -385,7 +385,7 @@ class TenCrop(Shown):
         return F.ten_crop(img, self.size, self.vertical_flip)
 
 
-class Grayscale(Shown):
+class Grayscale(PrintedTransform):
     """Converts to grey, with one channel or three: `functional.rgb_to_grayscale`."""
 
     _shows = ("num_output_channels",)
@@ -401,7 +401,7 @@ class Grayscale(Shown):
 # ---- one thing or nothing, by chance ----
 
 
-class Sometimes(Shown):
+class Sometimes(PrintedTransform):
     """Changes an image with probability p."""
 
     _shows = ("p",)

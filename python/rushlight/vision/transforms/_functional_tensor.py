@@ -5,7 +5,7 @@ from typing import Any
 from rushlight import Tensor
 
 from . import _tensors
-from ._modes import named_mode
+from ._modes import mode_of_name
 from .functional import (
     get_image_num_channels,
 )
@@ -41,14 +41,14 @@ def resize(
     img: Tensor, size: list[int], interpolation: str = "bilinear", antialias: bool | None = True
 ) -> Tensor:
     """The image at a size (height, width)."""
-    return _tensors.resize(img, size, named_mode(interpolation), antialias)
+    return _tensors.resize(img, size, mode_of_name(interpolation), antialias)
 
 
 def affine(
     img: Tensor, matrix: list[float], interpolation: str = "nearest", fill: Any = None
 ) -> Tensor:
     """Pixels from where a matrix says, row after row, seen from the middle."""
-    return _tensors.affine(img, matrix, named_mode(interpolation), fill)
+    return _tensors.affine(img, matrix, mode_of_name(interpolation), fill)
 
 
 def rotate(
@@ -59,18 +59,18 @@ def rotate(
     fill: Any = None,
 ) -> Tensor:
     """`affine`, with `expand` as large as the turned image."""
-    return _tensors.rotate(img, matrix, named_mode(interpolation), expand, fill)
+    return _tensors.rotate(img, matrix, mode_of_name(interpolation), expand, fill)
 
 
 def perspective(
     img: Tensor, perspective_coeffs: list[float], interpolation: str = "bilinear", fill: Any = None
 ) -> Tensor:
     """Pixels from where eight coefficients say."""
-    return _tensors.perspective(img, perspective_coeffs, named_mode(interpolation), fill)
+    return _tensors.perspective(img, perspective_coeffs, mode_of_name(interpolation), fill)
 
 
 def elastic_transform(
     img: Tensor, displacement: Tensor, interpolation: str = "bilinear", fill: Any = None
 ) -> Tensor:
     """Every pixel from a position moved by `displacement`."""
-    return _tensors.elastic_transform(img, displacement, named_mode(interpolation), fill)
+    return _tensors.elastic_transform(img, displacement, mode_of_name(interpolation), fill)

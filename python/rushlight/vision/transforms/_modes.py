@@ -52,7 +52,7 @@ def as_mode(value: Any) -> InterpolationMode:
     return value
 
 
-def named_mode(value: Any) -> InterpolationMode:
+def mode_of_name(value: Any) -> InterpolationMode:
     """The mode, also from its name or Pillow's number; ValueError for anything else."""
     if isinstance(value, str):
         names = [mode.value for mode in InterpolationMode]

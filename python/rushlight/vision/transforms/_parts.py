@@ -62,7 +62,7 @@ class Part:
             pixels = self._pixels.cut(top, left, height, width)
         return Part(pixels, self.mode, self.info, self.mirrored, None)
 
-    def flipped(self) -> Part:
+    def flip(self) -> Part:
         """Mirrored, left and right."""
         return Part(self._pixels, self.mode, self.info, not self.mirrored, None)
 
@@ -115,13 +115,13 @@ def crop(img: Part, top: int, left: int, height: int, width: int) -> Any:
 
 
 def hflip(img: Part) -> Part:
-    return img.flipped()
+    return img.flip()
 
 
 def resize(img: Part, size: Sequence[int], interpolation: Any, antialias: Any) -> Any:
     out = None
     if not img.mirrored:
-        out = _pictures.resized(img.mode, img.pixels, size, interpolation)
+        out = _pictures.resize_bytes(img.mode, img.pixels, size, interpolation)
     if out is None:
         return _pictures.resize(img.picture(), size, interpolation, antialias)
     out.info = img.info.copy()

@@ -91,7 +91,7 @@ def picture_of(mode: str, pixels: Tensor, info: dict) -> Any:
     return out
 
 
-def resized(mode: str, pixels: Tensor, size: Sequence[int], interpolation: Any) -> Any:
+def resize_bytes(mode: str, pixels: Tensor, size: Sequence[int], interpolation: Any) -> Any:
     """A picture of some bytes at another size; None where Pillow has to make it."""
     height, width, _ = pixels.shape
     if interpolation not in _OWN_MODES or min(size) <= 0 or size == [height, width]:
@@ -108,7 +108,7 @@ def resized(mode: str, pixels: Tensor, size: Sequence[int], interpolation: Any) 
 def resize(img: Any, size: Sequence[int], interpolation: InterpolationMode, antialias: Any) -> Any:
     del antialias  # Pillow's filters always are as wide as the scale asks
     pixels = pixels_of(img) if interpolation in _OWN_MODES else None
-    out = None if pixels is None else resized(img.mode, pixels, size, interpolation)
+    out = None if pixels is None else resize_bytes(img.mode, pixels, size, interpolation)
     if out is None:
         return img.resize((size[1], size[0]), pillow_code(interpolation))
     out.info = img.info.copy()
@@ -168,7 +168,7 @@ def rotate(img: Any, angle: float, interpolation: Any, expand: bool, center: Any
     )
 
 
-def _adjusted(img: Any, change: str, factor: float) -> Any:
+def _adjust(img: Any, change: str, factor: float) -> Any:
     """The picture with other colours, None where its bytes cannot be had."""
     pixels = pixels_of(img) if math.isfinite(factor) else None
     if pixels is None:
@@ -181,17 +181,17 @@ def _adjusted(img: Any, change: str, factor: float) -> Any:
 
 
 def adjust_brightness(img: Any, factor: float) -> Any:
-    out = _adjusted(img, "brightness", factor)
+    out = _adjust(img, "brightness", factor)
     return ImageEnhance.Brightness(img).enhance(factor) if out is None else out
 
 
 def adjust_contrast(img: Any, factor: float) -> Any:
-    out = _adjusted(img, "contrast", factor)
+    out = _adjust(img, "contrast", factor)
     return ImageEnhance.Contrast(img).enhance(factor) if out is None else out
 
 
 def adjust_saturation(img: Any, factor: float) -> Any:
-    out = None if "transparency" in img.info else _adjusted(img, "saturation", factor)
+    out = None if "transparency" in img.info else _adjust(img, "saturation", factor)
     if out is None:
         return ImageEnhance.Color(img).enhance(factor)
     out.info = img.info.copy()
@@ -205,7 +205,7 @@ def adjust_sharpness(img: Any, factor: float) -> Any:
 def adjust_hue(img: Any, factor: float) -> Any:
     if img.mode in {"L", "1", "I", "F"}:
         return img
-    out = _adjusted(img, "hue", factor)
+    out = _adjust(img, "hue", factor)
     if out is not None:
         return out
     hue, saturation, value = img.convert("HSV").split()

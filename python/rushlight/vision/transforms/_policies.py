@@ -18,7 +18,7 @@ from rushlight import _C, Tensor
 from ._drawn import integer
 
 
-def _moved(way: Any, img: Any, mode: Any, fill: Any, **change: Any) -> Any:
+def _affine(way: Any, img: Any, mode: Any, fill: Any, **change: Any) -> Any:
     settings = {"angle": 0.0, "translate": [0, 0], "scale": 1.0, "shear": [0.0, 0.0], **change}
     return way.affine(img, interpolation=mode, fill=fill, **settings)
 
@@ -29,14 +29,14 @@ def _shear(magnitude: float) -> float:
 
 # What an op does: op(functions, image, magnitude, interpolation, fill).
 OPS: dict[str, Callable[..., Any]] = {
-    "ShearX": lambda f, i, m, mode, fill: _moved(
+    "ShearX": lambda f, i, m, mode, fill: _affine(
         f, i, mode, fill, shear=[_shear(m), 0.0], center=[0, 0]
     ),
-    "ShearY": lambda f, i, m, mode, fill: _moved(
+    "ShearY": lambda f, i, m, mode, fill: _affine(
         f, i, mode, fill, shear=[0.0, _shear(m)], center=[0, 0]
     ),
-    "TranslateX": lambda f, i, m, mode, fill: _moved(f, i, mode, fill, translate=[int(m), 0]),
-    "TranslateY": lambda f, i, m, mode, fill: _moved(f, i, mode, fill, translate=[0, int(m)]),
+    "TranslateX": lambda f, i, m, mode, fill: _affine(f, i, mode, fill, translate=[int(m), 0]),
+    "TranslateY": lambda f, i, m, mode, fill: _affine(f, i, mode, fill, translate=[0, int(m)]),
     "Rotate": lambda f, i, m, mode, fill: f.rotate(i, m, mode, fill=fill),
     "Brightness": lambda f, i, m, mode, fill: f.adjust_brightness(i, 1.0 + m),
     "Color": lambda f, i, m, mode, fill: f.adjust_saturation(i, 1.0 + m),
@@ -161,7 +161,7 @@ class Mixing:
     def _sample_dirichlet(self, params: Tensor) -> Tensor:
         return _C.ops._sample_dirichlet(params)
 
-    def _mixed(self, batch: Tensor, step: Callable[[Tensor], Tensor]) -> Tensor:
+    def _mix(self, batch: Tensor, step: Callable[[Tensor], Tensor]) -> Tensor:
         """A batch mixed with chains of random steps on it, by weights of each image."""
         each = [batch.shape[0]] + [1] * (batch.ndim - 1)
 
@@ -230,7 +230,7 @@ POLICIES = {
 }
 
 
-def parsed(text: str) -> list[tuple[tuple[str, float, int | None], ...]]:
+def parse(text: str) -> list[tuple[tuple[str, float, int | None], ...]]:
     policies = []
     for pair in text.split(";"):
         steps = [step.split() for step in pair.split(",")]

@@ -21,7 +21,7 @@ __all__ = [
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
 
 
-def _scaled(img: Any) -> Tensor:
+def _to_float(img: Any) -> Tensor:
     """A picture or a tensor as a tensor of numbers from 0 to 1."""
     tensor = img if isinstance(img, Tensor) else F.pil_to_tensor(img)
     return F.convert_image_dtype(tensor, rushlight.float32)
@@ -44,7 +44,7 @@ class ObjectDetection(_Preset):
     """Converts to floats from 0 to 1."""
 
     def forward(self, img: Any) -> Tensor:
-        return _scaled(img)
+        return _to_float(img)
 
 
 class ImageClassification(_Preset):
@@ -73,7 +73,7 @@ class ImageClassification(_Preset):
     def forward(self, img: Any) -> Tensor:
         img = F.resize(img, self.resize_size, self.interpolation, antialias=self.antialias)
         img = F.center_crop(img, self.crop_size)
-        return F.normalize(_scaled(img), self.mean, self.std)
+        return F.normalize(_to_float(img), self.mean, self.std)
 
 
 class VideoClassification(_Preset):
@@ -103,7 +103,7 @@ class VideoClassification(_Preset):
         frames = batch.reshape(-1, c, h, w)
         # The weights were trained on frames that nothing had smoothed.
         frames = F.resize(frames, self.resize_size, self.interpolation, antialias=False)
-        frames = _scaled(F.center_crop(frames, self.crop_size))
+        frames = _to_float(F.center_crop(frames, self.crop_size))
         frames = F.normalize(frames, self.mean, self.std)
         height, width = frames.shape[-2:]
         out = frames.view(n, t, c, height, width).permute(0, 2, 1, 3, 4)
@@ -134,7 +134,7 @@ class SemanticSegmentation(_Preset):
     def forward(self, img: Any) -> Tensor:
         if self.resize_size is not None:
             img = F.resize(img, self.resize_size, self.interpolation, antialias=self.antialias)
-        return F.normalize(_scaled(img), self.mean, self.std)
+        return F.normalize(_to_float(img), self.mean, self.std)
 
 
 class OpticalFlow(_Preset):
@@ -142,7 +142,7 @@ class OpticalFlow(_Preset):
 
     def forward(self, img1: Any, img2: Any) -> tuple[Tensor, Tensor]:
         first, second = (
-            F.normalize(_scaled(img), [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]).contiguous()
+            F.normalize(_to_float(img), [0.5, 0.5, 0.5], [0.5, 0.5, 0.5]).contiguous()
             for img in (img1, img2)
         )
         return first, second

@@ -11,7 +11,7 @@ from rushlight import Tensor
 from rushlight._warnings import warn
 
 from . import functional as F
-from ._basic import Shown, Sometimes
+from ._basic import PrintedTransform, Sometimes
 from ._drawn import (
     angles,
     check_sequence,
@@ -40,7 +40,7 @@ def _check_ranges(scale: Any, ratio: Any) -> None:
         warn("Scale and ratio should be of kind (min, max)")
 
 
-class RandomCrop(Shown):
+class RandomCrop(PrintedTransform):
     """Crops at a random position to a given size.
 
     Args:
@@ -93,7 +93,7 @@ class RandomCrop(Shown):
         return F.crop(img, *self.get_params(img, self.size))
 
 
-class RandomResizedCrop(Shown):
+class RandomResizedCrop(PrintedTransform):
     """Crops at a random position with a random size and aspect ratio, and resizes: the usual
     transform for training on ImageNet.
 
@@ -183,7 +183,7 @@ class RandomPerspective(Sometimes):
         return F.perspective(img, start, end, self.interpolation, fill_for(img, self.fill))
 
 
-class RandomRotation(Shown):
+class RandomRotation(PrintedTransform):
     """Rotates by a random angle from a range.
 
     Args:
@@ -227,7 +227,7 @@ class RandomRotation(Shown):
         )
 
 
-class RandomAffine(Shown):
+class RandomAffine(PrintedTransform):
     """Rotates, translates, scales and shears by random numbers from ranges, around the centre.
 
     Args:
@@ -330,7 +330,7 @@ def factor_range(value: Any, name: str, center: float, bound: tuple[float, float
     return None if value[0] == value[1] == center else tuple(value)
 
 
-class ColorJitter(Shown):
+class ColorJitter(PrintedTransform):
     """Changes brightness, contrast, saturation and hue by random factors, in a random order.
 
     Args:
@@ -367,7 +367,7 @@ class ColorJitter(Shown):
         return img
 
 
-class RandomErasing(Shown):
+class RandomErasing(PrintedTransform):
     """Erases a random region of a tensor, with probability p.
 
     Args:
@@ -425,7 +425,7 @@ class RandomErasing(Shown):
         return F.erase(img, *self.get_params(img, self.scale, self.ratio, value), self.inplace)
 
 
-class GaussianBlur(Shown):
+class GaussianBlur(PrintedTransform):
     """Blurs with a Gaussian of random deviation.
 
     Args:
@@ -469,7 +469,7 @@ def _per_axis(value: Any, name: str) -> Sequence[float]:
     return values
 
 
-class ElasticTransform(Shown):
+class ElasticTransform(PrintedTransform):
     """Moves every pixel by smoothed noise, as if seen through water.
 
     Args:

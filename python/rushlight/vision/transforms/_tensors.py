@@ -159,7 +159,7 @@ def vflip(img: Tensor) -> Tensor:
     return img.flip(-2)
 
 
-def _mirrored(n: int, before: int, after: int, device: Any) -> Tensor:
+def _mirror_indices(n: int, before: int, after: int, device: Any) -> Tensor:
     """Indices of n pixels and of as many more on both sides, mirrored with the edge.
 
     IndexError for more than there are.
@@ -175,8 +175,8 @@ def pad(img: Tensor, sides: Sequence[int], fill: Any, mode: str) -> Tensor:
     left, top, right, bottom = sides
     if mode == "symmetric":
         h, w = img.shape[-2:]
-        rows = _mirrored(h, top, bottom, img.device)
-        return img[..., rows[:, None], _mirrored(w, left, right, img.device)[None]]
+        rows = _mirror_indices(h, top, bottom, img.device)
+        return img[..., rows[:, None], _mirror_indices(w, left, right, img.device)[None]]
     if isinstance(fill, list | tuple) and len(fill) == 1:
         fill = fill[0]
     around = [left, right, top, bottom]
@@ -276,7 +276,7 @@ def affine(img: Tensor, matrix: Sequence[float], interpolation: Any, fill: Any) 
     return _sample(img, _affine_grid(img, matrix, w, h), interpolation, fill)
 
 
-def expanded(matrix: Sequence[float], width: int, height: int) -> tuple[int, int]:
+def expanded_size(matrix: Sequence[float], width: int, height: int) -> tuple[int, int]:
     """The width and height that hold all of a turned image."""
     x, y = 0.5 * width, 0.5 * height
     corners = rushlight.tensor([[-x, -y, 1.0], [-x, y, 1.0], [x, y, 1.0], [x, -y, 1.0]])
@@ -296,7 +296,7 @@ def rotate(
     check(img)
     _check_grid_mode(interpolation, _BETWEEN)
     h, w = img.shape[-2:]
-    width, height = expanded(matrix, w, h) if expand else (w, h)
+    width, height = expanded_size(matrix, w, h) if expand else (w, h)
     return _sample(img, _affine_grid(img, matrix, width, height), interpolation, fill)
 
 
@@ -422,14 +422,14 @@ def adjust_sharpness(img: Tensor, factor: float) -> Tensor:
     if min(img.shape[-2:]) <= 2 or img.numel() == 0:
         return img
 
-    def smooth(batch: Tensor) -> Tensor:
+    def blur(batch: Tensor) -> Tensor:
         out = batch.clone()
         weights = batch.new_ones(3, 3)
         weights[1, 1] = 5.0
-        out[..., 1:-1, 1:-1] = _filtered(batch, weights).div_(13.0)
+        out[..., 1:-1, 1:-1] = _convolve(batch, weights).div_(13.0)
         return out
 
-    return _blend(img, _as_batch(img, smooth), factor)
+    return _blend(img, _as_batch(img, blur), factor)
 
 
 def autocontrast(img: Tensor) -> Tensor:
@@ -445,7 +445,7 @@ def autocontrast(img: Tensor) -> Tensor:
     return (lifted * scale).clamp_(0, white).to(img.dtype)
 
 
-def _equalized(channel: Tensor) -> Tensor:
+def _equalize(channel: Tensor) -> Tensor:
     counts = rushlight.bincount(channel.reshape(-1), minlength=256)
     occupied = counts[counts != 0]
     step = int(occupied[:-1].sum()) // 255
@@ -461,7 +461,7 @@ def equalize(img: Tensor) -> Tensor:
     if img.numel() == 0:
         return img
     planes = convert_image_dtype(img, rushlight.uint8).reshape(-1, *img.shape[-2:])
-    out = rushlight.stack([_equalized(plane) for plane in planes]).reshape(img.shape)
+    out = rushlight.stack([_equalize(plane) for plane in planes]).reshape(img.shape)
     return convert_image_dtype(out, img.dtype)
 
 
@@ -488,7 +488,7 @@ def convert_image_dtype(img: Tensor, dtype: Any) -> Tensor:
     return img.to(dtype) * ((wanted + 1) // (have + 1))
 
 
-def _filtered(img: Tensor, weights: Tensor) -> Tensor:
+def _convolve(img: Tensor, weights: Tensor) -> Tensor:
     """Each channel of (N, C, H, W) convolved with the same weights, (height, width)."""
     planes = img.reshape(-1, 1, *img.shape[-2:])
     out = F.conv2d(planes, weights.view(1, 1, *weights.shape))
@@ -512,6 +512,6 @@ def gaussian_blur(img: Tensor, kernel_size: Sequence[int], sigma: Sequence[float
         across = _gaussian(kx, sigma[0], batch.dtype, batch.device)
         down = _gaussian(ky, sigma[1], batch.dtype, batch.device)
         # One direction after the other: kx + ky products a pixel instead of kx * ky.
-        return _filtered(_filtered(out, across.view(1, -1)), down.view(-1, 1))
+        return _convolve(_convolve(out, across.view(1, -1)), down.view(-1, 1))
 
     return _as_batch(img, compute, (_compute_dtype(img),))

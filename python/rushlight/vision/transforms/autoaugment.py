@@ -12,7 +12,7 @@ import rushlight
 from rushlight import Tensor
 
 from . import functional as F
-from ._basic import Shown
+from ._basic import PrintedTransform
 from ._drawn import fill_for, integer
 from ._modes import InterpolationMode
 from ._policies import (
@@ -22,7 +22,7 @@ from ._policies import (
     Mixing,
     auto_space,
     mix_space,
-    parsed,
+    parse,
     rand_space,
     wide_space,
 )
@@ -32,7 +32,7 @@ __all__ = ["AugMix", "AutoAugment", "AutoAugmentPolicy", "RandAugment", "Trivial
 _NEAREST = InterpolationMode.NEAREST
 
 
-class _Augment(Shown):
+class _Augment(PrintedTransform):
     """Draws ops and their magnitudes, and carries them out."""
 
     interpolation: InterpolationMode
@@ -82,7 +82,7 @@ class AutoAugment(_Augment):
         self.policy = policy
         self.interpolation = interpolation
         self.fill = fill
-        self.policies = parsed(POLICIES[policy])
+        self.policies = parse(POLICIES[policy])
 
     @staticmethod
     def get_params(transform_num: int) -> tuple[int, Tensor, Tensor]:
@@ -212,6 +212,6 @@ class AugMix(Mixing, _Augment):
         def step(made: Tensor) -> Tensor:
             return self._draw(made, space, lambda bins: integer(0, self.severity), fill)
 
-        mix = self._mixed(batch, step)
+        mix = self._mix(batch, step)
         mix = mix.view(img.shape).to(img.dtype)
         return mix if isinstance(orig_img, Tensor) else F.to_pil_image(mix)

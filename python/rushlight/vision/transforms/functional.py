@@ -485,12 +485,12 @@ def gaussian_blur(
         raise ValueError(f"If sigma is a sequence, its length should be 2. Got {len(sigmas)}")
     if any(s <= 0.0 for s in sigmas):
         raise ValueError(f"sigma should have positive values. Got {sigma}")
-    image = img if isinstance(img, Tensor) else pil_to_tensor(_checked(img))
+    image = img if isinstance(img, Tensor) else pil_to_tensor(_expect_picture(img))
     out = _tensors.gaussian_blur(image, kernel, sigmas)
     return out if isinstance(img, Tensor) else to_pil_image(out, mode=img.mode)
 
 
-def _checked(img: Any) -> Any:
+def _expect_picture(img: Any) -> Any:
     if not is_picture(img):
         raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
     return img

@@ -15,13 +15,13 @@ _keeps_kind = False
 _ALWAYS = {Tensor.clone, Tensor.to, Tensor.detach, Tensor.requires_grad_, Tensor.pin_memory}
 
 
-class _Restored:
+class _ReturnTypeScope:
     """Sets the return type back when a `with` block ends."""
 
     def __init__(self, before: bool) -> None:
         self._before = before
 
-    def __enter__(self) -> _Restored:
+    def __enter__(self) -> _ReturnTypeScope:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -29,7 +29,7 @@ class _Restored:
         _keeps_kind = self._before
 
 
-def set_return_type(return_type: str) -> _Restored:
+def set_return_type(return_type: str) -> _ReturnTypeScope:
     """Set what ops on TVTensors return, at once or in a `with` block; transforms always keep
     classes.
 
@@ -41,10 +41,10 @@ def set_return_type(return_type: str) -> _Restored:
     if return_type.lower() not in ways:
         raise ValueError(f"return_type must be 'TVTensor' or 'Tensor', got {return_type}")
     before, _keeps_kind = _keeps_kind, ways[return_type.lower()]
-    return _Restored(before)
+    return _ReturnTypeScope(before)
 
 
-def _plain(name: str) -> Any:
+def _plain_property(name: str) -> Any:
     """A property of tensors that is read without a call of `__torch_function__`."""
     read = getattr(Tensor, name).__get__
 
@@ -60,10 +60,10 @@ class TVTensor(Tensor):
 
     _fields: tuple[str, ...] = ()  # what it knows besides its numbers
 
-    shape = _plain("shape")
-    ndim = _plain("ndim")
-    dtype = _plain("dtype")
-    device = _plain("device")
+    shape = _plain_property("shape")
+    ndim = _plain_property("ndim")
+    dtype = _plain_property("dtype")
+    device = _plain_property("device")
 
     @staticmethod
     def _to_tensor(
@@ -76,10 +76,10 @@ class TVTensor(Tensor):
     @classmethod
     def wrap(cls, tensor: Tensor, like: Any, **kwargs: Any) -> Any:
         """Convert a tensor to this class, with the fields of `like` unless others are given."""
-        return cls._made(tensor, {f: kwargs.get(f, getattr(like, f)) for f in cls._fields})
+        return cls._make(tensor, {f: kwargs.get(f, getattr(like, f)) for f in cls._fields})
 
     @classmethod
-    def _made(cls, tensor: Tensor, fields: Mapping[str, Any]) -> Any:
+    def _make(cls, tensor: Tensor, fields: Mapping[str, Any]) -> Any:
         made = tensor.as_subclass(cls)
         for name, value in fields.items():
             setattr(made, name, value)
@@ -97,7 +97,7 @@ class TVTensor(Tensor):
         if not cls._fields:
             return output.as_subclass(cls)
         like = next(_of_kind(cls, (args, kwargs)))
-        return cls._made(output, {name: getattr(like, name) for name in cls._fields})
+        return cls._make(output, {name: getattr(like, name) for name in cls._fields})
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -47,11 +47,11 @@ class _Pixels(TVTensor):
         tensor = cls._to_tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
         if tensor.ndim < cls._least:
             raise ValueError(f"Tensor must be {cls._least}D or higher, got {tensor.ndim}D tensor.")
-        return cls._of(tensor)
+        return cls._from_tensor(tensor)
 
     @classmethod
-    def _of(cls, tensor: Tensor) -> Self:
-        return cls._made(tensor, {})
+    def _from_tensor(cls, tensor: Tensor) -> Self:
+        return cls._make(tensor, {})
 
     def _plain_tensor(self) -> Tensor:
         return self.as_subclass(Tensor)
@@ -96,8 +96,8 @@ class Image(_Pixels):
     _least = 2
 
     @classmethod
-    def _of(cls, tensor: Tensor) -> Self:
-        return cls._made(tensor if tensor.ndim > 2 else tensor.unsqueeze(0), {})
+    def _from_tensor(cls, tensor: Tensor) -> Self:
+        return cls._make(tensor if tensor.ndim > 2 else tensor.unsqueeze(0), {})
 
 
 class Video(_Pixels):

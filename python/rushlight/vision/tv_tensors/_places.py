@@ -70,7 +70,7 @@ class BoundingBoxes(TVTensor):
         if isinstance(format, str):
             format = BoundingBoxFormat[format.upper()]
         values = (format, canvas_size, clamping_mode)
-        return cls._made(tensor, dict(zip(cls._fields, values, strict=True)))
+        return cls._make(tensor, dict(zip(cls._fields, values, strict=True)))
 
     @classmethod
     def wrap(cls, tensor: Tensor, like: Any, **kwargs: Any) -> BoundingBoxes:
@@ -118,7 +118,7 @@ class KeyPoints(TVTensor):
                 tensor = tensor.unsqueeze(0)
             elif tensor.shape[-1] != 2:
                 raise ValueError(f"Expected a tensor of shape (..., 2), not {tensor.shape}")
-        return cls._made(tensor, {"canvas_size": canvas_size})
+        return cls._make(tensor, {"canvas_size": canvas_size})
 
     @classmethod
     def wrap(cls, tensor: Tensor, like: Any, **kwargs: Any) -> KeyPoints:

@@ -29,7 +29,7 @@ class _Rounds:
     weight: Any
     weight_fake_quant: Any
 
-    def _round_by(self, qconfig: Any) -> None:
+    def _set_qconfig(self, qconfig: Any) -> None:
         if not qconfig:
             raise AssertionError("qconfig must be provided for QAT module")
         self.qconfig = qconfig
@@ -59,7 +59,7 @@ class Linear(_Rounds, nn.Linear):
         self, in_features, out_features, bias=True, qconfig=None, device=None, dtype=None
     ) -> None:
         super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
-        self._round_by(qconfig)
+        self._set_qconfig(qconfig)
 
     def forward(self, input):
         return nn.functional.linear(input, self.weight_fake_quant(self.weight), self.bias)
@@ -81,7 +81,7 @@ class Linear(_Rounds, nn.Linear):
             qconfig=mod.qconfig,
         )
         made.weight, made.bias = linear.weight, linear.bias
-        return _kept(made, linear, use_precomputed_fake_quant)
+        return _keep_observer(made, linear, use_precomputed_fake_quant)
 
     def to_float(self):
         """Make the float layer with the same parameters."""
@@ -91,7 +91,7 @@ class Linear(_Rounds, nn.Linear):
         return made
 
 
-def _kept(made: Any, mod: Any, keep: bool) -> Any:
+def _keep_observer(made: Any, mod: Any, keep: bool) -> Any:
     if keep and hasattr(mod, "weight_fake_quant"):
         made.weight_fake_quant = mod.weight_fake_quant
     made.train(mod.training)
@@ -131,7 +131,7 @@ class _ConvNd(_Rounds, nn.modules.conv._ConvNd):
             device,
             dtype,
         )
-        self._round_by(qconfig)
+        self._set_qconfig(qconfig)
 
     def forward(self, input):
         return self._conv_forward(input, self.weight_fake_quant(self.weight), self.bias)
@@ -148,7 +148,7 @@ class _ConvNd(_Rounds, nn.modules.conv._ConvNd):
         conv = mod[0] if isinstance(mod, cls._RELU) else mod
         made = cls(**_sizes(conv), qconfig=mod.qconfig)
         made.weight, made.bias = conv.weight, conv.bias
-        return _kept(made, conv, use_precomputed_fake_quant)
+        return _keep_observer(made, conv, use_precomputed_fake_quant)
 
     def to_float(self):
         """The float layer on the same parameters."""
@@ -210,7 +210,7 @@ class Embedding(_Rounds, nn.Embedding):
     def __init__(self, num_embeddings, embedding_dim, *args, qconfig=None, **kwargs) -> None:
         super().__init__(num_embeddings, embedding_dim, *args, **kwargs)
         _check_rows(qconfig, "Embedding")
-        self._round_by(qconfig)
+        self._set_qconfig(qconfig)
 
     def forward(self, input):
         return nn.functional.embedding(
@@ -238,7 +238,7 @@ class Embedding(_Rounds, nn.Embedding):
             mod.weight,
             qconfig=mod.qconfig,
         )
-        return _kept(made, mod, use_precomputed_fake_quant)
+        return _keep_observer(made, mod, use_precomputed_fake_quant)
 
     def to_float(self):
         """Make the float layer with the same weight."""
@@ -262,7 +262,7 @@ class EmbeddingBag(_Rounds, nn.EmbeddingBag):
     def __init__(self, num_embeddings, embedding_dim, *args, qconfig=None, **kwargs) -> None:
         super().__init__(num_embeddings, embedding_dim, *args, **kwargs)
         _check_rows(qconfig, "Embedding Bag")
-        self._round_by(qconfig)
+        self._set_qconfig(qconfig)
 
     def forward(self, input, offsets=None, per_sample_weights=None):
         return nn.functional.embedding_bag(
@@ -284,7 +284,7 @@ class EmbeddingBag(_Rounds, nn.EmbeddingBag):
         """Make the layer from a float layer with the same weight; arguments as above."""
         _check(cls, mod, cls._FLOAT_MODULE)
         made = cls(**_bag(mod), qconfig=mod.qconfig)
-        return _kept(made, mod, use_precomputed_fake_quant)
+        return _keep_observer(made, mod, use_precomputed_fake_quant)
 
     def to_float(self):
         """Make the float layer with the same weight."""

@@ -108,12 +108,12 @@ def _steps(weight: Any) -> tuple[Any, Any]:
     return about.scale.float(), about.zero_point.reshape(shape)
 
 
-def _whole(weight: Any) -> Any:
+def _integer_weight(weight: Any) -> Any:
     """The codes of a weight without their zero points, in float64."""
     return weight._codes.double() - _steps(weight)[1]
 
 
-class Packed(NamedTuple):
+class PackedWeight(NamedTuple):
     """The weight of a linear layer, packed for matrix products."""
 
     codes: Any  # int8, (inputs, results); float64 without their zero points where those are not 0
@@ -121,12 +121,12 @@ class Packed(NamedTuple):
     steps: Any
 
     @classmethod
-    def of(cls, weight: Any) -> Packed:
+    def of(cls, weight: Any) -> PackedWeight:
         """Pack a quantised weight (results, inputs)."""
         steps, zeros = _steps(weight)
         codes = weight._codes
         if rushlight.as_tensor(zeros).any():
-            codes = _whole(weight)
+            codes = _integer_weight(weight)
         return cls(codes.t().contiguous(), codes.sum(1, dtype=rushlight.int32), steps)
 
     def sums(self, x: Any, zero_point: int) -> Any:
@@ -166,7 +166,7 @@ class _Layer(nn.Module):
         return self._qbias
 
     # What a layer keeps in a state: by name, how it is read.
-    def _kept(self) -> dict[str, Any]:
+    def _state_entries(self) -> dict[str, Any]:
         return {
             "weight": self._qweight,
             "bias": self._qbias,
@@ -182,13 +182,13 @@ class _Layer(nn.Module):
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        for name, value in self._kept().items():
+        for name, value in self._state_entries().items():
             destination[prefix + name] = value
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, *others
     ):
-        names = self._kept()
+        names = self._state_entries()
         missing = [prefix + name for name in names if prefix + name not in state_dict]
         if missing:
             missing_keys.extend(missing)
@@ -248,7 +248,7 @@ class Linear(_Layer):
 
     def set_weight_bias(self, w, b):
         super().set_weight_bias(w, b)
-        self._packed = Packed.of(w)
+        self._packed = PackedWeight.of(w)
 
     def _get_name(self):
         return "QuantizedLinear"
@@ -260,7 +260,7 @@ class Linear(_Layer):
             f"qscheme={self._qweight.qscheme()}"
         )
 
-    def _kept(self):
+    def _state_entries(self):
         # A linear layer's weight and bias are one entry in PyTorch's files.
         return {
             "scale": rushlight.tensor(self.scale),
@@ -289,14 +289,15 @@ class Linear(_Layer):
         observer = getattr(mod, "weight_fake_quant", None) or qconfig.weight()
         made = cls(mod.in_features, mod.out_features)
         made.set_weight_bias(
-            quantized_weight(observer, mod.weight, use_precomputed_fake_quant), _plain(mod.bias)
+            quantized_weight(observer, mod.weight, use_precomputed_fake_quant),
+            _float_bias(mod.bias),
         )
         scale, zero_point = observers.calculate_qparams()
         made.scale, made.zero_point = float(scale), int(zero_point)
         return made
 
 
-def _plain(bias: Any) -> Any:
+def _float_bias(bias: Any) -> Any:
     return None if bias is None else bias.detach().float()
 
 
@@ -360,7 +361,7 @@ class _ConvNd(_Layer):
         if self.padding_mode == "reflect":
             sides = [p for p in reversed(self.padding) for _ in range(2)]
             codes, padding = nn.functional.pad(codes, sides, mode="reflect"), 0
-        weight = _whole(self._qweight)
+        weight = _integer_weight(self._qweight)
         sums = self._call(codes, weight, None, self.stride, padding, self.dilation, self.groups)
         return self._out(sums, input, -1 - self._dims, self._relu)
 
@@ -397,7 +398,7 @@ class _ConvNd(_Layer):
             mod.padding_mode,
         )
         made.set_weight_bias(
-            quantized_weight(observer, weight, use_precomputed_fake_quant), _plain(bias)
+            quantized_weight(observer, weight, use_precomputed_fake_quant), _float_bias(bias)
         )
         scale, zero_point = observers.calculate_qparams()
         made.scale, made.zero_point = float(scale), int(zero_point)

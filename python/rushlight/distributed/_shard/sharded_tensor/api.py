@@ -122,25 +122,25 @@ class ShardedTensor:
         """How many elements the whole has."""
         return self.shape.numel()
 
-    def _with(self, function) -> ShardedTensor:
+    def _map_shards(self, function) -> ShardedTensor:
         shards = [Shard(function(shard.tensor), shard.metadata) for shard in self._local_shards]
         return ShardedTensor(shards, self._metadata, self._process_group)
 
     def detach(self) -> ShardedTensor:
         """The same boxes, not recorded."""
-        return self._with(lambda t: t.detach())
+        return self._map_shards(lambda t: t.detach())
 
     def clone(self) -> ShardedTensor:
         """Copies of the boxes."""
-        return self._with(lambda t: t.clone())
+        return self._map_shards(lambda t: t.clone())
 
     def cpu(self) -> ShardedTensor:
         """The boxes on the CPU."""
-        return self._with(lambda t: t.cpu())
+        return self._map_shards(lambda t: t.cpu())
 
     def to(self, *args, **kwargs) -> ShardedTensor:
         """The boxes on another device, or in another dtype."""
-        moved = self._with(lambda t: t.to(*args, **kwargs))
+        moved = self._map_shards(lambda t: t.to(*args, **kwargs))
         if moved._local_shards:
             properties = dataclasses.replace(
                 self._metadata.tensor_properties, dtype=moved._local_shards[0].tensor.dtype

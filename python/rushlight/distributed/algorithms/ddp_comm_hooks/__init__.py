@@ -30,7 +30,7 @@ def _power(hook, rank, model, state):
     model.register_comm_hook(made, hook)
 
 
-def _plain(hook, model, state):
+def _register(hook, model, state):
     model.register_comm_hook(state, hook)
 
 
@@ -39,16 +39,16 @@ class DDPCommHookType(Enum):
     state.
     """
 
-    ALLREDUCE = partial(_plain, default_hooks.allreduce_hook)
-    FP16_COMPRESS = partial(_plain, default_hooks.fp16_compress_hook)
-    BF16_COMPRESS = partial(_plain, default_hooks.bf16_compress_hook)
-    QUANTIZE_PER_TENSOR = partial(_plain, quantization_hooks.quantization_pertensor_hook)
-    QUANTIZE_PER_CHANNEL = partial(_plain, quantization_hooks.quantization_perchannel_hook)
+    ALLREDUCE = partial(_register, default_hooks.allreduce_hook)
+    FP16_COMPRESS = partial(_register, default_hooks.fp16_compress_hook)
+    BF16_COMPRESS = partial(_register, default_hooks.bf16_compress_hook)
+    QUANTIZE_PER_TENSOR = partial(_register, quantization_hooks.quantization_pertensor_hook)
+    QUANTIZE_PER_CHANNEL = partial(_register, quantization_hooks.quantization_perchannel_hook)
     POWER_SGD = partial(_power, powerSGD_hook.powerSGD_hook, 1)
     POWER_SGD_RANK2 = partial(_power, powerSGD_hook.powerSGD_hook, 2)
     BATCHED_POWER_SGD = partial(_power, powerSGD_hook.batched_powerSGD_hook, 1)
     BATCHED_POWER_SGD_RANK2 = partial(_power, powerSGD_hook.batched_powerSGD_hook, 2)
-    NOOP = partial(_plain, debugging_hooks.noop_hook)
+    NOOP = partial(_register, debugging_hooks.noop_hook)
 
 
 def register_ddp_comm_hook(comm_hook_type: DDPCommHookType, model: Any, state: Any = None) -> None:

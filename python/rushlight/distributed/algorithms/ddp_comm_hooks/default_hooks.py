@@ -31,39 +31,39 @@ def allreduce_hook(process_group, bucket):
     return _mean(process_group, bucket.buffer())
 
 
-def _compressed(process_group, bucket, dtype):
+def _compress(process_group, bucket, dtype):
     buffer = bucket.buffer()
 
-    def written(future):
+    def write_back(future):
         buffer.copy_(future.value())
         return buffer
 
-    return _mean(process_group, buffer.to(dtype)).then(written)
+    return _mean(process_group, buffer.to(dtype)).then(write_back)
 
 
 def fp16_compress_hook(process_group, bucket):
     """Average the gradients in float16, with half of the bytes."""
-    return _compressed(process_group, bucket, rushlight.float16)
+    return _compress(process_group, bucket, rushlight.float16)
 
 
 def bf16_compress_hook(process_group, bucket):
     """Average the gradients in bfloat16, with half of the bytes."""
-    return _compressed(process_group, bucket, rushlight.bfloat16)
+    return _compress(process_group, bucket, rushlight.bfloat16)
 
 
 def _wrapper(hook, dtype):
-    def compressed(state, bucket):
+    def compress(state, bucket):
         buffer = bucket.buffer()
         bucket.set_buffer(buffer.to(dtype))
 
-        def written(future):
+        def write_back(future):
             value = future.value()
             buffer.copy_(value[0] if isinstance(value, (list, tuple)) else value)
             return buffer
 
-        return hook(state, bucket).then(written)
+        return hook(state, bucket).then(write_back)
 
-    return compressed
+    return compress
 
 
 def fp16_compress_wrapper(hook):

@@ -15,7 +15,7 @@ __all__ = ["quantization_perchannel_hook", "quantization_pertensor_hook"]
 _STEPS = 255
 
 
-def _scaled(rows):
+def _row_scales(rows):
     """For each row a scale and a zero point with which 0 and all its numbers can be said."""
     low, high = rows.float().aminmax(dim=1)
     low, high = low.clamp(max=0), high.clamp(min=0)
@@ -36,19 +36,19 @@ def _mean(process_group, rows, length):
     """A future of the mean of all processes' rows, as `length` numbers."""
     group = _group(process_group)
     size = group.size()
-    own = _scaled(rows)
+    own = _row_scales(rows)
     scales = own.new_empty((size, *own.shape))
     group._allgather_base(scales, own)
     sent = _steps(rows, *own)
     steps = sent.new_empty((size, *sent.shape))
 
-    def added(_future):
+    def mean_of(_future):
         total = rushlight.zeros(rows.shape, dtype=rushlight.float32, device=rows.device)
         for theirs, scale in zip(steps, scales, strict=True):
             total += _values(theirs, *scale)
         return total.flatten()[:length] / size
 
-    return group._allgather_base(steps, sent).get_future().then(added)
+    return group._allgather_base(steps, sent).get_future().then(mean_of)
 
 
 def quantization_pertensor_hook(process_group, bucket):

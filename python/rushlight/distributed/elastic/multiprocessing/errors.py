@@ -60,7 +60,7 @@ def record(fn=None, error_handler: ErrorHandler | None = None):
     handler = error_handler or get_error_handler()
 
     @functools.wraps(fn)
-    def recorded(*args, **kwargs):
+    def call_and_record(*args, **kwargs):
         handler.initialize()
         try:
             return fn(*args, **kwargs)
@@ -78,7 +78,7 @@ def record(fn=None, error_handler: ErrorHandler | None = None):
             handler.record_exception(error)
             raise
 
-    return recorded
+    return call_and_record
 
 
 @dataclass

@@ -12,8 +12,8 @@ from rushlight.distributed.tensor._rules import rule
 from rushlight.distributed.tensor._spec import (
     DTensorSpec,
     TensorMeta,
+    all_replicate,
     local_shape_and_offset,
-    replicated,
 )
 from rushlight.distributed.tensor.placement_types import Partial, Shard
 
@@ -38,16 +38,16 @@ def loss_parallel():
         _entered -= 1
 
 
-def _reduced(values, op, mesh):
+def _reduce(values, op, mesh):
     """A plain tensor reduced over the mesh."""
     meta = TensorMeta(values.shape, values.stride(), values.dtype)
     spec = DTensorSpec(mesh, (Partial(op),), meta)
-    return redistribute_local_tensor(values, spec, replicated(mesh))
+    return redistribute_local_tensor(values, spec, all_replicate(mesh))
 
 
-def _whole(values, mesh):
+def _replicate(values, mesh):
     meta = TensorMeta(values.shape, values.stride(), values.dtype)
-    return DTensor(values, DTensorSpec(mesh, replicated(mesh), meta))
+    return DTensor(values, DTensorSpec(mesh, all_replicate(mesh), meta))
 
 
 class _Samples:
@@ -59,7 +59,7 @@ class _Samples:
         self.local = logits._local_tensor
         target = call.tensors[call.index("target")]
         self.target = redistribute_local_tensor(
-            target._local_tensor, target._spec, replicated(self.mesh)
+            target._local_tensor, target._spec, all_replicate(self.mesh)
         )
         _, begin = local_shape_and_offset(logits.shape, self.mesh, logits.placements)
         self.ignored = self.target == call.value("ignore_index")
@@ -72,7 +72,7 @@ class _Samples:
             self.weight = self.ignored.logical_not().to(self.local.dtype)
         else:
             w = call.tensors[weights]
-            table = redistribute_local_tensor(w._local_tensor, w._spec, replicated(self.mesh))
+            table = redistribute_local_tensor(w._local_tensor, w._spec, all_replicate(self.mesh))
             self.weight = table[safe].masked_fill(self.ignored, 0)
 
 
@@ -99,18 +99,18 @@ def _forward(call):
             shape = list(s.local.shape)
             shape[s.dim] = 1
             s.local = s.local.new_full(shape, -rushlight.inf)
-        top = _reduced(s.local.amax(s.dim, keepdim=True), "max", s.mesh)
-        total = _reduced((s.local - top).exp().sum(s.dim, keepdim=True), "sum", s.mesh)
+        top = _reduce(s.local.amax(s.dim, keepdim=True), "max", s.mesh)
+        total = _reduce((s.local - top).exp().sum(s.dim, keepdim=True), "sum", s.mesh)
         log_sum = (total.log() + top).squeeze(s.dim)
         own = s.local.gather(s.dim, s.places).masked_fill(s.absent, 0).squeeze(s.dim)
-        losses = (log_sum - _reduced(own, "sum", s.mesh)).masked_fill(s.ignored, 0) * s.weight
+        losses = (log_sum - _reduce(own, "sum", s.mesh)).masked_fill(s.ignored, 0) * s.weight
         reduction = call.value("reduction")
         weight = s.weight.sum()
         loss = losses if reduction == 0 else losses.sum()
         loss = loss / weight if reduction == 1 else loss
         metas = call.metas()
         return tuple(
-            _whole(r.reshape(meta.shape).to(meta.dtype), s.mesh)
+            _replicate(r.reshape(meta.shape).to(meta.dtype), s.mesh)
             for r, meta in zip((loss, log_sum, weight), metas, strict=True)
         )
 
@@ -126,19 +126,19 @@ def _backward(call):
         logits = call.tensors[call.index("self")]
         s = _Samples(call, logits)
 
-        def whole(name):
+        def full_local(name):
             t = call.tensors[call.index(name)]
-            return redistribute_local_tensor(t._local_tensor, t._spec, replicated(s.mesh))
+            return redistribute_local_tensor(t._local_tensor, t._spec, all_replicate(s.mesh))
 
-        grad = whole("grad_output")
+        grad = full_local("grad_output")
         if call.value("reduction") == 1:
             grad = grad / s.weight.sum()
-        log_sum = whole("log_sum").reshape(s.target.shape).unsqueeze(s.dim)
+        log_sum = full_local("log_sum").reshape(s.target.shape).unsqueeze(s.dim)
         slope = (s.local - log_sum).exp()
         hit = s.absent.logical_not().to(slope.dtype)
         if slope.shape[s.dim] > 0:
             slope = slope.scatter_add(s.dim, s.places, -hit)
         made = slope * (grad * s.weight).unsqueeze(s.dim)
-        return logits._like(made.to(s.local.dtype), logits.placements)
+        return logits._with_local(made.to(s.local.dtype), logits.placements)
 
     return run

@@ -30,14 +30,14 @@ class ParallelStyle(ABC):
     def _apply(self, module: nn.Module, device_mesh) -> nn.Module: ...
 
 
-def _placed(value, mesh, given, wanted):
+def _to_placements(value, mesh, given, wanted):
     """A tensor that lies as `given`, or a distributed one, brought to `wanted`."""
     if not isinstance(value, DTensor):
         value = DTensor.from_local(value, mesh, given, run_check=False)
-    return _moved(value, wanted)
+    return _redistribute(value, wanted)
 
 
-def _moved(value, wanted):
+def _redistribute(value, wanted):
     target = tuple(
         Shard(p.dim % value.ndim) if isinstance(p, Shard) and p.dim < 0 else p for p in wanted
     )
@@ -80,10 +80,10 @@ class _Layer(ParallelStyle):
             _cut(part, mesh, ways, self.src_data_rank)
 
         def enter(part, inputs, mesh):
-            return (_placed(inputs[0], mesh, self.input_layouts, (inner,)), *inputs[1:])
+            return (_to_placements(inputs[0], mesh, self.input_layouts, (inner,)), *inputs[1:])
 
         def leave(part, output, mesh):
-            output = _moved(output, self.output_layouts)
+            output = _redistribute(output, self.output_layouts)
             return output.to_local() if self.use_local_output else output
 
         return distribute_module(module, device_mesh, partition, enter, leave)
@@ -162,7 +162,7 @@ class SequenceParallel(ParallelStyle):
                     f"expecting input of {part} to be a Tensor or DTensor, but got {inputs[0]!r}"
                 )
             way = self.sequence_sharding
-            return (_placed(inputs[0], mesh, way, way), *inputs[1:])
+            return (_to_placements(inputs[0], mesh, way, way), *inputs[1:])
 
         def leave(part, outputs, mesh):
             return outputs.to_local() if self.use_local_output else outputs
@@ -212,12 +212,12 @@ class PrepareModuleInput(ParallelStyle):
         self.desired_input_kwarg_layouts = wanted = desired_input_kwarg_layouts or {}
         _check_as_many("input_kwarg_layouts", given, wanted)
 
-    def _prepared(self, value, mesh, given, wanted):
+    def _prepare_value(self, value, mesh, given, wanted):
         if given is None and not isinstance(value, DTensor):
             return value
         if wanted is None:
             return value
-        value = _placed(value, mesh, (given,), (wanted,))
+        value = _to_placements(value, mesh, (given,), (wanted,))
         return value.to_local() if self.use_local_output else value
 
     def _inputs(self, inputs, mesh):
@@ -228,13 +228,13 @@ class PrepareModuleInput(ParallelStyle):
             raise ValueError("module inputs and input_layouts should have same length!")
         wanted = self.desired_input_layouts or ()
         return tuple(
-            self._prepared(v, mesh, a, b)
+            self._prepare_value(v, mesh, a, b)
             for v, a, b in zip(inputs, self.input_layouts, wanted, strict=True)
         )
 
     def _kwargs(self, kwargs, mesh):
         return {
-            key: self._prepared(
+            key: self._prepare_value(
                 value,
                 mesh,
                 self.input_kwarg_layouts.get(key),
@@ -283,7 +283,7 @@ class PrepareModuleOutput(ParallelStyle):
             listed, self.output_layouts, self.desired_output_layouts, strict=True
         ):
             if given is not None or isinstance(value, DTensor):
-                value = _placed(value, mesh, (given,), (wanted,))
+                value = _to_placements(value, mesh, (given,), (wanted,))
                 value = value.to_local() if self.use_local_output else value
             made.append(value)
         return tuple(made) if isinstance(outputs, tuple) else made[0]

@@ -25,13 +25,13 @@ def pass_result_wrapper(fn: _Pass) -> _Pass:
     """Convert a pass that changes its module and returns None to one that returns a PassResult."""
 
     @functools.wraps(fn, updated=())
-    def wrapped(gm: GraphModule) -> PassResult:
+    def wrapper(gm: GraphModule) -> PassResult:
         result = fn(gm)
         return result if isinstance(result, PassResult) else PassResult(gm, True)
 
     if not inspect.isfunction(fn):
-        wrapped.__name__ = _name_of(fn)
-    return wrapped
+        wrapper.__name__ = _name_of(fn)
+    return wrapper
 
 
 def this_before_that_pass_constraint(this: _Pass, that: _Pass) -> _Constraint:
@@ -145,7 +145,7 @@ class PassManager:
     def check(self, module: nn.Module) -> None:
         """Run the checks: none, unless `add_checks` was called."""
 
-    def _checked(self, module: nn.Module) -> None:
+    def _run_checks(self, module: nn.Module) -> None:
         try:
             self.check(module)
         except Exception:
@@ -155,7 +155,7 @@ class PassManager:
     def __call__(self, module: GraphModule) -> PassResult:
         if not self._validated:
             self.solve_constraints()
-        self._checked(module)
+        self._run_checks(module)
         modified = False
         for _ in range(self.steps):
             changed = False
@@ -177,9 +177,9 @@ class PassManager:
                 if isinstance(module, GraphModule):
                     module.recompile()
                 if self.run_checks_after_each_pass:
-                    self._checked(module)
+                    self._run_checks(module)
             if not self.run_checks_after_each_pass:
-                self._checked(module)
+                self._run_checks(module)
             modified = modified or changed
             if not changed:
                 break

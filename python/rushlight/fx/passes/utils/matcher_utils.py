@@ -85,7 +85,7 @@ class SubgraphMatcher:
             for anchor in self.pattern_anchors
             if (fitting := [n for n in nodes if self._nodes_are_equal(anchor, n, node_name_match)])
         ]
-        found = self._placed({}, anchors, node_name_match) if anchors else iter(())
+        found = self._placements({}, anchors, node_name_match) if anchors else iter(())
         used: set[Node] = set()
         matches = []
         for places in found:
@@ -102,7 +102,7 @@ class SubgraphMatcher:
             matches.append(InternalMatch(self.pattern_anchors, places, inputs, results))
         return matches
 
-    def _placed(
+    def _placements(
         self, places: dict[Node, Any], anchors: Sequence[tuple[Node, list[Node]]], name: str
     ) -> Iterator[dict[Node, Any]]:
         """All ways to place the remaining anchors."""
@@ -113,7 +113,7 @@ class SubgraphMatcher:
         for node in fitting:
             attempt = dict(places)
             if self._match_nodes(anchor, node, attempt, name):
-                yield from self._placed(attempt, anchors[1:], name)
+                yield from self._placements(attempt, anchors[1:], name)
 
     def _is_contained(self, nodes_map: dict[Node, Any]) -> bool:
         """Whether nobody outside uses what is not a result."""
@@ -163,7 +163,7 @@ class SubgraphMatcher:
         """Places a node of the pattern and all that it uses."""
         if pn in nodes_map:
             known = nodes_map[pn]
-            return known is gn if isinstance(known, Node) else _same(known, gn)
+            return known is gn if isinstance(known, Node) else _equal_values(known, gn)
         if not isinstance(gn, Node):  # an input of the pattern is any value
             if pn.op == "placeholder":
                 nodes_map[pn] = gn
@@ -194,10 +194,10 @@ class SubgraphMatcher:
             return self._match_nodes(wanted, value, nodes_map) or (
                 self.ignore_literals and not isinstance(value, Node)
             )
-        return self.ignore_literals or _same(wanted, value)
+        return self.ignore_literals or _equal_values(wanted, value)
 
 
-def _same(wanted: Any, value: Any) -> bool:
+def _equal_values(wanted: Any, value: Any) -> bool:
     return type(wanted) is type(value) and bool(wanted == value)
 
 

@@ -77,7 +77,7 @@ class Measurement:
         """The seconds of one call, for each run."""
         return [t / self.number_per_run for t in self.raw_times]
 
-    def _checked(self):
+    def _sorted_times(self):
         if not self.raw_times:
             raise ValueError("No raw times: the measurement is empty")
         return sorted(self.times)
@@ -85,23 +85,23 @@ class Measurement:
     @property
     def median(self):
         """The median of the times in seconds."""
-        return statistics.median(self._checked())
+        return statistics.median(self._sorted_times())
 
     @property
     def mean(self):
         """The mean of the times in seconds."""
-        return statistics.fmean(self._checked())
+        return statistics.fmean(self._sorted_times())
 
     @property
     def iqr(self):
         """The interquartile range in seconds."""
-        times = self._checked()
+        times = self._sorted_times()
         return _quantile(times, 0.75) - _quantile(times, 0.25)
 
     @property
     def significant_figures(self):
         """How many digits of the median are significant, given the spread of the runs."""
-        n = len(self._checked())
+        n = len(self._sorted_times())
         spread = max(1.645 * self.iqr / 1.349 / math.sqrt(n), _MIN_CONFIDENCE_INTERVAL)
         magnitude = math.ceil(math.log10(max(self.median, 1e-15)))
         digits = magnitude - math.floor(math.log10(spread))

@@ -141,7 +141,7 @@ class Timer:
         up.
         """
 
-        def finished(times, total):
+        def is_finished(times, total):
             if total < min_run_time:
                 return False
             spec = self._task_spec
@@ -150,7 +150,7 @@ class Timer:
 
         with common.set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(0.05)
-            return self._run_blocks(number, finished, callback)
+            return self._run_blocks(number, is_finished, callback)
 
     def collect_callgrind(self, *args, **kwargs):
         raise NotImplementedError("run the program under valgrind --tool=callgrind instead")

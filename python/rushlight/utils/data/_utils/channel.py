@@ -27,7 +27,7 @@ from rushlight import _C, Tensor
 from rushlight._parameter import Parameter
 from rushlight.multiprocessing import reductions
 
-from .shared import Borrower, Lender, Spare
+from .shared import Borrower, Lender, SpareBlock
 
 __all__ = ["Channel", "pair"]
 
@@ -58,7 +58,7 @@ def pair():
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
-def _aligned(n):
+def _align(n):
     return -(-n // 16) * 16
 
 
@@ -131,7 +131,7 @@ class _Packer:
 
     def body(self, payload):
         """The pickle and what is copied: (prepared head, bytes or None)."""
-        end = _aligned(len(payload))
+        end = _align(len(payload))
         small = []
 
         def place(count, source):
@@ -141,7 +141,7 @@ class _Packer:
                 memory.copy_(source())
                 return ("lent", self.lender.lend(memory.untyped_storage()), count)
             small.append((end, count, source))
-            start, end = end, _aligned(end + count)
+            start, end = end, _align(end + count)
             return ("body", start, count)
 
         memories = []
@@ -235,7 +235,7 @@ def _tensor(number, dtype, offset, size, stride, requires_grad, is_parameter):
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _announced(blocks):
+def _announcement(blocks):
     """The numbers and sizes of new blocks, and their files."""
     return [(block.number, block.nbytes) for block in blocks], [block.fd for block in blocks]
 
@@ -283,10 +283,10 @@ class Channel:
         prepared, content = packer.body(packer.dumps(value))
         new = self.lender.new
         while len(new) + len(packer.fds) > _MOST_FILES:
-            self._post(None, *_announced(new[:_MOST_FILES]), (), ((), (), 0, 0, 0), b"")
+            self._post(None, *_announcement(new[:_MOST_FILES]), (), ((), (), 0, 0, 0), b"")
             del new[:_MOST_FILES]
         self.lender.new = []
-        self._post(int(kind), *_announced(new), packer.fds, prepared, content)
+        self._post(int(kind), *_announcement(new), packer.fds, prepared, content)
         self.flush(wait)
 
     def give(self, spares):
@@ -296,9 +296,9 @@ class Channel:
             blocks = [(-number, spare.nbytes)]
             self._post(None, blocks, [os.dup(spare.fd)], (), ((), (), 0, 0, 0), b"")
 
-    def spare(self, keep):
+    def spare_blocks(self, keep):
         """The blocks of the other side, which has ended, without users; `keep` gets the others."""
-        return self._borrower.spare(keep)
+        return self._borrower.spare_blocks(keep)
 
     def _post(self, kind, blocks, files, fds, prepared, content):
         # The borrower's list is filled by others meanwhile.
@@ -306,7 +306,7 @@ class Channel:
         del self._borrower.returned[: len(returned)]
         dropped, self.lender.dropped = self.lender.dropped, []
         head = marshal.dumps((kind, returned, dropped, blocks, *prepared))
-        start = _aligned(4 + len(head))
+        start = _align(4 + len(head))
         head = len(head).to_bytes(4, "little") + head + bytes(start - 4 - len(head))
         own = [os.dup(fd) for fd in fds]  # they may be closed before this is sent
         parts = [head] if content is None else [head, content]
@@ -371,7 +371,7 @@ class Channel:
             if name < 0:
                 self.lender.adopt(-name, nbytes, fd)
             else:
-                borrower.add(name, Spare(nbytes, fd))
+                borrower.add(name, SpareBlock(nbytes, fd))
         self.lender.take_back(returned)
         if kind is None:
             return None
@@ -381,7 +381,7 @@ class Channel:
         for how, place, nbytes, *_ in (*memories, *buffers):
             if how == "lent":
                 lent[place] = borrower.borrow(place, nbytes)
-        body = memoryview(message)[_aligned(4 + length) :]
+        body = memoryview(message)[_align(4 + length) :]
         if number:
             body = borrower.borrow(number, size)
         before = getattr(_context, "unpacker", None)

@@ -12,7 +12,7 @@ from copy import copy
 import rushlight
 from rushlight import Tensor
 
-from .worker import stacked
+from .worker import stack
 
 # The dtypes of arrays of strings and objects, which become no tensors.
 np_str_obj_array_pattern = re.compile(r"[SaUO]")
@@ -27,7 +27,7 @@ _MESSAGE = (
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors of one shape, stacked along a new first dimension."""
-    return stacked(batch)
+    return stack(batch)
 
 
 def collate_float_fn(batch, *, collate_fn_map=None):
@@ -97,19 +97,19 @@ def collate(batch, *, collate_fn_map=None):
         if function is not None:
             return function(batch, collate_fn_map=collate_fn_map)
 
-    def joined(parts):
+    def join(parts):
         return collate(parts, collate_fn_map=collate_fn_map)
 
     if isinstance(sample, Mapping):
-        items = {key: joined([other[key] for other in batch]) for key in sample}
+        items = {key: join([other[key] for other in batch]) for key in sample}
         return _mapping_like(sample, items)
     if isinstance(sample, tuple) and hasattr(sample, "_fields"):
-        return kind(*(joined(parts) for parts in zip(*batch, strict=False)))
+        return kind(*(join(parts) for parts in zip(*batch, strict=False)))
     if isinstance(sample, Sequence):
         size = len(sample)
         if not all(len(other) == size for other in batch):
             raise RuntimeError("each element in list of batch should be of equal size")
-        parts = [joined(column) for column in zip(*batch, strict=True)]
+        parts = [join(column) for column in zip(*batch, strict=True)]
         return parts if isinstance(sample, tuple) else _sequence_like(sample, parts)
     raise TypeError(_MESSAGE.format(kind))
 

@@ -46,7 +46,7 @@ def _torch_states() -> dict[str, Any]:
     return {"torch": rushlight.get_rng_state()}
 
 
-def _drawn_by(sampler):
+def _states_function(sampler):
     """A function for the states that a sampler may draw from; None if it draws nothing."""
     while type(sampler) is BatchSampler:
         sampler = sampler.sampler
@@ -71,7 +71,7 @@ class _Order:
     def __init__(self, loader, saved=None, passed: int = 0) -> None:
         sampler = loader._index_sampler
         self._generators = generators_of(loader)
-        self._draws = _drawn_by(sampler)
+        self._draws = _states_function(sampler)
         # The states of the generators when the order was begun, and when its first was drawn.
         self.account: dict[str, Any] = {"begun": None, "first": None}
         self.position = 0  # of the next sample
@@ -120,7 +120,7 @@ def _count(index):
     return len(index) if hasattr(index, "__len__") else 1
 
 
-def _drawn(generator):
+def _draw_seed(generator):
     """A seed."""
     return int(rushlight.empty((), dtype=rushlight.int64).random_(generator=generator).item())
 
@@ -162,12 +162,12 @@ class _Place:
 
     def state(self) -> dict[str, Any]:
         """As data that `save` takes."""
-        state = {**self._given(), **self._fixed, "order": dict(self._account)}
+        state = {**self._state_entries(), **self._fixed, "order": dict(self._account)}
         if self._dataset is not None:
             state["dataset"] = self._dataset.state_dict()
         return state
 
-    def _given(self) -> dict[str, Any]:
+    def _state_entries(self) -> dict[str, Any]:
         return {"batches": self.given}
 
 
@@ -196,10 +196,12 @@ class _BaseDataLoaderIter:
         self._seeds_samples = getattr(loader, "seed_samples", False)
         self._shared_seed = None
         if isinstance(loader.dataset, IterDataPipe):
-            self._shared_seed = _drawn(loader.generator) if saved is None else saved["shared_seed"]
+            self._shared_seed = (
+                _draw_seed(loader.generator) if saved is None else saved["shared_seed"]
+            )
             seed_pipes(loader.dataset, self._shared_seed)
         if saved is None:
-            self._base_seed = _drawn(loader.generator)
+            self._base_seed = _draw_seed(loader.generator)
         else:
             self._base_seed = saved["base_seed"]
         self._epoch_seed = self._base_seed

@@ -8,7 +8,7 @@ from typing import Any
 import rushlight
 from rushlight._raised import add_note
 
-from ..dataset import Subset, TensorDataset, at_once, sample_at
+from ..dataset import Subset, TensorDataset, sample_at, samples_at
 from ..graph_settings import apply_random_seed
 from . import seeds, worker
 from .collate import default_collate
@@ -43,7 +43,7 @@ class _MapDatasetFetcher(_BaseDatasetFetcher):
         dataset = self.dataset
         if not self.auto_collation:
             return self.collate_fn(sample_at(dataset, possibly_batched_index))
-        samples = at_once(dataset, possibly_batched_index)
+        samples = samples_at(dataset, possibly_batched_index)
         try:
             return self.collate_fn(samples)
         except Exception as error:

@@ -67,10 +67,10 @@ def _pin_memory_loop(
         return None
 
     while (pair := until_done(in_queue.get)) is not None:
-        until_done(out_queue.put, (pair[0], _pinned_or_error(pair[1], device_id, device)))
+        until_done(out_queue.put, (pair[0], _pin_or_wrap_error(pair[1], device_id, device)))
 
 
-def _pinned_or_error(data: Any, device_id: Any, device: Any) -> Any:
+def _pin_or_wrap_error(data: Any, device_id: Any, device: Any) -> Any:
     if isinstance(data, ExceptionWrapper):
         return data
     try:

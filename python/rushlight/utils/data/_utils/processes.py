@@ -29,7 +29,7 @@ from rushlight._raised import ExceptionWrapper
 from ..datapipes.datapipe import IterDataPipe
 from . import seeds
 from .channel import Channel, pair
-from .epoch import _BaseDataLoaderIter, _drawn, _Place
+from .epoch import _BaseDataLoaderIter, _draw_seed, _Place
 from .pin_memory import pin_memory
 from .worker_loop import Answer, Ask, Resumption, Setup, run
 
@@ -131,16 +131,16 @@ class _WorkersPlace(_Place):
             settle()
         state = super().state()
         state["workers"] = [
-            [batches, samples, _saved(told or begun[0]) or begun[1]]
+            [batches, samples, _savable(told or begun[0]) or begun[1]]
             for begun, batches, samples, told in state["workers"]
         ]
         return state
 
-    def _given(self):
+    def _state_entries(self):
         return {**self.given}
 
 
-def _saved(told):
+def _savable(told):
     """What a worker told of its state, as data that `save` takes; None if it told nothing."""
     if not told:
         return None
@@ -224,7 +224,7 @@ class _Worker:
             else:
                 self.arrived.append((kind, content, state))
 
-    def died_of(self):
+    def cause_of_death(self):
         """What ended it, as an error; None if that is not known."""
         self.process.join(1)  # its messages end a moment before itself
         code = self.process.exitcode
@@ -263,7 +263,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._order: deque[int] = deque()  # workers of the tasks that are out, by task
         super().__init__(loader, saved)
         if saved is None and self._shared_seed is not None:
-            _drawn(loader.generator)  # PyTorch's loader draws one more here
+            _draw_seed(loader.generator)  # PyTorch's loader draws one more here
 
     def _start(self, loader):
         context = loader.multiprocessing_context or multiprocessing
@@ -376,9 +376,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _reset(self, loader, saved=None):
         """Another epoch with the same workers."""
         if saved is None and self._seeds_samples:
-            self._epoch_seed = _drawn(loader.generator)
+            self._epoch_seed = _draw_seed(loader.generator)
         if isinstance(loader.dataset, IterDataPipe):
-            self._shared_seed = _drawn(loader.generator) if saved is None else saved["shared_seed"]
+            self._shared_seed = (
+                _draw_seed(loader.generator) if saved is None else saved["shared_seed"]
+            )
         self._begin(loader, saved)
 
     def _try_put_index(self, number=None):
@@ -511,7 +513,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _report(self, gone):
         """Raise that workers have died."""
-        cause = gone[0].died_of()
+        cause = gone[0].cause_of_death()
         pids = ", ".join(str(worker.process.pid) for worker in gone)
         self._patience = _SHORT_PATIENCE_SECONDS
         self._shutdown_workers()
@@ -543,7 +545,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             _ending.extend((process, end) for process in processes)
         loader = weakref.ref(self._loader)
         for worker in self._workers:
-            for block in worker.channel.spare(lambda block: _keep(loader, block)):
+            for block in worker.channel.spare_blocks(lambda block: _keep(loader, block)):
                 _keep(loader, block)
 
     def __del__(self) -> None:

@@ -119,7 +119,7 @@ class Changes:
         self._python: Any = None
         self._numpy: Any = None
 
-    def changed(self) -> dict[str, Any]:
+    def take_changes(self) -> dict[str, Any]:
         """The states that are not what they were, for `states_of`."""
         changes: dict[str, Any] = {}
         if (state := _C._storage_bytes(rushlight.get_rng_state().untyped_storage())) != self._torch:

@@ -2,9 +2,9 @@
 
 The `Lender` writes into a block and sends its number; the `Borrower` makes tensors on it. When the
 last of them is gone the number goes back, and the lender writes into the same pages again: pages
-are cleared and mapped once, not for each batch. What is left at the end of an epoch (`Spare`) is
-given to the workers of the next. Blocks are anonymous files: whoever dies leaves nothing behind,
-and no size is set by /dev/shm.
+are cleared and mapped once, not for each batch. What is left at the end of an epoch
+(`SpareBlock`) is given to the workers of the next. Blocks are anonymous files: whoever dies leaves
+nothing behind, and no size is set by /dev/shm.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import rushlight
 
-__all__ = ["Borrower", "Lender", "Spare"]
+__all__ = ["Borrower", "Lender", "SpareBlock"]
 
 # Blocks of one lender that a borrower holds at a time. A caller who keeps more batches than this
 # gets copies, so that neither files nor shared memory run out.
@@ -35,13 +35,13 @@ def _count_forks():
 os.register_at_fork(before=_count_forks)
 
 
-def _rounded(nbytes):
+def _round_up(nbytes):
     """A size for a block, at most an eighth more: batches differ a little in size."""
     step = max(mmap.PAGESIZE, 1 << max(0, nbytes.bit_length() - 4))
     return -(-nbytes // step) * step
 
 
-def _mapped(fd, nbytes):
+def _map(fd, nbytes):
     return mmap.mmap(fd, nbytes, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
 
 
@@ -58,7 +58,7 @@ class _Block:
         self.number = number
         self.nbytes = nbytes
         self.fd = fd
-        self.memory = _mapped(fd, nbytes)
+        self.memory = _map(fd, nbytes)
         self.users = 0
         self.lease: Any = None
 
@@ -118,7 +118,7 @@ class Lender:
         self._numbers = itertools.count(number + 1)
         os.close(fd)
 
-    def crowded(self):
+    def is_crowded(self):
         """Whether so many blocks are about that a tensor had better lie elsewhere at first."""
         return len(self._blocks) > 2 * _MOST_HELD
 
@@ -135,7 +135,7 @@ class Lender:
             block = self._free.pop(0)
             unused -= block.nbytes
             self._drop(block)
-        nbytes = _rounded(nbytes)
+        nbytes = _round_up(nbytes)
         fd = os.memfd_create("rushlight-batch")
         os.ftruncate(fd, nbytes)
         block = _Block(next(self._numbers), nbytes, fd)
@@ -156,13 +156,13 @@ class Lender:
         self.dropped.append(block.number)
 
 
-class Spare:
+class SpareBlock:
     """A block without a lender, with its file."""
 
     def __init__(self, nbytes, fd) -> None:
         self.nbytes = nbytes
         self.fd = fd
-        self.memory = _mapped(fd, nbytes)
+        self.memory = _map(fd, nbytes)
         self.seen = False  # by a child, perhaps: it is not written again
         weakref.finalize(self, os.close, fd)
 
@@ -176,7 +176,7 @@ class Borrower:
 
     def __init__(self) -> None:
         self.returned: list[int] = []
-        self._blocks: dict[int, Spare] = {}
+        self._blocks: dict[int, SpareBlock] = {}
         self._held: dict[int, Any] = {}  # a reference to each view, and the number of its block
         self._count = itertools.count()
         self._keepers: list[Any] = []  # who gets blocks that are let go of after the lender's end
@@ -210,7 +210,7 @@ class Borrower:
         held[place] = weakref.ref(view, give_back), number
         return view
 
-    def spare(self, keep):
+    def spare_blocks(self, keep):
         """The blocks without users, when the lender has ended; `keep` gets the others in time."""
         self._keepers.append(keep)
         used = {number for _, number in self._held.values()}

@@ -87,7 +87,7 @@ def batch_memory(dtype, shape):
     None in the main process, and for batches that are sent by value.
     """
     count = math.prod(shape)
-    if _lender is None or count * dtype.itemsize < channel.LARGE or _lender.crowded():
+    if _lender is None or count * dtype.itemsize < channel.LARGE or _lender.is_crowded():
         return None
     storage = _lender.memory(count * dtype.itemsize).untyped_storage()
     strides, step = [], 1
@@ -97,7 +97,7 @@ def batch_memory(dtype, shape):
     return _C._tensor_on(storage, dtype, 0, tuple(shape), tuple(strides))
 
 
-def stacked(batch):
+def stack(batch):
     """Tensors along a new first dimension, where it can be in memory that is sent as it is."""
     first = batch[0]
     if _lender is not None and type(first) is rushlight.Tensor and first.device.type == "cpu":

@@ -113,7 +113,7 @@ class _Epoch:
 
     def state(self):
         """What is not as it was when this was called last; a whole epoch goes on from the sum."""
-        state: dict[str, Any] = {} if self._changes is None else self._changes.changed()
+        state: dict[str, Any] = {} if self._changes is None else self._changes.take_changes()
         if self._accounts:
             try:
                 state["dataset"] = pickle.dumps(self._dataset.state_dict())
@@ -166,16 +166,16 @@ def _answer(channel, setup, failure):
             if setup.iterable:
                 answer, data = Answer.END, None
             else:
-                answer, data = Answer.ERROR, _wrapped(error, place)
+                answer, data = Answer.ERROR, _wrap_error(error, place)
         except Exception as error:
-            answer, data = Answer.ERROR, _wrapped(error, place)
+            answer, data = Answer.ERROR, _wrap_error(error, place)
         state = {} if answer == Answer.END else _state(epoch)
         try:
             channel.send(answer, (number, data, state))
         except OSError:
             raise
         except Exception as error:  # it cannot be pickled
-            channel.send(Answer.ERROR, (number, _wrapped(error, place), state))
+            channel.send(Answer.ERROR, (number, _wrap_error(error, place), state))
         del answer, data  # what is not used any more may be written again
 
 
@@ -183,7 +183,7 @@ def _state(epoch):
     return epoch.state() if isinstance(epoch, _Epoch) else {}
 
 
-def _wrapped(error, place):
+def _wrap_error(error, place):
     return ExceptionWrapper((type(error), error, error.__traceback__), place)
 
 

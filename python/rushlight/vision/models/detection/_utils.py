@@ -175,7 +175,7 @@ class SSDMatcher(Matcher):
         return found
 
 
-def matched(
+def match(
     matcher: Matcher, targets: list[dict[str, Tensor]], anchors: list[Tensor]
 ) -> list[Tensor]:
     """Of each image, the true box of each anchor; all -1 where there are none."""

@@ -18,7 +18,7 @@ from .._utils import normal
 from . import _utils
 from .anchor_utils import AnchorGenerator
 from .backbone_utils import resnet50_pyramid
-from .one_stage import OneStageDetector, init_convs, learned
+from .one_stage import OneStageDetector, boxes_to_learn, init_convs
 from .rpn import by_place
 from .transform import COLOURS, GeneralizedRCNNTransform
 
@@ -104,7 +104,7 @@ class FCOSHead(nn.Module):
         logits = head_outputs["cls_logits"]
         wanted = torch.zeros_like(logits)
         true, own, image, place = [], [], [], []
-        for i, (positive, boxes, labels) in enumerate(learned(targets, matched_idxs)):
+        for i, (positive, boxes, labels) in enumerate(boxes_to_learn(targets, matched_idxs)):
             wanted[i, positive, labels] = 1.0
             true.append(boxes)
             own.append(anchors[i][positive])
@@ -171,7 +171,7 @@ class FCOS(OneStageDetector):
         self.box_coder = _utils.BoxLinearCoder(normalize_by_size=True)
         self.center_sampling_radius = center_sampling_radius
 
-    def _matched(self, boxes: Tensor, anchors: Tensor, counts: list[int]) -> Tensor:
+    def _match(self, boxes: Tensor, anchors: Tensor, counts: list[int]) -> Tensor:
         """The box that each position learns, or -1."""
         if len(boxes) == 0:
             return torch.full((len(anchors),), -1, dtype=torch.int64, device=anchors.device)
@@ -198,7 +198,7 @@ class FCOS(OneStageDetector):
     ) -> dict[str, Tensor]:
         """The losses "classification", "bbox_regression" and "bbox_ctrness"."""
         numbers = [
-            self._matched(target["boxes"], own, num_anchors_per_level)
+            self._match(target["boxes"], own, num_anchors_per_level)
             for target, own in zip(targets, anchors, strict=True)
         ]
         return self.head.compute_loss(targets, head_outputs, anchors, numbers)

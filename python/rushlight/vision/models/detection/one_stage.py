@@ -20,7 +20,7 @@ def best_of(scores: Tensor, threshold: float, most: int) -> tuple[Tensor, Tensor
     return above[best.indices], best.values
 
 
-def learned(
+def boxes_to_learn(
     targets: list[dict[str, Tensor]], matched: list[Tensor]
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Of each image the positions of anchors that have a box, those boxes, and their classes.
@@ -135,7 +135,7 @@ class OneStageDetector(nn.Module):
             for i, (own, size) in enumerate(zip(anchors, image_shapes, strict=True))
         ]
 
-    def _postprocessed(self, outputs, anchors, sizes, counts) -> list[dict[str, Tensor]]:
+    def _postprocess(self, outputs, anchors, sizes, counts) -> list[dict[str, Tensor]]:
         parts = {name: list(values.split(counts, 1)) for name, values in outputs.items()}
         each = [list(own.split(counts)) for own in anchors]
         return self.postprocess_detections(parts, each, sizes)
@@ -156,5 +156,5 @@ class OneStageDetector(nn.Module):
         if self.training:
             assert targets is not None
             return self.eager_outputs(self._losses(targets, outputs, anchors, counts), [])
-        found = self._postprocessed(outputs, anchors, batch.image_sizes, counts)
+        found = self._postprocess(outputs, anchors, batch.image_sizes, counts)
         return self.eager_outputs({}, self.transform.postprocess(found, batch.image_sizes, sizes))

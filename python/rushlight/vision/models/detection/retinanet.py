@@ -18,7 +18,7 @@ from .._utils import normal
 from . import _utils
 from .anchor_utils import AnchorGenerator
 from .backbone_utils import resnet50_pyramid
-from .one_stage import OneStageDetector, init_convs, learned
+from .one_stage import OneStageDetector, boxes_to_learn, init_convs
 from .rpn import by_place
 from .transform import COLOURS, GeneralizedRCNNTransform
 
@@ -75,7 +75,10 @@ class RetinaNetClassificationHead(_Tower):
         """
         losses = []
         for (positive, _, labels), logits, number in zip(
-            learned(targets, matched_idxs), head_outputs["cls_logits"], matched_idxs, strict=True
+            boxes_to_learn(targets, matched_idxs),
+            head_outputs["cls_logits"],
+            matched_idxs,
+            strict=True,
         ):
             wanted = torch.zeros_like(logits)
             wanted[positive, labels] = 1.0
@@ -116,7 +119,10 @@ class RetinaNetRegressionHead(_Tower):
         """Loss of the boxes of positive anchors."""
         losses = []
         for (positive, boxes, _), told, own in zip(
-            learned(targets, matched_idxs), head_outputs["bbox_regression"], anchors, strict=True
+            boxes_to_learn(targets, matched_idxs),
+            head_outputs["bbox_regression"],
+            anchors,
+            strict=True,
         ):
             losses.append(self._loss(told[positive], own[positive], boxes) / max(1, len(positive)))
         return torch.stack(losses).sum() / len(targets)
@@ -210,7 +216,7 @@ class RetinaNet(OneStageDetector):
         anchors: list[Tensor],
     ) -> dict[str, Tensor]:
         """The losses "classification" and "bbox_regression"."""
-        numbers = _utils.matched(self.proposal_matcher, targets, anchors)
+        numbers = _utils.match(self.proposal_matcher, targets, anchors)
         return self.head.compute_loss(targets, head_outputs, anchors, numbers)
 
     def _losses(self, targets, outputs, anchors, counts):

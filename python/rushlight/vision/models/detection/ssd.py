@@ -14,7 +14,7 @@ from .. import vgg
 from .._api import builder, weights_enum
 from . import _utils
 from .anchor_utils import DefaultBoxGenerator
-from .one_stage import Found, OneStageDetector, best_of, init_convs, learned
+from .one_stage import Found, OneStageDetector, best_of, boxes_to_learn, init_convs
 from .rpn import by_place
 from .transform import COLOURS, GeneralizedRCNNTransform
 
@@ -124,7 +124,7 @@ class SSD(OneStageDetector):
         Of the others those count that lose most, neg_to_pos_ratio times as many in each image.
         """
         box_losses, class_losses, count = [], [], 0
-        for i, (positive, boxes, classes) in enumerate(learned(targets, matched_idxs)):
+        for i, (positive, boxes, classes) in enumerate(boxes_to_learn(targets, matched_idxs)):
             count += len(positive)
             wanted = self.box_coder.encode_single(boxes, anchors[i][positive])
             told = head_outputs["bbox_regression"][i, positive]
@@ -141,7 +141,7 @@ class SSD(OneStageDetector):
         }
 
     def _losses(self, targets, outputs, anchors, counts):
-        numbers = _utils.matched(self.proposal_matcher, targets, anchors)
+        numbers = _utils.match(self.proposal_matcher, targets, anchors)
         return self.compute_loss(targets, outputs, anchors, numbers)
 
     def _scores(self, outputs: dict[str, Tensor]) -> Tensor:
@@ -166,7 +166,7 @@ class SSD(OneStageDetector):
             for i, (own, size) in enumerate(zip(image_anchors, image_shapes, strict=True))
         ]
 
-    def _postprocessed(self, outputs, anchors, sizes, counts) -> list[dict[str, Tensor]]:
+    def _postprocess(self, outputs, anchors, sizes, counts) -> list[dict[str, Tensor]]:
         return self.postprocess_detections(outputs, anchors, sizes)
 
 

@@ -65,7 +65,7 @@ class Pool(nn.Module):
         return _squeeze(x if late is None else late(x), 4, 1, dims), (t, h, w)
 
 
-def _resampled(table: Tensor, length: int) -> Tensor:
+def _resample(table: Tensor, length: int) -> Tensor:
     """Rows of a table, as many as `length`, between its own."""
     if len(table) == length:
         return table
@@ -78,7 +78,7 @@ def _by_distance(table: Tensor, queries: int, keys: int) -> Tensor:
     q = torch.arange(queries, device=table.device) * max(keys / queries, 1.0)
     k = torch.arange(keys, device=table.device) * max(queries / keys, 1.0)
     apart = q[:, None] - k + (keys - 1) * max(queries / keys, 1.0)
-    return _resampled(table, 2 * max(queries, keys) - 1)[apart.long()]
+    return _resample(table, 2 * max(queries, keys) - 1)[apart.long()]
 
 
 # What asks for sizes, which are not known while a graph is traced, is a node of it. Names of nodes

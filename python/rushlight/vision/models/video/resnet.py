@@ -74,7 +74,7 @@ class Conv2Plus1D(nn.Sequential):
         return stride, stride, stride
 
 
-def _between(inplanes: int, planes: int) -> int:
+def _mid_channels(inplanes: int, planes: int) -> int:
     """Channels between the two convolutions that make as many weights as one of 3 x 3 x 3."""
     return (inplanes * planes * 3 * 3 * 3) // (inplanes * 3 * 3 + 3 * planes)
 
@@ -93,7 +93,7 @@ class BasicBlock(nn.Module):
         downsample: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        inside = _between(inplanes, planes)
+        inside = _mid_channels(inplanes, planes)
         first = conv_builder(inplanes, planes, inside, stride)
         self.conv1 = nn.Sequential(first, nn.BatchNorm3d(planes), nn.ReLU(inplace=True))
         self.conv2 = nn.Sequential(conv_builder(planes, planes, inside), nn.BatchNorm3d(planes))
@@ -122,7 +122,7 @@ class Bottleneck(nn.Module):
         super().__init__()
         outputs = planes * self.expansion
         first = nn.Conv3d(inplanes, planes, 1, bias=False)
-        middle = conv_builder(planes, planes, _between(inplanes, planes), stride)
+        middle = conv_builder(planes, planes, _mid_channels(inplanes, planes), stride)
         last = nn.Conv3d(planes, outputs, 1, bias=False)
         self.conv1 = nn.Sequential(first, nn.BatchNorm3d(planes), nn.ReLU(inplace=True))
         self.conv2 = nn.Sequential(middle, nn.BatchNorm3d(planes), nn.ReLU(inplace=True))

@@ -23,7 +23,7 @@ from .._policies import (
     Mixing,
     auto_space,
     mix_space,
-    parsed,
+    parse,
     rand_space,
     wide_space,
 )
@@ -62,10 +62,10 @@ class _Augment(Transform):
                 "Auto augment transformations are only properly defined for one image or video in "
                 f"a sample; here are {len(found)}"
             )
-        flat[found[0]] = self.augmented(flat[found[0]])
+        flat[found[0]] = self.augment(flat[found[0]])
         return tree_unflatten(flat, spec)
 
-    def augmented(self, image: Any) -> Any:
+    def augment(self, image: Any) -> Any:
         """One image or video changed."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it changes")
 
@@ -114,9 +114,9 @@ class AutoAugment(_Augment):
         if policy not in POLICIES:
             raise ValueError(f"The provided policy {policy} is not recognized.")
         self.policy = policy
-        self._policies = parsed(POLICIES[policy])
+        self._policies = parse(POLICIES[policy])
 
-    def augmented(self, image: Any) -> Any:
+    def augment(self, image: Any) -> Any:
         height, width = F.get_size(image)
         pair = self._policies[integer(0, len(self._policies))]
         space = auto_space(width, height, white=1.0)
@@ -155,7 +155,7 @@ class RandAugment(_Augment):
         self.magnitude = magnitude
         self.num_magnitude_bins = num_magnitude_bins
 
-    def augmented(self, image: Any) -> Any:
+    def augment(self, image: Any) -> Any:
         height, width = F.get_size(image)
         space = rand_space(self.num_magnitude_bins, width, height, white=1.0)
         for _ in range(self.num_ops):
@@ -179,7 +179,7 @@ class TrivialAugmentWide(_Augment):
         super().__init__(interpolation=interpolation, fill=fill)
         self.num_magnitude_bins = num_magnitude_bins
 
-    def augmented(self, image: Any) -> Any:
+    def augment(self, image: Any) -> Any:
         space = wide_space(self.num_magnitude_bins, white=1.0)
         return self._draw(image, space, lambda bins: integer(0, bins))
 
@@ -211,13 +211,13 @@ class AugMix(Mixing, _Augment):
         super().__init__(interpolation=interpolation, fill=fill)
         self._settle(severity, mixture_width, chain_depth, alpha, all_ops)
 
-    def augmented(self, image: Any) -> Any:
+    def augment(self, image: Any) -> Any:
         height, width = F.get_size(image)
         tensor = F.pil_to_tensor(image) if isinstance(image, Picture) else image
         space = mix_space(self._bins, width, height, self.all_ops, white=1.0)
         ones = [1] * max((5 if isinstance(image, Video) else 4) - tensor.ndim, 0)
         batch = tensor.as_subclass(Tensor).reshape([*ones, *tensor.shape])
-        mix = self._mixed(
+        mix = self._mix(
             batch, lambda made: self._draw(made, space, lambda bins: integer(0, self.severity))
         )
         mix = mix.reshape(tensor.shape).to(tensor.dtype)

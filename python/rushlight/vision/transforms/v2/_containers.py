@@ -13,7 +13,7 @@ from ._transform import Transform
 from ._utils import sample_of
 
 
-def _checked(transforms: Any, kinds: Any = Sequence) -> Any:
+def _check_transforms(transforms: Any, kinds: Any = Sequence) -> Any:
     if not isinstance(transforms, kinds):
         raise TypeError("Argument transforms should be a sequence of callables")
     if not transforms:
@@ -29,14 +29,14 @@ def _in_turn(transforms: Any, inputs: tuple) -> Any:
     return outputs
 
 
-class _Listed(Transform):
+class _Container(Transform):
     transforms: Any
 
     def extra_repr(self) -> str:
         return "\n".join(f"    {t}" for t in self.transforms)
 
 
-class Compose(_Listed):
+class Compose(_Container):
     """Applies transforms one after the other.
 
     Args:
@@ -45,13 +45,13 @@ class Compose(_Listed):
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
         super().__init__()
-        self.transforms = _checked(transforms)
+        self.transforms = _check_transforms(transforms)
 
     def forward(self, *inputs: Any) -> Any:
         return _in_turn(self.transforms, inputs)
 
 
-class RandomApply(_Listed):
+class RandomApply(_Container):
     """Applies all transforms with probability p, else none.
 
     Args:
@@ -63,7 +63,7 @@ class RandomApply(_Listed):
 
     def __init__(self, transforms: Any, p: float = 0.5) -> None:
         super().__init__()
-        self.transforms = _checked(transforms, Sequence | nn.ModuleList)
+        self.transforms = _check_transforms(transforms, Sequence | nn.ModuleList)
         if not 0.0 <= p <= 1.0:
             raise ValueError(f"`p` should be a floating point value from 0 to 1, not {p}")
         self.p = p
@@ -85,7 +85,7 @@ class RandomChoice(Transform):
     def __init__(
         self, transforms: Sequence[Callable[..., Any]], p: Sequence[float] | None = None
     ) -> None:
-        _checked(transforms)
+        _check_transforms(transforms)
         p = [1] * len(transforms) if p is None else p
         if len(p) != len(transforms):
             raise ValueError(
@@ -104,7 +104,7 @@ class RandomOrder(Transform):
     """Applies all transforms in a random order."""
 
     def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
-        _checked(transforms)
+        _check_transforms(transforms)
         super().__init__()
         self.transforms = transforms
 

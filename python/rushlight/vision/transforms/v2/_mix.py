@@ -78,7 +78,7 @@ class RandomErasing(Sometimes):
         return self._call_kernel(F.erase, inpt, i=i, j=j, h=h, w=w, v=v, inplace=self.inplace)
 
 
-class _Mixed(Transform):
+class _BatchMix(Transform):
     """Batches of images, and their labels, mixed with the ones before them in the batch."""
 
     def __init__(
@@ -143,7 +143,7 @@ class _Mixed(Transform):
             if inpt.ndim == 1:
                 inpt = one_hot(inpt, num_classes=self.num_classes)
             shares = inpt if inpt.is_floating_point() else inpt.float()
-            return _mixed(shares, params["share"])
+            return _mix_with_previous(shares, params["share"])
         if not isinstance(inpt, Image | Video) and not is_pure_tensor(inpt):
             return inpt
         dims = 5 if isinstance(inpt, Video) else 4
@@ -164,11 +164,11 @@ class _Mixed(Transform):
         raise NotImplementedError(f"{type(self).__name__} does not say how it mixes")
 
 
-def _mixed(batch: Tensor, share: float) -> Tensor:
+def _mix_with_previous(batch: Tensor, share: float) -> Tensor:
     return batch.roll(1, 0).mul_(1.0 - share).add_(batch.mul(share))
 
 
-class MixUp(_Mixed):
+class MixUp(_BatchMix):
     """Batches of images, and their labels, mixed by a drawn share with the ones before them in the
     batch (arXiv 1710.09412).
 
@@ -183,10 +183,10 @@ class MixUp(_Mixed):
         return {"share": self._share()}
 
     def _mix(self, batch: Tensor, params: dict[str, Any]) -> Tensor:
-        return _mixed(batch, params["share"])
+        return _mix_with_previous(batch, params["share"])
 
 
-class CutMix(_Mixed):
+class CutMix(_BatchMix):
     """Batches of images with a rectangle from the ones before them in the batch, and their labels
     mixed by its area (arXiv 1905.04899); arguments are those of MixUp.
     """

@@ -14,7 +14,7 @@ from ._utils import get_bounding_boxes, get_keypoints, labels_getter_of, sample_
 from .functional._formats import valid_boxes, valid_points
 
 
-class _Sanitized(Transform):
+class _Sanitize(Transform):
     _kind: type[TVTensor]  # what is looked at
     _also: tuple[type, ...] = ()  # what may have an entry for each of it
 
@@ -23,7 +23,7 @@ class _Sanitized(Transform):
         self.labels_getter = labels_getter
         self._labels_getter = labels_getter_of(labels_getter)
 
-    def _found(self, flat_inputs: list[Any]) -> tuple[Any, Tensor]:
+    def _find_valid(self, flat_inputs: list[Any]) -> tuple[Any, Tensor]:
         """What is looked at, and which of it stays."""
         raise NotImplementedError(f"{type(self).__name__} does not say what it looks at")
 
@@ -44,7 +44,7 @@ class _Sanitized(Transform):
         sample = sample_of(inputs)
         labels = self._labels(sample)
         flat, spec = tree_flatten(sample)
-        found, valid = self._found(flat)
+        found, valid = self._find_valid(flat)
         for label in labels:
             if label.shape[0] != found.shape[0]:
                 raise ValueError(
@@ -65,7 +65,7 @@ class _Sanitized(Transform):
         return tv_tensors.wrap(inpt.as_subclass(Tensor)[valid], like=inpt)
 
 
-class SanitizeBoundingBoxes(_Sanitized):
+class SanitizeBoundingBoxes(_Sanitize):
     """Without boxes that are too small or leave their image, and without their masks and labels.
 
     Args:
@@ -90,13 +90,13 @@ class SanitizeBoundingBoxes(_Sanitized):
         self.min_size = min_size
         self.min_area = min_area
 
-    def _found(self, flat_inputs: list[Any]) -> tuple[Any, Tensor]:
+    def _find_valid(self, flat_inputs: list[Any]) -> tuple[Any, Tensor]:
         boxes = get_bounding_boxes(flat_inputs)
         of = (boxes.format, boxes.canvas_size)
         return boxes, valid_boxes(boxes.as_subclass(Tensor), *of, self.min_size, self.min_area)
 
 
-class SanitizeKeyPoints(_Sanitized):
+class SanitizeKeyPoints(_Sanitize):
     """Without points, or groups of points, that leave their image, and without their labels.
 
     Args:
@@ -108,6 +108,6 @@ class SanitizeKeyPoints(_Sanitized):
     def __init__(self, labels_getter: Any = None) -> None:
         super().__init__(labels_getter)
 
-    def _found(self, flat_inputs: list[Any]) -> tuple[Any, Tensor]:
+    def _find_valid(self, flat_inputs: list[Any]) -> tuple[Any, Tensor]:
         points = get_keypoints(flat_inputs)
         return points, valid_points(points.as_subclass(Tensor), points.canvas_size)

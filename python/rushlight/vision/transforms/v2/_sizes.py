@@ -85,7 +85,7 @@ class _DrawnSize(Transform):
         )
 
 
-def _scaled(height: int, width: int, ratio: Any) -> dict[str, Any]:
+def _scale_size(height: int, width: int, ratio: Any) -> dict[str, Any]:
     return {"size": tuple(int(n * ratio) for n in (height, width))}
 
 
@@ -117,7 +117,7 @@ class ScaleJitter(_DrawnSize):
         factor = low + rushlight.rand(1) * (high - low)
         # As torchvision has it: the second size by the height, the first by the width.
         fits = min(t / n for t, n in zip(self.target_size, (width, height), strict=True))
-        return _scaled(height, width, fits * factor)
+        return _scale_size(height, width, fits * factor)
 
 
 class RandomShortestSize(_DrawnSize):
@@ -147,7 +147,7 @@ class RandomShortestSize(_DrawnSize):
         short, long = sorted((height, width))
         ratio = self.min_size[integer(0, len(self.min_size))] / short
         most = ratio if self.max_size is None else self.max_size / long
-        return _scaled(height, width, min(ratio, most))
+        return _scale_size(height, width, min(ratio, most))
 
 
 class RandomResize(_DrawnSize):

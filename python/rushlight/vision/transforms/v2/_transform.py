@@ -56,9 +56,9 @@ class Transform(nn.Module):
         """Transform a sample; subclasses define `transform` instead."""
         flat, spec = tree_flatten(sample_of(inputs))
         self.check_inputs(flat)
-        return self._transformed(flat, spec)
+        return self._transform_flat(flat, spec)
 
-    def _transformed(self, flat: list[Any], spec: Any) -> Any:
+    def _transform_flat(self, flat: list[Any], spec: Any) -> Any:
         wanted = self._needs_transform_list(flat)
         params = self.make_params([inpt for inpt, w in zip(flat, wanted, strict=True) if w])
         made = [
@@ -101,4 +101,4 @@ class Sometimes(Transform):
         sample = sample_of(inputs)
         flat, spec = tree_flatten(sample)
         self.check_inputs(flat)
-        return sample if rushlight.rand(1) >= self.p else self._transformed(flat, spec)
+        return sample if rushlight.rand(1) >= self.p else self._transform_flat(flat, spec)

@@ -41,7 +41,7 @@ def has_all(flat_inputs: Sequence[Any], *types_or_checks: Any) -> bool:
     return all(has_any(flat_inputs, check) for check in types_or_checks)
 
 
-def _first(flat_inputs: Sequence[Any], kind: type, name: str) -> Any:
+def _first_of_kind(flat_inputs: Sequence[Any], kind: type, name: str) -> Any:
     for inpt in flat_inputs:
         if isinstance(inpt, kind):
             return inpt
@@ -56,12 +56,12 @@ def passes(transform: Any, inpt: Any) -> str:
 
 def get_bounding_boxes(flat_inputs: Sequence[Any]) -> BoundingBoxes:
     """The first boxes; ValueError without any."""
-    return _first(flat_inputs, BoundingBoxes, "bounding boxes")
+    return _first_of_kind(flat_inputs, BoundingBoxes, "bounding boxes")
 
 
 def get_keypoints(flat_inputs: Sequence[Any]) -> KeyPoints:
     """The first points; ValueError without any."""
-    return _first(flat_inputs, KeyPoints, "keypoints")
+    return _first_of_kind(flat_inputs, KeyPoints, "keypoints")
 
 
 def _one(sizes: set, what: str, axes: str) -> Any:

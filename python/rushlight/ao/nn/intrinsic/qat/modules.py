@@ -46,7 +46,7 @@ class _WithNorm(qat._Rounds, nn.Module):
 
     def _norm_by(self, norm: Any, freeze_bn: bool, qconfig: Any) -> None:
         self.bn = norm
-        self._round_by(qconfig)
+        self._set_qconfig(qconfig)
         self.freeze_bn = freeze_bn if self.training else True
         if self.training and freeze_bn:
             self.bn.training = False
@@ -86,7 +86,7 @@ class _WithNorm(qat._Rounds, nn.Module):
                 module.train(mode)
         return self
 
-    def _normalised(self, input: Any, channel: int, call: Any) -> Any:
+    def _call_with_norm(self, input: Any, channel: int, call: Any) -> Any:
         factor = self.bn.weight / rushlight.sqrt(self.bn.running_var + self.bn.eps)
         weight = factor.reshape([-1] + [1] * (self.weight.dim() - 1))
         rounded = self.weight_fake_quant(self.weight * weight)
@@ -136,7 +136,7 @@ class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
         self._norm_by(self._NORM(out_channels, eps, momentum, True, True), freeze_bn, qconfig)
 
     def forward(self, input):
-        return self._normalised(input, 1, self._conv_forward)
+        return self._call_with_norm(input, 1, self._conv_forward)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
@@ -156,7 +156,7 @@ class _ConvBnNd(_WithNorm, nn.modules.conv._ConvNd):
             qconfig=mod.qconfig,
         )
         made._share(conv, norm)
-        return qat._kept(made, conv, use_precomputed_fake_quant)
+        return qat._keep_observer(made, conv, use_precomputed_fake_quant)
 
     def to_float(self):
         """The float layer, norm folded in."""
@@ -241,7 +241,7 @@ class LinearBn1d(_WithNorm, nn.Linear):
         self._norm_by(norm, freeze_bn, qconfig)
 
     def forward(self, input):
-        return self._normalised(input, -1, nn.functional.linear)
+        return self._call_with_norm(input, -1, nn.functional.linear)
 
     @classmethod
     def from_float(cls, mod, use_precomputed_fake_quant=False):
@@ -258,7 +258,7 @@ class LinearBn1d(_WithNorm, nn.Linear):
             mod.qconfig,
         )
         made._share(linear, norm)
-        return qat._kept(made, linear, use_precomputed_fake_quant)
+        return qat._keep_observer(made, linear, use_precomputed_fake_quant)
 
     def to_float(self):
         """Make the float layer, with the batch norm folded in."""

@@ -14,7 +14,7 @@ from rushlight.ao.nn.quantized import modules as quantized
 __all__ = ["GRU", "LSTM", "GRUCell", "LSTMCell", "Linear", "RNNCell"]
 
 
-def _product(x: Any, packed: quantized.Packed, bias: Any) -> Any:
+def _product(x: Any, packed: quantized.PackedWeight, bias: Any) -> Any:
     """x @ weight.T + bias, x rounded to codes of 7 bits."""
     codes = quantize_per_tensor_dynamic(x.detach().float(), rushlight.quint8, True)
     sums = packed.sums(codes._codes, codes.q_zero_point())
@@ -54,7 +54,7 @@ class Linear(quantized.Linear):
         made = cls(mod.in_features, mod.out_features)
         made.set_weight_bias(
             quantized.quantized_weight(observer, mod.weight, use_precomputed_fake_quant),
-            quantized._plain(mod.bias),
+            quantized._float_bias(mod.bias),
         )
         return made
 
@@ -79,7 +79,7 @@ class _Weights(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self._codes: dict[str, Any] = {}
-        self._packed: dict[str, quantized.Packed] = {}
+        self._packed: dict[str, quantized.PackedWeight] = {}
 
     def _take(self, mod: Any) -> None:
         for name, value in mod.named_parameters(recurse=False):
@@ -107,7 +107,7 @@ class _Weights(nn.Module):
         """What inputs ("ih") or the state ("hh") give to the gates."""
         packed = self._packed.get(side + suffix)
         if packed is None:
-            packed = quantized.Packed.of(self._codes[f"weight_{side}{suffix}"])
+            packed = quantized.PackedWeight.of(self._codes[f"weight_{side}{suffix}"])
             self._packed[side + suffix] = packed
         return _product(x, packed, self._codes.get(f"bias_{side}{suffix}"))
 

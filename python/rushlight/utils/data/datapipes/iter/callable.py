@@ -11,7 +11,7 @@ from ..datapipe import IterDataPipe, length_of
 __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]
 
 
-def applied(function, item: Any, input_col: Any, output_col: Any):
+def apply(function, item: Any, input_col: Any, output_col: Any):
     """An item with a function applied: to all of it, or to columns of it."""
     if input_col is None:
         return function(item)
@@ -60,7 +60,7 @@ class MapperIterDataPipe(IterDataPipe):
 
     def __iter__(self):
         for item in self.datapipe:
-            yield applied(self.fn, item, self.input_col, self.output_col)
+            yield apply(self.fn, item, self.input_col, self.output_col)
 
     def __len__(self) -> int:
         return length_of(self, self.datapipe)

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def _checked(datapipes):
+def _check_pipes(datapipes):
     if len(datapipes) == 0:
         raise ValueError("Expected at least one DataPipe, but got nothing")
     if not all(isinstance(pipe, IterDataPipe) for pipe in datapipes):
@@ -31,7 +31,7 @@ class ConcaterIterDataPipe(IterDataPipe):
     """Concatenates streams."""
 
     def __init__(self, *datapipes) -> None:
-        self.datapipes = _checked(datapipes)
+        self.datapipes = _check_pipes(datapipes)
 
     def __iter__(self):
         for pipe in self.datapipes:
@@ -68,7 +68,7 @@ class ZipperIterDataPipe(IterDataPipe):
     """Takes tuples of one item of each stream, until one ends."""
 
     def __init__(self, *datapipes) -> None:
-        self.datapipes = _checked(datapipes)
+        self.datapipes = _check_pipes(datapipes)
 
     def __iter__(self):
         yield from zip(*self.datapipes, strict=False)

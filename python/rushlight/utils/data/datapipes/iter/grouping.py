@@ -61,9 +61,9 @@ class UnBatcherIterDataPipe(IterDataPipe):
 
     def __iter__(self):
         for item in self.datapipe:
-            yield from self._taken_apart(item, self.unbatch_level)
+            yield from self._split(item, self.unbatch_level)
 
-    def _taken_apart(self, item, level):
+    def _split(self, item, level):
         if level < -1:
             raise ValueError("unbatch_level must be -1 or >= 0")
         if level == 0 or (level == -1 and not isinstance(item, (list, DataChunk))):
@@ -74,7 +74,7 @@ class UnBatcherIterDataPipe(IterDataPipe):
                 f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe"
             )
         for part in item:
-            yield from self._taken_apart(part, level if level == -1 else level - 1)
+            yield from self._split(part, level if level == -1 else level - 1)
 
 
 @functional_datapipe("groupby")

@@ -23,7 +23,7 @@ class FilterIterDataPipe(IterDataPipe):
         self.filter_fn = filter_fn
         self.input_col = input_col
 
-    def _wanted(self, item):
+    def _accepts(self, item):
         columns = self.input_col
         if columns is None:
             return self.filter_fn(item)
@@ -33,7 +33,7 @@ class FilterIterDataPipe(IterDataPipe):
 
     def __iter__(self):
         for item in self.datapipe:
-            wanted = self._wanted(item)
+            wanted = self._accepts(item)
             if not isinstance(wanted, bool):
                 raise ValueError(
                     "Boolean output is required for `filter_fn` of FilterIterDataPipe, got "

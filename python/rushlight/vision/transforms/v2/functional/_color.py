@@ -15,7 +15,7 @@ from rushlight.vision.tv_tensors import Image
 
 from ... import _pictures, _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel, renamed
+from ._registry import IMAGES, call, kernel, rename_input
 
 _STILLS = (Tensor, Picture, Image)  # videos pass transforms between grey and colours as they are
 
@@ -76,7 +76,7 @@ def adjust_brightness_image(image: Any, brightness_factor: float) -> Any:
     return F.adjust_brightness(image, brightness_factor)
 
 
-adjust_brightness_video = renamed(adjust_brightness_image, "video")
+adjust_brightness_video = rename_input(adjust_brightness_image, "video")
 
 
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
@@ -90,7 +90,7 @@ def adjust_saturation_image(image: Any, saturation_factor: float) -> Any:
     return F.adjust_saturation(image, saturation_factor)
 
 
-adjust_saturation_video = renamed(adjust_saturation_image, "video")
+adjust_saturation_video = rename_input(adjust_saturation_image, "video")
 
 
 def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
@@ -104,7 +104,7 @@ def adjust_contrast_image(image: Any, contrast_factor: float) -> Any:
     return F.adjust_contrast(image, contrast_factor)
 
 
-adjust_contrast_video = renamed(adjust_contrast_image, "video")
+adjust_contrast_video = rename_input(adjust_contrast_image, "video")
 
 
 def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
@@ -118,7 +118,7 @@ def adjust_sharpness_image(image: Any, sharpness_factor: float) -> Any:
     return F.adjust_sharpness(image, sharpness_factor)
 
 
-adjust_sharpness_video = renamed(adjust_sharpness_image, "video")
+adjust_sharpness_video = rename_input(adjust_sharpness_image, "video")
 
 
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
@@ -132,7 +132,7 @@ def adjust_hue_image(image: Any, hue_factor: float) -> Any:
     return F.adjust_hue(image, hue_factor)
 
 
-adjust_hue_video = renamed(adjust_hue_image, "video")
+adjust_hue_video = rename_input(adjust_hue_image, "video")
 
 
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
@@ -148,7 +148,7 @@ def adjust_gamma_image(image: Any, gamma: float, gain: float = 1) -> Any:
     return _place(image).adjust_gamma(image, gamma, gain)
 
 
-adjust_gamma_video = renamed(adjust_gamma_image, "video")
+adjust_gamma_video = rename_input(adjust_gamma_image, "video")
 
 
 def posterize(inpt: Any, bits: int) -> Any:
@@ -165,7 +165,7 @@ def posterize_image(image: Any, bits: int) -> Any:
     return _place(image).posterize(image, bits)
 
 
-posterize_video = renamed(posterize_image, "video")
+posterize_video = rename_input(posterize_image, "video")
 
 
 def solarize(inpt: Any, threshold: float) -> Any:
@@ -180,7 +180,7 @@ def solarize_image(image: Any, threshold: float) -> Any:
     return _place(image).solarize(image, threshold)
 
 
-solarize_video = renamed(solarize_image, "video")
+solarize_video = rename_input(solarize_image, "video")
 
 
 def autocontrast(inpt: Any) -> Any:
@@ -196,7 +196,7 @@ def autocontrast_image(image: Any) -> Any:
     return _place(image).autocontrast(image)
 
 
-autocontrast_video = renamed(autocontrast_image, "video")
+autocontrast_video = rename_input(autocontrast_image, "video")
 
 
 def equalize(inpt: Any) -> Any:
@@ -213,7 +213,7 @@ def equalize_image(image: Any) -> Any:
     return _place(image).equalize(image)
 
 
-equalize_video = renamed(equalize_image, "video")
+equalize_video = rename_input(equalize_image, "video")
 
 
 def invert(inpt: Any) -> Any:
@@ -228,7 +228,7 @@ def invert_image(image: Any) -> Any:
     return _place(image).invert(image)
 
 
-invert_video = renamed(invert_image, "video")
+invert_video = rename_input(invert_image, "video")
 
 
 def permute_channels(inpt: Any, permutation: Sequence[int]) -> Any:
@@ -249,4 +249,4 @@ def permute_channels_image(image: Any, permutation: Sequence[int]) -> Any:
     return image[..., list(permutation), :, :]
 
 
-permute_channels_video = renamed(permute_channels_image, "video")
+permute_channels_video = rename_input(permute_channels_image, "video")

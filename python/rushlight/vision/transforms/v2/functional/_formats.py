@@ -25,7 +25,7 @@ def _halves(sizes: Tensor) -> Tensor:
     return sizes.div(2, rounding_mode=None if sizes.is_floating_point() else "floor")
 
 
-def _centred_to_corners(boxes: Tensor) -> Tensor:
+def _from_centre(boxes: Tensor) -> Tensor:
     wide = boxes if boxes.is_floating_point() else boxes.float()
     first = wide[..., :2] - wide[..., 2:] / 2
     return rushlight.cat((first, first + wide[..., 2:]), -1).to(boxes.dtype)
@@ -45,7 +45,7 @@ def _axes(boxes: Tensor) -> tuple[Tensor, Tensor]:
     return across, down
 
 
-def _turned_to_corners(boxes: Tensor) -> Tensor:
+def _corners_of_rotated(boxes: Tensor) -> Tensor:
     across, down = _axes(boxes)
     first = boxes[..., :2]
     return rushlight.cat((first, first + across, first + across + down, first + down), -1)
@@ -60,7 +60,7 @@ def _corners_to_turned(boxes: Tensor) -> Tensor:
     return rushlight.cat((wide[..., :2], *sizes, angle), -1).to(boxes.dtype)
 
 
-def _shifted(boxes: Tensor, way: float) -> Tensor:
+def _shift_by_half_diagonal(boxes: Tensor, way: float) -> Tensor:
     """Boxes whose position goes by half their diagonal: from the corner to the centre, or back."""
     across, down = _axes(boxes)
     return rushlight.cat((boxes[..., :2] + (across + down) * (0.5 * way), boxes[..., 2:]), -1)
@@ -77,15 +77,15 @@ def _from_xywh(boxes: Tensor) -> Tensor:
 # To and from the format in the middle: XYXY, and XYWHR for those that can be turned.
 _TO_MIDDLE = {
     _Format.XYWH: _from_xywh,
-    _Format.CXCYWH: _centred_to_corners,
-    _Format.CXCYWHR: lambda boxes: _shifted(boxes, -1),
+    _Format.CXCYWH: _from_centre,
+    _Format.CXCYWHR: lambda boxes: _shift_by_half_diagonal(boxes, -1),
     _Format.XYXYXYXY: _corners_to_turned,
 }
 _FROM_MIDDLE = {
     _Format.XYWH: _to_xywh,
     _Format.CXCYWH: _corners_to_centred,
-    _Format.CXCYWHR: lambda boxes: _shifted(boxes, 1),
-    _Format.XYXYXYXY: _turned_to_corners,
+    _Format.CXCYWHR: lambda boxes: _shift_by_half_diagonal(boxes, 1),
+    _Format.XYXYXYXY: _corners_of_rotated,
 }
 
 
@@ -106,7 +106,7 @@ def check_columns(boxes: Tensor, format: Any) -> None:
         )
 
 
-def converted(boxes: Tensor, old: Any, new: Any) -> Tensor:
+def convert(boxes: Tensor, old: Any, new: Any) -> Tensor:
     """Plain boxes in another format; themselves where it is the same."""
     old, new = as_format(old), as_format(new)
     if old == new:
@@ -151,7 +151,7 @@ def convert_bounding_box_format(
     if not kept and old_format is None:
         raise ValueError("For pure tensor inputs, `old_format` has to be passed.")
     plain = inpt.as_subclass(Tensor)
-    output = converted(
+    output = convert(
         plain, inpt.format if isinstance(inpt, BoundingBoxes) else old_format, new_format
     )
     if inplace and output.shape == plain.shape:
@@ -162,7 +162,7 @@ def convert_bounding_box_format(
 # ---- within the image ----
 
 
-def clamped(boxes: Tensor, format: Any, canvas_size: Any, clamping_mode: str | None) -> Tensor:
+def clamp(boxes: Tensor, format: Any, canvas_size: Any, clamping_mode: str | None) -> Tensor:
     """Plain boxes that do not leave the canvas; ValueError for an unknown mode."""
     if clamping_mode is None:
         return boxes.clone()
@@ -170,16 +170,16 @@ def clamped(boxes: Tensor, format: Any, canvas_size: Any, clamping_mode: str | N
         raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
     working = working_format(format)
     if working == _Format.XYXYXYXY:
-        corners = converted(boxes, format, working).reshape(-1, 8).clone()
+        corners = convert(boxes, format, working).reshape(-1, 8).clone()
         kept = clamp_corners(corners, tuple(canvas_size), clamping_mode)
-        return converted(kept, working, format).reshape(boxes.shape)
+        return convert(kept, working, format).reshape(boxes.shape)
     wide = boxes.clone() if boxes.is_floating_point() else boxes.float()
-    corners = converted(wide, format, working)
+    corners = convert(wide, format, working)
     height, width = canvas_size
     corners = rushlight.stack(
         [corners[..., i].clamp(0, height if i % 2 else width) for i in range(4)], -1
     )
-    return converted(corners, working, format).to(boxes.dtype)
+    return convert(corners, working, format).to(boxes.dtype)
 
 
 def clamp_bounding_boxes(
@@ -199,7 +199,7 @@ def clamp_bounding_boxes(
             raise ValueError(
                 "For pure tensor inputs, `format`, `canvas_size` and `clamping_mode` are all needed"
             )
-        return clamped(inpt, as_format(format), canvas_size, clamping_mode)
+        return clamp(inpt, as_format(format), canvas_size, clamping_mode)
     if not isinstance(inpt, BoundingBoxes):
         raise TypeError(
             f"Input can either be a plain tensor or BoundingBoxes, but got {type(inpt)}"
@@ -209,7 +209,7 @@ def clamp_bounding_boxes(
             "BoundingBoxes have their own `format` and `canvas_size`, so these must not be passed"
         )
     mode = inpt.clamping_mode if clamping_mode == "auto" else clamping_mode
-    plain = clamped(inpt.as_subclass(Tensor), inpt.format, inpt.canvas_size, mode)
+    plain = clamp(inpt.as_subclass(Tensor), inpt.format, inpt.canvas_size, mode)
     return tv_tensors.wrap(plain, like=inpt)
 
 
@@ -245,7 +245,7 @@ def valid_boxes(
 ) -> Tensor:
     """Which of plain boxes are large enough and within the canvas."""
     working = working_format(format)
-    corners = converted(boxes, format, working)
+    corners = convert(boxes, format, working)
     x, y = corners[..., 0::2], corners[..., 1::2]
     if working == _Format.XYXYXYXY:
         w = ((x[..., 0] - x[..., 1]).pow(2) + (y[..., 0] - y[..., 1]).pow(2)).sqrt()

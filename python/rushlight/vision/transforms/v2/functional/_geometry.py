@@ -16,9 +16,9 @@ from rushlight.vision.tv_tensors import BoundingBoxes, KeyPoints, Mask
 from ... import _measures as M
 from ... import _pictures, _tensors
 from ... import functional as F
-from ..._modes import InterpolationMode, named_mode
+from ..._modes import InterpolationMode, mode_of_name
 from . import _places as P
-from ._registry import IMAGES, call, kernel, renamed
+from ._registry import IMAGES, call, kernel, rename_input
 
 _NEAREST, _BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 
@@ -37,8 +37,8 @@ def horizontal_flip_image(image: Any) -> Any:
     return F.hflip(image)
 
 
-horizontal_flip_video = renamed(horizontal_flip_image, "video")
-horizontal_flip_mask = renamed(horizontal_flip_image, "mask")
+horizontal_flip_video = rename_input(horizontal_flip_image, "video")
+horizontal_flip_mask = rename_input(horizontal_flip_image, "mask")
 kernel(horizontal_flip, KeyPoints)(P.horizontal_flip_keypoints)
 kernel(horizontal_flip, BoundingBoxes)(P.horizontal_flip_bounding_boxes)
 
@@ -54,8 +54,8 @@ def vertical_flip_image(image: Any) -> Any:
     return F.vflip(image)
 
 
-vertical_flip_video = renamed(vertical_flip_image, "video")
-vertical_flip_mask = renamed(vertical_flip_image, "mask")
+vertical_flip_video = rename_input(vertical_flip_image, "video")
+vertical_flip_mask = rename_input(vertical_flip_image, "mask")
 kernel(vertical_flip, KeyPoints)(P.vertical_flip_keypoints)
 kernel(vertical_flip, BoundingBoxes)(P.vertical_flip_bounding_boxes)
 
@@ -100,7 +100,7 @@ def resize_image(
     antialias: bool | None = True,
 ) -> Any:
     """`resize` of an image. Bytes are mixed by whole numbers."""
-    mode = named_mode(interpolation)
+    mode = mode_of_name(interpolation)
     have = F.get_dimensions(image)[1:]
     wanted = M.resized_size(have, size, max_size)
     if not isinstance(image, Tensor) and antialias is False:
@@ -116,7 +116,7 @@ def resize_image(
     return _tensors.resize(image, wanted, mode, antialias, whole=True)
 
 
-resize_video = renamed(resize_image, "video")
+resize_video = rename_input(resize_image, "video")
 
 
 @kernel(resize, Mask)
@@ -124,7 +124,7 @@ def resize_mask(
     mask: Tensor, size: Any, interpolation: Any = _BILINEAR, max_size: int | None = None
 ) -> Tensor:
     """`resize` of a mask: the nearest one, however else it is asked for."""
-    mode = named_mode(interpolation)
+    mode = mode_of_name(interpolation)
     exact = mode is InterpolationMode.NEAREST_EXACT
     return resize_image(mask, size, mode if exact else _NEAREST, max_size)
 
@@ -183,11 +183,11 @@ def affine_image(
     center: Any = None,
 ) -> Any:
     """`affine` of an image."""
-    mode = named_mode(interpolation)
+    mode = mode_of_name(interpolation)
     return F.affine(image, angle, translate, scale, shear, mode, fill, center)
 
 
-affine_video = renamed(affine_image, "video")
+affine_video = rename_input(affine_image, "video")
 
 
 @kernel(affine, Mask)
@@ -247,10 +247,10 @@ def rotate_image(
         if center is None and angle % 90 == 0 and fits:
             quarters = int(angle // 90)
             return rushlight.rot90(image, quarters, (-2, -1)) if quarters else image.clone()
-    return F.rotate(image, angle, named_mode(interpolation), expand, center, fill)
+    return F.rotate(image, angle, mode_of_name(interpolation), expand, center, fill)
 
 
-rotate_video = renamed(rotate_image, "video")
+rotate_video = rename_input(rotate_image, "video")
 
 
 @kernel(rotate, Mask)
@@ -297,7 +297,7 @@ def pad_image(image: Any, padding: Any, fill: Any = None, padding_mode: str = "c
     return _tensors.pad(image, M.sides_of(padding), fill, padding_mode)
 
 
-pad_video = renamed(pad_image, "video")
+pad_video = rename_input(pad_image, "video")
 
 
 @kernel(pad, Mask)
@@ -325,8 +325,8 @@ def crop_image(image: Any, top: int, left: int, height: int, width: int) -> Any:
     return F.crop(image, top, left, height, width)
 
 
-crop_video = renamed(crop_image, "video")
-crop_mask = renamed(crop_image, "mask")
+crop_video = rename_input(crop_image, "video")
+crop_mask = rename_input(crop_image, "mask")
 kernel(crop, KeyPoints)(P.crop_keypoints)
 kernel(crop, BoundingBoxes)(P.crop_bounding_boxes)
 
@@ -344,8 +344,8 @@ def center_crop_image(image: Any, output_size: Any) -> Any:
     return F.center_crop(image, output_size)
 
 
-center_crop_video = renamed(center_crop_image, "video")
-center_crop_mask = renamed(center_crop_image, "mask")
+center_crop_video = rename_input(center_crop_image, "video")
+center_crop_mask = rename_input(center_crop_image, "mask")
 kernel(center_crop, KeyPoints)(P.center_crop_keypoints)
 kernel(center_crop, BoundingBoxes)(P.center_crop_bounding_boxes)
 
@@ -390,7 +390,7 @@ def resized_crop_image(
     return resize_image(part, size, interpolation, antialias=antialias)
 
 
-resized_crop_video = renamed(resized_crop_image, "video")
+resized_crop_video = rename_input(resized_crop_image, "video")
 
 
 @kernel(resized_crop, Mask)
@@ -416,7 +416,7 @@ def five_crop_image(image: Any, size: Any) -> tuple[Any, Any, Any, Any, Any]:
     return F.five_crop(image, size)
 
 
-five_crop_video = renamed(five_crop_image, "video")
+five_crop_video = rename_input(five_crop_image, "video")
 
 
 def ten_crop(inpt: Any, size: Any, vertical_flip: bool = False) -> tuple:
@@ -430,7 +430,7 @@ def ten_crop_image(image: Any, size: Any, vertical_flip: bool = False) -> tuple:
     return F.ten_crop(image, size, vertical_flip)
 
 
-ten_crop_video = renamed(ten_crop_image, "video")
+ten_crop_video = rename_input(ten_crop_image, "video")
 
 
 # ---- points moved one by one ----
@@ -469,10 +469,10 @@ def perspective_image(
 ) -> Any:
     """`perspective` of an image."""
     found = M.perspective_coefficients(startpoints, endpoints, coefficients)
-    return F._place(image).perspective(image, found, named_mode(interpolation), fill)
+    return F._place(image).perspective(image, found, mode_of_name(interpolation), fill)
 
 
-perspective_video = renamed(perspective_image, "video")
+perspective_video = rename_input(perspective_image, "video")
 
 
 @kernel(perspective, Mask)
@@ -502,10 +502,10 @@ def elastic_image(
     image: Any, displacement: Tensor, interpolation: Any = _BILINEAR, fill: Any = None
 ) -> Any:
     """`elastic` of an image."""
-    return F.elastic_transform(image, displacement, named_mode(interpolation), fill)
+    return F.elastic_transform(image, displacement, mode_of_name(interpolation), fill)
 
 
-elastic_video = renamed(elastic_image, "video")
+elastic_video = rename_input(elastic_image, "video")
 
 
 @kernel(elastic, Mask)

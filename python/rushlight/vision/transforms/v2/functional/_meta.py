@@ -10,7 +10,7 @@ from rushlight import Tensor
 from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, Video
 
 from ... import functional as F
-from ._registry import IMAGES, call, kernel, renamed
+from ._registry import IMAGES, call, kernel, rename_input
 
 
 def get_dimensions(inpt: Any) -> list[int]:
@@ -27,7 +27,7 @@ def get_dimensions_image(image: Tensor) -> list[int]:
     return sizes if len(sizes) == 3 else [1, *sizes]
 
 
-get_dimensions_video = renamed(get_dimensions_image, "video")
+get_dimensions_video = rename_input(get_dimensions_image, "video")
 kernel(get_dimensions, Picture)(F.get_dimensions)
 
 
@@ -42,7 +42,7 @@ def get_num_channels_image(image: Any) -> int:
     return get_dimensions(image)[0]
 
 
-get_num_channels_video = renamed(get_num_channels_image, "video")
+get_num_channels_video = rename_input(get_num_channels_image, "video")
 get_image_num_channels = get_num_channels
 
 
@@ -57,8 +57,8 @@ def get_size_image(image: Any) -> list[int]:
     return get_dimensions(image)[1:]
 
 
-get_size_video = renamed(get_size_image, "video")
-get_size_mask = renamed(get_size_image, "mask")
+get_size_video = rename_input(get_size_image, "video")
+get_size_mask = rename_input(get_size_image, "mask")
 
 
 def get_size_bounding_boxes(bounding_box: BoundingBoxes) -> list[int]:

@@ -22,7 +22,7 @@ from rushlight.vision.tv_tensors import BoundingBoxes, Image, KeyPoints, Mask, V
 
 from ... import _tensors
 from ... import functional as F
-from ._registry import IMAGES, call, kernel, renamed
+from ._registry import IMAGES, call, kernel, rename_input
 
 to_pil_image = F.to_pil_image
 pil_to_tensor = F.pil_to_tensor
@@ -46,7 +46,7 @@ def normalize_image(
     return F.normalize(image, mean, std, inplace)
 
 
-normalize_video = renamed(normalize_image, "video")
+normalize_video = rename_input(normalize_image, "video")
 
 
 def gaussian_blur(inpt: Any, kernel_size: Any, sigma: Any = None) -> Any:
@@ -66,7 +66,7 @@ def gaussian_blur_image(image: Any, kernel_size: Any, sigma: Any = None) -> Any:
     return F.gaussian_blur(image, kernel_size, sigma)
 
 
-gaussian_blur_video = renamed(gaussian_blur_image, "video")
+gaussian_blur_video = rename_input(gaussian_blur_image, "video")
 
 
 def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
@@ -100,7 +100,7 @@ def gaussian_noise_image(
     return (out.clamp(0, 255) if clip else out).to(rushlight.uint8)
 
 
-gaussian_noise_video = renamed(gaussian_noise_image, "video")
+gaussian_noise_video = rename_input(gaussian_noise_image, "video")
 
 
 @kernel(gaussian_noise, Picture)
@@ -122,7 +122,7 @@ def to_dtype_image(image: Tensor, dtype: Any = rushlight.float32, scale: bool = 
     return F.convert_image_dtype(image, dtype) if scale else image.to(dtype)
 
 
-to_dtype_video = renamed(to_dtype_image, "video")
+to_dtype_video = rename_input(to_dtype_image, "video")
 
 
 @kernel(to_dtype, BoundingBoxes, KeyPoints, Mask)
@@ -153,7 +153,7 @@ def erase_image(
     return F.to_pil_image(F.erase(F.pil_to_tensor(image), i, j, h, w, v, True), image.mode)
 
 
-erase_video = renamed(erase_image, "video")
+erase_video = rename_input(erase_image, "video")
 
 
 def jpeg(image: Any, quality: int) -> Any:
@@ -177,7 +177,7 @@ def jpeg_image(image: Any, quality: int) -> Any:
     return rushlight.stack(made).reshape(image.shape)
 
 
-jpeg_video = renamed(jpeg_image, "video")
+jpeg_video = rename_input(jpeg_image, "video")
 
 
 # ---- frames ----

@@ -12,7 +12,7 @@ from rushlight.vision.tv_tensors import BoundingBoxFormat, is_rotated_bounding_f
 
 from ... import _measures as M
 from ... import _tensors
-from ._formats import as_format, check_columns, clamped, converted, working_format
+from ._formats import as_format, check_columns, clamp, convert, working_format
 from ._turned import rectangles
 
 _Format = BoundingBoxFormat
@@ -38,7 +38,7 @@ def vertical_flip_keypoints(keypoints: Tensor, canvas_size: _Size) -> Tensor:
     return rushlight.stack((x, canvas_size[0] - 1 - y), -1)
 
 
-def _flipped(boxes: Tensor, format: Any, size: int, axis: int) -> Tensor:
+def _flip(boxes: Tensor, format: Any, size: int, axis: int) -> Tensor:
     """Boxes mirrored along an axis: 0 for x, 1 for y."""
     format = as_format(format)
     check_columns(boxes, format)
@@ -66,12 +66,12 @@ def horizontal_flip_bounding_boxes(
     bounding_boxes: Tensor, format: Any, canvas_size: _Size
 ) -> Tensor:
     """Boxes mirrored left to right."""
-    return _flipped(bounding_boxes, format, canvas_size[1], 0)
+    return _flip(bounding_boxes, format, canvas_size[1], 0)
 
 
 def vertical_flip_bounding_boxes(bounding_boxes: Tensor, format: Any, canvas_size: _Size) -> Tensor:
     """Boxes mirrored top to bottom."""
-    return _flipped(bounding_boxes, format, canvas_size[0], 1)
+    return _flip(bounding_boxes, format, canvas_size[0], 1)
 
 
 # ---- sizes ----
@@ -103,19 +103,19 @@ def resize_bounding_boxes(
         flat = bounding_boxes.unflatten(-1, (2, 2))
         points, new = resize_keypoints(flat, size, canvas_size, max_size)
         return points.flatten(-2), new
-    corners = converted(bounding_boxes, format, _Format.XYXYXYXY).reshape(-1, 4, 2)
+    corners = convert(bounding_boxes, format, _Format.XYXYXYXY).reshape(-1, 4, 2)
     points, new = resize_keypoints(corners, size, canvas_size, max_size)
     if points is corners:
         return bounding_boxes, canvas_size
-    made = clamped(rectangles(points.flatten(1)), _Format.XYXYXYXY, new, clamping_mode)
-    out = converted(made, _Format.XYXYXYXY, format).to(bounding_boxes.dtype)
+    made = clamp(rectangles(points.flatten(1)), _Format.XYXYXYXY, new, clamping_mode)
+    out = convert(made, _Format.XYXYXYXY, format).to(bounding_boxes.dtype)
     return out.reshape(bounding_boxes.shape), new
 
 
 # ---- parts ----
 
 
-def _moved(boxes: Tensor, format: Any, x: int, y: int) -> Tensor:
+def _translate(boxes: Tensor, format: Any, x: int, y: int) -> Tensor:
     """Boxes moved to the right and down."""
     format = as_format(format)
     check_columns(boxes, format)
@@ -158,8 +158,8 @@ def pad_bounding_boxes(
         raise ValueError(f"Padding mode '{padding_mode}' is not supported with bounding boxes")
     left, top, right, bottom = _sides(padding)
     new = (canvas_size[0] + top + bottom, canvas_size[1] + left + right)
-    moved = _moved(bounding_boxes, format, left, top)
-    return clamped(moved, format, new, clamping_mode), new
+    moved = _translate(bounding_boxes, format, left, top)
+    return clamp(moved, format, new, clamping_mode), new
 
 
 def crop_keypoints(
@@ -180,10 +180,10 @@ def crop_bounding_boxes(
     clamping_mode: str | None = "soft",
 ) -> tuple[Tensor, _Size]:
     """Boxes of a part of an image, and its size."""
-    moved = _moved(bounding_boxes, format, -left, -top)
+    moved = _translate(bounding_boxes, format, -left, -top)
     if format == _Format.XYXYXYXY:
         moved = rectangles(moved)
-    return clamped(moved, format, (height, width), clamping_mode), (height, width)
+    return clamp(moved, format, (height, width), clamping_mode), (height, width)
 
 
 def center_crop_keypoints(
@@ -250,7 +250,7 @@ def _by_corners(
     boxes around them are found, and the size of the canvas.
     """
     working = working_format(format)
-    corners = converted(boxes, format, working)
+    corners = convert(boxes, format, working)
     turned = working == _Format.XYXYXYXY
     if not turned:
         corners = corners.reshape(-1, 4)[:, [0, 1, 2, 1, 2, 3, 0, 3]]
@@ -258,8 +258,8 @@ def _by_corners(
     out = rectangles(points.reshape(-1, 8)) if turned else _around(points.reshape(-1, 4, 2))
     if further is not None:
         out = out + further.repeat(out.shape[1] // 2)
-    kept = clamped(out, working, canvas, clamping_mode)
-    return converted(kept, working, format).reshape(boxes.shape).to(boxes.dtype), canvas
+    kept = clamp(out, working, canvas, clamping_mode)
+    return convert(kept, working, format).reshape(boxes.shape).to(boxes.dtype), canvas
 
 
 def _affine_move(
@@ -280,15 +280,15 @@ def _affine_move(
         rows = M.affine_matrix(fixed, angle, translate, scale, shears)
         matrix = rushlight.tensor(rows, dtype=points.dtype, device=points.device).view(2, 3).T
 
-        def moved(at: Tensor) -> Tensor:
+        def transform_points(at: Tensor) -> Tensor:
             return rushlight.cat((at, at.new_ones(at.shape[0], 1)), 1) @ matrix
 
         if not expand:
-            return moved(points), None, canvas_size
+            return transform_points(points), None, canvas_size
         frame = points.new_tensor([[0, 0], [0, height], [width, height], [width, 0]])
         back = M.inverse_affine(fixed, angle, translate, scale, shears)
-        new_width, new_height = _tensors.expanded(back, width, height)
-        return moved(points), -moved(frame).amin(0), (new_height, new_width)
+        new_width, new_height = _tensors.expanded_size(back, width, height)
+        return transform_points(points), -transform_points(frame).amin(0), (new_height, new_width)
 
     return move
 
@@ -463,11 +463,11 @@ def elastic_bounding_boxes(
     if bounding_boxes.numel() == 0:
         return bounding_boxes
     if is_rotated_bounding_format(format):
-        boxes = converted(bounding_boxes, format, _Format.CXCYWHR).reshape(-1, 5)
+        boxes = convert(bounding_boxes, format, _Format.CXCYWHR).reshape(-1, 5)
         centres = move(boxes[:, :2].ceil()).to(boxes.dtype)
         moved = rushlight.cat((centres, boxes[:, 2:]), 1)
-        kept = clamped(moved, _Format.CXCYWHR, canvas_size, clamping_mode)
-        return converted(kept, _Format.CXCYWHR, format).reshape(bounding_boxes.shape)
+        kept = clamp(moved, _Format.CXCYWHR, canvas_size, clamping_mode)
+        return convert(kept, _Format.CXCYWHR, format).reshape(bounding_boxes.shape)
     dtype = bounding_boxes.dtype
     return _by_corners(
         bounding_boxes,

@@ -33,13 +33,13 @@ def is_pure_tensor(inpt: Any) -> bool:
     return isinstance(inpt, Tensor) and not isinstance(inpt, TVTensor)
 
 
-def _wrapped(output: Any, like: Any) -> Any:
+def _wrap_output(output: Any, like: Any) -> Any:
     if isinstance(output, Tensor):
         return tv_tensors.wrap(output, like=like)
     if isinstance(output, tuple) and isinstance(like, PLACES):
         return tv_tensors.wrap(output[0], like=like, canvas_size=tuple(output[1]))
     if isinstance(output, tuple):  # several crops
-        return tuple(_wrapped(part, like) for part in output)
+        return tuple(_wrap_output(part, like) for part in output)
     return output
 
 
@@ -57,12 +57,12 @@ def _of_kind(functional: Callable, kernel: Callable, kind: Any) -> Callable:
         given = {name: value for name, value in kwargs.items() if name in taken}
         for name in fields:
             given[name] = getattr(inpt, name)
-        return _wrapped(kernel(inpt.as_subclass(Tensor), **given), inpt)
+        return _wrap_output(kernel(inpt.as_subclass(Tensor), **given), inpt)
 
     return run
 
 
-def renamed(found: Callable, kind: str) -> Callable:
+def rename_input(found: Callable, kind: str) -> Callable:
     """A kernel of images under the names, its own and that of its input, of another kind's."""
     first, *rest = inspect.signature(found).parameters.values()
 

@@ -1,0 +1,128 @@
+"""What an exported module asks of its arguments before it runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rushlight import Tensor, nn
+from rushlight.export._sizes import SizeInt
+from rushlight.utils import _pytree as pytree
+
+__all__ = ["GuardsFn", "check_call", "range_guards", "static_guards"]
+
+_PLAIN = (int, float, bool, str, type(None))
+
+
+class GuardsFn(nn.Module):
+    """Raises AssertionError where an argument differs from what was exported.
+
+    Args:
+        names: of the arguments, in order.
+        guards: conditions on them in Python: "x.size()[0] == 2".
+    """
+
+    def __init__(self, names: list[str], guards: list[str]) -> None:
+        super().__init__()
+        self._names, self._guards = names, guards
+        source = f"lambda {', '.join(names)}: ({''.join(f'{g}, ' for g in guards)})"
+        self._conditions = eval(compile(source, "<guards of an exported module>", "eval"), {})
+
+    def forward(self, *args: Any) -> None:
+        """Check the arguments."""
+        try:
+            held = self._conditions(*args)
+        except (IndexError, AttributeError, TypeError) as error:
+            raise AssertionError(f"Guard failed: {self._first_failing(args, error)}") from error
+        for guard, fine in zip(self._guards, held, strict=True):
+            if not fine:
+                raise AssertionError(f"Guard failed: {guard}")
+
+    def _first_failing(self, args: tuple[Any, ...], error: Exception) -> str:
+        space = dict(zip(self._names, args, strict=True))
+        for guard in self._guards:
+            try:
+                if not eval(guard, {}, space):
+                    return guard
+            except (IndexError, AttributeError, TypeError):
+                return guard
+        return str(error)
+
+
+def static_guards(name: str, value: Any) -> list[str]:
+    """Conditions that an argument has the fixed sizes of `value`, or is that number."""
+    if isinstance(value, Tensor):
+        sizes = enumerate(value.shape)
+        return [f"{name}.size()[{i}] == {n}" for i, n in sizes if not isinstance(n, SizeInt)]
+    if isinstance(value, SizeInt):
+        return []
+    if value is None or isinstance(value, bool):
+        return [f"{name} is {value}"]
+    return [f"{name} == {value!r}"] if isinstance(value, _PLAIN) else []
+
+
+def range_guards(inputs: list[Any], ranges: dict[Any, Any]) -> list[str]:
+    """Conditions on open sizes: their ranges, and how they depend on each other.
+
+    Args:
+        inputs: the nodes of the arguments.
+        ranges: by expression, what a size can be.
+    """
+    of_symbol: dict[str, str] = {}
+    sizes = [
+        (f"{node.name}.size()[{i}]", n.expr)
+        for node in inputs
+        if isinstance(node.meta["val"], Tensor)
+        for i, n in enumerate(node.meta["val"].shape)
+        if isinstance(n, SizeInt) and n.expr is not None
+    ]
+    sizes += [
+        (node.name, node.meta["val"].expr)
+        for node in inputs
+        if isinstance(node.meta["val"], SizeInt)
+    ]
+    guards = []
+    for text, expr in sizes:
+        if expr.name is not None and expr.name not in of_symbol:
+            of_symbol[expr.name] = text
+            known = ranges.get(expr)
+            if known is not None and known.lower > 0:
+                guards.append(f"{text} >= {known.lower}")
+            if known is not None and known.bounded:
+                guards.append(f"{text} <= {known.upper}")
+    for text, expr in sizes:
+        if of_symbol.get(expr.name or "") != text and expr.symbols() <= set(of_symbol):
+            guards.append(f"{text} == {python_text(expr, of_symbol)}")
+    return guards
+
+
+def python_text(expr: Any, of_symbol: dict[str, str]) -> str:
+    """An expression in Python, in terms of the sizes that its symbols are."""
+    text = str(expr)
+    for name, size in of_symbol.items():
+        text = re.sub(rf"\b{re.escape(name)}\b", size, text)
+    return text.replace("Max(", "max(").replace("Min(", "min(")
+
+
+def check_call(in_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of a call in the order of the spec of all arguments.
+
+    Raises:
+        ValueError: arguments are not built like those that were exported.
+    """
+    _, spec_kwargs = in_spec.children()
+    expected = list(spec_kwargs.context or ())
+    if set(expected) != set(kwargs):
+        raise ValueError(
+            f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but "
+            f"expected {expected}"
+        )
+    ordered = {name: kwargs[name] for name in expected}
+    _, given = pytree.tree_flatten((args, ordered))
+    if given != in_spec:
+        raise ValueError(
+            "Trying to flatten user inputs with exported input tree spec: \n"
+            f"{in_spec}\nbut actually got inputs with tree spec of: \n{given}.\n"
+            "Pass as many arguments, in the same containers, as those that were exported."
+        )
+    return ordered

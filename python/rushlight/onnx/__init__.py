@@ -1,0 +1,69 @@
+"""Export to ONNX: `export` writes what a module computes as a graph of ONNX's ops.
+
+Nothing here is loaded before it is used; the package `onnx` is needed for an export, `onnxruntime`
+to run an `ONNXProgram`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rushlight import _refused
+from rushlight._lazy import lazy
+
+__all__ = [
+    "ExportableModule",
+    "InputObserver",
+    "ONNXProgram",
+    "OnnxExporterError",
+    "errors",
+    "export",
+    "is_in_onnx_export",
+]
+
+
+class OperatorExportTypes(Enum):
+    """What to do with ops that ONNX lacks: only ONNX is there, which names them and refuses."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+class TrainingMode(Enum):
+    """Whether a network is exported for training."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+_WHY = "functions of the exporter that PyTorch had before have no counterpart; see docs/onnx.md"
+
+ExportOptions = _refused.kind("ExportOptions", __name__, "export() takes keyword arguments")
+ExportableModule = _refused.kind("ExportableModule", __name__, "export() takes modules")
+InputObserver = _refused.kind("InputObserver", __name__, "shapes are given by dynamic_shapes")
+dynamo_export = _refused.function("torch.onnx.dynamo_export", "it is export(dynamo=True)")
+register_custom_op_symbolic = _refused.function("torch.onnx.register_custom_op_symbolic", _WHY)
+unregister_custom_op_symbolic = _refused.function("torch.onnx.unregister_custom_op_symbolic", _WHY)
+select_model_mode_for_export = _refused.function("torch.onnx.select_model_mode_for_export", _WHY)
+
+if TYPE_CHECKING:
+    from rushlight.onnx import errors
+    from rushlight.onnx._export import export
+    from rushlight.onnx._program import ONNXProgram
+    from rushlight.onnx._state import is_in_onnx_export
+    from rushlight.onnx.errors import OnnxExporterError
+else:
+    __getattr__, __dir__ = lazy(
+        __name__,
+        "errors",
+        {
+            "_export": "export",
+            "_program": "ONNXProgram",
+            "_state": "is_in_onnx_export",
+            "errors": "OnnxExporterError",
+        },
+    )

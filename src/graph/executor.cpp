@@ -1,0 +1,480 @@
+// Runs instructions.
+#include <algorithm>
+
+#include "core/boxed_arguments.h"
+#include "graph/code.h"
+
+namespace rushlight::graph {
+
+Raised::~Raised() = default;
+
+// ---- frames ----
+
+void Frame::clear() {
+  for (IValue& one : registers) {
+    one = IValue();
+  }
+  for (IValue& one : scratch) {
+    one = IValue();
+  }
+  results.clear();
+}
+
+std::unique_ptr<Frame> Code::take_frame() const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!frames.empty()) {
+      std::unique_ptr<Frame> out = std::move(frames.back());
+      frames.pop_back();
+      return out;
+    }
+  }
+  auto out = std::make_unique<Frame>();
+  out->registers.resize(registers);
+  out->scratch.resize(scratch);
+  out->arguments.reserve(ops.size());
+  for (const OpCall& call : ops) {
+    out->arguments.push_back(call.arguments);
+  }
+  return out;
+}
+
+void Code::give_back(std::unique_ptr<Frame> frame) const {
+  constexpr size_t most = 64;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (frames.size() < most) {
+    frames.push_back(std::move(frame));
+  }
+}
+
+namespace {
+
+// ---- what failed, and where ----
+
+// On its way out of nested calls.
+struct Failure {
+  std::exception_ptr cause;
+  std::string trace;  // outermost call first
+};
+
+std::string trace_entry(const Origin& origin, const SourceRange& range, const std::string& name) {
+  return range.is_known() ? range.excerpt(name)
+                          : rushlight::str("  in ", name, ", at ", origin.kind, "\n");
+}
+
+std::string trace_of(const Code& code, size_t at) {
+  const Origin& origin = code.origins[at];
+  std::string out;
+  const SourceRange* range = &origin.range;
+  for (const CallSite* site = origin.inlined.get(); site != nullptr; site = site->outer.get()) {
+    out.insert(0, trace_entry(origin, *range, site->function));
+    range = &site->range;
+  }
+  return out.insert(0, trace_entry(origin, *range, code.name));
+}
+
+[[noreturn]] void raise(const Failure& failure) {
+  const std::string before =
+      "an operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent "
+      "call last):\n" +
+      failure.trace;
+  try {
+    std::rethrow_exception(failure.cause);
+  } catch (const Raised& e) {
+    const std::string& kind = e.class_name();
+    throw Raised(before + (kind.empty() ? "RuntimeError" : kind) + ": " + e.text() + "\n", kind,
+                 e.text());
+  } catch (const NotImplementedError& e) {
+    throw NotImplementedError(before + "RuntimeError: " + e.what() + "\n");
+  } catch (const OutOfMemoryError&) {
+    throw;
+  } catch (const Error& e) {
+    throw Error(before + "RuntimeError: " + e.what() + "\n");
+  }  // what is no error of rushlight's, such as one of Python code, goes on as it is
+}
+
+// ---- running ----
+
+struct Future : CustomClassHolder {
+  IValue value;
+  std::exception_ptr failure;
+};
+[[maybe_unused]] const bool is_named = [] {
+  name_class(typeid(Future), "__torch__.Future");
+  return true;
+}();
+
+// Calls of calls: each takes a few hundred bytes of the thread's stack, and what ops take.
+constexpr int max_depth = 1000;
+thread_local int depth = 0;
+struct Depth {
+  Depth() {
+    depth++;
+    if (depth > max_depth) {
+      depth--;
+      throw Error("functions call each other more deeply than is supported");
+    }
+  }
+  ~Depth() { depth--; }
+};
+
+}  // namespace
+
+class Machine {
+ public:
+  Machine(const Code& code, Frame& frame) : code_(code), frame_(frame) {}
+
+  void run() {
+    size_t at = 0;
+    try {
+      while (true) {
+        const Instruction& now = code_.instructions[at];
+        if (now.step == Step::Return) {
+          frame_.results.clear();
+          for (size_t i = 0; i < now.inputs; i++) {
+            frame_.results.push_back(take(now, i));
+          }
+          return;
+        }
+        at = run(now, at);
+      }
+    } catch (const Failure& inner) {
+      throw Failure{inner.cause, trace_of(code_, at) + inner.trace};
+    } catch (...) {
+      throw Failure{std::current_exception(), trace_of(code_, at)};
+    }
+  }
+
+ private:
+  const IValue& read(const Instruction& now, size_t i) const {
+    const Operand operand = code_.operands[now.first + i];
+    return operand.is_constant() ? code_.constants[operand.number()]
+                                 : frame_.registers[operand.number()];
+  }
+  IValue take(const Instruction& now, size_t i) {
+    const Operand operand = code_.operands[now.first + i];
+    if (operand.is_constant()) {
+      return code_.constants[operand.number()];
+    }
+    IValue& from = frame_.registers[operand.number()];
+    return operand.dies() ? std::exchange(from, IValue()) : from;
+  }
+  void put(const Instruction& now, size_t i, IValue value) {
+    const uint32_t number = code_.operands[now.first + now.inputs + i].number();
+    if (number != no_register) {
+      frame_.registers[number] = std::move(value);
+    }
+  }
+  // Inputs that were read and die.
+  void end_inputs(const Instruction& now) {
+    for (size_t i = 0; i < now.inputs; i++) {
+      const Operand operand = code_.operands[now.first + i];
+      if (operand.dies()) {
+        frame_.registers[operand.number()] = IValue();
+      }
+    }
+  }
+  std::vector<IValue> take_all(const Instruction& now) {
+    std::vector<IValue> out;
+    out.reserve(now.inputs);
+    for (size_t i = 0; i < now.inputs; i++) {
+      out.push_back(take(now, i));
+    }
+    return out;
+  }
+
+  // Runs one instruction; the place of the next.
+  size_t run(const Instruction& now, size_t at) {
+    switch (now.step) {
+      case Step::CallOp:
+        call_op(now);
+        break;
+      case Step::CallBuiltin:
+        call_builtin(now);
+        break;
+      case Step::Move:
+        put(now, 0, take(now, 0));
+        break;
+      case Step::Drop:
+        end_inputs(now);
+        break;
+      case Step::Jump:
+        return now.index;
+      case Step::JumpUnless: {
+        const bool holds = read(now, 0).toBool();
+        end_inputs(now);
+        return holds ? at + 1 : now.index;
+      }
+      case Step::LoopTest: {
+        const int64_t round = read(now, 0).toInt();
+        if (!read(now, 2).toBool() || round >= read(now, 1).toInt()) {
+          return now.index;
+        }
+        put(now, 0, IValue(round));
+        frame_.registers[code_.operands[now.first].number()] = IValue(round + 1);
+        break;
+      }
+      case Step::CallFunction:
+        call(now, *code_.functions[now.index]);
+        break;
+      case Step::CallMethod:
+        call_method(now, code_.names[now.index]);
+        break;
+      default:
+        run_value(now);
+    }
+    return at + 1;
+  }
+
+  void call_op(const Instruction& now) {
+    const OpCall& call = code_.ops[now.index];
+    std::vector<rushlight::Value>& arguments = frame_.arguments[now.index];
+    for (const OpCall::Filled& one : call.filled) {
+      arguments[one.place] = to_op(read(now, one.input), *one.type);
+    }
+    end_inputs(now);
+    std::vector<rushlight::Value> results;
+    try {
+      results = call.joined ? call.op->function->call(function_arguments(*call.op, arguments))
+                            : call.op->function->call(arguments);
+    } catch (...) {
+      empty(call, arguments);
+      throw;
+    }
+    empty(call, arguments);
+    for (size_t i = 0; i < now.outputs && i < results.size(); i++) {
+      put(now, i, from_op(std::move(results[i]), call.op->results[i].type));
+    }
+  }
+  static void empty(const OpCall& call, std::vector<rushlight::Value>& arguments) {
+    for (const OpCall::Filled& one : call.filled) {
+      arguments[one.place] = rushlight::Value();
+    }
+  }
+
+  void call_builtin(const Instruction& now) {
+    IValue* const arguments = frame_.scratch.data();
+    IValue* const results = arguments + now.inputs;
+    for (size_t i = 0; i < now.inputs; i++) {
+      arguments[i] = take(now, i);
+    }
+    code_.builtins[now.index]->call(arguments, now.inputs, results);
+    for (size_t i = 0; i < now.outputs; i++) {
+      put(now, i, std::move(results[i]));
+    }
+    for (size_t i = 0; i < size_t{now.inputs} + now.outputs; i++) {
+      arguments[i] = IValue();
+    }
+  }
+
+  void call_library(const Instruction& now) {
+    Stack stack = take_all(now);
+    code_.library[now.index].callBoxed(stack);
+    RL_CHECK(stack.size() >= now.outputs, "an op left ", stack.size(), " results, not ",
+             now.outputs);
+    for (size_t i = 0; i < now.outputs; i++) {
+      put(now, i, shared_list(std::move(stack[i])));
+    }
+  }
+
+  // ---- functions ----
+
+  static Object& object(const IValue& value) {
+    Object* const out = object_of(value);
+    RL_CHECK(out != nullptr, "a ", type_of(value).str(), " was used as an object");
+    return *out;
+  }
+  static Function& method(const Object& object, const std::string& name) {
+    Function* const out = object.type->find_method(name);
+    RL_CHECK(out != nullptr, object.type->name, " has no method '", name, "'");
+    return *out;
+  }
+  void call(const Instruction& now, Function& function) {
+    std::vector<IValue> results = function.program().run_within(take_all(now));
+    RL_CHECK(results.size() == now.outputs, function.name(), " makes ", results.size(),
+             " values, not ", now.outputs);
+    for (size_t i = 0; i < now.outputs; i++) {
+      put(now, i, std::move(results[i]));
+    }
+  }
+  // The object keeps its class and methods until it returns.
+  void call_method(const Instruction& now, const std::string& name) {
+    const IValue kept = read(now, 0);
+    call(now, method(object(kept), name));
+  }
+  static IValue one_of(std::vector<IValue> results) {
+    return results.size() == 1 ? std::move(results[0])
+           : results.empty()   ? IValue()
+                               : IValue::tuple(std::move(results));
+  }
+  // A fork runs at once; its failure waits for who waits.
+  void fork(const Instruction& now) {
+    auto future = make_intrusive<Future>();
+    try {
+      future->value = one_of(code_.functions[now.index]->program().run_within(take_all(now)));
+    } catch (const Failure& failure) {
+      future->failure = failure.cause;
+    }
+    put(now, 0, IValue(std::move(future)));
+  }
+  void wait(const Instruction& now) {
+    const IValue value = take(now, 0);
+    const auto* const future = dynamic_cast<Future*>(value.object().get());
+    RL_CHECK(future != nullptr, "a ", value.class_name(), " was waited for");
+    if (future->failure != nullptr) {
+      std::rethrow_exception(future->failure);
+    }
+    put(now, 0, future->value);
+  }
+  void exit(const Instruction& now) {
+    const IValue manager = take(now, 0);
+    Function& function = method(object(manager), "__exit__");
+    std::vector<IValue> arguments(function.graph().inputs().size());
+    RL_CHECK(!arguments.empty(), function.name(), " takes no object");
+    arguments[0] = manager;
+    function.program().run_within(std::move(arguments));
+  }
+
+  // ---- values ----
+
+  void run_value(const Instruction& now) {
+    switch (now.step) {
+      case Step::CallLibrary:
+        return call_library(now);
+      case Step::Fork:
+        return fork(now);
+      case Step::Wait:
+        return wait(now);
+      case Step::Enter:
+        return call_method(now, "__enter__");
+      case Step::Exit:
+        return exit(now);
+      case Step::MakeList:
+        return put(now, 0, list_value(take_all(now)));
+      case Step::MakeTuple:
+        return put(now, 0, IValue::tuple(take_all(now)));
+      case Step::MakeDict:
+        return make_dict(now);
+      case Step::UnpackList:
+      case Step::UnpackTuple:
+        return unpack(now);
+      case Step::TupleIndex:
+        return put(now, 0, tuple_item(take(now, 0), read(now, 1).toInt()));
+      case Step::TupleSlice:
+        return tuple_slice(now);
+      case Step::Create: {
+        ClassType& type = *code_.classes[now.index];
+        RL_CHECK(type.unit != nullptr, type.name, " is of no unit");
+        return put(now, 0, IValue(type.unit->create(type)));
+      }
+      case Step::IsInstance:
+        return is_instance(now);
+      case Step::Raise:
+        return raise_exception(now);
+      default:
+        return attribute(now);
+    }
+  }
+
+  void attribute(const Instruction& now) {
+    const IValue holder = read(now, 0);
+    Object& of = object(holder);
+    const bool is_named = now.step == Step::GetNamed || now.step == Step::SetNamed;
+    RL_CHECK(is_named || now.index < of.slots.size(), of.type->name,
+             " has fewer attributes than the graph says");
+    IValue& slot = is_named ? of.at(code_.names[now.index]) : of.slots[now.index];
+    if (now.step == Step::GetSlot || now.step == Step::GetNamed) {
+      put(now, 0, slot);
+    } else {
+      slot = take(now, 1);
+    }
+    end_inputs(now);
+  }
+
+  void make_dict(const Instruction& now) {
+    IValue made = new_dict();
+    for (size_t i = 0; i < now.inputs; i += 2) {
+      IValue key = take(now, i);
+      dict_of(made).insert(std::move(key), take(now, i + 1), true);
+    }
+    put(now, 0, std::move(made));
+  }
+
+  void unpack(const Instruction& now) {
+    const IValue whole = take(now, 0);
+    const IValue::Items items = whole.isTuple() ? items_of(whole) : whole.toListRef();
+    RL_CHECK(items.size() == now.outputs, "Expected ", now.outputs,
+             " elements in a list but found ", items.size());
+    for (size_t i = 0; i < items.size(); i++) {
+      put(now, i, items[i]);
+    }
+  }
+
+  static IValue tuple_item(const IValue& tuple, int64_t i) {
+    const auto n = static_cast<int64_t>(items_of(tuple).size());
+    RL_CHECK_INDEX(i >= -n && i < n, "tuple index out of range");
+    return items_of(tuple)[static_cast<size_t>(i < 0 ? i + n : i)];
+  }
+
+  void tuple_slice(const Instruction& now) {
+    const IValue tuple = take(now, 0);
+    const IValue::Items& items = items_of(tuple);
+    RL_CHECK_INDEX(now.index <= now.end && now.end <= items.size(), "tuple index out of range");
+    put(now, 0, IValue::tuple({items.begin() + now.index, items.begin() + now.end}));
+  }
+
+  void is_instance(const Instruction& now) {
+    const std::vector<Type>& types = code_.types[now.index];
+    const IValue& value = read(now, 0);
+    const bool holds = std::any_of(types.begin(), types.end(),
+                                   [&](const Type& type) { return is_of(value, type); });
+    end_inputs(now);
+    put(now, 0, IValue(holds));
+  }
+
+  [[noreturn]] void raise_exception(const Instruction& now) {
+    const std::string text = read(now, 0).toStringRef();
+    const bool has_class = now.inputs > 1 && read(now, 1).isString();
+    throw Raised(text, has_class ? read(now, 1).toStringRef() : "", text);
+  }
+
+  const Code& code_;
+  Frame& frame_;
+};
+
+// ---- programs ----
+
+Program::Program(const Graph& graph, std::string name) : code_(compile(graph, std::move(name))) {}
+Program::~Program() = default;
+
+std::vector<IValue> Program::run_within(std::vector<IValue> arguments) const {
+  RL_CHECK(arguments.size() == code_->inputs, code_->name, " takes ", code_->inputs,
+           " arguments, got ", arguments.size());
+  const Depth deeper;
+  std::unique_ptr<Frame> frame = code_->take_frame();
+  std::move(arguments.begin(), arguments.end(), frame->registers.begin());
+  try {
+    Machine(*code_, *frame).run();
+  } catch (...) {
+    frame->clear();
+    code_->give_back(std::move(frame));
+    throw;
+  }
+  std::vector<IValue> results = std::move(frame->results);
+  code_->give_back(std::move(frame));
+  return results;
+}
+
+std::vector<IValue> Program::run(std::vector<IValue> arguments) const {
+  const bool records = GradMode::is_enabled();
+  try {
+    return run_within(std::move(arguments));
+  } catch (const Failure& failure) {
+    GradMode::set_enabled(records);  // a with statement may have been left
+    raise(failure);
+  }
+}
+
+size_t Program::size() const { return code_->instructions.size(); }
+
+}  // namespace rushlight::graph

@@ -1,0 +1,79 @@
+// Nodes that nobody needs.
+#include "graph/passes/passes.h"
+
+namespace rushlight::graph {
+
+namespace {
+
+bool is_unused(const Node& node) {
+  return std::none_of(node.outputs().begin(), node.outputs().end(),
+                      [](const Value* output) { return output->is_used(); });
+}
+
+// Outputs of an If that nobody uses, with what its branches make for them.
+bool drop_outputs_of_if(Node* node) {
+  bool changed = false;
+  for (size_t i = node->outputs().size(); i-- > 0;) {
+    if (!node->output(i)->is_used()) {
+      node->remove_output(i);
+      for (const Block* const branch : node->blocks()) {
+        branch->return_node()->remove_input(i);
+      }
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// What a Loop carries that nobody uses, within it or behind it.
+bool drop_carried(Node* node) {
+  bool changed = false;
+  const Block& body = node->block(0);
+  for (size_t i = node->outputs().size(); i-- > 0;) {
+    const Value* const param = body.params()[i + 1];
+    const auto& uses = param->uses();
+    const bool feeds_itself_alone = std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return use == Use{body.return_node(), i + 1};
+    });
+    if (!node->output(i)->is_used() && feeds_itself_alone) {
+      body.return_node()->remove_input(i + 1);
+      body.param_node()->remove_output(i + 1);
+      node->remove_output(i);
+      node->remove_input(i + 2);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+bool sweep(const Block& block) {
+  bool changed = false;
+  for (Node* node = block.return_node()->previous(); node != block.param_node();) {
+    Node* const before = node->previous();
+    if (is_unused(*node) && !node->has_side_effects() && node->kind != Kind::Loop) {
+      node->erase();
+      changed = true;
+    } else {
+      changed = (node->kind == Kind::If && drop_outputs_of_if(node)) || changed;
+      changed = (node->kind == Kind::Loop && drop_carried(node)) || changed;
+      for (const Block* const inner : node->blocks()) {
+        changed = sweep(*inner) || changed;
+      }
+    }
+    node = before;
+  }
+  return changed;
+}
+
+}  // namespace
+
+// A loop stays even where nobody uses what it makes: it may not end.
+bool remove_dead_code(Graph& graph) {
+  bool changed = false;
+  while (sweep(graph.block())) {
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace rushlight::graph

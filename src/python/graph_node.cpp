@@ -1,0 +1,528 @@
+// Node and Value as Python types.
+#include "python/graph.h"
+
+#include <algorithm>
+
+#include "python/tensor_type.h"
+#include "python/types.h"
+
+namespace rushlight::python {
+
+namespace {
+
+using graph::Node;
+using GraphValue = graph::Value;
+
+extern PyTypeObject node_type;
+extern PyTypeObject value_type;
+
+Node& node_of(PyObject* self) { return it_of<Node>(self); }
+GraphValue& value_of_handle(PyObject* self) { return it_of<GraphValue>(self); }
+PyObject* text_result(const std::string& s) { return text_object(s).release(); }
+
+// A method without arguments, of what the handle is of.
+template <auto f>
+PyObject* asked(PyObject* self, PyObject*) {
+  return guarded([&] { return f(self); });
+}
+// One with an argument.
+template <auto f>
+PyObject* told(PyObject* self, PyObject* argument) {
+  return guarded([&] { return f(self, argument); });
+}
+
+size_t place_in(PyObject* o, size_t size, const char* what) {
+  const Py_ssize_t place = PyNumber_AsSsize_t(o, PyExc_IndexError);
+  if (place == -1 && PyErr_Occurred()) {
+    throw PythonError();
+  }
+  RL_CHECK_INDEX(place >= 0 && static_cast<size_t>(place) < size, "the node has ", size, " ", what,
+                 ", and none at place ", place);
+  return static_cast<size_t>(place);
+}
+PyObject* only(PyObject* self, const std::vector<GraphValue*>& values, const char* what) {
+  RL_CHECK(values.size() == 1, node_of(self).kind_name(), " has ", values.size(), " ", what,
+           ", not one");
+  return wrap(graph_of<Node>(self), values[0]);
+}
+
+// ---- what a node is asked ----
+
+PyObject* kind(PyObject* self) { return text_result(node_of(self).kind_name()); }
+PyObject* schema(PyObject* self) {
+  const std::string text = node_of(self).schema();
+  return text_result(text.empty() ? "(no schema)" : text);
+}
+PyObject* scope_name(PyObject* self) { return text_result(node_of(self).scope); }
+PyObject* source_range(PyObject* self) { return text_result(node_of(self).range.place()); }
+PyObject* inputs(PyObject* self) {
+  return list_of_handles(graph_of<Node>(self), node_of(self).inputs());
+}
+PyObject* outputs(PyObject* self) {
+  return list_of_handles(graph_of<Node>(self), node_of(self).outputs());
+}
+PyObject* blocks(PyObject* self) {
+  return list_of_handles(graph_of<Node>(self), node_of(self).blocks());
+}
+PyObject* input(PyObject* self) { return only(self, node_of(self).inputs(), "inputs"); }
+PyObject* output(PyObject* self) { return only(self, node_of(self).outputs(), "outputs"); }
+PyObject* inputs_size(PyObject* self) { return PyLong_FromSize_t(node_of(self).inputs().size()); }
+PyObject* outputs_size(PyObject* self) { return PyLong_FromSize_t(node_of(self).outputs().size()); }
+PyObject* inputs_at(PyObject* self, PyObject* place) {
+  const auto& all = node_of(self).inputs();
+  return wrap(graph_of<Node>(self), all[place_in(place, all.size(), "inputs")]);
+}
+PyObject* outputs_at(PyObject* self, PyObject* place) {
+  const auto& all = node_of(self).outputs();
+  return wrap(graph_of<Node>(self), all[place_in(place, all.size(), "outputs")]);
+}
+// The names that the schema gives to inputs.
+PyObject* named_input(PyObject* self, PyObject* name) {
+  const Node& node = node_of(self);
+  const graph::Schema* const of = node.op != nullptr        ? &graph::schema_of(*node.op)
+                                  : node.builtin != nullptr ? &node.builtin->schema
+                                                            : nullptr;
+  RL_CHECK(of != nullptr, node.kind_name(), " has no schema that names its inputs");
+  for (size_t i = 0; i < of->arguments.size(); i++) {
+    if (of->arguments[i].name == text_view(name)) {
+      return wrap(graph_of<Node>(self), node.input(i));
+    }
+  }
+  throw Error(str(of->str(), " has no argument '", text_view(name), "'"));
+}
+PyObject* owning_graph(PyObject* self) { return wrap_graph(graph_of<Node>(self)); }
+PyObject* owning_block(PyObject* self) { return wrap(graph_of<Node>(self), node_of(self).block()); }
+PyObject* has_uses(PyObject* self) {
+  for (const GraphValue* const value : node_of(self).outputs()) {
+    if (value->is_used()) {
+      Py_RETURN_TRUE;
+    }
+  }
+  Py_RETURN_FALSE;
+}
+PyObject* must_be_none(PyObject* self) {
+  const Node& node = node_of(self);
+  const IValue* const constant =
+      node.kind == graph::Kind::Constant ? node.output()->constant() : nullptr;
+  return PyBool_FromLong(constant != nullptr && constant->isNone());
+}
+PyObject* node_repr(PyObject* self) {
+  return guarded([&] {
+    std::string text = node_of(self).str();
+    return text_result(text);
+  });
+}
+
+// ---- attributes ----
+
+// None is no attribute where a node has one of that value: a constant None.
+const IValue* attribute_of(const Node& node, std::string_view name) {
+  const IValue* const found = node.find_attribute(name);
+  return found == nullptr || found->isNone() ? nullptr : found;
+}
+PyObject* attribute_names(PyObject* self) {
+  Object out = Object::check(PyList_New(0));
+  for (const graph::Attribute& one : node_of(self).attributes) {
+    if (!one.value.isNone()) {
+      const Object name = text_object(one.name);
+      check(PyList_Append(out.get(), name.get()));
+    }
+  }
+  return out.release();
+}
+PyObject* has_attributes(PyObject* self) {
+  const Object names = Object::check(attribute_names(self));
+  return PyBool_FromLong(PyList_GET_SIZE(names.get()) != 0);
+}
+PyObject* has_attribute(PyObject* self, PyObject* name) {
+  return PyBool_FromLong(attribute_of(node_of(self), text_view(name)) != nullptr);
+}
+PyObject* get_attribute(PyObject* self, PyObject* name) {
+  const IValue* const found = attribute_of(node_of(self), text_view(name));
+  RL_CHECK(found != nullptr, node_of(self).kind_name(), ": required keyword attribute '",
+           text_view(name), "' is undefined");
+  return from_ivalue(*found);
+}
+PyObject* kind_of_attribute(PyObject* self, PyObject* name) {
+  const IValue* const found = attribute_of(node_of(self), text_view(name));
+  RL_CHECK(found != nullptr, "required keyword attribute '", text_view(name), "' is undefined");
+  const bool is_list = found->isList();
+  const IValue one =
+      is_list ? (found->toListRef().empty() ? IValue(0) : found->toListRef()[0]) : *found;
+  std::string out = one.isTensor()   ? "t"
+                    : one.isString() ? "s"
+                    : one.isDouble() ? "f"
+                    : one.isScalar() ? "i"
+                                     : "ival";
+  return text_result(out == "ival" || !is_list ? out : out + "s");
+}
+PyObject* set_attribute(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* name = nullptr;
+    PyObject* value = nullptr;
+    if (!PyArg_ParseTuple(args, "sO", &name, &value)) {
+      throw PythonError();
+    }
+    node_of(self).set_attribute(name, constant_from(value));
+    return Py_NewRef(self);
+  });
+}
+PyObject* remove_attribute(PyObject* self, PyObject* name) {
+  auto& all = node_of(self).attributes;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const graph::Attribute& one) {
+    return one.name == text_view(name);
+  });
+  RL_CHECK(found != all.end(), "required keyword attribute '", text_view(name), "' is undefined");
+  all.erase(found);
+  return Py_NewRef(self);
+}
+PyObject* set_scope(PyObject* self, PyObject* name) {
+  node_of(self).scope = std::string(text_view(name));
+  Py_RETURN_NONE;
+}
+
+// _set_place(file, number of the line, the line itself)
+PyObject* set_place(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    const char* file = nullptr;
+    Py_ssize_t line = 0;
+    const char* text = nullptr;
+    if (!PyArg_ParseTuple(args, "sns:_set_place", &file, &line, &text)) {
+      throw PythonError();
+    }
+    const std::string_view whole = text;
+    const size_t begin = std::min(whole.find_first_not_of(' '), whole.size());
+    node_of(self).range = {std::make_shared<const graph::Source>(
+                               graph::Source{std::string(whole), file, static_cast<size_t>(line)}),
+                           begin, whole.size()};
+    Py_RETURN_NONE;
+  });
+}
+
+// ---- changes ----
+
+PyObject* add_input(PyObject* self, PyObject* value) {
+  return wrap(graph_of<Node>(self), node_of(self).add_input(unwrap_graph_value(value)));
+}
+PyObject* add_output(PyObject* self) {
+  return wrap(graph_of<Node>(self), node_of(self).add_output({Type::Kind::Tensor}));
+}
+PyObject* add_block(PyObject* self) {
+  return wrap(graph_of<Node>(self), node_of(self).add_block());
+}
+PyObject* replace_input(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* place = nullptr;
+    PyObject* value = nullptr;
+    if (!PyArg_ParseTuple(args, "OO:replaceInput", &place, &value)) {
+      throw PythonError();
+    }
+    node_of(self).set_input(place_in(place, node_of(self).inputs().size(), "inputs"),
+                            unwrap_graph_value(value));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* replace_input_with(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* from = nullptr;
+    PyObject* to = nullptr;
+    if (!PyArg_ParseTuple(args, "OO:replaceInputWith", &from, &to)) {
+      throw PythonError();
+    }
+    Node& node = node_of(self);
+    const GraphValue* const old = unwrap_graph_value(from);
+    for (size_t i = 0; i < node.inputs().size(); i++) {
+      if (node.input(i) == old) {
+        node.set_input(i, unwrap_graph_value(to));
+      }
+    }
+    Py_RETURN_NONE;
+  });
+}
+PyObject* remove_input(PyObject* self, PyObject* place) {
+  node_of(self).remove_input(place_in(place, node_of(self).inputs().size(), "inputs"));
+  Py_RETURN_NONE;
+}
+PyObject* remove_all_inputs(PyObject* self) {
+  node_of(self).remove_all_inputs();
+  Py_RETURN_NONE;
+}
+PyObject* erase_output(PyObject* self, PyObject* place) {
+  node_of(self).remove_output(place_in(place, node_of(self).outputs().size(), "outputs"));
+  Py_RETURN_NONE;
+}
+bool is_end(const Node& node) {
+  return node.kind == graph::Kind::Param || node.kind == graph::Kind::Return;
+}
+PyObject* destroy(PyObject* self) {
+  RL_CHECK(!is_end(node_of(self)), node_of(self).kind_name(), " cannot be taken out of its block");
+  node_of(self).erase();
+  Py_RETURN_NONE;
+}
+// insertBefore and its like: places beside another node of the graph.
+template <Node* (Node::*place)(Node*)>
+PyObject* insert(PyObject* self, PyObject* other) {
+  Node& node = node_of(self);
+  Node* const beside = unwrap_graph_node(other);
+  RL_CHECK(&beside->graph() == &node.graph() && beside->block() != nullptr && !is_end(node),
+           "the node can only be put beside one that is in a block of its own graph");
+  (node.*place)(beside);
+  return Py_NewRef(self);
+}
+template <void (Node::*place)(Node*)>
+PyObject* move(PyObject* self, PyObject* other) {
+  Node& node = node_of(self);
+  Node* const beside = unwrap_graph_node(other);
+  RL_CHECK(&beside->graph() == &node.graph() && beside->block() != nullptr &&
+               node.block() != nullptr && !is_end(node) && !is_end(*beside),
+           "a node can only be moved beside one that is in a block of its own graph");
+  (node.*place)(beside);
+  Py_RETURN_NONE;
+}
+PyObject* is_before(PyObject* self, PyObject* other) {
+  return PyBool_FromLong(node_of(self).is_before(unwrap_graph_node(other)));
+}
+
+PyMethodDef node_methods[] = {
+    {"kind", asked<kind>, METH_NOARGS, "The name of what it does, such as aten::add."},
+    {"schema", asked<schema>, METH_NOARGS, "The schema of its op; (no schema) where it has none."},
+    {"scopeName", asked<scope_name>, METH_NOARGS, "The scopes that it was recorded in."},
+    {"setScope", told<set_scope>, METH_O, nullptr},
+    {"sourceRange", asked<source_range>, METH_NOARGS, "The line of the program that it is of."},
+    {"_set_place", set_place, METH_VARARGS, "_set_place(file, number of the line, the line)"},
+    {"inputs", asked<inputs>, METH_NOARGS, "The values that it takes."},
+    {"outputs", asked<outputs>, METH_NOARGS, "The values that it makes."},
+    {"blocks", asked<blocks>, METH_NOARGS, "The blocks within it."},
+    {"input", asked<input>, METH_NOARGS, "The only value that it takes."},
+    {"output", asked<output>, METH_NOARGS, "The only value that it makes."},
+    {"inputsSize", asked<inputs_size>, METH_NOARGS, "How many values it takes."},
+    {"outputsSize", asked<outputs_size>, METH_NOARGS, "How many values it makes."},
+    {"inputsAt", told<inputs_at>, METH_O, "One of the values that it takes."},
+    {"outputsAt", told<outputs_at>, METH_O, "One of the values that it makes."},
+    {"namedInput", told<named_input>, METH_O, "The value that is the argument of that name."},
+    {"owningGraph", asked<owning_graph>, METH_NOARGS, "The graph that it is in."},
+    {"owningBlock", asked<owning_block>, METH_NOARGS, "The block that it is in, or None."},
+    {"hasUses", asked<has_uses>, METH_NOARGS, "Whether anybody takes what it makes."},
+    {"mustBeNone", asked<must_be_none>, METH_NOARGS, "Whether it is the constant None."},
+    {"attributeNames", asked<attribute_names>, METH_NOARGS, "The names of its attributes."},
+    {"hasAttributes", asked<has_attributes>, METH_NOARGS, "Whether it has any."},
+    {"hasAttribute", told<has_attribute>, METH_O, "Whether it has one of that name."},
+    {"kindOf", told<kind_of_attribute>, METH_O, "i, f, s or t of an attribute; is … of lists."},
+    {"removeAttribute", told<remove_attribute>, METH_O, "Takes an attribute out."},
+    {"addInput", told<add_input>, METH_O, "Takes one more value."},
+    {"addOutput", asked<add_output>, METH_NOARGS, "Makes one more value, a tensor at first."},
+    {"addBlock", asked<add_block>, METH_NOARGS, "One more block, which is empty."},
+    {"replaceInput", replace_input, METH_VARARGS, "replaceInput(place, value)"},
+    {"replaceInputWith", replace_input_with, METH_VARARGS, "replaceInputWith(old, new)"},
+    {"removeInput", told<remove_input>, METH_O, "Takes no longer what is at that place."},
+    {"removeAllInputs", asked<remove_all_inputs>, METH_NOARGS, "Takes nothing any longer."},
+    {"eraseOutput", told<erase_output>, METH_O, "Makes no longer what nobody uses."},
+    {"destroy", asked<destroy>, METH_NOARGS, "Takes it out of the graph; nobody may use it."},
+    {"insertBefore", told<insert<&Node::insert_before>>, METH_O, "Puts it before another."},
+    {"insertAfter", told<insert<&Node::insert_after>>, METH_O, "Puts it behind another."},
+    {"moveBefore", told<move<&Node::move_before>>, METH_O, "Moves it before another."},
+    {"moveAfter", told<move<&Node::move_after>>, METH_O, "Moves it behind another."},
+    {"isBefore", told<is_before>, METH_O, "Whether it runs before another."},
+    {"i", told<get_attribute>, METH_O, "An attribute that is an int."},
+    {"f", told<get_attribute>, METH_O, "An attribute that is a float."},
+    {"s", told<get_attribute>, METH_O, "An attribute that is a str."},
+    {"t", told<get_attribute>, METH_O, "An attribute that is a tensor."},
+    {"is", told<get_attribute>, METH_O, "An attribute that is a list of ints."},
+    {"fs", told<get_attribute>, METH_O, "An attribute that is a list of floats."},
+    {"ss", told<get_attribute>, METH_O, "An attribute that is a list of strs."},
+    {"ts", told<get_attribute>, METH_O, "An attribute that is a list of tensors."},
+    {"ival", told<get_attribute>, METH_O, "An attribute of any kind."},
+    {"i_", set_attribute, METH_VARARGS, "i_(name, value): sets an attribute; the node."},
+    {"f_", set_attribute, METH_VARARGS, "f_(name, value): sets an attribute; the node."},
+    {"s_", set_attribute, METH_VARARGS, "s_(name, value): sets an attribute; the node."},
+    {"t_", set_attribute, METH_VARARGS, "t_(name, value): sets an attribute; the node."},
+    {"is_", set_attribute, METH_VARARGS, "is_(name, value): sets an attribute; the node."},
+    {"fs_", set_attribute, METH_VARARGS, "fs_(name, value): sets an attribute; the node."},
+    {"ss_", set_attribute, METH_VARARGS, "ss_(name, value): sets an attribute; the node."},
+    {"ts_", set_attribute, METH_VARARGS, "ts_(name, value): sets an attribute; the node."},
+    {"ival_", set_attribute, METH_VARARGS, "ival_(name, value): sets an attribute; the node."},
+    {},
+};
+
+// ---- values ----
+
+PyObject* debug_name(PyObject* self) { return text_result(value_of_handle(self).name()); }
+PyObject* set_debug_name(PyObject* self, PyObject* name) {
+  value_of_handle(self).set_name(text_view(name));
+  return Py_NewRef(self);
+}
+PyObject* unique(PyObject* self) { return PyLong_FromSize_t(value_of_handle(self).number()); }
+PyObject* offset(PyObject* self) { return PyLong_FromSize_t(value_of_handle(self).place()); }
+PyObject* value_node(PyObject* self) {
+  return wrap(graph_of<GraphValue>(self), value_of_handle(self).node());
+}
+PyObject* value_type_of(PyObject* self) {
+  return wrap_type(value_of_handle(self).type, graph_of<GraphValue>(self),
+                   value_of_handle(self).facts);
+}
+PyObject* set_type(PyObject* self, PyObject* type) {
+  value_of_handle(self).type = unwrap_type(type);
+  value_of_handle(self).facts = nullptr;
+  return Py_NewRef(self);
+}
+PyTypeObject* use_type;
+PyStructSequence_Field use_fields[] = {{"user", "The node."}, {"offset", "Which input."}, {}};
+PyStructSequence_Desc use_desc = {"rushlight._C.Use", "Where a value is taken.", use_fields, 2};
+PyObject* uses(PyObject* self) {
+  Object out = Object::check(PyList_New(0));
+  for (const graph::Use& use : value_of_handle(self).uses()) {
+    const Object item = Object::check(PyStructSequence_New(use_type));
+    PyStructSequence_SetItem(item.get(), 0, check(wrap(graph_of<GraphValue>(self), use.node)));
+    PyStructSequence_SetItem(item.get(), 1, check(PyLong_FromSize_t(use.place)));
+    check(PyList_Append(out.get(), item.get()));
+  }
+  return out.release();
+}
+PyObject* replace_all_uses(PyObject* self, PyObject* by) {
+  value_of_handle(self).replace_all_uses(unwrap_graph_value(by));
+  Py_RETURN_NONE;
+}
+PyObject* replace_uses_after(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject* node = nullptr;
+    PyObject* by = nullptr;
+    if (!PyArg_ParseTuple(args, "OO:replaceAllUsesAfterNodeWith", &node, &by)) {
+      throw PythonError();
+    }
+    value_of_handle(self).replace_uses_after(unwrap_graph_node(node), unwrap_graph_value(by));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* requires_grad(PyObject* self) {
+  const auto& facts = value_of_handle(self).facts;
+  return PyBool_FromLong(facts != nullptr && facts->requires_grad.value_or(false));
+}
+PyObject* is_complete_tensor(PyObject* self) {
+  const auto& facts = value_of_handle(self).facts;
+  return PyBool_FromLong(facts != nullptr && facts->dtype && facts->sizes && facts->strides &&
+                         facts->device);
+}
+PyObject* to_value(PyObject* self) {
+  const IValue* const constant = value_of_handle(self).constant();
+  return constant == nullptr ? Py_NewRef(Py_None) : from_ivalue(*constant);
+}
+PyObject* infer_type_from(PyObject* self, PyObject* tensor) {
+  if (!is_tensor(tensor)) {
+    raise(PyExc_TypeError, str("inferTypeFrom(): expected a tensor, got ", type_name(tensor)));
+  }
+  const Tensor& t = unwrap(tensor);
+  auto facts = std::make_shared<graph::TensorFacts>();
+  facts->dtype = t.dtype();
+  facts->sizes = DimVector(t.sizes());
+  if (t.layout() == kStrided) {
+    facts->strides = DimVector(t.strides());
+  }
+  facts->requires_grad = t.requires_grad();
+  facts->device = t.device();
+  value_of_handle(self).type = {Type::Kind::Tensor};
+  value_of_handle(self).facts = std::move(facts);
+  Py_RETURN_NONE;
+}
+PyObject* value_repr(PyObject* self) {
+  return guarded([&] {
+    const GraphValue& value = value_of_handle(self);
+    return text_result(value.name() + " defined in (" + value.node()->str() + ")");
+  });
+}
+
+PyMethodDef value_methods[] = {
+    {"debugName", asked<debug_name>, METH_NOARGS, "Its name in what is printed."},
+    {"setDebugName", told<set_debug_name>, METH_O, "Names it; a taken name gets a number."},
+    {"unique", asked<unique>, METH_NOARGS, "Its number in the graph."},
+    {"offset", asked<offset>, METH_NOARGS, "Which output of its node it is."},
+    {"node", asked<value_node>, METH_NOARGS, "The node that makes it."},
+    {"type", asked<value_type_of>, METH_NOARGS, "Its type."},
+    {"setType", told<set_type>, METH_O, "Sets its type."},
+    {"inferTypeFrom", told<infer_type_from>, METH_O, "It is a tensor like this one."},
+    {"uses", asked<uses>, METH_NOARGS, "The nodes that take it, and as which of their inputs."},
+    {"replaceAllUsesWith", told<replace_all_uses>, METH_O, "Who takes it takes another."},
+    {"replaceAllUsesAfterNodeWith", replace_uses_after, METH_VARARGS,
+     "replaceAllUsesAfterNodeWith(node, value): who takes it behind a node takes another."},
+    {"requires_grad", asked<requires_grad>, METH_NOARGS, "Whether it wanted a gradient."},
+    {"isCompleteTensor", asked<is_complete_tensor>, METH_NOARGS,
+     "Whether its dtype, sizes, strides and device are known."},
+    {"toIValue", asked<to_value>, METH_NOARGS, "What a constant is; None for all others."},
+    {},
+};
+
+PyTypeObject node_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C.Node",
+    .tp_basicsize = sizeof(GraphHandle<Node>),
+    .tp_dealloc = delete_handle_of<Node>,
+    .tp_repr = node_repr,
+    .tp_hash = hash_handle<Node>,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "What a graph does at one place: a call, a constant, a branch, a loop.",
+    .tp_richcompare = compare_handles<Node>,
+    .tp_methods = node_methods,
+};
+PyTypeObject value_type = {
+    .ob_base = PyVarObject_HEAD_INIT(nullptr, 0).tp_name = "rushlight._C.Value",
+    .tp_basicsize = sizeof(GraphHandle<GraphValue>),
+    .tp_dealloc = delete_handle_of<GraphValue>,
+    .tp_repr = value_repr,
+    .tp_hash = hash_handle<GraphValue>,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "What a node makes and others take.",
+    .tp_richcompare = compare_handles<GraphValue>,
+    .tp_methods = value_methods,
+};
+
+}  // namespace
+
+PyObject* wrap(const GraphRef& graph, graph::Node* node) {
+  return make_handle(node_type, graph, node);
+}
+PyObject* wrap(const GraphRef& graph, graph::Value* value) {
+  return make_handle(value_type, graph, value);
+}
+graph::Node* unwrap_graph_node(PyObject* o) {
+  if (Py_TYPE(o) != &node_type) {
+    raise(PyExc_TypeError, str("expected a Node, got ", type_name(o)));
+  }
+  return &node_of(o);
+}
+graph::Value* unwrap_graph_value(PyObject* o) {
+  if (Py_TYPE(o) != &value_type) {
+    raise(PyExc_TypeError, str("expected a Value, got ", type_name(o)));
+  }
+  return &value_of_handle(o);
+}
+std::vector<graph::Value*> values_from(PyObject* sequence) {
+  const Object items =
+      Object::check(PySequence_Fast(sequence, "expected a list of values of a graph"));
+  std::vector<graph::Value*> out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    out.push_back(unwrap_graph_value(PySequence_Fast_GET_ITEM(items.get(), i)));
+  }
+  return out;
+}
+
+IValue constant_from(PyObject* o) {
+  if (!PyType_Check(o)) {
+    if (const std::optional<ScalarType> dtype = as_dtype(o)) {
+      return IValue(graph::number_of(*dtype));
+    }
+  }
+  if (const std::optional<Layout> layout = as_layout(o)) {
+    return IValue(graph::number_of(*layout));
+  }
+  if (const std::optional<MemoryFormat> format = as_memory_format(o)) {
+    return IValue(static_cast<int64_t>(*format));
+  }
+  return to_ivalue(o, {Type::Kind::Any}, "a value of a graph");
+}
+
+void init_graph_nodes(PyObject* module) {
+  add_type(module, node_type);
+  add_type(module, value_type);
+  use_type = PyStructSequence_NewType(&use_desc);
+  add(module, "Use", check(reinterpret_cast<PyObject*>(use_type)));
+}
+
+}  // namespace rushlight::python
