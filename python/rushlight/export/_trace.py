@@ -132,12 +132,12 @@ class Tracer(PythonKeyTracer):
         self._first_input: Node | None = None
         self._names = {id(m): name for name, m in reversed(list(mod.named_modules()))}
         self._counts: dict[str, int] = {}
-        self._attributes = {
-            id(value): f"{prefix}.{name}" if prefix else name
-            for prefix, module in mod.named_modules()
-            for name, value in vars(module).items()
-            if isinstance(value, Tensor)
-        }
+        self._attributes: dict[int, list[str]] = {}
+        for prefix, module in mod.named_modules():
+            for name, value in vars(module).items():
+                if isinstance(value, Tensor):
+                    names = self._attributes.setdefault(id(value), [])
+                    names.append(f"{prefix}.{name}" if prefix else name)
         self._lifted = 0
 
     # ---- inputs ----
@@ -161,15 +161,16 @@ class Tracer(PythonKeyTracer):
 
     def constant(self, a: Tensor) -> Node:
         """An input for a tensor that is neither an argument nor part of the state."""
-        name = self._attributes.get(id(a))
-        if name is None or name in self.constants:
-            name, self._lifted = f"lifted_tensor_{self._lifted}", self._lifted + 1
+        names = self._attributes.get(id(a))
+        if not names or names[0] in self.constants:
+            names, self._lifted = [f"lifted_tensor_{self._lifted}"], self._lifted + 1
+        name = names[0]
         before = self._first_input
         place = self.graph.inserting_before(before) if before else self.graph.inserting_after()
         with place:
             node = self.graph.create_node("placeholder", "c_" + _identifier(name))
         node.meta["val"] = _fake_of(self.fake_mode, a)
-        self.constants[name] = a
+        self.constants.update(dict.fromkeys(names, a))
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
         at = next(
             (i for i, s in enumerate(self.specs) if s.kind is InputKind.USER_INPUT), len(self.specs)
