@@ -76,6 +76,8 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
         return name
     if isinstance(func, _ops.OpOverload):
         return f"torch.ops.{str(func).replace('::', '.')}"
+    if isinstance(func, _ops.HigherOrderOperator):
+        return f"torch.ops.higher_order.{func}"
     if isinstance(func, _ops.OpOverloadPacket):
         return f"torch.ops.{func._qualified_op_name.replace('::', '.')}"
     method = isinstance(func, types.MethodDescriptorType | types.WrapperDescriptorType)
