@@ -139,7 +139,7 @@ int64_t integer_value(PyObject* o) {
     if (value == -1.0 && PyErr_Occurred()) {
       throw PythonError();
     }
-    return convert<int64_t>(value);
+    return Scalar(value).to<int64_t>();
   }
   const Object index = Object::check(PyNumber_Index(o));
   int overflow = 0;
