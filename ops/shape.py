@@ -104,7 +104,7 @@ op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool n
    overloads=["_to_copy(self, dtype, *, Layout? layout=None, device, bool? pin_memory=None, "
               "non_blocking, memory_format)",
               "_to_copy.out(self, non_blocking, memory_format, out!)"],
-   grad={"self": "grad.to(self.device(), self.dtype())"}, variants="",
+   grad={"self": "grad.to(self.device())"}, variants="",
    sparse="to_copy", doc="A copy with another dtype, device or memory format.",
    jvp="linear", batch="leading", tags=("core",))
 op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)",

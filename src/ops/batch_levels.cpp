@@ -7,6 +7,7 @@
 #include <rushlight/ops.h>
 
 #include "core/op_support.h"
+#include "core/sparse.h"
 #include "ops/batching.h"
 
 namespace rushlight::batching {
@@ -235,6 +236,9 @@ Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) 
     return result;
   };
   if (!has_batch(t, level)) {
+    RL_CHECK_NOT_IMPLEMENTED(!is_sparse(t) || !has_batch(find_sparse(t)->values(), level),
+                             "vmap: a sparse tensor whose values have a batch cannot be a result. "
+                             "Return its values(), or to_dense()");
     DimVector sizes(t.sizes());
     sizes.insert(static_cast<size_t>(at), batch);
     Tensor result;

@@ -3,6 +3,7 @@
 
 #include <rushlight/batching.h>
 
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -17,19 +18,6 @@ bool has_zero(IntArrayRef sizes) { return std::find(sizes.begin(), sizes.end(), 
 }  // namespace
 
 // ---- kernels of the copies and of the views' gradients ----
-
-namespace {
-
-void warn_of_lost_parts(ScalarType from, ScalarType to) {
-  static bool warned = false;
-  if (is_complex(from) && !is_complex(to) && to != kBool) {  // a truth loses nothing
-    warn_once(warned,
-              "Casting complex values to real discards the imaginary part; real() and abs() say "
-              "what is meant.");
-  }
-}
-
-}  // namespace
 
 namespace shape {
 

@@ -259,6 +259,8 @@ namespace {
 ScalarType dtype_of_space(const char* op, const Scalar& start, const Scalar& end,
                           const TensorOptions& options) {
   if (options.dtype_opt().has_value()) {
+    start.check_fits(options.dtype());
+    end.check_fits(options.dtype());
     if (options.dtype() == kBool) {
       dtype_not_implemented(op, kBool);
     }

@@ -225,7 +225,8 @@ OutSpec index_select(Tensor& self, int64_t& dim, Tensor& index) {
   return {sizes, self.dtype()};
 }
 
-void index_add(Tensor& self, int64_t& dim, Tensor& index, Tensor& source, Scalar&) {
+void index_add(Tensor& self, int64_t& dim, Tensor& index, Tensor& source, Scalar& alpha) {
+  alpha.check_fits(self.dtype());
   check_slices("index_add_", self, dim, index, source);
 }
 void index_copy(Tensor& self, int64_t& dim, Tensor& index, Tensor& source) {
@@ -236,6 +237,7 @@ void index_fill_value(Tensor& self, int64_t& dim, Tensor& index, Scalar& value) 
   check_vector("index_fill_", index);
   RL_CHECK(!value.is_complex() || self.is_complex(),
            "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+  value.check_fits(self.dtype());
 }
 
 OutSpec gather(Tensor& self, int64_t& dim, Tensor& index, bool&) {
@@ -245,7 +247,8 @@ OutSpec gather(Tensor& self, int64_t& dim, Tensor& index, bool&) {
 void scatter_src(Tensor& self, int64_t& dim, Tensor& index, Tensor& src) {
   check_scatter("scatter", self, dim, index, src);
 }
-void scatter_value(Tensor& self, int64_t& dim, Tensor& index, Scalar&) {
+void scatter_value(Tensor& self, int64_t& dim, Tensor& index, Scalar& value) {
+  value.check_fits(self.dtype());
   check_gather("scatter", self, dim, index);
 }
 void scatter_src_reduce(Tensor& self, int64_t& dim, Tensor& index, Tensor& src,
@@ -253,7 +256,9 @@ void scatter_src_reduce(Tensor& self, int64_t& dim, Tensor& index, Tensor& src,
   check_reduce(reduce);
   check_scatter("scatter", self, dim, index, src);
 }
-void scatter_value_reduce(Tensor& self, int64_t& dim, Tensor& index, Scalar&, std::string& reduce) {
+void scatter_value_reduce(Tensor& self, int64_t& dim, Tensor& index, Scalar& value,
+                          std::string& reduce) {
+  value.check_fits(self.dtype());
   check_reduce(reduce);
   check_gather("scatter", self, dim, index);
 }
@@ -294,8 +299,7 @@ void masked_fill_value(Tensor& self, Tensor& mask, Scalar& value) {
   RL_CHECK(mask.dtype() == kBool,
            "masked_fill_ only supports boolean masks, but got mask with dtype ",
            dtype_info(mask.dtype()).name);
-  RL_CHECK(!value.is_complex() || self.is_complex(), "value cannot be converted to type ",
-           enum_name(self.dtype()), " without overflow");
+  value.check_fits(self.dtype());
   self = expand_raw(self, broadcast_sizes(self.sizes(), mask.sizes()));
 }
 void masked_scatter(Tensor& self, Tensor& mask, Tensor& source) {

@@ -34,6 +34,11 @@ void check_not_numbers(const char* op, const Tensor& a, const Tensor& b) {
            " need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
 }
 
+void check_factors(const Tensor& self, const Scalar& beta, const Scalar& alpha) {
+  beta.check_fits(self.dtype());
+  alpha.check_fits(self.dtype());
+}
+
 }  // namespace
 
 namespace shape {
@@ -115,7 +120,7 @@ OutSpec dot(Tensor& self, Tensor& tensor) {
   return {{}, self.dtype()};
 }
 
-void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
+void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar& beta, Scalar& alpha) {
   RL_CHECK(mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
   RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
   check_multipliable(mat1, mat2);
@@ -124,20 +129,22 @@ void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
   RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
            enum_name(mat1.dtype()), " and ", enum_name(mat2.dtype()));
   check_not_bool("addmm_impl_cpu_", self);
+  check_factors(self, beta, alpha);
   self = expand_raw(self, {mat1.size(0), mat2.size(1)});
 }
 
-void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar&, Scalar&) {
+void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar& beta, Scalar& alpha) {
   check_batches(batch1, batch2);
   RL_CHECK(self.dtype() == batch1.dtype() && self.dtype() == batch2.dtype(),
            "Input dtypes must be the same, got: input ", dtype_info(self.dtype()).alias,
            ", batch1: ", dtype_info(batch1.dtype()).alias,
            ", batch2: ", dtype_info(batch2.dtype()).alias);
   check_not_bool("baddbmm", self);
+  check_factors(self, beta, alpha);
   self = expand_raw(self, {batch1.size(0), batch1.size(1), batch2.size(2)});
 }
 
-void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
+void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar& beta, Scalar& alpha) {
   RL_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1,
            "vector + matrix @ vector expected, got ", self.dim(), ", ", mat.dim(), ", ", vec.dim());
   RL_CHECK(mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1),
@@ -147,6 +154,7 @@ void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
            "addmv input tensors must have the same dtype, but got ", enum_name(self.dtype()), ", ",
            enum_name(mat.dtype()), ", and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
+  check_factors(self, beta, alpha);
   self = expand_raw(self, {mat.size(0)});
 }
 

@@ -382,7 +382,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
            "triplet_margin_loss: anchor, positive and negative must have the same number of "
            "dimensions, but they have ",
            anchor.dim(), ", ", positive.dim(), " and ", negative.dim());
-  RL_CHECK_VALUE(margin > 0, "margin must be greater than 0, got ", margin);
+  RL_CHECK_VALUE(!(margin <= 0), "margin must be greater than 0, got ", margin);
   const auto distance = [&](const Tensor& a, const Tensor& b) {
     return a.sub(b).add(Scalar(eps)).norm(Scalar(p), -1);
   };

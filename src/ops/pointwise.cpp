@@ -86,7 +86,7 @@ Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& 
   const Tensor at_zero = length.eq(0);
   if (!forward::differentiated(grad, part, rest)) {
     const Tensor share = (part / length).div_(length);
-    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0).mul_(grad);
+    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0) * grad;
   }
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
   return rushlight::_weighed(grad * inverse, part) * inverse;
@@ -223,14 +223,6 @@ void check_clamp(const Tensor& self, bool has_bound) {
   RL_CHECK_NOT_IMPLEMENTED(!is_complex(self.dtype()), "clamp is not supported for complex types");
 }
 
-// A bound of an integer tensor must be one of its values.
-Tensor bound(const Tensor& self, const Scalar& value) {
-  if (self.dtype() != kBool && !(is_integral(self.dtype()) && !value.is_integral(true))) {
-    value.check_fits(self.dtype());
-  }
-  return make_number(value);
-}
-
 }  // namespace
 
 namespace composite {
@@ -336,23 +328,23 @@ Tensor clamp(const Tensor& self, const std::optional<Scalar>& min,
              const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
-    return rushlight::clamp_max(self, bound(self, *max));
+    return rushlight::clamp_max(self, *max);
   }
   if (!max.has_value()) {
-    return rushlight::clamp_min(self, bound(self, *min));
+    return rushlight::clamp_min(self, *min);
   }
-  return rushlight::_clamp(self, bound(self, *min), bound(self, *max));
+  return rushlight::_clamp(self, *min, *max);
 }
 Tensor& clamp_(const Tensor& self, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
-    return rushlight::clamp_max_(self, bound(self, *max));
+    return rushlight::clamp_max_(self, *max);
   }
   if (!max.has_value()) {
-    return rushlight::clamp_min_(self, bound(self, *min));
+    return rushlight::clamp_min_(self, *min);
   }
-  return rushlight::_clamp_(self, bound(self, *min), bound(self, *max));
+  return rushlight::_clamp_(self, *min, *max);
 }
 Tensor clamp_Tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
   check_clamp(self, min.defined() || max.defined());
@@ -385,6 +377,11 @@ Tensor where_self(const Tensor& condition, const Tensor& self, const Tensor& oth
   RL_CHECK(condition.dtype() == kBool || condition.dtype() == kUInt8,
            "where expected condition to be a boolean tensor, not one of ",
            enum_name(condition.dtype()));
+  for (const Tensor* number : {&self, &other}) {
+    if (number->impl()->is_wrapped_number()) {  // it is chosen as it is, not computed with
+      number->item().check_fits(result_type({self, other}));
+    }
+  }
   return rushlight::_where(condition, self, other);
 }
 
@@ -557,6 +554,7 @@ void shape::fill_(Tensor& self, Tensor& value) {
   if (value.impl()->is_wrapped_number()) {
     value.item().check_fits(self.dtype());
   }
+  warn_of_lost_parts(value.dtype(), self.dtype());
 }
 void shape::zero_(Tensor&) {}
 

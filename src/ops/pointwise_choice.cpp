@@ -163,6 +163,12 @@ double scale_of(int64_t decimals) {
 
 double largest_number(ScalarType t) { return float_limits(is_floating(t) ? t : kFloat64).max; }
 
+void check_bound(const TensorIterator& it, int operand) {
+  if (it.is_number(operand)) {
+    host_number(it, operand).check_fits(it.common_dtype());
+  }
+}
+
 void check_divisor(const TensorIterator& it) {
   if (!is_integral(it.common_dtype()) || !it.is_on_host(2) || it.numel() == 0 ||
       it.device().is_meta()) {

@@ -233,7 +233,7 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
     std::array<Tensor, 6> inputs = {gates, hidden, cell, weight_hh, bias_hh, weight_hr};
     for (Tensor& t : inputs) {
       if (t.defined()) {
-        t = t.requires_grad() ? t.view_as(t) : forward::leaf_of(t);
+        t = begin_transform(t);
       }
     }
     std::vector<Tensor> outputs = plain_layer(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4],

@@ -6,6 +6,7 @@
 
 #include <rushlight/batching.h>
 
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -31,6 +32,7 @@ OutSpec reduced_spec(const Tensor& self, std::optional<DimVector>& dim, bool kee
 // Integers and bool add up in int64.
 ScalarType sum_dtype(const Tensor& self, const std::optional<ScalarType>& dtype) {
   if (dtype.has_value()) {
+    warn_of_lost_parts(self.dtype(), *dtype);
     return *dtype;
   }
   return is_differentiable(self.dtype()) ? self.dtype() : kInt64;
@@ -97,7 +99,7 @@ OutSpec spread(const char* name, const Tensor& self, std::optional<DimVector>& d
   const OutSpec result = reduced_spec(self, dim, keepdim, to_real(self.dtype()));
   const int64_t results = product(result.sizes);
   const int64_t count = results == 0 ? 0 : self.numel() / results;
-  const double subtracted = correction.has_value() ? correction->as<double>() : 1.0;
+  const double subtracted = correction.has_value() ? correction->toDouble() : 1.0;
   if (static_cast<double>(count) <= subtracted && !self.is_meta()) {
     warn(str(name, "(): degrees of freedom is <= 0: of ", count,
              " elements each, less the correction of ", subtracted, ", none is left to divide by"));
@@ -132,6 +134,7 @@ OutSpec mean(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
   RL_CHECK(is_differentiable(result), "mean(): could not infer output dtype. ",
            dtype.has_value() ? "Optional" : "Input",
            " dtype must be either a floating point or complex dtype. Got: ", enum_name(result));
+  warn_of_lost_parts(self.dtype(), result);
   return reduced_spec(self, dim, keepdim, result);
 }
 

@@ -4,6 +4,8 @@
 
 #include <rushlight/batching.h>
 
+#include "core/sparse.h"
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -82,7 +84,9 @@ Tensor ravel(const Tensor& self) { return self.contiguous().view({-1}); }
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
   RL_CHECK(memory_format != MemoryFormat::Preserve,
            "preserve memory format is unsupported by the contiguous operator");
-  return self.is_contiguous(memory_format) ? self : self.clone(memory_format);
+  const bool already =
+      is_sparse(self) ? sparse_is_contiguous(self) : self.is_contiguous(memory_format);
+  return already ? self : self.clone(memory_format);
 }
 
 Tensor expand_as(const Tensor& self, const Tensor& other) { return self.expand(other.sizes()); }

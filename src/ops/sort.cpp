@@ -105,7 +105,9 @@ OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, boo
   return {self.sizes(), out_int32 ? kInt32 : kInt64};
 }
 
-OutSpec histc(Tensor& self, int64_t& bins, Scalar&, Scalar&) {
+OutSpec histc(Tensor& self, int64_t& bins, Scalar& min, Scalar& max) {
+  min.check_fits(kFloat64);
+  max.check_fits(kFloat64);
   RL_CHECK(bins > 0, "bins must be > 0");
   check_floating("histogram_cpu", self);
   return {{bins}, self.dtype()};
@@ -163,7 +165,10 @@ Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bo
   RL_CHECK(sorted_sequence.dim() == 1,
            "searchsorted(): a number as input needs boundaries of 1 dimension, but they have ",
            sorted_sequence.dim());
-  const Tensor value = make_number(self, sorted_sequence.device()).to(sorted_sequence.dtype());
+  Tensor value = make_number(self, sorted_sequence.device());
+  if (is_differentiable(sorted_sequence.dtype())) {  // else it need not be between two of them
+    value = value.to(sorted_sequence.dtype());
+  }
   return rushlight::searchsorted(sorted_sequence, value, out_int32, right, side, sorter);
 }
 

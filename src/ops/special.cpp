@@ -196,12 +196,21 @@ Tensor special_xlogy_self_scalar(const Scalar& self, const Tensor& other) {
 
 Tensor special_ndtr(const Tensor& self) { return (self * -M_SQRT1_2).erfc() * 0.5; }
 
+// By three powers of 2 that are finite where the product is.
 Tensor ldexp(const Tensor& self, const Tensor& other) {
-  return (self * rushlight::pow(Scalar(2.0), other)).to(to_floating(result_type({self, other})));
+  const ScalarType dtype = to_floating(result_type({self, other}));
+  if (other.is_complex()) {
+    return (self * rushlight::pow(Scalar(2.0), other)).to(dtype);
+  }
+  const int64_t most = to_real(dtype) == kFloat64 ? 2200 : 380;
+  const Tensor exponent = other.dtype() == kBool ? other.to(kInt64) : other.clamp(-most, most);
+  const Tensor part = exponent.div(Scalar(3), "trunc").detach();
+  const Tensor power = rushlight::pow(Scalar(2.0), part);
+  return (self * power * power * rushlight::pow(Scalar(2.0), exponent - part * 2)).to(dtype);
 }
 
 Tensor& ldexp_(const Tensor& self, const Tensor& other) {
-  return self.mul_(rushlight::pow(Scalar(2.0), other));
+  return self.copy_(composite::ldexp(before_write(self), other));
 }
 
 }  // namespace composite

@@ -139,7 +139,7 @@ int64_t integer_value(PyObject* o) {
     if (value == -1.0 && PyErr_Occurred()) {
       throw PythonError();
     }
-    return convert<int64_t>(value);
+    return Scalar(value).to<int64_t>();
   }
   const Object index = Object::check(PyNumber_Index(o));
   int overflow = 0;
@@ -466,7 +466,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
   return tls.lower() == nullptr ? unwritten(make_empty(sizes, t, device))
-                              : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
+                                : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
 }
 
 // Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array),

@@ -379,6 +379,9 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
   if (!index.tensors.empty()) {
     const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
     // A number takes the dtype of the tensor; a tensor has to have it.
+    if (is_plain_number) {
+      value.item().check_fits(t.dtype());
+    }
     const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
     const Tensor cast = value.dtype() == dtype && value.device() == t.device()
                             ? value

@@ -1,4 +1,5 @@
 // Constructors, accessors, and conversions between layouts.
+#include <rushlight/batching.h>
 #include <rushlight/factories.h>
 
 #include "ops/sparse/sparse.h"
@@ -454,7 +455,12 @@ Tensor& _coalesced_(const Tensor& self, bool coalesced) {
   return const_cast<Tensor&>(self);
 }
 
-Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
+Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool> masked) {
+  if (const int64_t level = batching::level_of(self); level != 0) {  // slices of a sparse tensor
+    const int64_t batch = batching::value_of(self).size(0);
+    const Tensor all = batching::remove_batch(self, level, batch, 0);
+    return batching::add_batch(all.to_dense(dtype, masked), 0, level);
+  }
   const Tensor dense = sparse::as_dense(self);
   return dtype.has_value() ? dense.to(*dtype) : dense;
 }
@@ -545,7 +551,7 @@ Tensor& sparse_resize_(const Tensor& self, IntArrayRef size, int64_t sparse_dim,
     wanted.push_back(size[d]);
   }
   const NoGradGuard no_grad;
-  Tensor values = rushlight::zeros(wanted, p.values().options());
+  const Tensor values = p.values().new_zeros(wanted);
   Tensor part = values;
   for (int64_t d = 1; d < part.dim(); d++) {
     part = part.narrow(d, 0, p.values().size(d));

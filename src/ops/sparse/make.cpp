@@ -140,8 +140,7 @@ struct Coalesce : autograd::Function<Coalesce> {
     sizes[0] = unique.indices.size(1);
     const bool bits = p.values().dtype() == kBool;
     const Tensor addends = bits ? p.values().to(kInt64) : p.values();
-    Tensor sums = rushlight::zeros(sizes, addends.options());
-    sums.index_add_(0, unique.inverse, addends);
+    const Tensor sums = addends.new_zeros(sizes).index_add_(0, unique.inverse, addends);
     return make_raw(kSparse, unique.indices, Tensor(), bits ? sums.ne(0) : sums, self.sizes(),
                     true);
   }
