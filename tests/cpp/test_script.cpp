@@ -140,7 +140,7 @@ RL_TEST(parser_names_what_it_refuses) {
     }
     CHECK(what.find(words) != std::string::npos);
   }
-  CHECK_THROWS(Error, "deep", script::parse(text_of("x = " + std::string(5000, '(') + "1")));
+  CHECK_THROWS(Error, "deep", script::parse(text_of("x = " + std::string(5000, '(') + "1" + std::string(5000, ')'))));
   CHECK_THROWS(Error, "deep", script::parse(text_of("x = a" + std::string(5000, '+') + "b\n")));
   std::string sum = "x = a";
   for (int i = 0; i < 5000; i++) {
