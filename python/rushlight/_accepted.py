@@ -183,8 +183,9 @@ ROWS = (
     ),
     Row("_dynamo.mark_* _dynamo.maybe_mark_*", "", NO_EFFECT, "no code depends on assumed sizes"),
     Row(
-        "compiler.is_* compiler.list_backends _dynamo.eval_frame.is_dynamo_supported "
-        "_guards.TracingContext.try_get _utils.is_compiling utils._triton.has_triton",
+        "compiler.is_dynamo_compiling compiler.list_backends "
+        "_dynamo.eval_frame.is_dynamo_supported _dynamo.eval_frame.is_inductor_supported "
+        "_guards.TracingContext.try_get utils._triton.has_triton",
         "",
         FIXED,
         "nothing is compiled",
@@ -242,6 +243,7 @@ ROWS = (
     ),
     Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
+    Row("onnx.ops.aten_decompositions", "", FIXED, "graphs hold no op to replace"),
     Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
     Row(
         "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.*",
@@ -954,6 +956,21 @@ ROWS = (
         "sizes are numbers, and ops without a rule for them are refused",
     ),
     Row("export._export.export", "strict", NO_EFFECT, "nothing analyses bytecode"),
+    Row(
+        "export._decompositions.*",
+        "cudnn_enable cudnn_enabled _ __",
+        NO_EFFECT,
+        "arguments of ops for other devices, and copies that a graph makes anyway",
+    ),
+    Row(
+        "export._decompose._Decomposer.output", "target kwargs", NO_EFFECT, "an output has neither"
+    ),
+    Row(
+        "export.unflatten.FlatArgsAdapter.adapt",
+        "target_spec input_spec input_args metadata obj",
+        NO_EFFECT,
+        "subclasses say what it does",
+    ),
     Row("_prims_common.*", "allow_rhs_unbacked", NO_EFFECT, "sizes are numbers"),
     Row(
         "multiprocessing.spawn.start_processes",

@@ -32,6 +32,12 @@ def lift_fresh_copy(self):
     return self.clone()
 
 
+@_op("copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
+def copy(self, src, non_blocking=False):
+    """`copy_` into a copy: in graphs without writes in place."""
+    return self.clone().copy_(src, non_blocking)
+
+
 @_op("numpy_T(Tensor(a) self) -> Tensor(a)")
 def numpy_t(self):
     return self.T

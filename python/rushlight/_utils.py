@@ -313,5 +313,7 @@ def _get_all_device_indices():
 
 
 def is_compiling():
-    """Whether a compiler looks at the program: never."""
-    return False
+    """Whether the program is being exported; nothing else is compiled."""
+    from rushlight import compiler
+
+    return compiler.is_compiling()

@@ -3,6 +3,8 @@
 
 #include <rushlight/graph_function.h>
 
+#include "graph/values.h"
+
 namespace rushlight::graph {
 
 struct BuiltinRow {
@@ -56,7 +58,6 @@ bool less(const IValue& a, const IValue& b);  // of numbers, strings, and object
 // As str() and format() say it, which is what print writes.
 std::string text_of(const IValue& value);
 std::string float_text(double number);  // "1." and "0.10000000000000001"
-IValue list_value(IValue::Items items);
 // A place counted from the end where it is negative; IndexError where there is none.
 size_t place_in(int64_t index, size_t size, const char* what);
 // The places that [start:end:step] names.

@@ -7,8 +7,6 @@ namespace {
 
 using ivalue::DictItems;
 
-DictItems& dict_of(const IValue& dict) { return *dict.dict_items(); }
-
 [[noreturn]] void no_key(const IValue& key) { throw Error(str("KeyError: ", text_of(key))); }
 IValue& value_at(DictItems& dict, const IValue& key) {
   const size_t place = dict.find(key);
@@ -23,11 +21,11 @@ IValue taken(DictItems& dict, const IValue& key) {
   return out;
 }
 IValue copy_of(const DictItems& dict) {
-  auto out = std::make_shared<DictItems>();
+  IValue out = new_dict();
   for (const auto& [key, value] : dict.pairs) {
-    out->insert(key, value, true);
+    dict_of(out).insert(key, value, true);
   }
-  return IValue::dict(std::move(out));
+  return out;
 }
 template <class F>
 IValue list_from(const DictItems& dict, F item) {
@@ -100,15 +98,14 @@ const BuiltinRow rows[] = {
     {"aten::dict.Dict(Dict(k, t) self) -> Dict(k, t)", RL_DICT_CALL({ out[0] = copy_of(dict); })},
     {"aten::dict.pairs((k, t)[] inputs) -> Dict(k, t)",
      [](IValue* a, size_t, IValue* out) {
-       auto made = std::make_shared<DictItems>();
+       out[0] = new_dict();
        for (const IValue& pair : a[0].toListRef()) {
-         RL_CHECK(pair.isTuple() && pair.items()->size() == 2, "dict() takes a list of pairs");
-         made->insert((*pair.items())[0], (*pair.items())[1], true);
+         RL_CHECK(pair.isTuple() && items_of(pair).size() == 2, "dict() takes a list of pairs");
+         dict_of(out[0]).insert(items_of(pair)[0], items_of(pair)[1], true);
        }
-       out[0] = IValue::dict(std::move(made));
      }},
     {"aten::dict() -> Dict(str, Tensor)",
-     [](IValue*, size_t, IValue* out) { out[0] = IValue::dict(std::make_shared<DictItems>()); }},
+     [](IValue*, size_t, IValue* out) { out[0] = new_dict(); }},
     {"aten::keys.Dict(Dict(k, t) self) -> k[]",
      RL_DICT_CALL({ out[0] = list_from(dict, [](const auto& pair) { return pair.first; }); })},
     {"aten::values.Dict(Dict(k, t) self) -> t[]",

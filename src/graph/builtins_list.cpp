@@ -10,15 +10,15 @@ namespace {
 using Items = IValue::Items;
 
 // What a list holds, to be read and changed.
-Items& items_of(const IValue& list) {
+Items& list_items(const IValue& list) {
   RL_CHECK(list.isList(), "a ", type_of(list).annotation(), " was used as a list");
-  return *list.items();
+  return items_of(list);
 }
 
 // A list taken from the first argument's place, which is the result too.
 #define RL_LIST_CALL(body)                                                 \
   [](IValue* a, [[maybe_unused]] size_t n, [[maybe_unused]] IValue* out) { \
-    [[maybe_unused]] Items& list = items_of(a[0]);                         \
+    [[maybe_unused]] Items& list = list_items(a[0]);                       \
     body                                                                   \
   }
 
@@ -38,7 +38,7 @@ void sort(Items& list, bool reverse) {
 }
 
 void extend(Items& list, const IValue& by) {
-  const Items more = items_of(by);  // which may be the list itself
+  const Items more = list_items(by);  // which may be the list itself
   list.insert(list.end(), more.begin(), more.end());
 }
 
@@ -61,7 +61,7 @@ Items repeated(const Items& list, int64_t times) {
 
 template <bool wants_more>
 void extreme_item(IValue* a, size_t, IValue* out) {
-  const Items& list = items_of(a[0]);
+  const Items& list = list_items(a[0]);
   RL_CHECK_VALUE(!list.empty(), wants_more ? "max" : "min", "() arg is an empty sequence");
   const IValue* best = &list[0];
   for (const IValue& one : list) {
@@ -74,10 +74,11 @@ void extreme_item(IValue* a, size_t, IValue* out) {
 template <bool wants_more>
 void extreme_list(IValue* a, size_t, IValue* out) {
   const bool takes_second =
-      wants_more ? std::lexicographical_compare(items_of(a[0]).begin(), items_of(a[0]).end(),
-                                                items_of(a[1]).begin(), items_of(a[1]).end(), less)
-                 : std::lexicographical_compare(items_of(a[1]).begin(), items_of(a[1]).end(),
-                                                items_of(a[0]).begin(), items_of(a[0]).end(), less);
+      wants_more
+          ? std::lexicographical_compare(list_items(a[0]).begin(), list_items(a[0]).end(),
+                                         list_items(a[1]).begin(), list_items(a[1]).end(), less)
+          : std::lexicographical_compare(list_items(a[1]).begin(), list_items(a[1]).end(),
+                                         list_items(a[0]).begin(), list_items(a[0]).end(), less);
   out[0] = a[takes_second ? 1 : 0];
 }
 
@@ -92,14 +93,14 @@ void compare(IValue* a, size_t, IValue* out) {
 
 void sum_of_ints(IValue* a, size_t, IValue* out) {
   uint64_t sum = 0;
-  for (const IValue& item : items_of(a[0])) {
+  for (const IValue& item : list_items(a[0])) {
     sum += static_cast<uint64_t>(item.toScalar().as<int64_t>());
   }
   out[0] = IValue(static_cast<int64_t>(sum));
 }
 void sum_of_floats(IValue* a, size_t, IValue* out) {
   double sum = 0;
-  for (const IValue& item : items_of(a[0])) {
+  for (const IValue& item : list_items(a[0])) {
     sum += item.toDouble();
   }
   out[0] = IValue(sum);
@@ -134,12 +135,12 @@ const BuiltinRow rows[] = {
      }),
      false},
     {"aten::add.t(t[] a, t[] b) -> t[]",
-     RL_LIST_CALL({ out[0] = list_value(joined(list, items_of(a[1]))); })},
+     RL_LIST_CALL({ out[0] = list_value(joined(list, list_items(a[1]))); })},
     {"aten::mul.left_t(t[] l, int n) -> t[]",
      RL_LIST_CALL({ out[0] = list_value(repeated(list, a[1].toInt())); })},
     {"aten::mul.right_(int n, t[] l) -> t[]",
      [](IValue* a, size_t, IValue* out) {
-       out[0] = list_value(repeated(items_of(a[1]), a[0].toInt()));
+       out[0] = list_value(repeated(list_items(a[1]), a[0].toInt()));
      }},
     {"aten::mul_.t(t[](a!) l, int n) -> t[](a!)", RL_LIST_CALL({
        list = repeated(list, a[1].toInt());
@@ -246,8 +247,6 @@ const BuiltinRow rows[] = {
 };
 
 }  // namespace
-
-IValue list_value(Items items) { return IValue::list(std::make_shared<Items>(std::move(items))); }
 
 size_t place_in(int64_t index, size_t size, const char* what) {
   const auto n = static_cast<int64_t>(size);

@@ -206,9 +206,8 @@ bool is_same(const IValue& a, const IValue& b) {
   if (a.isTensor() && b.isTensor()) {
     return a.toTensor().impl() == b.toTensor().impl();
   }
-  if (a.isList() && b.isList() && a.kind() == b.kind() && !a.isIntList() && !a.isDoubleList() &&
-      !a.isTensorList()) {
-    return a.items() == b.items();
+  if (a.isList() && b.isList()) {
+    return are_one_list(a, b);
   }
   return a.isScalar() && b.isScalar() && type_of(a) == type_of(b) && equal(a, b);
 }
@@ -338,8 +337,8 @@ bool equal(const IValue& a, const IValue& b) {
     return a.toDevice() == b.toDevice();
   }
   if ((a.isList() && b.isList()) || (a.isTuple() && b.isTuple())) {
-    const IValue::Items x = a.isTuple() ? *a.items() : a.toListRef();
-    const IValue::Items y = b.isTuple() ? *b.items() : b.toListRef();
+    const IValue::Items x = a.isTuple() ? items_of(a) : a.toListRef();
+    const IValue::Items y = b.isTuple() ? items_of(b) : b.toListRef();
     return std::equal(x.begin(), x.end(), y.begin(), y.end(), equal);
   }
   if (a.isTensor() && b.isTensor()) {
@@ -361,8 +360,8 @@ bool less(const IValue& a, const IValue& b) {
     return a.toTensor().lt(b.toTensor()).item<bool>();
   }
   if (a.isTuple() && b.isTuple()) {
-    return std::lexicographical_compare(a.items()->begin(), a.items()->end(), b.items()->begin(),
-                                        b.items()->end(), less);
+    return std::lexicographical_compare(items_of(a).begin(), items_of(a).end(), items_of(b).begin(),
+                                        items_of(b).end(), less);
   }
   Object* const object = object_of(a);
   Function* const method = object == nullptr ? nullptr : object->type->find_method("__lt__");

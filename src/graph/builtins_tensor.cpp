@@ -311,11 +311,10 @@ const BuiltinRow rows[] = {
      },
      false},
     {"aten::split(Tensor(a) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-     call_of<+[](Tensor t, std::vector<int64_t> sizes, int64_t dim) {
-       return List<Tensor>(IValue::list(std::make_shared<IValue::Items>(
-                                            IValue(split_with_sizes(t, sizes, dim)).toListRef()))
-                               .items());
-     }>},
+     [](IValue* a, size_t, IValue* out) {
+       const std::vector<int64_t> sizes = a[1].toIntVector();
+       out[0] = shared_list(IValue(split_with_sizes(a[0].toTensor(), sizes, a[2].toInt())));
+     }},
     {"aten::result_type.Tensor(Tensor tensor, Tensor other) -> int",
      call_of<+[](Tensor a, Tensor b) {
        const Tensor both[] = {a, b};

@@ -3,6 +3,8 @@
 
 #include <rushlight/graph_function.h>
 
+#include "graph/values.h"
+
 namespace rushlight {
 
 ClassType::ClassType(Form form, std::string name) : form(form), name(std::move(name)) {}
@@ -99,17 +101,14 @@ Kind kind_of_plain(const IValue& value) {
 }
 
 Type type_of_list(const IValue& value) {
-  if (value.isIntList()) {
-    return Type::list({Kind::Int});
-  }
-  if (value.isDoubleList()) {
-    return Type::list({Kind::Float});
-  }
-  if (value.isTensorList()) {
-    return Type::list({Kind::Tensor});
+  if (!graph::is_shared_list(value)) {  // a vector of an op, which may be empty
+    return Type::list({value.isIntList()      ? Kind::Int
+                       : value.isDoubleList() ? Kind::Float
+                       : value.isTensorList() ? Kind::Tensor
+                                              : Kind::Any});
   }
   std::vector<const IValue*> items;
-  for (const IValue& item : *value.items()) {
+  for (const IValue& item : graph::items_of(value)) {
     items.push_back(&item);
   }
   return Type::list(common_type(items).value_or(Type{Kind::None}));
@@ -118,7 +117,7 @@ Type type_of_list(const IValue& value) {
 Type type_of_dict(const IValue& value) {
   std::vector<const IValue*> keys;
   std::vector<const IValue*> values;
-  for (const auto& pair : value.dict_items()->pairs) {
+  for (const auto& pair : graph::dict_of(value).pairs) {
     keys.push_back(&pair.first);
     values.push_back(&pair.second);
   }
@@ -136,7 +135,7 @@ Type type_of(const IValue& value) {
   }
   if (value.isTuple()) {
     std::vector<Type> parts;
-    for (const IValue& part : *value.items()) {
+    for (const IValue& part : graph::items_of(value)) {
       parts.push_back(type_of(part));
     }
     return Type::tuple(std::move(parts));
@@ -178,7 +177,7 @@ bool is_of(const IValue& value, const Type& type) {
       if (!value.isGenericDict()) {
         return false;
       }
-      const auto& pairs = value.dict_items()->pairs;
+      const auto& pairs = graph::dict_of(value).pairs;
       return std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
         return is_of(pair.first, type.of[0]) && is_of(pair.second, type.of[1]);
       });
@@ -186,8 +185,9 @@ bool is_of(const IValue& value, const Type& type) {
     case Kind::Tuple:
     case Kind::NamedTuple:
       return value.isTuple() &&
-             std::equal(value.items()->begin(), value.items()->end(), type.of.begin(),
-                        type.of.end(), [](const IValue& v, const Type& t) { return is_of(v, t); });
+             std::equal(graph::items_of(value).begin(), graph::items_of(value).end(),
+                        type.of.begin(), type.of.end(),
+                        [](const IValue& v, const Type& t) { return is_of(v, t); });
     case Kind::ScalarType:
     case Kind::Layout:
     case Kind::MemoryFormat:

@@ -6,6 +6,8 @@
 #include <rushlight/executor.h>
 #include <rushlight/library.h>
 
+#include "graph/values.h"
+
 namespace rushlight::graph {
 
 // A register or a constant, and whether its value may be moved from: it is not used again.
@@ -130,6 +132,5 @@ std::unique_ptr<Code> compile(const Graph& graph, std::string name);
 rushlight::Value to_op(const IValue& value, const TypeInfo& type);
 // As programs see it.
 IValue from_op(rushlight::Value value, const TypeInfo& type);
-IValue shared_list(IValue value);  // a list as the shared form, itself otherwise
 
 }  // namespace rushlight::graph

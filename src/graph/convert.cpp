@@ -45,24 +45,17 @@ rushlight::Value to_op(const IValue& value, const TypeInfo& type) {
   }
   switch (type.base) {
     case BaseType::ScalarType:
-      return value.isInt() ? rushlight::Value(dtype_of_number(value.toInt())) : value.value();
+      return value.isInt() ? rushlight::Value(dtype_of_number(value.toInt())) : plain_value(value);
     case BaseType::Layout:
-      return value.isInt() ? rushlight::Value(layout_of_number(value.toInt())) : value.value();
+      return value.isInt() ? rushlight::Value(layout_of_number(value.toInt())) : plain_value(value);
     case BaseType::MemoryFormat:
       return value.isInt() ? rushlight::Value(memory_format_of_number(value.toInt()))
-                           : value.value();
+                           : plain_value(value);
     case BaseType::Device:
-      return value.isString() ? rushlight::Value(Device(value.toStringRef())) : value.value();
+      return value.isString() ? rushlight::Value(Device(value.toStringRef())) : plain_value(value);
     default:
-      return value.value();
+      return plain_value(value);
   }
-}
-
-IValue shared_list(IValue value) {
-  if (value.isIntList() || value.isDoubleList() || value.isTensorList()) {
-    return IValue::list(std::make_shared<IValue::Items>(value.toListRef()));
-  }
-  return value;
 }
 
 IValue from_op(rushlight::Value value, const TypeInfo& type) {

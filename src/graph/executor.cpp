@@ -350,7 +350,7 @@ class Machine {
       case Step::Exit:
         return exit(now);
       case Step::MakeList:
-        return put(now, 0, IValue::list(std::make_shared<IValue::Items>(take_all(now))));
+        return put(now, 0, list_value(take_all(now)));
       case Step::MakeTuple:
         return put(now, 0, IValue::tuple(take_all(now)));
       case Step::MakeDict:
@@ -392,17 +392,17 @@ class Machine {
   }
 
   void make_dict(const Instruction& now) {
-    auto items = std::make_shared<ivalue::DictItems>();
+    IValue made = new_dict();
     for (size_t i = 0; i < now.inputs; i += 2) {
       IValue key = take(now, i);
-      items->insert(std::move(key), take(now, i + 1), true);
+      dict_of(made).insert(std::move(key), take(now, i + 1), true);
     }
-    put(now, 0, IValue::dict(std::move(items)));
+    put(now, 0, std::move(made));
   }
 
   void unpack(const Instruction& now) {
     const IValue whole = take(now, 0);
-    const IValue::Items items = whole.isTuple() ? *whole.items() : whole.toListRef();
+    const IValue::Items items = whole.isTuple() ? items_of(whole) : whole.toListRef();
     RL_CHECK(items.size() == now.outputs, "Expected ", now.outputs,
              " elements in a list but found ", items.size());
     for (size_t i = 0; i < items.size(); i++) {
@@ -411,14 +411,14 @@ class Machine {
   }
 
   static IValue tuple_item(const IValue& tuple, int64_t i) {
-    const auto n = static_cast<int64_t>(tuple.items()->size());
+    const auto n = static_cast<int64_t>(items_of(tuple).size());
     RL_CHECK_INDEX(i >= -n && i < n, "tuple index out of range");
-    return (*tuple.items())[static_cast<size_t>(i < 0 ? i + n : i)];
+    return items_of(tuple)[static_cast<size_t>(i < 0 ? i + n : i)];
   }
 
   void tuple_slice(const Instruction& now) {
     const IValue tuple = take(now, 0);
-    const IValue::Items& items = *tuple.items();
+    const IValue::Items& items = items_of(tuple);
     RL_CHECK_INDEX(now.index <= now.end && now.end <= items.size(), "tuple index out of range");
     put(now, 0, IValue::tuple({items.begin() + now.index, items.begin() + now.end}));
   }

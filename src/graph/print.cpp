@@ -140,14 +140,14 @@ std::string value_text(const IValue& value) {
   }
   if (value.isList() || value.isTuple()) {
     std::string inside;
-    for (const IValue& item : value.isTuple() ? *value.items() : value.toListRef()) {
+    for (const IValue& item : value.isTuple() ? items_of(value) : value.toListRef()) {
       inside += (inside.empty() ? "" : ", ") + value_text(item);
     }
     return value.isTuple() ? "(" + inside + ")" : "[" + inside + "]";
   }
   if (value.isGenericDict()) {
     std::string inside;
-    for (const auto& [key, item] : value.dict_items()->pairs) {
+    for (const auto& [key, item] : dict_of(value).pairs) {
       inside += (inside.empty() ? "" : ", ") + value_text(key) + ": " + value_text(item);
     }
     return "{" + inside + "}";

@@ -5,6 +5,8 @@
 
 #include <rushlight/graph_function.h>
 
+#include "graph/values.h"
+
 namespace rushlight::graph {
 
 // ---- printing ----
@@ -104,11 +106,11 @@ IValue read_default(std::string_view text, const Type& type) {
     return IValue(std::string(text.substr(1, text.size() - 2)));
   }
   if (text[0] == '[') {
-    auto items = std::make_shared<IValue::Items>();
+    IValue::Items items;
     for (const std::string_view part : parts_of(text.substr(1, text.size() - 2))) {
-      items->push_back(read_default(part, type.of.empty() ? type : type.of[0]));
+      items.push_back(read_default(part, type.of.empty() ? type : type.of[0]));
     }
-    return IValue::list(std::move(items));
+    return list_value(std::move(items));
   }
   const std::string number(text);
   const Type& inner = type.is(Type::Kind::Optional) ? type.of[0] : type;
@@ -277,8 +279,8 @@ IValue fallback_of(const ArgInfo& argument) {
       return IValue(d.ints[0] != 0);
     case DefaultInfo::Int:
       if (argument.type.is_list) {
-        return IValue::list(std::make_shared<IValue::Items>(std::max<size_t>(argument.type.size, 1),
-                                                            IValue(d.ints[0])));
+        return list_value(
+            IValue::Items(std::max<size_t>(argument.type.size, 1), IValue(d.ints[0])));
       }
       return IValue(argument.type.base == BaseType::ScalarType
                         ? number_of(static_cast<ScalarType>(d.ints[0]))
@@ -288,12 +290,12 @@ IValue fallback_of(const ArgInfo& argument) {
     case DefaultInfo::String:
       return IValue(std::string(d.text));
     case DefaultInfo::List: {
-      auto items = std::make_shared<IValue::Items>();
+      IValue::Items items;
       for (size_t i = 0; i < d.count; i++) {
-        items->push_back(argument.type.base == BaseType::Bool ? IValue(d.ints[i] != 0)
-                                                              : IValue(d.ints[i]));
+        items.push_back(argument.type.base == BaseType::Bool ? IValue(d.ints[i] != 0)
+                                                             : IValue(d.ints[i]));
       }
-      return IValue::list(std::move(items));
+      return list_value(std::move(items));
     }
     default:
       return {};

@@ -62,7 +62,7 @@ std::string text_of(const IValue& value) {
   }
   if (value.isList() || value.isTuple()) {
     std::string inside;
-    const IValue::Items items = value.isTuple() ? *value.items() : value.toListRef();
+    const IValue::Items items = value.isTuple() ? items_of(value) : value.toListRef();
     for (const IValue& item : items) {
       inside += (inside.empty() ? "" : ", ") + text_of(item);
     }
@@ -71,7 +71,7 @@ std::string text_of(const IValue& value) {
   }
   if (value.isGenericDict()) {
     std::string inside;
-    for (const auto& [key, item] : value.dict_items()->pairs) {
+    for (const auto& [key, item] : dict_of(value).pairs) {
       inside += (inside.empty() ? "" : ", ") + text_of(key) + ": " + text_of(item);
     }
     return "{" + inside + "}";

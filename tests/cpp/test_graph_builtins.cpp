@@ -5,6 +5,7 @@
 #include <rushlight/rushlight.h>
 
 #include "check.h"
+#include "graph/values.h"
 
 using namespace rushlight;
 
@@ -18,9 +19,7 @@ std::vector<IValue> results_of(const char* name, std::vector<IValue> arguments) 
   std::vector<graph::Value*> inputs;
   for (IValue& argument : arguments) {
     inputs.push_back(made.add_input(type_of(argument)));
-    if (argument.isIntList() || argument.isDoubleList() || argument.isTensorList()) {
-      argument = IValue::list(std::make_shared<IValue::Items>(argument.toListRef()));
-    }
+    argument = graph::shared_list(std::move(argument));
   }
   graph::Node* const node = made.insert(made.create(*builtin, inputs));
   for (graph::Value* const output : node->outputs()) {
@@ -108,7 +107,7 @@ RL_TEST(comparisons_and_conversions) {
 }
 
 RL_TEST(lists) {
-  const IValue list = IValue::list(std::make_shared<IValue::Items>(IValue::Items{3, 1, 2}));
+  const IValue list = graph::list_value({3, 1, 2});
   call("aten::append.t", {list, 5});
   results_of("aten::insert.t", {list, 0, 9});
   results_of("aten::insert.t", {list, -1, 8});
@@ -148,7 +147,7 @@ RL_TEST(lists) {
 }
 
 RL_TEST(dicts) {
-  const IValue dict = IValue::dict(std::make_shared<ivalue::DictItems>());
+  const IValue dict = graph::new_dict();
   results_of("aten::_set_item.Dict", {dict, "a", 1});
   results_of("aten::_set_item.Dict", {dict, "b", 2});
   results_of("aten::_set_item.Dict", {dict, "a", 3});
@@ -202,9 +201,7 @@ RL_TEST(strings) {
   CHECK(text_of("aten::zfill", {"42", 5}) == "00042");
   CHECK(text_of("aten::title", {"they are x-y"}) == "They Are X-Y");
   CHECK(text_of("aten::strip", {" a ", " \n"}) == "a" && text_of("aten::hex", {-255}) == "-0xff");
-  CHECK(text_of("aten::join",
-                {"x", IValue::list(std::make_shared<IValue::Items>(IValue::Items{"a", "b"}))}) ==
-        "axb");
+  CHECK(text_of("aten::join", {"x", graph::list_value({"a", "b"})}) == "axb");
   CHECK(shown(IValue::tuple(results_of("aten::partition", {"a-b-c", "-"}))) == "(a, -, b-c)");
   CHECK(!bool_of("aten::islower", {"1"}) && bool_of("aten::isdigit", {"12"}));
   CHECK(text_of("aten::expandtabs", {"a\tb", 8}) == "a       b");
@@ -217,13 +214,11 @@ RL_TEST(tensors) {
   CHECK(int_of("prim::dtype", {x}) == 6 && int_of("prim::layout", {x}) == 0);
   CHECK(call("prim::device", {x}).toDevice() == Device("cpu"));
   CHECK(int_of("aten::len.Tensor", {x}) == 2 && int_of("aten::dim", {x}) == 2);
-  const IValue rows =
-      IValue::list(std::make_shared<IValue::Items>(IValue::Items{ints({1, 2}), ints({3, 4})}));
+  const IValue rows = graph::list_value({ints({1, 2}), ints({3, 4})});
   const Tensor made = call("aten::tensor", {rows, IValue(), IValue(), false}).toTensor();
   CHECK(made.dtype() == kInt64 && made.dim() == 2 && made.sum().item<int64_t>() == 10);
   CHECK(call("aten::tensor.float", {1.5, 3, IValue(), false}).toTensor().dtype() == kInt32);
-  const IValue ragged =
-      IValue::list(std::make_shared<IValue::Items>(IValue::Items{ints({1, 2}), ints({3})}));
+  const IValue ragged = graph::list_value({ints({1, 2}), ints({3})});
   CHECK_THROWS(Error, "expected a list of 2",
                call("aten::tensor", {ragged, IValue(), IValue(), false}));
   CHECK(call("aten::to.prim_dtype", {x, 7, false, false}).toTensor().dtype() == kFloat64);

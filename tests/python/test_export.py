@@ -351,6 +351,25 @@ def test_a_convolution_by_its_defaults():
     assert targets(program) == ["aten.conv2d.default"]
 
 
+def test_ops_of_ones_own_are_one_node():
+    @torch.library.custom_op("tests_export::twice", mutates_args=())
+    def twice(x: torch.Tensor, by: int = 2) -> torch.Tensor:
+        return torch.from_numpy(x.numpy() * by)
+
+    @twice.register_fake
+    def _(x, by=2):
+        return torch.empty_like(x).clone()
+
+    class Net(nn.Module):
+        def forward(self, x):
+            return twice(x + 1) * torch.ops.tests_export.twice(x, by=3)
+
+    program = torch.export.export(Net(), (torch.ones(2),))
+    own = "tests_export.twice.default"
+    assert targets(program) == ["aten.add.Tensor", own, own, "aten.mul.Tensor"]
+    assert program.module()(torch.ones(2)).tolist() == [12, 12]
+
+
 def test_make_fx_closes_over_modules():
     net = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)).eval()
     x = torch.randn(2, 3)

@@ -131,7 +131,7 @@ def test_versions():
 
     load(version(8, 99))
     load(with_model(file, unknown))
-    with pytest.raises(ValueError, match=r"schema 9\.0 is not read"):
+    with pytest.raises(RuntimeError, match=r"schema 9\.0 is not read"):
         load(version(9, 0))
     with pytest.raises(ValueError, match="archive version 1 does not match"):
         load(changed(file, lambda n, c: b"1" if n == "archive_version" else c))

@@ -285,23 +285,25 @@ def test_dims():
 
 def test_shapes_that_do_not_fit():
     x = torch.randn(6, 4)
+    violated = torch.fx.experimental.symbolic_shapes.ConstraintViolationError
 
     class Adds(nn.Module):
         def forward(self, x, y):
             return x + y
 
-    def bad(shapes, message):
-        with pytest.raises(UserError, match=message):
+    def bad(shapes, message, kind=UserError):
+        with pytest.raises(kind, match=message):
             export(Adds(), (x, x.clone()), dynamic_shapes=shapes)
 
     bad({"x": {0: BATCH}}, r"top-level keys must be the arg names \['x', 'y'\]")
     bad(({0: BATCH},), "has 1 parts, but there are 2")
     bad(({2: BATCH}, None), "dimension 2 of a tensor")
     bad(({0: "a"}, None), "Unexpected dimension mapped to index 0")
-    bad(((5, None), None), "Static shape constraint of 5 does not match input size of 6")
+    bad(((5, None), None), "Static shape constraint of 5 does not match input size of 6", violated)
     bad(((None,), None), "Expected 2 dimensions")
-    bad(({0: Dim("s", min=7)}, None), r"not in range \[7, int_oo\]")
-    bad(({0: 4 * Dim("s")}, None), "not in range")
+    bad(({0: Dim("s", min=7)}, None), r"not in range \[7, int_oo\]", violated)
+    bad(({0: 4 * Dim("s")}, None), "not in range", violated)
+    bad(({0: Dim("s", max=7)}, {0: Dim("s", max=8)}), "Found different definitions")
     bad(({0: Dim("s"), 1: Dim("s")}, None), "6 and 4 in the example")
     program = export(Adds(), (x, x.clone()), dynamic_shapes=((BATCH, 4), (BATCH, None)))
     assert ranges(program) == {"s0": Range(3, 100)}

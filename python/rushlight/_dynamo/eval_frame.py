@@ -8,8 +8,10 @@ __all__ = ["OptimizedModule", "is_dynamo_supported"]
 
 
 def is_dynamo_supported():
-    """Whether programs are compiled: no."""
+    """Whether this Python can compile and export programs: every one can."""
+    return True
+
+
+def is_inductor_supported():
+    """Whether programs are compiled to native code: no."""
     return False
-
-
-is_inductor_supported = is_dynamo_supported

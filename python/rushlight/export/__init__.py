@@ -20,6 +20,7 @@ from rushlight.export.exported_program import (
     default_decompositions,
 )
 from rushlight.export.graph_signature import ExportBackwardSignature, ExportGraphSignature
+from rushlight.export.unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 
 __all__ = [
     "AdditionalInputs",
@@ -43,11 +44,8 @@ __all__ = [
     "unflatten",
 ]
 
-_WHY = "programs are exported with the sizes of their examples, and not written to files"
-FlatArgsAdapter = _refused.kind("FlatArgsAdapter", __name__, _WHY)
-UnflattenedModule = _refused.kind("UnflattenedModule", __name__, _WHY)
+_WHY = "what depends on values has no form in a graph, and is named by export's own error"
 draft_export = _refused.function("torch.export.draft_export", _WHY)
-unflatten = _refused.function("torch.export.unflatten", _WHY)
 
 
 def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = None) -> None:

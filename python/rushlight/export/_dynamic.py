@@ -20,6 +20,7 @@ from rushlight.export._fakes import NotingMode
 from rushlight.export._sizes import Log, Range, SizeInt
 from rushlight.export._trace import Traced, program_frames, trace
 from rushlight.export.dynamic_shapes import Dim
+from rushlight.fx.experimental.symbolic_shapes import ConstraintViolationError
 from rushlight.fx.node import Node, map_aggregate
 
 __all__ = ["Run", "Solver", "Symbol"]
@@ -194,11 +195,17 @@ class Solver:
         hint, rest = divmod(size - spec.shift, spec.scale)
         root = spec.root
         if rest or hint < 0 or hint not in Range(root.min, root.max):
-            raise UserError(
-                f"Constraints violated ({spec.__name__})! {source} is {size} in the example, which "
-                f"is not in range [{spec.min}, {spec.max}] of {spec!r}"
+            raise ConstraintViolationError(
+                f"Constraints violated ({spec.__name__})! {source} is {size} in the example: "
+                f"{size} not in range [{spec.min}, {spec.max}] of {spec!r}"
             )
         symbol = self._roots.get(root.__name__)
+        first = self.symbols[symbol].dim if symbol is not None else root
+        if first is not None and (first.min, first.max) != (root.min, root.max):
+            raise UserError(
+                f"Found different definitions {first!r} and {root!r} for the same symbolic "
+                "dimension: a name is one size with one range"
+            )
         if symbol is None:
             symbol = self._roots[root.__name__] = f"s{len(self.symbols)}"
             whole = Range(root.min, root.max)

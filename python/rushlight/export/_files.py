@@ -113,13 +113,20 @@ def load(
         expected_opset_version: by namespace, the number that the file must have.
 
     Raises:
-        ValueError: it is no such file, or one of another version.
+        ValueError: it is no such file, or one of another version, or damaged.
+        RuntimeError: its schema is of another version.
         NotImplementedError: it has ops that are not there, or objects; they are named.
     """
     try:
         reader = PyTorchFileReader(f)
     except RuntimeError as error:
         raise zipfile.BadZipFile(f"{f} is no .pt2 file: it is not a zip archive") from error
+    if "version" in reader._zip.NameToInfo:  # files of before the format had a name
+        raise RuntimeError(
+            f"Serialized version {reader._zip.read('version').decode(errors='replace')} does not "
+            f"match our current schema version: {f} is of a PyTorch before 2.8, whose files are "
+            "not read"
+        )
     form = _text(reader, "archive_format")
     if form != _FORMAT:
         raise ValueError(f"{f} is no .pt2 file: its archive_format is {form!r}")

@@ -22,6 +22,8 @@ class GuardsFn(nn.Module):
         guards: conditions on them in Python: "x.size()[0] == 2".
     """
 
+    is_impure = True  # a graph keeps its call
+
     def __init__(self, names: list[str], guards: list[str]) -> None:
         super().__init__()
         self._names, self._guards = names, guards

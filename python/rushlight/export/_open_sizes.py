@@ -79,6 +79,12 @@ class OpenSizes:
         for name, symbol in self.symbols.items():
             self.ranges[Expression.symbol(name)] = symbol.range
             self.check_range(symbol)
+        for name, scale, shift in self.solver.places.values():
+            known = self.symbols[name].range
+            size = Expression.symbol(name) * scale + shift
+            self.ranges.setdefault(
+                size, Range(known.lower * scale + shift, known.upper * scale + shift)
+            )
         self.solver.violations.check()
         return self.traced
 

@@ -406,12 +406,13 @@ def program_of(
     """The program of a model's record and its tensors.
 
     Raises:
-        ValueError: the record is of another version, or contradicts itself.
+        RuntimeError: the record is of another version.
+        ValueError: it contradicts itself.
         NotImplementedError: it has ops or arguments that are not known.
     """
     version = model.get("schema_version") or {}
     if version.get("major") != MAJOR:
-        raise ValueError(
+        raise RuntimeError(
             f"a .pt2 file of schema {version.get('major')}.{version.get('minor')} is not read; "
             f"this is version {MAJOR}.{MINOR}"
         )

@@ -11,6 +11,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, compiler, nn
+from rushlight._library.registry import watched
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -130,14 +131,15 @@ class Tracer(PythonKeyTracer):
         self.constants: dict[str, Tensor] = {}
         self.calls: dict[str, ModuleCallSignature] = {}
         self._first_input: Node | None = None
+        self._in_custom_op = False
         self._names = {id(m): name for name, m in reversed(list(mod.named_modules()))}
         self._counts: dict[str, int] = {}
-        self._attributes = {
-            id(value): f"{prefix}.{name}" if prefix else name
-            for prefix, module in mod.named_modules()
-            for name, value in vars(module).items()
-            if isinstance(value, Tensor)
-        }
+        self._attributes: dict[int, list[str]] = {}
+        for prefix, module in mod.named_modules():
+            for name, value in vars(module).items():
+                if isinstance(value, Tensor):
+                    names = self._attributes.setdefault(id(value), [])
+                    names.append(f"{prefix}.{name}" if prefix else name)
         self._lifted = 0
 
     # ---- inputs ----
@@ -161,15 +163,16 @@ class Tracer(PythonKeyTracer):
 
     def constant(self, a: Tensor) -> Node:
         """An input for a tensor that is neither an argument nor part of the state."""
-        name = self._attributes.get(id(a))
-        if name is None or name in self.constants:
-            name, self._lifted = f"lifted_tensor_{self._lifted}", self._lifted + 1
+        names = self._attributes.get(id(a))
+        if not names or names[0] in self.constants:
+            names, self._lifted = [f"lifted_tensor_{self._lifted}"], self._lifted + 1
+        name = names[0]
         before = self._first_input
         place = self.graph.inserting_before(before) if before else self.graph.inserting_after()
         with place:
             node = self.graph.create_node("placeholder", "c_" + _identifier(name))
         node.meta["val"] = _fake_of(self.fake_mode, a)
-        self.constants[name] = a
+        self.constants.update(dict.fromkeys(names, a))
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
         at = next(
             (i for i, s in enumerate(self.specs) if s.kind is InputKind.USER_INPUT), len(self.specs)
@@ -200,8 +203,19 @@ class Tracer(PythonKeyTracer):
                 node.meta["stack_trace"] = trace
         return node
 
+    def custom(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Record a call of a program's own op as one step, whatever it is made of."""
+        self._in_custom_op = True
+        try:
+            with watched(None):
+                return self.record(func, args, kwargs)
+        finally:
+            self._in_custom_op = False
+
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Record a call of an op and run it."""
+        if self._in_custom_op:
+            return func(*args, **kwargs)
         if func is rushlight.ops.aten.lift_fresh.default:
             return self.lift(args[0])
         if func is rushlight.ops.aten.contiguous.default:
@@ -266,7 +280,8 @@ class Tracer(PythonKeyTracer):
             patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
             compiler._exporting = True
             try:
-                return _C._watch_ops(self, f)
+                with watched(self.custom):
+                    return _C._watch_ops(self, f)
             except (DataDependentOutputException, DynamicOutputShapeException) as error:
                 raise _data_dependent(error) from error
             finally:

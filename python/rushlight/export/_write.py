@@ -385,7 +385,9 @@ def model_record(
     """
     signature = program.graph_signature
     ranges = {
-        str(symbol): _range_record(range_) for symbol, range_ in program.range_constraints.items()
+        str(symbol): _range_record(range_)
+        for symbol, range_ in program.range_constraints.items()
+        if getattr(symbol, "name", symbol) is not None  # not of sizes that follow from others
     }
     return {
         "graph_module": {

@@ -10,6 +10,7 @@ from typing import Any
 from rushlight import Tensor, nn
 from rushlight._dynamo.exc import UserError
 from rushlight.export._sizes import int_oo
+from rushlight.fx.experimental.symbolic_shapes import ConstraintViolationError
 from rushlight.utils import _pytree as pytree
 
 __all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims"]
@@ -163,9 +164,9 @@ def _of_tensor(tensor: Tensor, spec: Any, path: str) -> dict[int, Any]:
                 f"Dim.DYNAMIC, but got {dim!r})"
             )
         if isinstance(dim, int) and dim != tensor.shape[index]:
-            raise UserError(
+            raise ConstraintViolationError(
                 f"Static shape constraint of {dim} does not match input size of "
-                f"{tensor.shape[index]}, at dimension {index} of {_where(path)}"
+                f"{tensor.shape[index]}, for dimension {index} of {_where(path)}"
             )
         if isinstance(dim, Dim | _DimHint):
             said[index % tensor.dim()] = dim
@@ -190,7 +191,9 @@ def _walk(value: Any, spec: Any, path: str) -> Iterator[Any]:
                 raise UserError(f"{_where(path)} must be a dict with the keys {list(value)}")
             parts = [(spec[key], f"[{key!r}]") for key in value]
         else:
-            if isinstance(spec, dict):
+            if type(spec) is type(value):
+                spec, _ = pytree.SUPPORTED_NODES[pytree._get_node_type(spec)].flatten_fn(spec)
+            elif isinstance(spec, dict):
                 spec = list(spec.values())
             if not isinstance(spec, list | tuple) or len(spec) != len(list(children)):
                 raise UserError(f"{_where(path)} must have {len(list(children))} parts")
@@ -219,16 +222,18 @@ def leaf_specs(
                 f"names {list(given)} of `inputs`, but here they are {list(dynamic_shapes)}. A "
                 "list or tuple goes by the order of the arguments instead."
             )
-        pairs = [(given[name], dynamic_shapes[name], f"[{name!r}]") for name in given]
+        said = {name: (dynamic_shapes[name], f"[{name!r}]") for name in given}
     else:
         if len(dynamic_shapes) != len(given):
             raise UserError(
                 f"`dynamic_shapes` has {len(dynamic_shapes)} parts, but there are {len(given)} "
                 f"arguments: {list(given)}"
             )
-        values = zip(given.values(), dynamic_shapes, strict=True)
-        pairs = [(value, spec, f"[{i}]") for i, (value, spec) in enumerate(values)]
-    return [said for value, spec, path in pairs for said in _walk(value, spec, path)]
+        specs = zip(given, dynamic_shapes, strict=True)
+        said = {name: (spec, f"[{i}]") for i, (name, spec) in enumerate(specs)}
+    # Leaves are those of the arguments as they were passed: keywords in their own order.
+    order = [*(name for name in given if name not in kwargs), *kwargs]
+    return [leaf for name in order for leaf in _walk(given[name], *said[name])]
 
 
 class ShapesCollection:

@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rushlight import Tensor, nn
-from rushlight.export.graph_signature import ArgumentSpec, ExportGraphSignature
+from rushlight.export.graph_signature import (  # noqa: F401
+    ArgumentSpec,
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    SymIntArgument,
+    TensorArgument,
+)
 from rushlight.fx.graph import Graph
 from rushlight.fx.graph_module import GraphModule
 
@@ -234,7 +244,11 @@ class ExportedProgram:
                 `default_decompositions()`.
             decompose_custom_triton_ops: False; there are none.
         """
-        raise NotImplementedError("run_decompositions: ops are not decomposed yet")
+        from rushlight.export._decompose import decomposed
+
+        if decompose_custom_triton_ops:
+            raise NotImplementedError("run_decompositions: there are no Triton ops")
+        return decomposed(self, decomp_table)
 
     def validate(self) -> None:
         """Check that graph and signature fit each other.

@@ -20,6 +20,7 @@ __all__ = [
     "errors",
     "export",
     "is_in_onnx_export",
+    "ops",
 ]
 
 
@@ -51,7 +52,7 @@ unregister_custom_op_symbolic = _refused.function("torch.onnx.unregister_custom_
 select_model_mode_for_export = _refused.function("torch.onnx.select_model_mode_for_export", _WHY)
 
 if TYPE_CHECKING:
-    from rushlight.onnx import errors
+    from rushlight.onnx import errors, ops
     from rushlight.onnx._export import export
     from rushlight.onnx._program import ONNXProgram
     from rushlight.onnx._state import is_in_onnx_export
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "errors",
+        "errors ops",
         {
             "_export": "export",
             "_program": "ONNXProgram",

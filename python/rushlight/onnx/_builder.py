@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
 from rushlight.onnx._types import ELEMENT_TYPES, element_type, onnx_package, tensor_proto
+from rushlight.onnx._values import Expected, Size, SizeOf, Unsupported, Value, expression_of
 
 __all__ = ["Builder", "Unsupported", "Value"]
 
@@ -100,39 +102,6 @@ _KEEPS_SHAPE = {
 }
 
 
-class Unsupported(Exception):
-    """A call that has no form in ONNX: a lowering raises it, with the reason."""
-
-
-class Value:
-    """A tensor of the ONNX graph.
-
-    Attributes:
-        name: its name in the graph.
-        dtype: a `rushlight.dtype`.
-        shape: its sizes, where they are known: ints, or 0-d Values for those that are not constant.
-            None if not even the number of dimensions is known.
-        number: the value of a 0-d constant of integers.
-    """
-
-    __slots__ = ("dtype", "name", "number", "shape")
-
-    def __init__(
-        self, name: str, dtype: rushlight.dtype, shape: Sequence[Any] | None, number: Any = None
-    ) -> None:
-        self.name, self.dtype, self.number = name, dtype, number
-        self.shape = None if shape is None else tuple(shape)
-
-    @property
-    def rank(self) -> int:
-        """The number of dimensions."""
-        assert self.shape is not None, f"the rank of {self.name} is not known"
-        return len(self.shape)
-
-    def __repr__(self) -> str:
-        return f"Value({self.name!r}, {self.dtype}, {self.shape})"
-
-
 class Builder:
     """One ONNX graph under way.
 
@@ -154,9 +123,13 @@ class Builder:
         self.names: set[str] = set()
         self.where = ""  # what the names of new nodes begin with
         self._first = 0  # the first node that was written for the program's node under way
-        # What the node under way returns, as tensors on meta: the first of them, and all.
+        # What the node under way returns: the first of its results, and all.
         self.result: Any = None
-        self.parts: list[Any] = []
+        self.parts: list[Expected] = []
+        # By symbol, where a size is that it can be read off: a tensor, a dimension, and the factor
+        # and the number by which the size there differs.
+        self.symbols: dict[str, tuple[Value, int | None, int, int]] = {}
+        self._sizes: dict[Any, Value] = {}
         self.overload = ""  # what the node under way calls
         self._constants: dict[tuple[str, str], Value] = {}
 
@@ -246,7 +219,7 @@ class Builder:
         if dtype is None:
             source = taken[1] if kind in _SECOND else taken[0] if taken else None
             dtype = _RESULTS.get(kind) or (source.dtype if source is not None else first)
-        dtypes = list(dtype) if isinstance(dtype, list | tuple) else [dtype] * outputs
+        dtypes: list[Any] = list(dtype) if isinstance(dtype, list | tuple) else [dtype] * outputs
         if shape is None and kind in _KEEPS_SHAPE and taken[0] is not None:
             shape = taken[0].shape
         elif shape is None and kind in _BROADCASTS:
@@ -310,8 +283,60 @@ class Builder:
             return self.vector(x.shape)
         return self.Shape(x)
 
+    def sized(self, sizes: Iterable[Any]) -> tuple[Any, ...]:
+        """Sizes as a program has them: ints, and Sizes for those that know an expression."""
+        exprs = [(n, expression_of(n)) for n in sizes]
+        return tuple(int(n) if expr is None else Size(self, expr) for n, expr in exprs)
+
+    def dimension(self, x: Value, dim: int) -> Value:
+        """The size of a dimension as a 0-d tensor."""
+        return self.Squeeze(self.Shape(x, start=dim, end=dim + 1), [0], shape=())
+
+    def computed(self, expr: Any) -> Value:
+        """The 0-d tensor of an expression of sizes, written once."""
+        if expr not in self._sizes:
+            where, self.where = self.where, "size"
+            self._sizes[expr] = self._size(expr)
+            self.where = where
+        return self._sizes[expr]
+
+    def _size(self, expr: Any) -> Value:
+        if expr.number is not None:
+            return self.int64(expr.number)
+        total: Value | None = None
+        for atoms, factor in expr.terms.items():
+            term: Value | None = None
+            for atom in atoms:
+                part = self._symbol(atom.name) if atom.args is None else self._function(atom)
+                term = part if term is None else self.Mul(term, part)
+            if term is None:
+                term = self.int64(factor)
+            elif factor != 1:
+                term = self.Mul(term, factor)
+            total = term if total is None else self.Add(total, term)
+        assert total is not None
+        return total
+
+    def _symbol(self, name: str) -> Value:
+        if name not in self.symbols:
+            raise Unsupported(f"the size {name} is that of no input")
+        tensor, dim, factor, more = self.symbols[name]
+        size = tensor if dim is None else self.dimension(tensor, dim)
+        size = self.Sub(size, more) if more else size
+        return self.Div(size, factor) if factor != 1 else size
+
+    def _function(self, atom: Any) -> Value:
+        kinds = {"FloorDiv": "Div", "CleanDiv": "Div", "Mod": "Mod", "Max": "Max", "Min": "Min"}
+        if atom.name not in kinds:
+            raise Unsupported(f"the function {atom.name} of sizes")
+        return self.op(kinds[atom.name], *(self.computed(a) for a in atom.args))
+
     def product(self, sizes: Sequence[Any]) -> Any:
         """The product of sizes."""
+        exprs = [s.expr if isinstance(s, Size) else s for s in sizes]
+        if any(isinstance(s, Size) for s in sizes) and not any(isinstance(e, Value) for e in exprs):
+            whole = math.prod(exprs)
+            return whole if isinstance(whole, int) else Size(self, whole)
         number, found = 1, None
         for size in sizes:
             if isinstance(size, int):
@@ -324,6 +349,8 @@ class Builder:
 
     def share(self, size: Any, n: int) -> Any:
         """A size divided by a number that divides it."""
+        if isinstance(size, Size):
+            return Size(self, size.expr // n)
         return size // n if isinstance(size, int) else self.Div(size, n)
 
     def reshape(self, x: Value, sizes: Sequence[Any]) -> Value:
@@ -367,7 +394,11 @@ class Builder:
             shape = list(x.shape)
             known = all(isinstance(n, int) for n in (shape[dim], start, end))
             shape[dim] = len(range(*slice(start, end, step).indices(shape[dim]))) if known else None
-        return self.Slice(x, *bounds, None if step == 1 else self.vector([step]), shape=shape)
+        out = self.Slice(x, *bounds, None if step == 1 else self.vector([step]), shape=shape)
+        if shape is not None and shape[dim] is None:
+            shape[dim] = SizeOf(self, out, dim % len(shape))
+            out.shape = tuple(shape)
+        return out
 
     def unsqueeze(self, x: Value, *dims: int) -> Value:
         """A tensor with dimensions of size 1 at these places of the result."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import rushlight
-from rushlight import Tensor, nn
+from rushlight import nn
 from rushlight.export import save as export_save
 from rushlight.onnx import OperatorExportTypes, TrainingMode
+from rushlight.onnx._axes import OpenSizes, from_axes, from_shapes
 from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._graph import ExportedGraph, exported_graph
 from rushlight.onnx._lowering import Lowering
@@ -103,8 +105,6 @@ def export(
         profile=profile,
         autograd_inlining=not autograd_inlining,
     )
-    if dynamic_axes:
-        raise NotImplementedError("export(): dynamic_axes: sizes are fixed")
     onnx_package()
     args, kwargs = args if isinstance(args, tuple) else (args,), dict(kwargs or {})
     mode: Any = contextlib.nullcontext()
@@ -115,19 +115,20 @@ def export(
             args, kwargs = args[:-1], {**args[-1], **kwargs}
         mode = _in_mode(model, training)
     with mode, running(), rushlight.no_grad():
-        found = exported_graph(model, args, kwargs, dynamic_shapes)
+        open_sizes = _open_sizes(model, args, kwargs, dynamic_axes, dynamic_shapes, input_names)
+        found = exported_graph(model, *open_sizes.example, open_sizes.shapes)
     if dump_exported_program:
         export_save(found.program, os.path.join(artifacts_dir, "onnx_export_program.pt2"))
     if verbose:
         print(found.program)
     opset, table = _opset(opset_version), custom_translation_table or {}
-    program = _lowered(found, opset, table, input_names, output_names)
+    program = _lowered(found, open_sizes, opset, table, input_names, output_names)
     program.model.opsets.update(custom_opsets or {})
     if optimize and do_constant_folding:
         program.optimize()
     program.check()
     if verify:
-        _verify(program, found, args, kwargs)
+        _verify(program, model, args, kwargs)
     if report:
         write_report(program, os.path.join(artifacts_dir, "onnx_export_report.md"))
     if f is not None:
@@ -179,10 +180,31 @@ def _in_mode(model: Any, training: Any) -> Iterator[None]:
             module.training = mode
 
 
+def _open_sizes(
+    model: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    axes: Mapping[str, Any] | None,
+    shapes: Any,
+    input_names: Sequence[str] | None,
+) -> OpenSizes:
+    """What `dynamic_axes` or `dynamic_shapes` says."""
+    if not axes and not shapes:
+        return OpenSizes((args, kwargs), None, [], {})
+    if axes and shapes:
+        raise ValueError("export() takes dynamic_axes or dynamic_shapes, not both")
+    if not isinstance(model, nn.Module):
+        raise ValueError("an ExportedProgram knows its open sizes: export it with dynamic_shapes")
+    if axes:
+        return from_axes(axes, model, args, kwargs, input_names)
+    return from_shapes(shapes, model, args, kwargs)
+
+
 def _lowered(
     found: ExportedGraph,
+    open_sizes: OpenSizes,
     opset: int,
-    table: Mapping[Any, Callable[..., Any]],
+    table: dict[Any, Callable[..., Any]],
     input_names: Sequence[str] | None,
     output_names: Sequence[str] | None,
 ) -> ONNXProgram:
@@ -192,12 +214,23 @@ def _lowered(
     values = lowering.run(names)
     g = lowering.g
     outputs = _named_outputs(g, values, output_names)
+    open_sizes.learn(
+        zip((i for i, taken in enumerate(found.leaves) if taken), found.inputs, strict=True)
+    )
+    unknown = set(open_sizes.of_results) - {v.name for v in outputs}
+    if unknown:
+        raise ValueError(
+            f"dynamic_axes names {sorted(unknown)}, but the inputs are {names}, and the results "
+            f"{[v.name for v in outputs]}"
+        )
+    of_results = open_sizes.of_results
     model = OnnxGraph(
         g.nodes,
-        {v.name: (v.dtype, list(v.shape or ())) for v in lowering.inputs},
-        {v.name: (v.dtype, list(v.shape or ())) for v in outputs},
+        {v.name: (v.dtype, open_sizes.sizes(v.sizes)) for v in lowering.inputs},
+        {v.name: (v.dtype, open_sizes.sizes(v.sizes, of_results.get(v.name))) for v in outputs},
         g.initializers,
         found.parameters,
+        found.leaves,
         {"": opset, **g.domains},
     )
     return ONNXProgram(model, found.program)
@@ -240,15 +273,13 @@ def _named_outputs(g: Builder, values: list[Value], wanted: Sequence[str] | None
     return outputs
 
 
-def _verify(
-    program: ONNXProgram, found: ExportedGraph, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _verify(program: ONNXProgram, model: Any, args: tuple[Any, ...], kwargs: Any) -> None:
     """Runs the model and the program, and compares."""
-    wanted = [
-        x
-        for x in pytree.tree_leaves(found.program.module()(*args, **kwargs))
-        if isinstance(x, Tensor)
-    ]
+    # A copy, because a program may write into its buffers.
+    run = copy.deepcopy(model) if isinstance(model, nn.Module) else model.module()
+    with rushlight.no_grad():
+        leaves = pytree.tree_leaves(run(*args, **kwargs))
+    wanted = [rushlight.as_tensor(x) for x in leaves if x is not None]
     for name, ours, theirs in zip(
         program.model.outputs, program(*args, **kwargs), wanted, strict=True
     ):

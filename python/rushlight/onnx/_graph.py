@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from rushlight import Tensor, nn
+from rushlight import SymInt, Tensor, nn
 from rushlight.export import ExportedProgram
 from rushlight.export import export as export_program
 from rushlight.export._inputs import leaf_names
-from rushlight.export.graph_signature import ConstantArgument, InputKind, OutputKind
+from rushlight.export.graph_signature import InputKind, OutputKind
 from rushlight.fx.node import Node
 
 __all__ = ["ExportedGraph", "exported_graph"]
@@ -22,17 +22,20 @@ class ExportedGraph:
 
     Attributes:
         program: as `torch.export` gives it.
-        inputs: the placeholders of tensors that the caller gives, in order of the flat arguments.
+        inputs: the placeholders of what the caller gives, in order of the flat arguments: tensors,
+            and numbers that stay open.
+        leaves: for each leaf of the arguments, whether it is among the inputs.
         names: theirs, after the parameters of the program and the way to a leaf.
         constants: by placeholder, the name and the tensor of a parameter, buffer or constant.
         parameters: which of those names are parameters or buffers of the module.
-        numbers: by placeholder, arguments that are no tensors.
+        numbers: by placeholder, arguments that are constants.
         outputs: nodes or Python values, in order of the flat result; what the program writes into
             buffers and arguments is left out.
     """
 
     program: ExportedProgram
     inputs: list[Node] = field(default_factory=list)
+    leaves: list[bool] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     constants: dict[Node, tuple[str, Tensor]] = field(default_factory=dict)
     parameters: set[str] = field(default_factory=set)
@@ -66,13 +69,13 @@ def exported_graph(
             continue
         if spec.kind is InputKind.USER_INPUT:
             name = next(names, node.name)
-            if isinstance(spec.arg, ConstantArgument):
-                found.numbers[node] = spec.arg.value
-            elif isinstance(node.meta.get("val"), Tensor):
+            value = node.meta.get("val")
+            found.leaves.append(isinstance(value, Tensor | SymInt))
+            if found.leaves[-1]:
                 found.inputs.append(node)
                 found.names.append(name)
             else:
-                found.numbers[node] = node.meta.get("val")
+                found.numbers[node] = value
             continue
         tensor = model.state_dict.get(target)
         found.constants[node] = target, model.constants[target] if tensor is None else tensor

@@ -14,23 +14,14 @@ import rushlight
 from rushlight import Tensor
 from rushlight.fx.node import Node
 from rushlight.onnx import _views
-from rushlight.onnx._builder import Builder, Unsupported, Value
+from rushlight.onnx._builder import Builder
 from rushlight.onnx._graph import ExportedGraph
 from rushlight.onnx._registry import call, functional, lowering_of
 from rushlight.onnx._types import ELEMENT_TYPES
+from rushlight.onnx._values import Expected, Unsupported, Value, expression_of
 from rushlight.onnx.errors import UnsupportedOps
 
 __all__ = ["Lowering"]
-
-# What is computed with sizes: the functions of Python that an exported graph calls on integers.
-_ON_SIZES: dict[Any, Callable[..., Any]] = {
-    operator.add: lambda g, a, b: g.Add(*g.operands(a, b)),
-    operator.sub: lambda g, a, b: g.Sub(*g.operands(a, b)),
-    operator.mul: lambda g, a, b: g.Mul(*g.operands(a, b)),
-    operator.floordiv: lambda g, a, b: g.Div(*g.operands(a, b)),
-    operator.mod: lambda g, a, b: g.Mod(*g.operands(a, b)),
-    operator.neg: lambda g, a: g.Neg(a),
-}
 
 
 class Lowering:
@@ -67,9 +58,14 @@ class Lowering:
         """
         for node, name in zip(self.found.inputs, names, strict=True):
             val = node.meta["val"]
-            self._note_dtype(node, val)
-            self._values[node] = Value(self.g.name(name), val.dtype, val.shape)
-            self.inputs.append(self._values[node])
+            if isinstance(val, Tensor):
+                self._note_dtype(node, val)
+                value = Value(self.g.name(name), val.dtype, self.g.sized(val.shape))
+            else:
+                value = Value(self.g.name(name), rushlight.int64, ())
+            self._learn(value, val)
+            self._values[node] = value
+            self.inputs.append(value)
         for node, (name, tensor) in self.found.constants.items():
             self._note_dtype(node, tensor)
             if tensor.dtype in ELEMENT_TYPES:
@@ -105,27 +101,33 @@ class Lowering:
     def _lower(self, node: Node) -> None:
         g = self.g
         g.begin(node.name)
-        self._expect(node)
-        for part in g.parts:
+        val = node.meta.get("val")
+        if isinstance(val, rushlight.SymInt):
+            self._values[node] = g.sized([val])[0]
+            return
+        for part in _flat(val):
             if isinstance(part, Tensor):
                 self._note_dtype(node, part)
+        self._expect(node)
         try:
             if node.target is operator.getitem:
                 made = self._item(node)
-            elif node.target in _ON_SIZES:
-                made = _ON_SIZES[node.target](g, *self._read(list(node.args)))
             else:
                 function, named = self._bound(node)
                 made = call(function, g, named)
             self._store(node, made)
         except Unsupported as problem:
             self._problem(f"{node.target}: {problem}", node)
-            self._values[node] = _blank(node.meta.get("val"))
+            self._values[node] = self._blank(node.meta.get("val"))
 
     def _expect(self, node: Node) -> None:
         """Tells the builder what the node under way calls and returns."""
         self.g.overload = functional(str(node.target)) if _is_overload(node) else ""
-        self.g.parts = _flat(node.meta.get("val"))
+        self.g.parts = [
+            Expected(part.dtype, self.g.sized(part.shape))
+            for part in _flat(node.meta.get("val"))
+            if isinstance(part, Tensor)
+        ]
         self.g.result = self.g.parts[0] if self.g.parts else None
 
     def _bound(self, node: Node) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -134,7 +136,7 @@ class Lowering:
         function = self.custom.get(overload) or lowering_of(overload)
         if function is None:
             raise Unsupported("no lowering is registered for it")
-        schema = node.target._schema  # type: ignore[union-attr]
+        schema = node.target._schema
         arguments = []
         for i, argument in enumerate(schema.arguments):
             default = argument.default_value
@@ -157,6 +159,29 @@ class Lowering:
         if isinstance(thing, list | tuple):
             return [self._read(item) for item in thing]
         return thing
+
+    def _blank(self, result: Any) -> Any:
+        """What stands for results that could not be lowered, so that other problems are found."""
+        if isinstance(result, list | tuple):
+            return [self._blank(item) for item in result]
+        if not isinstance(result, Tensor):
+            return result
+        return Value("", result.dtype, self.g.sized(result.shape))
+
+    def _learn(self, value: Value, meta: Any) -> None:
+        """Symbols that are first seen among the sizes of a tensor are read off it."""
+        sizes = enumerate(meta.shape) if isinstance(meta, Tensor) else [(None, meta)]
+        for dim, size in sizes:
+            expr = expression_of(size)
+            if expr is None or len(expr.symbols()) != 1:
+                continue
+            (symbol,) = expr.symbols()
+            more = expr.terms.get((), 0)
+            line = expr - more
+            factor = next(iter(line.terms.values()))
+            plain = type(expr).symbol(symbol) * factor == line
+            if plain and factor > 0 and symbol not in self.g.symbols:
+                self.g.symbols[symbol] = value, dim, factor, more
 
     def _item(self, node: Node) -> Any:
         source, index = node.args
@@ -195,13 +220,14 @@ class Lowering:
                     raise AssertionError(
                         f"{node.target} was lowered to {value.shape}, but gives {meta.shape}"
                     )
-                value.shape = tuple(meta.shape)
+                value.shape = self.g.sized(meta.shape)
+                self._learn(value, meta)
 
     def _fitted(self, node: Node, value: Value) -> Value:
         """A tensor with the dtype of what it is written into; the shape is the same already."""
         meta = node.meta["val"]
         value = self.g.cast(value, meta.dtype)
-        value.shape = tuple(meta.shape)
+        value.shape = self.g.sized(meta.shape)
         return value
 
     def _root(self, node: Node) -> Node:
@@ -234,7 +260,7 @@ class Lowering:
             self._writes[node] = self._writes.get(node, 0) + 1
         elif node.target is operator.getitem:
             parts = list(self._current(base))
-            parts[node.args[1]] = value  # type: ignore[index]
+            parts[node.args[1]] = value
             self._write(base, parts)
         elif _views.written_argument(node) is not None:
             self._write(base, value)
@@ -261,13 +287,6 @@ def _flat(thing: Any) -> list[Any]:
     if isinstance(thing, list | tuple):
         return [leaf for item in thing for leaf in _flat(item)]
     return [thing]
-
-
-def _blank(result: Any) -> Any:
-    """What stands for results that could not be lowered, so that other problems are found."""
-    if isinstance(result, list | tuple):
-        return [_blank(item) for item in result]
-    return Value("", result.dtype, result.shape) if isinstance(result, Tensor) else result
 
 
 def _repeated(thing: Any, argument: Any) -> Any:

@@ -18,6 +18,7 @@ class OnnxGraph:
         inputs, outputs: by name, dtype and sizes; a size is an int or the name of a symbol.
         initializers: constant tensors by name.
         parameters: which of them are parameters or buffers.
+        leaves: for each leaf of the program's arguments, whether it is an input.
         opsets: versions by domain; "" is ONNX itself.
     """
 
@@ -26,4 +27,5 @@ class OnnxGraph:
     outputs: dict[str, tuple[rushlight.dtype, list[int | str]]]
     initializers: dict[str, Tensor]
     parameters: set[str] = field(default_factory=set)
+    leaves: list[bool] = field(default_factory=list)
     opsets: dict[str, int] = field(default_factory=dict)

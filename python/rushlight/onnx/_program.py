@@ -164,7 +164,7 @@ class ONNXProgram:
         large = {n: t for n, t in model.initializers.items() if t.numel() > 256}
         small = {n: t for n, t in model.initializers.items() if n not in large}
         inputs = {**model.inputs, **{n: (t.dtype, list(t.shape)) for n, t in large.items()}}
-        light = OnnxGraph(model.nodes, inputs, model.outputs, small, set(), model.opsets)
+        light = OnnxGraph(model.nodes, inputs, model.outputs, small, opsets=model.opsets)
         proto = ONNXProgram(light)._proto(_Weights())
         wrong = (onnx.checker.ValidationError, onnx.shape_inference.InferenceError)
         try:
@@ -228,15 +228,18 @@ class ONNXProgram:
         self._session = None
 
     def _feed(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        tensors = [x for x in pytree.tree_leaves((args, dict(kwargs))) if isinstance(x, Tensor)]
-        if len(tensors) != len(self.model.inputs):
+        leaves = pytree.tree_leaves((args, dict(kwargs)))
+        if len(leaves) == len(self.model.leaves):
+            leaves = [x for x, taken in zip(leaves, self.model.leaves, strict=True) if taken]
+        else:
+            leaves = [x for x in leaves if isinstance(x, Tensor)]
+        if len(leaves) != len(self.model.inputs):
             raise ValueError(
-                f"the model has the inputs {list(self.model.inputs)}, "
-                f"but got {len(tensors)} tensors"
+                f"the model has the inputs {list(self.model.inputs)}, but got {len(leaves)} tensors"
             )
         return {
-            name: tensor.detach().cpu().contiguous().numpy()
-            for name, tensor in zip(self.model.inputs, tensors, strict=True)
+            name: rushlight.as_tensor(x).detach().cpu().contiguous().numpy()
+            for name, x in zip(self.model.inputs, leaves, strict=True)
         }
 
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:
@@ -247,7 +250,8 @@ class ONNXProgram:
         """
         if self._session is None:
             self.initialize_inference_session()
-        found = self._session.run(list(self.model.outputs), self._feed(args, kwargs))
+        session: Any = self._session
+        found = session.run(list(self.model.outputs), self._feed(args, kwargs))
         return tuple(rushlight.as_tensor(value) for value in found)
 
     def call_reference(self, *args: Any, **kwargs: Any) -> Sequence[Tensor]:

@@ -40,6 +40,7 @@ FAMILIES = (
     "shape",
     "softmax",
     "sort",
+    "symbolic",
     "vision",
 )
 

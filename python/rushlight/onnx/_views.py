@@ -18,7 +18,7 @@ _RESHAPES = {"squeeze_", "unsqueeze_", "transpose_", "t_", "swapaxes_", "swapdim
 
 
 def _argument(node: Node, position: int) -> Any:
-    name = node.target._schema.arguments[position].name  # type: ignore[union-attr]
+    name = node.target._schema.arguments[position].name
     return node.args[position] if position < len(node.args) else node.kwargs.get(name)
 
 
@@ -88,7 +88,7 @@ def base_with(g: Builder, node: Node, arguments: list[Any], value: Any) -> Value
 
 
 def _same(g: Builder, value: Value, base: Value, *_: Any) -> Value:
-    return g.reshape(value, base.shape or ())
+    return g.reshape(value, base.sizes)
 
 
 def _transpose(g: Builder, value: Value, base: Value, a: int = 0, b: int = 1) -> Value:
@@ -100,49 +100,48 @@ def _permute(g: Builder, value: Value, base: Value, dims: list[int]) -> Value:
     return g.transpose(value, [order.index(d) for d in range(base.rank)])
 
 
-def _range(g: Builder, value: Value, base: Value, dim: int, start: int, end: int) -> Value:
-    """The base with elements start to end of a dimension replaced."""
-    size = g.size(base, dim)
+def _between(g: Builder, value: Value, base: Value, dim: int, start: Any, end: Any) -> Value:
+    """The base with elements `start:end` of a dimension replaced; an open end is None."""
     parts = [value]
-    if start > 0:
+    if not isinstance(start, int) or start != 0:
         parts.insert(0, g.slice(base, dim, 0, start))
-    if not isinstance(size, int) or end < size:
-        parts.append(g.slice(base, dim, end, size))
+    size = g.size(base, dim)
+    if end is not None and not (isinstance(size, int) and isinstance(end, int) and end >= size):
+        parts.append(g.slice(base, dim, end, 2**62))
     return g.Concat(*parts, axis=dim) if len(parts) > 1 else value
 
 
-def _select(g: Builder, value: Value, base: Value, dim: int, index: int) -> Value:
+def _select(g: Builder, value: Value, base: Value, dim: int, index: Any) -> Value:
     dim %= base.rank
-    if index < 0:
-        index = _constant_size(g, base, dim) + index
-    return _range(g, g.unsqueeze(value, dim), base, dim, index, index + 1)
+    end = index + 1 if isinstance(index, int) else g.Add(index, 1)
+    return _between(g, g.unsqueeze(value, dim), base, dim, index, None if index == -1 else end)
 
 
 def _slice(
     g: Builder, value: Value, base: Value, dim: int, start: Any, end: Any, step: int
 ) -> Value:
     dim %= base.rank
-    if isinstance(start, Value) or isinstance(end, Value):
-        raise Unsupported("a program writes into a slice with bounds that are not constant")
-    start, end, step = slice(start, end, step).indices(_constant_size(g, base, dim))
+    size = g.size(base, dim)
+    start = 0 if start is None else start
+    if isinstance(end, int) and end >= 2**31:
+        end = None
+    known = all(isinstance(n, int) for n in (size, start, 0 if end is None else end))
+    if known:
+        bounds: list[Any] = [start, end, step]
+        start, end, _ = slice(*bounds).indices(size)
+        if end <= start:
+            return base
     if step == 1:
-        return _range(g, value, base, dim, start, max(start, end)) if end > start else base
+        return _between(g, value, base, dim, start, end)
+    if not known or end is None:
+        raise Unsupported("a program writes into a slice with a step, of which a size is open")
     places = g.int64(list(range(start, end, step)))
     index = g.unsqueeze(places, *range(1, base.rank - dim))
     return g.ScatterElements(base, g.Expand(index, g.shape(value)), value, axis=dim)
 
 
 def _narrow(g: Builder, value: Value, base: Value, dim: int, start: int, length: int) -> Value:
-    return _slice(g, value, base, dim, start, start + length, 1)
-
-
-def _constant_size(g: Builder, x: Value, dim: int) -> int:
-    size = g.size(x, dim)
-    if not isinstance(size, int):
-        raise Unsupported(
-            "a program writes into a part of a dimension of which the size is not known"
-        )
-    return size
+    return _slice(g, value, base, dim, start, start + length or None, 1)
 
 
 def _joined(g: Builder, value: list[Value], base: Value, _: Any, dim: int) -> Value:

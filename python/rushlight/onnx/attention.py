@@ -20,7 +20,7 @@ def _causal_mask(g: Builder, rows: Any, columns: Any) -> Value:
 
 def _heads_repeated(g: Builder, x: Value, heads: int) -> Value:
     """Keys or values with as many heads as queries have, each head for a group of those."""
-    *batch, own, length, size = x.shape or ()
+    *batch, own, length, size = x.sizes
     if own == heads:
         return x
     x = g.unsqueeze(x, len(batch) + 1)

@@ -35,7 +35,7 @@ def _convolution(
     x, alone = batched(g, input, dims)
     stride, dilation = each(stride, dims), each(dilation, dims)
     if isinstance(padding, str):
-        reach = [d * (k - 1) for d, k in zip(dilation, (weight.shape or ())[2:], strict=True)]
+        reach = [d * (k - 1) for d, k in zip(dilation, weight.sizes[2:], strict=True)]
         less = [r // 2 if padding == "same" else 0 for r in reach]
         more = [r - r // 2 if padding == "same" else 0 for r in reach]
     else:
@@ -130,7 +130,7 @@ def im2col(
     stride: Sequence[int],
 ) -> Value:
     x, alone = batched(g, self, 2)
-    n, c, height, width = x.shape or (self.shape and (1, *self.shape))  # type: ignore[misc]
+    n, c, height, width = x.sizes
     if not (isinstance(height, int) and isinstance(width, int)):
         raise Unsupported("the size of an image is not constant")
     (h, w), (dh, dw), (ph, pw), (sh, sw) = kernel_size, dilation, padding, stride

@@ -24,7 +24,7 @@ def zeros(g: Builder, size: Sequence[Any]) -> Value:
 
 @lowers("aten.zeros_like.default", "aten.ones_like.default", "aten.empty_like.default")
 def zeros_like(g: Builder, self: Value) -> Value:
-    return g.full(self.shape or (), _number(g), g.result.dtype)
+    return g.full(self.sizes, _number(g), g.result.dtype)
 
 
 @lowers("aten.new_zeros.default", "aten.new_ones.default", "aten.new_empty.default")
@@ -45,7 +45,7 @@ def full(g: Builder, size: Sequence[Any], value: Any) -> Value:
 
 @lowers("aten.full_like.default")
 def full_like(g: Builder, self: Value, value: Any) -> Value:
-    return _filled(g, self.shape or (), value)
+    return _filled(g, self.sizes, value)
 
 
 @lowers("aten.new_full.default")
@@ -117,7 +117,7 @@ def uniform(g: Builder, sizes: Sequence[Any], low: float = 0.0, high: float = 1.
     return _random(g, "RandomUniform", sizes, low=low, high=high)
 
 
-def _random(g: Builder, kind: str, sizes: Sequence[Any], **how: float) -> Value:
+def _random(g: Builder, kind: str, sizes: Sequence[Any], **how: Any) -> Value:
     dtype = g.result.dtype if g.result.dtype.is_floating_point else rushlight.float32
     number = element_type(dtype)
     if all(isinstance(s, int) for s in sizes):
@@ -132,7 +132,7 @@ def rand(g: Builder, size: Sequence[Any]) -> Value:
 
 @lowers("aten.rand_like.default")
 def rand_like(g: Builder, self: Value) -> Value:
-    return uniform(g, self.shape or ())
+    return uniform(g, self.sizes)
 
 
 @lowers("aten.randn.default")
@@ -142,35 +142,33 @@ def randn(g: Builder, size: Sequence[Any]) -> Value:
 
 @lowers("aten.randn_like.default")
 def randn_like(g: Builder, self: Value) -> Value:
-    return _random(g, "RandomNormal", self.shape or ())
+    return _random(g, "RandomNormal", self.sizes)
 
 
 @lowers("aten.bernoulli.default")
 def bernoulli(g: Builder, self: Value) -> Value:
-    return g.cast(g.Less(uniform(g, self.shape or ()), self), self.dtype)
+    return g.cast(g.Less(uniform(g, self.sizes), self), self.dtype)
 
 
 @lowers("aten.bernoulli.p")
 def bernoulli_p(g: Builder, self: Value, p: float) -> Value:
-    return g.cast(g.Less(uniform(g, self.shape or ()), p), self.dtype)
+    return g.cast(g.Less(uniform(g, self.sizes), p), self.dtype)
 
 
 @lowers("aten.exponential.default")
 def exponential(g: Builder, self: Value, lambd: float) -> Value:
     # 1 - u, which is never 0.
-    return g.Mul(
-        g.Log(g.Sub(g.constant(1.0, self.dtype), uniform(g, self.shape or ()))), -1 / lambd
-    )
+    return g.Mul(g.Log(g.Sub(g.constant(1.0, self.dtype), uniform(g, self.sizes))), -1 / lambd)
 
 
 @lowers("aten.uniform.default")
 def uniform_(g: Builder, self: Value, low: float, high: float) -> Value:
-    return uniform(g, self.shape or (), low, high)
+    return uniform(g, self.sizes, low, high)
 
 
 @lowers("aten.normal.default")
 def normal_(g: Builder, self: Value, mean: float, std: float) -> Value:
-    return _random(g, "RandomNormal", self.shape or (), mean=mean, scale=std)
+    return _random(g, "RandomNormal", self.sizes, mean=mean, scale=std)
 
 
 @lowers("aten.dropout.default", "aten.feature_dropout.default")

@@ -151,7 +151,7 @@ def take_along_dim(g: Builder, self: Value, indices: Value, dim: int | None) -> 
     if dim is None:
         return g.Gather(g.reshape(self, [-1]), g.reshape(indices, [-1]), axis=0)
     dim %= self.rank
-    sizes, others = list(self.shape or ()), list(indices.shape or ())
+    sizes, others = list(self.sizes), list(indices.sizes)
     if [*sizes[:dim], *sizes[dim + 1 :]] != [*others[:dim], *others[dim + 1 :]]:
         wide = [
             a if isinstance(a, int) and a != 1 else b for a, b in zip(sizes, others, strict=True)
@@ -227,7 +227,7 @@ def _scattered_mean(
 ) -> Value:
     one = g.Expand(g.constant(1, self.dtype), g.shape(index))
     one.shape = index.shape
-    ones = g.full(self.shape or (), 1, self.dtype)
+    ones = g.full(self.sizes, 1, self.dtype)
     count = _scatter(g, ones, dim, index, one, "add")
     if not include_self:
         zero = g.Expand(g.constant(0, self.dtype), g.shape(index))
@@ -283,7 +283,7 @@ def index_copy(g: Builder, self: Value, dim: int, index: Value, source: Value) -
 def index_fill(g: Builder, self: Value, dim: int, index: Value, value: Any) -> Value:
     x, alone = _on_one(g, self)
     index = _on_one(g, index)[0]
-    sizes = list(x.shape or ())
+    sizes = list(x.sizes)
     sizes[dim] = index.shape[0] if index.shape else 1
     source = g.expand(g.operand(value, x.dtype), sizes)
     out = g.ScatterElements(x, _rows(g, index, source, dim), source, axis=dim)

@@ -115,7 +115,7 @@ def tensordot(
 @lowers("aten.cross.default", "aten.linalg_cross.default")
 def cross(g: Builder, self: Value, other: Value, dim: int | None) -> Value:
     if dim is None:
-        dim = (self.shape or ()).index(3)
+        dim = self.sizes.index(3)
     one, two = g.int64([1, 2, 0]), g.int64([2, 0, 1])
     a1, a2 = (g.Gather(self, i, axis=dim) for i in (one, two))
     b1, b2 = (g.Gather(other, i, axis=dim) for i in (one, two))
@@ -153,7 +153,7 @@ def cdist(g: Builder, x1: Value, x2: Value, p: float) -> Value:
 
 @lowers("aten.trace.default")
 def trace(g: Builder, self: Value) -> Value:
-    rows, columns = self.shape or ()
+    rows, columns = self.sizes
     if not (isinstance(rows, int) and isinstance(columns, int)):
         raise Unsupported("the sizes of the matrix are not constant")
     eye = rushlight.eye(rows, columns, dtype=self.dtype)

@@ -69,7 +69,7 @@ def is_infinite(g: Builder, x: Value, above: bool, below: bool) -> Value:
 
 
 def _always(g: Builder, x: Value, answer: bool) -> Value:
-    return g.expand(g.constant(answer), x.shape or ())
+    return g.expand(g.constant(answer), x.sizes)
 
 
 # ---- comparisons and logic ----

@@ -105,7 +105,7 @@ def cross_entropy(
     out = g.SoftmaxCrossEntropyLoss(
         self, target, weight, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index
     )
-    return out if g.result.dim() == 0 and reduction else g.reshape(out, g.result.shape)
+    return out if g.result.rank == 0 and reduction else g.reshape(out, g.result.shape)
 
 
 def _soft_cross_entropy(
@@ -152,7 +152,7 @@ def _soft_cross_entropy(
 
 
 def _rows(x: Value, dim: int) -> int:
-    sizes = [s for d, s in enumerate(x.shape or ()) if d != dim]
+    sizes = [s for d, s in enumerate(x.sizes) if d != dim]
     if not all(isinstance(s, int) for s in sizes):
         raise Unsupported("the mean over a batch of which the size is not constant")
     return math.prod(sizes)
@@ -167,7 +167,7 @@ def nll_loss(
     out = g.NegativeLogLikelihoodLoss(
         self, target, weight, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index
     )
-    return out if g.result.dim() == 0 and reduction else g.reshape(out, g.result.shape)
+    return out if g.result.rank == 0 and reduction else g.reshape(out, g.result.shape)
 
 
 @lowers("aten.soft_margin_loss.default")

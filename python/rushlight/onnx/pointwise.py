@@ -411,12 +411,12 @@ def copysign(g: Builder, self: Value, other: Any) -> Value:
 
 @lowers("aten.fill.Scalar", "aten.fill.Tensor")
 def fill(g: Builder, self: Value, value: Any) -> Value:
-    return g.expand(g.operand(value, self.dtype), self.shape or ())
+    return g.expand(g.operand(value, self.dtype), self.sizes)
 
 
 @lowers("aten.zero.default")
 def zero(g: Builder, self: Value) -> Value:
-    return g.expand(g.constant(0, self.dtype), self.shape or ())
+    return g.expand(g.constant(0, self.dtype), self.sizes)
 
 
 @lowers("aten.nan_to_num.default")

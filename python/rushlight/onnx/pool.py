@@ -22,7 +22,7 @@ def _ends(
 ) -> list[int] | None:
     """How many elements windows need behind the input; None if sizes are not constant."""
     dims = len(kernel)
-    sizes, found = (x.shape or ())[-dims:], list(out)[-dims:]
+    sizes, found = x.sizes[-dims:], list(out)[-dims:]
     if not all(isinstance(s, int) for s in [*sizes, *found]):
         return None
     return [
@@ -59,7 +59,7 @@ def _max_pool(
         return g.squeeze(out, 0) if alone else out
     values, places = out
     # ONNX counts through the whole tensor, PyTorch within a channel.
-    places = g.Mod(places, g.int64(g.product((self.shape or ())[-dims:])))
+    places = g.Mod(places, g.int64(g.product(self.sizes[-dims:])))
     return (g.squeeze(values, 0), g.squeeze(places, 0)) if alone else (values, places)
 
 
@@ -122,7 +122,7 @@ def _counts(
     dims = len(kernel)
     counts = rushlight.ones(())
     for d in range(dims):
-        n, p = (x.shape or ())[d - dims], padding[d]
+        n, p = x.sizes[d - dims], padding[d]
         low, high = (-p, n + p) if with_padding else (0, n)
         begins = [i * stride[d] - p for i in range(out[d - dims])]
         line = [min(b + kernel[d], high) - max(b, low) for b in begins]
@@ -139,7 +139,7 @@ def _edges(n: int, out: int) -> list[tuple[int, int]]:
 
 
 def _known_sizes(x: Value, dims: int) -> list[int]:
-    sizes = list((x.shape or ())[-dims:])
+    sizes = list(x.sizes[-dims:])
     if not all(isinstance(s, int) for s in sizes):
         raise Unsupported("adaptive pooling of an input of which the size is not constant")
     return sizes
@@ -165,7 +165,7 @@ def adaptive_avg_pool(g: Builder, self: Value, output_size: Sequence[int]) -> Va
             shares[begin:end, i] = 1 / (end - begin)
         last = g.swap(out, d - dims, -1)
         product = g.MatMul(last, g.constant(shares))
-        product.shape = (*(last.shape or ())[:-1], o)
+        product.shape = (*last.sizes[:-1], o)
         out = g.swap(product, d - dims, -1)
     return out
 

@@ -44,7 +44,7 @@ def _layer(
     if len(params[0]) > 2:
         joined = [g.Concat(*(_ordered(g, b, order) for b in p[2:4]), axis=0) for p in params]
         bias = _stacked(g, joined)
-    hidden = (params[0][1].shape or ())[1]
+    hidden = params[0][1].sizes[1]
     made = g.op(
         name,
         x,

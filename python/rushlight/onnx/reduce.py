@@ -26,7 +26,7 @@ def reduced(g: Builder, kind: str, x: Value, dim: Dims, keepdim: bool) -> Value:
     """One of ONNX's reductions."""
     dims = axes(x, dim)
     over = range(x.rank) if dims is None else dims
-    sizes = [1 if d in over else s for d, s in enumerate(x.shape or ())]
+    sizes = [1 if d in over else s for d, s in enumerate(x.sizes)]
     shape = sizes if keepdim else [s for d, s in enumerate(sizes) if d not in over]
     return g.op(kind, x, dims, keepdims=int(keepdim), shape=shape)
 

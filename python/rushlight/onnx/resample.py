@@ -47,13 +47,13 @@ def resized(
         factors = g.constant([1.0] * keep + [float(s) for s in scales], rushlight.float32)
         return g.Resize(x, None, factors, **how)
     assert sizes is not None
-    target = g.vector([*(x.shape or ())[:keep], *sizes])
+    target = g.vector([*x.sizes[:keep], *sizes])
     return g.Resize(x, None, None, target, **how)
 
 
 def _agree(x: Value, sizes: Sequence[Any], scales: Sequence[float]) -> bool:
     """Whether ONNX finds these sizes by the factors."""
-    before = (x.shape or ())[-len(sizes) :]
+    before = x.sizes[-len(sizes) :]
     known = zip(before, sizes, scales, strict=True)
     return all(int(n * f) == m for n, m, f in known if isinstance(n, int) and isinstance(m, int))
 

@@ -33,7 +33,7 @@ def converted(g: Builder, x: Value, dtype: rushlight.dtype) -> Value:
 
 @lowers("aten.copy.default")
 def copy(g: Builder, self: Value, src: Value) -> Value:
-    return g.expand(g.cast(src, self.dtype), self.shape or ())
+    return g.expand(g.cast(src, self.dtype), self.sizes)
 
 
 # ---- shapes ----
@@ -46,21 +46,21 @@ def view(g: Builder, self: Value, size: Sequence[Any]) -> Value:
 
 @lowers("aten.view_as.default", "aten.reshape_as.default")
 def view_as(g: Builder, self: Value, other: Value) -> Value:
-    return g.reshape(self, other.shape or ())
+    return g.reshape(self, other.sizes)
 
 
 @lowers("aten.flatten.using_ints", "aten.ravel.default")
 def flatten(g: Builder, self: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
     if self.rank == 0:
         return g.reshape(self, [1])
-    shape = self.shape or ()
+    shape = self.sizes
     start, end = start_dim % self.rank, end_dim % self.rank
     return g.reshape(self, [*shape[:start], g.product(shape[start : end + 1]), *shape[end + 1 :]])
 
 
 @lowers("aten.unflatten.int")
 def unflatten(g: Builder, self: Value, dim: int, sizes: Sequence[Any]) -> Value:
-    shape = self.shape or ()
+    shape = self.sizes
     dim %= self.rank
     return g.reshape(self, [*shape[:dim], *sizes, *shape[dim + 1 :]])
 
@@ -72,13 +72,13 @@ def unsqueeze(g: Builder, self: Value, dim: int) -> Value:
 
 @lowers("aten.squeeze.default")
 def squeeze(g: Builder, self: Value) -> Value:
-    dims = [i for i, s in enumerate(self.shape or ()) if isinstance(s, int) and s == 1]
+    dims = [i for i, s in enumerate(self.sizes) if isinstance(s, int) and s == 1]
     return g.squeeze(self, *dims)
 
 
 @lowers("aten.squeeze.dim", "aten.squeeze.dims")
 def squeeze_dims(g: Builder, self: Value, dim: int | Sequence[int]) -> Value:
-    shape = self.shape or ()
+    shape = self.sizes
     if not shape:
         return self
     dims = [d % self.rank for d in ([dim] if isinstance(dim, int) else dim)]
@@ -117,7 +117,7 @@ def movedim(g: Builder, self: Value, source: Any, destination: Any) -> Value:
 
 @lowers("aten.expand.default", "aten.broadcast_to.default", "aten.expand_copy.default")
 def expand(g: Builder, self: Value, size: Sequence[Any]) -> Value:
-    shape = self.shape or ()
+    shape = self.sizes
     new = len(size) - len(shape)
     kept = [*size[:new], *shape]
     sizes = [k if isinstance(s, int) and s == -1 else s for s, k in zip(size, kept, strict=True)]
@@ -126,7 +126,7 @@ def expand(g: Builder, self: Value, size: Sequence[Any]) -> Value:
 
 @lowers("aten.expand_as.default")
 def expand_as(g: Builder, self: Value, other: Value) -> Value:
-    return g.expand(self, other.shape or ())
+    return g.expand(self, other.sizes)
 
 
 @lowers("aten.broadcast_tensors.default")
@@ -145,7 +145,7 @@ def atleast(g: Builder, self: Value) -> Value:
 @lowers("aten.repeat.default", "aten.tile.default")
 def repeat(g: Builder, self: Value, repeats: Sequence[Any]) -> Value:
     repeats = [*[1] * (self.rank - len(repeats)), *repeats]
-    x = g.reshape(self, [*[1] * (len(repeats) - self.rank), *(self.shape or ())])
+    x = g.reshape(self, [*[1] * (len(repeats) - self.rank), *self.sizes])
     return g.Tile(x, g.vector(repeats)) if repeats else x
 
 
@@ -153,9 +153,9 @@ def repeat(g: Builder, self: Value, repeats: Sequence[Any]) -> Value:
 def repeat_interleave(g: Builder, self: Value, repeats: Any, dim: int | None) -> Value:
     x = g.reshape(self, [-1]) if dim is None else self
     if dim is None:
-        x.shape = (g.product(self.shape or ()),)
+        x.shape = (g.product(self.sizes),)
     dim = 0 if dim is None else dim % self.rank
-    shape = list(x.shape or ())
+    shape = list(x.sizes)
     x = g.unsqueeze(x, dim + 1)
     x = g.Expand(x, g.vector([*shape[: dim + 1], repeats, *shape[dim + 1 :]]))
     return g.reshape(x, [*shape[:dim], -1, *shape[dim + 1 :]])
@@ -175,13 +175,13 @@ def flip(g: Builder, self: Value, dims: Sequence[int] = ()) -> Value:
 def roll(g: Builder, self: Value, shifts: Sequence[int], dims: Sequence[int]) -> Value:
     x = self if dims else g.reshape(self, [-1])
     for shift, dim in zip(shifts, dims or [0], strict=True):
-        size = g.size(self, dim) if dims else g.product(self.shape or ())
+        size = g.size(self, dim) if dims else g.product(self.sizes)
         if isinstance(size, int):
             shift = shift % size if size else 0
         if shift:
             last = g.slice(x, dim, -shift, 2**62)
             x = g.Concat(last, g.slice(x, dim, 0, -shift), axis=dim)
-    return x if dims else g.reshape(x, self.shape or ())
+    return x if dims else g.reshape(x, self.sizes)
 
 
 @lowers("aten.rot90.default")
@@ -206,13 +206,13 @@ def diagonal(g: Builder, self: Value, offset: int, dim1: int, dim2: int) -> Valu
     dim1, dim2 = dim1 % self.rank, dim2 % self.rank
     rest = [d for d in range(self.rank) if d not in (dim1, dim2)]
     x = g.transpose(self, [*rest, dim1, dim2])
-    rows, columns = (x.shape or ())[-2:]
+    rows, columns = x.sizes[-2:]
     if not (isinstance(rows, int) and isinstance(columns, int)):
         raise Unsupported("the sizes of the matrix are not constant")
     first = max(0, -offset) * columns + max(0, offset)
     length = max(0, min(rows + min(0, offset), columns - max(0, offset)))
     places = [first + i * (columns + 1) for i in range(length)]
-    flat = g.reshape(x, [*(x.shape or ())[:-2], rows * columns])
+    flat = g.reshape(x, [*x.sizes[:-2], rows * columns])
     return g.Gather(flat, g.int64(places), axis=len(rest))
 
 
@@ -233,7 +233,7 @@ def diag_embed(g: Builder, self: Value, offset: int, dim1: int = -2, dim2: int =
 
 @lowers("aten.pixel_shuffle.default", "aten.pixel_unshuffle.default")
 def pixel_shuffle(g: Builder, self: Value, factor: int) -> Value:
-    *batch, channels, height, width = self.shape or ()
+    *batch, channels, height, width = self.sizes
     x = self if len(batch) == 1 else g.reshape(self, [-1, channels, height, width])
     if "unshuffle" not in g.overload:
         x = _to_space(g, x, channels, height, width, factor)
@@ -256,9 +256,9 @@ def _to_space(g: Builder, x: Value, channels: Any, height: Any, width: Any, fact
 
 @lowers("aten.channel_shuffle.default")
 def channel_shuffle(g: Builder, self: Value, groups: int) -> Value:
-    n, channels, *rest = self.shape or ()
+    n, channels, *rest = self.sizes
     x = g.reshape(self, [n, groups, g.share(channels, groups), *rest])
-    return g.reshape(g.swap(x, 1, 2), self.shape or ())
+    return g.reshape(g.swap(x, 1, 2), self.sizes)
 
 
 # ---- parts ----
@@ -278,9 +278,9 @@ def slice_(g: Builder, self: Value, dim: int, start: Any, end: Any, step: int) -
 @lowers("aten.narrow.default", "aten.narrow.Tensor", "aten.narrow_copy.default")
 def narrow(g: Builder, self: Value, dim: int, start: Any, length: Any) -> Value:
     if isinstance(start, int) and isinstance(length, int):
-        size = g.size(self, dim)
-        start = start + size if start < 0 else start
-        return g.slice(self, dim, start, start + length)
+        end = start + length
+        # From the end, 0 is beyond the last element.
+        return g.slice(self, dim, start, 2**62 if start < 0 <= end else end)
     return g.slice(self, dim, start, g.Add(g.int64(start), g.int64(length)))
 
 
@@ -324,7 +324,7 @@ def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Val
     dim = dimension % self.rank
     windows = [[s + i for i in range(size)] for s in range(0, length - size + 1, step)]
     x = g.Gather(self, g.int64(windows), axis=dim)
-    x.shape = (*(self.shape or ())[:dim], len(windows), size, *(self.shape or ())[dim + 1 :])
+    x.shape = (*self.sizes[:dim], len(windows), size, *self.sizes[dim + 1 :])
     return g.transpose(x, [d for d in range(self.rank + 1) if d != dim + 1] + [dim + 1])
 
 
@@ -335,7 +335,7 @@ def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Val
 def cat(g: Builder, tensors: list[Value], dim: int) -> Value:
     dtype = g.result.dtype
     # A vector without elements fits anything.
-    parts = [g.cast(t, dtype) for t in tensors if t.shape != (0,) or g.result.dim() == 1]
+    parts = [g.cast(t, dtype) for t in tensors if t.shape != (0,) or g.result.rank == 1]
     return g.Concat(*parts, axis=dim) if len(parts) > 1 else parts[0]
 
 
@@ -353,12 +353,12 @@ def hstack(g: Builder, tensors: list[Value]) -> Value:
     rank = {"hstack": 1, "column_stack": 2, "dstack": 3}.get(name, 2)
     parts = []
     for t in tensors:
-        shape = list(t.shape or ())
+        shape = list(t.sizes)
         while len(shape) < rank:
             late = (name == "column_stack" and shape) or (name == "dstack" and len(shape) == 2)
             shape = [*shape, 1] if late else [1, *shape]
         parts.append(g.cast(g.reshape(t, shape), g.result.dtype))
-    wide = len(parts[0].shape or ())
+    wide = parts[0].rank
     axis = {"hstack": min(1, wide - 1), "column_stack": 1, "dstack": 2}.get(name, 0)
     return g.Concat(*parts, axis=axis) if len(parts) > 1 else parts[0]
 
@@ -381,7 +381,7 @@ def diff(
 def kron(g: Builder, self: Value, other: Value) -> Value:
     a, b = g.operands(self, other)
     rank = max(a.rank, b.rank)
-    left, right = ([*[1] * (rank - x.rank), *(x.shape or ())] for x in (a, b))
+    left, right = ([*[1] * (rank - x.rank), *x.sizes] for x in (a, b))
     a = g.reshape(a, [s for size in left for s in (size, 1)])
     b = g.reshape(b, [s for size in right for s in (1, size)])
     return g.reshape(g.Mul(a, b), g.result.shape)

@@ -79,7 +79,7 @@ def median_dim(g: Builder, self: Value, dim: int, keepdim: bool) -> tuple[Value,
 @lowers("aten.median.default")
 def median(g: Builder, self: Value) -> Value:
     flat = g.reshape(self, [-1])
-    flat.shape = (g.product(self.shape or ()),)
+    flat.shape = (g.product(self.sizes),)
     return _kth(g, flat, _middle(flat.shape[0]), 0, False)[0]
 
 

@@ -1,5 +1,6 @@
 // Small rewritings of single nodes.
 #include "graph/passes/passes.h"
+#include "graph/values.h"
 
 namespace rushlight::graph {
 
@@ -107,7 +108,7 @@ bool simplify_constant_list(Node* node) {
   for (const Value* const input : node->inputs()) {
     items.push_back(*input->constant());
   }
-  become_constant(node, IValue::list(std::make_shared<IValue::Items>(std::move(items))));
+  become_constant(node, list_value(std::move(items)));
   return true;
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "ConstraintViolationError",
     "GuardOnDataDependentSymNode",
     "free_symbols",
     "free_unbacked_symbols",
@@ -19,6 +20,10 @@ __all__ = [
     "statically_known_true",
     "sym_eq",
 ]
+
+
+class ConstraintViolationError(RuntimeError):
+    """The error of a size that is not what `dynamic_shapes` says."""
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
