@@ -53,6 +53,7 @@ PUBLIC_FLOORS = {
     "class_type": 4,
     "graph": 4,
     "graph_function": 4,
+    "graph_kind": 4,
     "graph_passes": 4,
     "executor": 4,
     "archive": 5,

@@ -70,9 +70,8 @@ class Verifier {
                         " and ", blocks));
   }
 
-  void shape(const Node& node) const {
+  static void shape(const Node& node) {
     const size_t in = node.inputs().size();
-    const size_t out = node.outputs().size();
     switch (node.kind) {
       case Kind::Op:
         want(node.op != nullptr, node, "has no op");
@@ -84,36 +83,65 @@ class Verifier {
         counts(node, schema.variadic ? in : schema.arguments.size(), schema.results.size(), 0);
         break;
       }
-      case Kind::Constant:
-        counts(node, 0, 1, 0);
-        want(node.find_attribute("value") != nullptr, node, "has no value");
-        break;
       case Kind::If:
-        counts(node, 1, out, 2);
-        for (const Block* const branch : node.blocks()) {
-          want(branch->params().empty() && branch->returns().size() == out, node,
-               "has a branch that makes another number of values");
-        }
-        break;
       case Kind::Loop:
-        counts(node, out + 2, out, 1);
-        want(node.block(0).params().size() == out + 1 && node.block(0).returns().size() == out + 1,
-             node, "has a body that takes or makes another number of values");
-        break;
-      case Kind::GetAttr:
-      case Kind::SetAttr:
-        counts(node, node.kind == Kind::GetAttr ? 1 : 2, node.kind == Kind::GetAttr ? 1 : 0, 0);
-        want(node.find_attribute("name") != nullptr, node, "has no name");
-        break;
-      case Kind::CallMethod:
-        want(in >= 1 && node.find_attribute("name") != nullptr, node, "has no object or no name");
+        shape_of_control(node);
         break;
       case Kind::CallFunction:
         want(node.function != nullptr, node, "has no function");
         break;
+      case Kind::CallMethod:
+      case Kind::GetAttr:
+      case Kind::SetAttr:
       case Kind::CreateObject:
+        shape_of_objects(node);
+        break;
+      case Kind::Param:
+      case Kind::Return:
+        want(false, node, "stands within a block");
+        break;
+      default:
+        shape_of_values(node);
+    }
+  }
+
+  static void shape_of_control(const Node& node) {
+    const size_t out = node.outputs().size();
+    if (node.kind == Kind::If) {
+      counts(node, 1, out, 2);
+      for (const Block* const branch : node.blocks()) {
+        want(branch->params().empty() && branch->returns().size() == out, node,
+             "has a branch that makes another number of values");
+      }
+      return;
+    }
+    counts(node, out + 2, out, 1);
+    const Block& body = node.block(0);
+    want(body.params().size() == out + 1 && body.returns().size() == out + 1, node,
+         "has a body that takes or makes another number of values");
+  }
+
+  static void shape_of_objects(const Node& node) {
+    if (node.kind == Kind::CreateObject) {
+      counts(node, 0, 1, 0);
+      want(node.output()->type.definition != nullptr, node, "makes no object of a class");
+      return;
+    }
+    want(node.find_attribute("name") != nullptr, node, "has no name");
+    if (node.kind == Kind::CallMethod) {
+      want(!node.inputs().empty(), node, "has no object");
+    } else {
+      const bool gets = node.kind == Kind::GetAttr;
+      counts(node, gets ? 1 : 2, gets ? 1 : 0, 0);
+    }
+  }
+
+  static void shape_of_values(const Node& node) {
+    const size_t in = node.inputs().size();
+    switch (node.kind) {
+      case Kind::Constant:
         counts(node, 0, 1, 0);
-        want(node.output()->type.definition != nullptr, node, "makes no object of a class");
+        want(node.find_attribute("value") != nullptr, node, "has no value");
         break;
       case Kind::DictConstruct:
         want(in % 2 == 0, node, "has a key without a value");
@@ -125,7 +153,7 @@ class Verifier {
         break;
       case Kind::ListUnpack:
       case Kind::TupleUnpack:
-        counts(node, 1, out, 0);
+        counts(node, 1, node.outputs().size(), 0);
         break;
       case Kind::TupleIndex:
         counts(node, 2, 1, 0);
@@ -138,10 +166,6 @@ class Verifier {
         break;
       case Kind::Uninitialized:
         counts(node, 0, 1, 0);
-        break;
-      case Kind::Param:
-      case Kind::Return:
-        want(false, node, "stands within a block");
         break;
       default:
         break;

@@ -442,6 +442,7 @@ void init_graph(PyObject* module) {
   add_type(module, graph_type);
   add_type(module, block_type);
   init_graph_nodes(module);
+  init_graph_values(module);
   init_graph_types(module);
   check(PyModule_AddFunctions(module, passes));
   graph::set_printer(print_in_python);

@@ -91,11 +91,22 @@ inline Object text_object(const std::string& s) {
   return Object::check(
       PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), "replace"));
 }
+inline PyObject* text_result(const std::string& s) { return text_object(s).release(); }
+// A method f(self), and a method f(self, argument), as Python wants them.
+template <auto f>
+PyObject* asked(PyObject* self, PyObject*) {
+  return guarded([&] { return f(self); });
+}
+template <auto f>
+PyObject* told(PyObject* self, PyObject* argument) {
+  return guarded([&] { return f(self, argument); });
+}
 inline PyCFunction with_keywords(PyCFunctionWithKeywords f) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
 }
 
-void init_graph_nodes(PyObject* module);  // graph_node.cpp: Node, Value
-void init_graph_types(PyObject* module);  // graph_type.cpp: Type
+void init_graph_nodes(PyObject* module);   // graph_node.cpp: Node
+void init_graph_values(PyObject* module);  // graph_value.cpp: Value, Use
+void init_graph_types(PyObject* module);   // graph_type.cpp: Type
 
 }  // namespace rushlight::python

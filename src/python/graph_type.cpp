@@ -20,13 +20,6 @@ struct TypeObject {
 };
 const Held& held(PyObject* self) { return *reinterpret_cast<TypeObject*>(self)->held; }
 const Type& type_of_handle(PyObject* self) { return held(self).type; }
-PyObject* text_result(const std::string& s) { return text_object(s).release(); }
-
-template <auto f>
-PyObject* asked(PyObject* self, PyObject*) {
-  return guarded([&] { return f(self); });
-}
-
 PyObject* wrap_part(PyObject* self, const Type& part) { return wrap_type(part, held(self).owner); }
 
 const char* kind_name(Type::Kind kind) {
