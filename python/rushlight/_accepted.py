@@ -667,12 +667,6 @@ ROWS = (
     Row("_extension._get_accelerator", "check", NO_EFFECT, "a build is for one accelerator"),
     Row("_tensor.Tensor.pin_memory", "device", NO_EFFECT, "there is one kind of accelerator"),
     Row(
-        "_tensor.Tensor.type",
-        "kwargs",
-        NO_EFFECT,
-        "only `async` is read, the old name of `non_blocking`",
-    ),
-    Row(
         "cuda.devices.call_when_initialized",
         "kwargs",
         NO_EFFECT,
