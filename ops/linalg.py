@@ -91,11 +91,12 @@ composite("vdot(Tensor self, Tensor other) -> Tensor", variants="function method
           doc="The inner product of two vectors, the first one conjugated.")
 composite("inner(Tensor self, Tensor other) -> Tensor", variants="function method out",
           ref="numpy.inner",
-          doc="Products over the last dimension of both.")
+          doc="The inner products over the last dimension of both.")
 composite("outer(Tensor self, Tensor vec2) -> Tensor", variants="function method out",
           ref="numpy.outer",
-          doc="All products of an element of one vector and one of the other.")
-composite("ger(Tensor self, Tensor vec2) -> Tensor", variants="function method out", doc="`outer`.")
+          doc="The outer product: every element of one vector times every element of the other.")
+composite("ger(Tensor self, Tensor vec2) -> Tensor", variants="function method out",
+          doc="Alias of `outer`.")
 composite("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           variants="function method inplace out", doc="beta * self + alpha * outer(vec1, vec2).",
           autocast={"accelerator": "lower"})

@@ -118,7 +118,7 @@ void set_own(const Tensor& t, uint64_t level, Tensor value) {
 }
 
 // Runs what is not the program's own: recorded, and seen by no level.
-struct Aside {
+struct TangentStash {
   WithoutModes without;
   GradMode recording{true};
 };
@@ -158,7 +158,7 @@ bool same_strides(const Tensor& a, const Tensor& b) {
 
 // A copy with the strides of `like`, and with the batches of `beside` too.
 Tensor copy_lying_as(const Tensor& like, const Tensor& tangent, const Tensor& beside = {}) {
-  const Aside aside;
+  const TangentStash aside;
   const bool wider = beside.defined() && lacks_batch(tangent, beside);
   const Tensor out = new_like(wider ? number_with_batches(tangent, beside) : tangent, like.sizes(),
                               like.strides());
@@ -168,7 +168,7 @@ Tensor copy_lying_as(const Tensor& like, const Tensor& tangent, const Tensor& be
 
 // Views of a tensor are the same views of its tangent only where both lie alike. Where a tensor has
 // an element at several places its tangent need not.
-Tensor fitted(Tensor tangent, const Tensor& like) {
+Tensor with_layout_of(Tensor tangent, const Tensor& like) {
   if (tangent.is_complex() && !like.is_complex()) {
     tangent = rushlight::real(tangent);
   }
@@ -302,7 +302,7 @@ Tensor tangent(const Tensor& t, uint64_t level) {
     return {};
   }
   const Below below(level);
-  const Aside aside;
+  const TangentStash aside;
   const Tensor window = window_of(behind, source, t);
   set_own(t, level, window);
   return window;
@@ -310,7 +310,7 @@ Tensor tangent(const Tensor& t, uint64_t level) {
 
 void give_tangent(const Tensor& t, uint64_t level, const Tensor& tangent) {
   const Below below(level);
-  set_own(t, level, fitted(tangent, t));
+  set_own(t, level, with_layout_of(tangent, t));
 }
 
 namespace {
@@ -348,11 +348,11 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
   if (!held.defined()) {
     const Tensor source = source_of(t);
     if (!source.defined() || to_real(source.dtype()) != to_real(t.dtype())) {
-      const Tensor fit = fitted(value, t);
+      const Tensor fit = with_layout_of(value, t);
       set_own(t, level, lies_in_memory(fit) ? copy_lying_as(t, fit) : fit.clone());
       return;
     }
-    const Aside aside;
+    const TangentStash aside;
     const Tensor like = is_special(value) ? value.to(source.dtype()) : source;
     set_own(source, level,
             new_like(like, source.sizes(),
@@ -366,7 +366,7 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
   }
   const Uncaptured uncaptured;
   if (!lies_in_memory(value) && lies_in_memory(held) && !t.is_view()) {
-    set_for_views(t, level, fitted(value, t));
+    set_for_views(t, level, with_layout_of(value, t));
     return;
   }
   if (lacks_batch(held, value)) {  // the values that all slices had in common go apart

@@ -120,7 +120,7 @@ std::map<int64_t, Tensor> places_of(const std::vector<std::optional<Tensor>>& in
   return found;
 }
 
-struct Fronted {
+struct IndexFront {
   Tensor self;                                 // indexed dimensions behind the batch
   DimVector order;                             // where its dimensions, but for the batch, came from
   std::vector<std::optional<Tensor>> indices;  // the batch's, then those of the dimensions
@@ -128,10 +128,10 @@ struct Fronted {
   int64_t block;  // how many dimensions it has
 };
 
-Fronted fronted(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
-                int64_t batch) {
+IndexFront move_index_to_front(const Tensor& self,
+                               const std::vector<std::optional<Tensor>>& indices, int64_t batch) {
   const std::map<int64_t, Tensor> places = places_of(indices);
-  Fronted out;
+  IndexFront out;
   int64_t rank = 1;
   DimVector moved = {0};
   for (const auto& [dim, index] : places) {
@@ -171,7 +171,7 @@ DimVector range_of(int64_t start, int64_t count) {
 
 Tensor batched_index(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
                      int64_t batch) {
-  const Fronted f = fronted(self, indices, batch);
+  const IndexFront f = move_index_to_front(self, indices, batch);
   return index(f.self, f.indices).movedim(range_of(1, f.block), range_of(f.start + 1, f.block));
 }
 
@@ -186,7 +186,7 @@ Tensor batched_index_put(const Tensor& self, const std::vector<std::optional<Ten
     }
     return where(mask, with_dims(values, self.dim() - 1).to(self.dtype()), whole(self, batch));
   }
-  const Fronted f = fronted(self, indices, batch);
+  const IndexFront f = move_index_to_front(self, indices, batch);
   DimVector shape;
   for (const std::optional<Tensor>& i : f.indices) {
     shape = broadcast_sizes(shape, i->sizes());

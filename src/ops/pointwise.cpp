@@ -266,7 +266,7 @@ Tensor float_power_Scalar(const Scalar& self, const Tensor& exponent) {
   return rushlight::float_power(as_number(self), exponent);
 }
 Tensor positive(const Tensor& self) {
-  RL_CHECK(self.dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
+  RL_CHECK(self.dtype() != kBool, "positive: a bool tensor is no number");
   return self;
 }
 Tensor angle(const Tensor& self) {
@@ -422,9 +422,8 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   }
   RL_CHECK(self.dim() > 0, "Not allow zero-dim input tensor.");
   const int64_t channels = self.dim() > 1 ? self.size(1) : 1;
-  RL_CHECK(weight.numel() == channels,
-           "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
-           weight.numel(), " and channel size = ", channels, ".");
+  RL_CHECK(weight.numel() == channels, "prelu: ", weight.numel(), " weights do not go with ",
+           channels, " channels: it takes one, or one for each channel");
   DimVector shape(static_cast<size_t>(self.dim()), 1);
   shape[1] = channels;
   return rushlight::where(self.gt(0), self, self * weight.reshape(shape));
@@ -434,7 +433,7 @@ Tensor glu(const Tensor& self, int64_t dim) {
   RL_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);
-  RL_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", size);
+  RL_CHECK(size % 2 == 0, "glu: Halving dimension must be even, not ", size, " as dimension ", d);
   return self.narrow(d, 0, size / 2) * self.narrow(d, size / 2, size / 2).sigmoid();
 }
 
@@ -549,8 +548,8 @@ Tensor& divide_(const Tensor& self, const Tensor& other,
 // ---- writing ----
 
 void shape::fill_(Tensor& self, Tensor& value) {
-  RL_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
-           value.dim(), " dimensions.");
+  RL_CHECK(value.dim() == 0, "fill_ only supports a 0-dimensional value, not one of shape ",
+           value.sizes());
   if (value.impl()->is_wrapped_number()) {
     value.item().check_fits(self.dtype());
   }

@@ -117,7 +117,7 @@ namespace {
 void check_mvlgamma(const Tensor& self, int64_t p) {
   RL_CHECK(self.dtype() != kBool && !self.is_complex(),
            "The input tensor may not be a boolean or complex tensor.");
-  RL_CHECK(p >= 1, "p has to be greater than or equal to 1");
+  RL_CHECK(p >= 1, "mvlgamma: p has to be 1 or more, not ", p);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
 
 Tensor& mvlgamma_(const Tensor& self, int64_t p) {
   RL_CHECK(is_differentiable(self.dtype()), "mvlgamma: result type ",
-           enum_name(to_floating(self.dtype())), " can't be cast to the desired output type ",
+           enum_name(to_floating(self.dtype())), " can't be cast to the output's ",
            enum_name(self.dtype()));
   return self.copy_(composite::mvlgamma(self, p));
 }

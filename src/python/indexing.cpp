@@ -239,9 +239,9 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
           for (int64_t d = 0; d < k; d++) {
             const int64_t have = self.sizes()[static_cast<size_t>(from + d)];
             RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have,
-                           "The shape of the mask ", item.tensor.sizes(), " at index ", d,
-                           " does not match the shape of the indexed tensor ", self.sizes(),
-                           " at index ", from + d);
+                           "The shape of the mask ", item.tensor.sizes(),
+                           " does not match dimension ", from + d,
+                           " of the indexed tensor, whose shape is ", self.sizes());
           }
         }
         out.tensors.push_back({to, k, item.tensor});

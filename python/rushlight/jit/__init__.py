@@ -212,7 +212,7 @@ def ignore(drop: Any = False, **kwargs) -> Any:
     """Marks a method that stays Python; with or without arguments.
 
     Args:
-        drop: calls are left out of what is exported.
+        drop: whether calls are left out of exported programs.
     """
     if callable(drop):
         return _mark(drop, "ignore")

@@ -170,17 +170,17 @@ void become(const char* op, const Tensor& self, Tensor result) {
     return;
   }
   if (!is_sparse(self)) {
-    RL_CHECK(result.sizes() == self.sizes(), op, ": output with shape ", self.sizes(),
+    RL_CHECK(result.sizes() == self.sizes(), op, ": the output of shape ", self.sizes(),
              " doesn't match the broadcast shape ", result.sizes());
     RL_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", enum_name(result.dtype()),
-             " can't be cast to the desired output type ", enum_name(self.dtype()));
+             " can't be cast to the output's ", enum_name(self.dtype()));
     self.copy_(result);
     return;
   }
   RL_CHECK(is_sparse(result), op, ": a sparse tensor cannot become strided in place");
   if (result.dtype() != self.dtype()) {
     RL_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", enum_name(result.dtype()),
-             " can't be cast to the desired output type ", enum_name(self.dtype()));
+             " can't be cast to the output's ", enum_name(self.dtype()));
     result = result.to(self.dtype());
   }
   self.impl()->set_sizes_contiguous(result.sizes());

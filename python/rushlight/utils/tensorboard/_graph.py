@@ -66,7 +66,7 @@ def graph(model: nn.Module, input_to_model: Any) -> tuple[bytes, str]:
     """Runs a model and gives what ran as TensorFlow's GraphDef, and as text.
 
     Args:
-        model: what is run.
+        model: the model to run.
         input_to_model: its argument, or a tuple of them.
     """
     arguments = input_to_model if isinstance(input_to_model, tuple) else (input_to_model,)

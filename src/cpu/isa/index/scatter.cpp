@@ -282,7 +282,7 @@ void scatter_with(const char* name, ScatterReduce how, const Tensor& out, int64_
 
 // The part of a source that an index of these sizes reaches, contiguous. An index without elements
 // may have any number of dimensions.
-Tensor reached(const Tensor& source, const Tensor& index) {
+Tensor reachable_part(const Tensor& source, const Tensor& index) {
   if (index.numel() == 0 || index.dim() == 0 || source.dim() == 0 ||
       source.sizes() == index.sizes()) {
     return contiguous_raw(source);
@@ -355,8 +355,8 @@ void gather(const Tensor& out, const Tensor& self, int64_t dim, const Tensor& in
 }
 
 void scatter_src(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
-  scatter_with("scatter", ScatterReduce::Assign, out, dim, index, reached(src, index).data_ptr(),
-               1);
+  scatter_with("scatter", ScatterReduce::Assign, out, dim, index,
+               reachable_part(src, index).data_ptr(), 1);
 }
 
 void scatter_value(const Tensor& out, int64_t dim, const Tensor& index, const Scalar& value) {
@@ -366,7 +366,7 @@ void scatter_value(const Tensor& out, int64_t dim, const Tensor& index, const Sc
 void scatter_src_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src,
                         std::string_view reduce) {
   scatter_with("scatter", scatter_reduce_of(reduce), out, dim, index,
-               reached(src, index).data_ptr(), 1);
+               reachable_part(src, index).data_ptr(), 1);
 }
 
 void scatter_value_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Scalar& value,
@@ -375,8 +375,8 @@ void scatter_value_reduce(const Tensor& out, int64_t dim, const Tensor& index, c
 }
 
 void scatter_add(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src) {
-  scatter_with("scatter_add", ScatterReduce::Add, out, dim, index, reached(src, index).data_ptr(),
-               1);
+  scatter_with("scatter_add", ScatterReduce::Add, out, dim, index,
+               reachable_part(src, index).data_ptr(), 1);
 }
 
 void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const Tensor& src,
@@ -387,7 +387,8 @@ void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const T
   if (reduce == "mean" &&
       contains(set_Half | set_BFloat16, out.dtype())) {  // the sum is not rounded
     const Tensor wide = cast_raw(out, kFloat32);
-    scatter_reduce(wide, dim, index, cast_raw(reached(src, index), kFloat32), reduce, include_self);
+    scatter_reduce(wide, dim, index, cast_raw(reachable_part(src, index), kFloat32), reduce,
+                   include_self);
     return copy_raw(out, wide);
   }
   if (!include_self) {
@@ -408,7 +409,7 @@ void scatter_reduce(const Tensor& out, int64_t dim, const Tensor& index, const T
     });
   }
   scatter_with("scatter_reduce", scatter_reduce_of(reduce), out, dim, index,
-               reached(src, index).data_ptr(), 1);
+               reachable_part(src, index).data_ptr(), 1);
   if (reduce != "mean") {
     return;
   }
