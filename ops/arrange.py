@@ -40,11 +40,12 @@ for _name, _which in (("hsplit", "second (of one, the first)"), ("vsplit", "firs
 composite("tensor_split.tensor_indices_or_sections(Tensor(a) self, Tensor "
           "tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
           doc="`tensor_split` by a 0-d tensor (how many pieces) or a vector (where to cut).")
-composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", doc="`chunk`.")
-composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]", doc="`split`.",
+composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", doc="Alias of `chunk`.")
+composite("unsafe_split(Tensor self, int split_size, int dim=0) -> Tensor[]",
+          doc="Alias of `split`.",
           overloads=["unsafe_split.Tensor(self, split_size, dim)"])
 composite("unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
-          doc="`split_with_sizes`.")
+          doc="Alias of `split_with_sizes`.")
 composite("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
           variants="function out",
           doc="Each tensor cut along `dim` into `num_chunks` flat pieces, the last ones filled up "
@@ -64,6 +65,6 @@ for _name in ("deg2rad", "rad2deg"):
 composite("logit_(Tensor(a!) self, float? eps=None) -> Tensor(a!)",
           variants="function method inplace", doc="`logit` in place.", tags=("pointwise",))
 composite("arctan2_(Tensor(a!) self, Tensor other) -> Tensor(a!)", variants="method inplace",
-          doc="`atan2_`.")
+          doc="Alias of `atan2_`.")
 composite("float_power_(Tensor(a!) self, Tensor|Scalar exponent) -> Tensor(a!)",
           variants="method inplace", doc="`float_power` in place.", tags=("pointwise",))

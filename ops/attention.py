@@ -14,8 +14,8 @@ op(f"_attention(Tensor query, Tensor key, Tensor value, {_ATTENTION}) -> (Tensor
    grad={"query, key, value": "attention_backward(grad_output, query, key, value, attn_mask, "
                               "output, logsumexp, "
                               "is_causal, scale, mask)"},
-   doc="Attention of (batch, heads, rows, width), with heads of query sharing those of key in "
-       "equal groups.", own=True,
+   doc="Attention over (batch, heads, rows, width). Equal groups of heads of query share a head "
+       "of key and value.", own=True,
    jvp="twice: the scores, which its tangent needs, are never held",
    batch="unjoined(_attention(joined(query, 0, batch), joined(key, 0, batch), joined(value, 0, "
          "batch), joined(attn_mask, 0, batch), is_causal, scale), 0, batch)",

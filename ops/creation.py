@@ -21,7 +21,8 @@ composite("ones(int[] size, *, options) -> Tensor", variants=_both, ref="numpy.o
           doc="All ones.")
 composite("full(int[] size, Scalar fill_value, *, options) -> Tensor", variants=_both,
           ref="numpy.full",
-          doc="All fill_value; the dtype is that of the value unless given.", tags=("core",))
+          doc="A tensor filled with fill_value, whose dtype is used unless one is given.",
+          tags=("core",))
 composite("scalar_tensor(Scalar s, *, options) -> Tensor", variants=_function, doc="A 0-d tensor.",
           cpp_out=True, tags=("core",))
 for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros"),
@@ -40,17 +41,18 @@ for _name, _extra, _doc in (("empty", "", "Uninitialised"), ("zeros", "", "Zeros
               doc=f"{_doc} with the dtype and device of self.")
 composite("new_empty_strided(Tensor self, int[] size, int[] stride, *, options) -> Tensor",
           variants="method",
-          doc="Uninitialised, with the dtype and device of self.", cpp_out=True,
+          doc="Uninitialised memory with given strides and the dtype and device of self.",
+          cpp_out=True,
           batch="batched_new_empty_strided(self, size, stride, options, batch)")
 composite("arange(Scalar end, *, options) -> Tensor", variants=_both, ref="numpy.arange",
-          any_shape=True, doc="0, 1, … below end.")
+          any_shape=True, doc="The numbers 0, 1, … up to end, which is excluded.")
 composite("arange.start(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor",
           variants=_both, ref="numpy.arange",
-          any_shape=True, doc="start, start + step, … short of end.",
+          any_shape=True, doc="The values start, start + step, … up to end, which is excluded.",
           overloads=["arange.start(start, end, options)",
                      "arange.start_step(start, end, step, options)"], tags=("core.start_step",))
 composite("range(Scalar start, Scalar end, Scalar step=1, *, options) -> Tensor", variants=_both,
-          any_shape=True, doc="Like arange, with the end; deprecated.",
+          any_shape=True, doc="Deprecated: like `arange`, with the end included.",
           overloads=["range(start, end, options)",
                      "range.step(start, end, step, options)",
                      "range.out_(start, end, out!)", "range.out(start, end, step, out!)"])
@@ -66,10 +68,11 @@ for _kinds in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor"):
               batch="pow(base, batched_space(start, end, steps, options))")
 composite("linspace(Scalar start, Scalar end, int steps, *, options) -> Tensor", variants=_both,
           ref="numpy.linspace",
-          any_shape=True, doc="steps values from start to end, evenly spaced.")
+          any_shape=True, doc="`steps` evenly spaced values from start to end, both included.")
 composite("logspace(Scalar start, Scalar end, int steps, float base=10.0, *, options) -> Tensor",
           variants=_both,
-          ref="numpy.logspace", any_shape=True, doc="base to the powers of linspace.")
+          ref="numpy.logspace", any_shape=True,
+          doc="base to the power of each value of `linspace(start, end, steps)`.")
 composite("eye(int n, int? m=None, *, options) -> Tensor", variants=_both, ref="numpy.eye",
           doc="The identity matrix.",
           overloads=["eye.m(n, int m, options)",

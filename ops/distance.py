@@ -4,8 +4,8 @@ from gen.table import composite, custom, op
 
 composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
           variants="function", functional=True,
-          doc="The cosine of the angle between vectors along a dimension; norms count as eps at "
-              "least.",
+          doc="The cosine of the angle between vectors along a dimension; smaller norms are "
+              "replaced by eps.",
           autocast={"accelerator": "float32"})
 composite("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) "
           "-> Tensor",

@@ -52,7 +52,7 @@ composite("fft_rfftfreq(int n, float d=1.0, *, options) -> Tensor", variants="fu
           doc="The frequencies of `rfft`'s results, for samples d apart.")
 composite("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", variants="function",
           ref="numpy.fft.fftshift",
-          doc="Frequency 0 moved to the centre.")
+          doc="Moves frequency 0 to the centre.")
 composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", variants="function",
           ref="numpy.fft.ifftshift",
           doc="The inverse of `fftshift`.")
@@ -73,7 +73,7 @@ composite("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=N
           "window=None, bool center=True, "
           "bool normalized=False, bool? onesided=None, int? length=None, bool "
           "return_complex=False) -> Tensor",
-          listed=True, doc="The signals that `stft` gives this of.")
+          listed=True, doc="The signals whose `stft` this is.")
 
 # ---- windows ----
 

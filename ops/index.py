@@ -22,7 +22,7 @@ op("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=Fal
    autocast={"accelerator": "promote"}, tags=("core",))
 op("index_select(Tensor self, int dim, Tensor index) -> Tensor", kernel=custom(stored=(stored,)),
    grad={"self": "index_select_backward(grad, self.sizes(), dim, index)"}, ref="numpy.take",
-   sparse="index_select", doc="The slices along a dimension that `index` lists.",
+   sparse="index_select", doc="The slices along a dimension whose indices `index` lists.",
    jvp="linear",
    batch={"self": "dims", "": "whole(self, batch).gather(dim, along(index, dim, self, batch))"},
    tags=("core",))
@@ -71,7 +71,7 @@ op("gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Ten
 op("scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
    grad={"self": "grad.scatter(dim, index, Scalar(0))",
          "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
-   doc="self[index[i][j]][j] = src[i][j] for dim 0, and likewise for others.",
+   doc="Writes self[index[i][j]][j] = src[i][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims", tags=("core",))
 op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", kernel=update(),
    grad={"self": "grad.scatter(dim, index, Scalar(0))"}, doc="`scatter` of one value.",
@@ -89,7 +89,7 @@ op("scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, st
    batch="dims")
 op("scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", kernel=update(),
    grad={"self": "grad", "src": "scatter_source_backward(grad, dim, index, src.sizes())"},
-   doc="self[index[i][j]][j] += src[i][j] for dim 0, and likewise for others.",
+   doc="Adds self[index[i][j]][j] += src[i][j] for dim 0, and likewise for others.",
    jvp="linear", batch="dims",
    autocast={"accelerator": "promote"}, tags=("core",))
 op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
@@ -97,7 +97,7 @@ op("scatter_reduce(Tensor self, int dim, Tensor index, Tensor src, str reduce, *
    kernel=update(),
    grad={"self, src": "scatter_reduce_backward(grad, self, dim, index, src, reduce, include_self, "
                       "result)"},
-   doc="`scatter` in which elements meet by sum, prod, mean, amax or amin.",
+   doc="`scatter` that combines elements of equal index by sum, prod, mean, amax or amin.",
    overloads=["scatter_reduce.two(self, dim, index, src, reduce, include_self)",
               "scatter_reduce_.two(self, dim, index, src, reduce, include_self)",
               "scatter_reduce.two_out(self, dim, index, src, reduce, include_self, out!)"],
@@ -132,7 +132,8 @@ composite("masked_fill(Tensor self, Tensor mask, Tensor value) -> Tensor",
 op("masked_fill.value(Tensor self, Tensor mask, Scalar value) -> Tensor",
    kernel=update(expanded="warned", stored=(complex_half,)), node=0,
    variants="function method inplace",
-   grad={"self": "grad.masked_fill(mask, Scalar(0))"}, doc="`value` where the mask is true.",
+   grad={"self": "grad.masked_fill(mask, Scalar(0))"},
+   doc="self with `value` where the mask is true.",
    overloads=["masked_fill.Scalar(self, mask, value)", "masked_fill_.Scalar(self, mask, value)",
               "masked_fill.Scalar_out(self, mask, value, out!)"],
    jvp="self_t.masked_fill(mask, 0)", batch="aligned", tags=("pointwise.Scalar",))
@@ -140,7 +141,7 @@ op("masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", kernel=u
    variants="function method inplace",
    grad={"self": "grad.masked_fill(mask, Scalar(0))",
          "source": "masked_scatter_backward(grad, mask, source.sizes())"},
-   doc="The elements of source, one after another, where the mask is true.",
+   doc="self with the elements of source, one after another, where the mask is true.",
    jvp="linear", batch="slices: how many elements of source a slice takes depends on values",
    tags=("core",))
 op("masked_select(Tensor self, Tensor mask) -> Tensor",
@@ -153,8 +154,8 @@ op("nonzero(Tensor self) -> Tensor",
    variants="function method out", wrapped=True,
    doc="The indices of the elements that are not zero, a row each.", tags=("core",))
 composite("nonzero_numpy(Tensor self) -> Tensor[]", variants="method",
-          doc="`nonzero` as one tensor per dimension.")
-composite("argwhere(Tensor self) -> Tensor", ref="numpy.argwhere", doc="`nonzero`.",
+          doc="The indices of the elements that are not zero, one tensor per dimension.")
+composite("argwhere(Tensor self) -> Tensor", ref="numpy.argwhere", doc="Alias of `nonzero`.",
           tags=("dynamic_output_shape",))
 composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref="numpy.nonzero",
           doc="The indices of the elements that are not zero, one tensor per dimension.",
@@ -164,27 +165,28 @@ composite("where.single(Tensor condition) -> Tensor[]", variants="function", ref
 
 op("cat(Tensor[] tensors, int dim=0) -> Tensor", kernel=custom(isa=False, stored=(stored,)),
    grad={"tensors": "cat_backward(grad, tensors, dim)"}, ref="numpy.concatenate",
-   sparse="cat", doc="Tensors one after another along a dimension.",
+   sparse="cat", doc="Concatenates tensors along a dimension that exists.",
    jvp="linear", batch="cat(filled(tensors, batch), dim)",
    autocast="promote", tags=("core",))
 composite("concat(Tensor[] tensors, int dim=0) -> Tensor", variants="function out",
-          ref="numpy.concatenate", doc="`cat`.")
+          ref="numpy.concatenate", doc="Alias of `cat`.")
 composite("concatenate(Tensor[] tensors, int dim=0) -> Tensor", variants="function out",
-          ref="numpy.concatenate", doc="`cat`.")
+          ref="numpy.concatenate", doc="Alias of `cat`.")
 composite("stack(Tensor[] tensors, int dim=0) -> Tensor", ref="numpy.stack",
           variants="function out",
-          doc="Tensors side by side along a new dimension.",
+          doc="Concatenates tensors of equal shape along a new dimension.",
           autocast="promote")
 composite("hstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.hstack",
-          doc="Tensors side by side.")
+          doc="Concatenates tensors along dimension 1 (vectors: 0).")
 composite("vstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack",
-          doc="Tensors as rows, one below another.")
+          doc="Concatenates tensors along dimension 0; vectors are rows.")
 composite("row_stack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.vstack",
-          doc="`vstack`.")
+          doc="Alias of `vstack`.")
 composite("column_stack(Tensor[] tensors) -> Tensor", variants="function out",
-          ref="numpy.column_stack", doc="Tensors as columns, side by side.")
+          ref="numpy.column_stack",
+          doc="Concatenates tensors along dimension 1; vectors are columns.")
 composite("dstack(Tensor[] tensors) -> Tensor", variants="function out", ref="numpy.dstack",
-          doc="Tensors along a third dimension.")
+          doc="Concatenates tensors along dimension 2.")
 composite("meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]", ref="numpy.meshgrid",
           variants="function", varargs=True, wrapped=True,
           doc="Grids of coordinates from vectors, one for each; dimensions in 'ij' or 'xy' order.",
@@ -195,12 +197,14 @@ composite("meshgrid(Tensor[] tensors, *, str? indexing=None) -> Tensor[]", ref="
 op("flip(Tensor self, int[] dims) -> Tensor", kernel=custom(),
    variants="function method", grad={"self": "grad.flip(dims)"},
    ref="numpy.flip",
-   doc="Elements in reverse order along dimensions.",
+   doc="Reverses the order of the elements along dimensions.",
    jvp="linear", batch="dims", tags=("core",))
-composite("fliplr(Tensor self) -> Tensor", ref="numpy.fliplr", doc="`flip` of dimension 1.")
-composite("flipud(Tensor self) -> Tensor", ref="numpy.flipud", doc="`flip` of dimension 0.")
+composite("fliplr(Tensor self) -> Tensor", ref="numpy.fliplr",
+          doc="Reverses the order along dimension 1.")
+composite("flipud(Tensor self) -> Tensor", ref="numpy.flipud",
+          doc="Reverses the order along dimension 0.")
 composite("rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", ref="numpy.rot90",
-          doc="Rotates a plane.", cpp_out=True)
+          doc="Rotates the plane of two dimensions by k times 90 degrees.", cpp_out=True)
 composite("roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", ref="numpy.roll",
           doc="Shifts elements along dimensions, round the end; without dimensions, of the "
               "flattened tensor.", cpp_out=True)
@@ -222,9 +226,10 @@ composite("diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Te
 composite("diagflat(Tensor self, int offset=0) -> Tensor", ref="numpy.diagflat",
           doc="`diag` of the flattened tensor.")
 composite("repeat(Tensor self, int[] repeats) -> Tensor", variants="method", ref="numpy.tile",
-          doc="Copies next to each other along each dimension.", cpp_out=True, tags=("core",))
+          doc="Repeats the tensor along each dimension, as often as `repeats` says.",
+          cpp_out=True, tags=("core",))
 composite("tile(Tensor self, int[] dims) -> Tensor", ref="numpy.tile",
-          doc="`repeat`; missing numbers are 1.")
+          doc="Like `repeat`; missing numbers of repetitions are 1.")
 composite("segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
           "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
           variants="function",
@@ -232,14 +237,15 @@ composite("segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tens
               "given lengths or from offset to offset; dimensions before it are batches of both.")
 composite("repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? "
           "output_size=None) -> Tensor",
-          ref="numpy.repeat", doc="Each slice several times in a row.")
+          ref="numpy.repeat", doc="Repeats each slice along a dimension several times.")
 composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "
           "output_size=None) -> Tensor",
-          ref="numpy.repeat", doc="Each slice as often as `repeats` says.")
+          ref="numpy.repeat",
+          doc="Repeats each slice along a dimension as often as `repeats` says.")
 composite("repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
           variants="function",
-          doc="Each number i repeats[i] times.", cpp_out=True,
+          doc="Lists each number i repeats[i] times.", cpp_out=True,
           tags=("dynamic_output_shape.Tensor",))
 composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", nn=True, functional=True,
-          doc="Rows of zeros with a one where the class number says.",
+          doc="Rows of zeros with a 1 at the index of the class.",
           tags=("dynamic_output_shape",))

@@ -26,10 +26,10 @@ op("linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False
    autocast={"cpu": "float32"})
 composite("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", variants=_free,
           ref="numpy.linalg.cholesky",
-          doc="The Cholesky factor; LinAlgError where a matrix is not positive-definite.",
+          doc="The Cholesky factor. LinAlgError if a matrix is not positive-definite.",
           autocast={"cpu": "float32"})
 composite("cholesky(Tensor self, bool upper=False) -> Tensor", variants=_both,
-          doc="`linalg.cholesky`.",
+          doc="Alias of `linalg.cholesky`.",
           autocast={"cpu": "float32"})
 composite("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", variants=_both,
           doc="X with A X = self, from the Cholesky factor of A.",
@@ -50,9 +50,10 @@ composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor 
           variants=_free,
           doc="Both factors of P L U in one matrix, and row exchanges.")
 composite("_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, "
-          "Tensor pivots, Tensor info)", variants="function", doc="`linalg.lu_factor_ex`.")
+          "Tensor pivots, Tensor info)", variants="function", doc="Alias of `linalg.lu_factor_ex`.")
 composite("linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
-          variants=_free, doc="P L U = A.")
+          variants=_free,
+          doc="P, L and U with P L U = A: a permutation, a lower and an upper triangular matrix.")
 composite("linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
           "adjoint=False) -> Tensor",
           variants=_free,
@@ -78,7 +79,7 @@ op("_linalg_solve(Tensor A, Tensor B, bool left=True) -> (Tensor result, Tensor 
    batch="aligned")
 composite("linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
           "(Tensor result, Tensor info)",
-          variants=_free, doc="`linalg.solve`, and where it failed.")
+          variants=_free, doc="`linalg.solve`, and an error code for each matrix (0: none).")
 composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", variants=_free,
           doc="X with A X = B, or X A = B where left is False. B is a batch of matrices or of "
               "vectors.",
@@ -99,14 +100,15 @@ composite("triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpo
           autocast={"cpu": "float32"})
 op("linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
    **_kernel, nondiff=("info",),
-   grad={"A": "inv_backward(grad_inverse, inverse)"}, doc="Inverses, and where it failed.",
+   grad={"A": "inv_backward(grad_inverse, inverse)"},
+   doc="The inverses of matrices, and an error code for each (0: none).",
    overloads=["linalg_inv_ex.inverse(A, check_errors, inverse!, info!)"],
    jvp="-inverse.matmul(A_t).matmul(inverse)", batch="matrices",
    autocast={"cpu": "float32"})
 composite("linalg_inv(Tensor A) -> Tensor", variants=_free, ref="numpy.linalg.inv",
-          doc="Inverses; LinAlgError where a matrix is singular.",
+          doc="The inverses of matrices. LinAlgError if one is singular.",
           autocast={"cpu": "float32"})
-composite("inverse(Tensor self) -> Tensor", variants=_both, doc="`linalg.inv`.",
+composite("inverse(Tensor self) -> Tensor", variants=_both, doc="Alias of `linalg.inv`.",
           autocast={"cpu": "float32"})
 op("_linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) "
    "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)", **_inner,
@@ -117,7 +119,7 @@ op("_linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None)
 composite("linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) "
           "-> (Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
           variants="function out",
-          doc="X that makes |self X - b| least.",
+          doc="The X that minimises |self X - b|.",
           autocast={"cpu": "float32"})
 op("_linalg_pinv(Tensor self, Tensor atol, Tensor rtol, bool hermitian=False) -> Tensor", **_inner,
    grad={"self": "pinv_backward(grad, result, self)"},
@@ -138,7 +140,7 @@ for _overload, _arguments in (
               doc="The pseudo-inverse: singular values of at most max(atol, rtol * the largest) "
                   "count as 0.")
 composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor", variants="function method",
-          doc="`linalg.pinv`.",
+          doc="Alias of `linalg.pinv`.",
           autocast={"cpu": "float32"})
 composite("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", variants=_free,
           ref="numpy.linalg.tensorinv",
@@ -159,7 +161,7 @@ op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", **_kernel,
    jvp="twice: it differs between modes, wide and tall matrices", batch="matrices",
    autocast={"cpu": "float32"})
 composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", variants=_both,
-          doc="`linalg.qr`.",
+          doc="Alias of `linalg.qr`.",
           overloads=["qr.Q(self, some, Q!, R!)"],
           autocast={"cpu": "float32"})
 op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=custom(isa=False), variants=_both,
@@ -174,7 +176,7 @@ op("linalg_householder_product(Tensor input, Tensor tau) -> Tensor", **_kernel,
    jvp="twice: a tangent of each reflection in turn", batch="matrices",
    autocast={"cpu": "float32"})
 composite("orgqr(Tensor self, Tensor input2) -> Tensor", variants=_both,
-          doc="`linalg.householder_product`.",
+          doc="Alias of `linalg.householder_product`.",
           autocast={"cpu": "float32"})
 composite("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) "
           "-> Tensor", variants=_both,
@@ -192,7 +194,8 @@ op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str
    jvp="twice: vectors of singular values are given up to a phase", batch="matrices")
 composite("linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor "
           "S, Tensor Vh)", variants=_free,
-          doc="U diag(S) Vh = A with orthonormal columns of U, rows of Vh, and falling S.",
+          doc="U, S and Vh with U diag(S) Vh = A; columns of U and rows of Vh are orthonormal, S "
+              "is in descending order.",
           overloads=["linalg_svd.U(A, full_matrices, driver, U!, S!, Vh!)"],
           autocast={"cpu": "float32"})
 composite("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", variants=_free,
@@ -215,13 +218,13 @@ op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenva
    batch="matrices")
 composite("linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
           variants=_free,
-          doc="Real eigenvalues, rising, and orthonormal eigenvectors of Hermitian matrices, of "
-              "which one triangle is read.",
+          doc="Real eigenvalues in ascending order and orthonormal eigenvectors of Hermitian "
+              "matrices, of which one triangle is read.",
           overloads=["linalg_eigh.eigvals(self, UPLO, eigvals!, eigvecs!)"],
           autocast={"cpu": "float32"})
 composite("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", variants=_free,
           ref="numpy.linalg.eigvalsh",
-          doc="Eigenvalues of Hermitian matrices, rising.",
+          doc="Eigenvalues of Hermitian matrices in ascending order.",
           autocast={"cpu": "float32"})
 op("_linalg_eig(Tensor self, bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
    **_inner,
@@ -272,7 +275,7 @@ op("linalg_det(Tensor A) -> Tensor", **_kernel, grad={"A": "det_backward(grad, r
    doc="Determinants.",
    jvp="(det_backward(ones_like(result), result, A).conj() * A_t).sum({-2, -1})",
    batch="matrices")
-composite("det(Tensor self) -> Tensor", doc="`linalg.det`.")
+composite("det(Tensor self) -> Tensor", doc="Alias of `linalg.det`.")
 op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel, undefined_grads=True,
    grad={"A": "slogdet_backward(grad_sign, grad_logabsdet, A, sign)"},
    doc="The sign (complex: of absolute value 1) of determinants and the logarithm of their size.",
@@ -280,7 +283,7 @@ op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel, und
         "logabsdet": "(log_det_slopes(A, sign).conj() * A_t).sum({-2, -1})"},
    batch="matrices")
 composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", variants=_both,
-          doc="`linalg.slogdet`.")
+          doc="Alias of `linalg.slogdet`.")
 composite("logdet(Tensor self) -> Tensor", doc="The logarithm of determinants: NaN where negative.")
 for _overload, _matrices, _arguments in (
     (".atol_rtol_tensor", "input", "*, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False"),
@@ -332,19 +335,19 @@ composite("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tens
 # ---- powers, functions, products ----
 
 composite("linalg_matrix_power(Tensor self, int n) -> Tensor", variants=_free,
-          doc="A A … A; of the inverse where n is negative.")
+          doc="The product of n factors A, or of -n inverses of A if n is negative.")
 composite("matrix_power(Tensor self, int n) -> Tensor", variants=_both,
-          doc="`linalg.matrix_power`.")
+          doc="Alias of `linalg.matrix_power`.")
 composite("linalg_matrix_exp(Tensor self) -> Tensor", variants="function",
           doc="The sum of A^k / k!.", cpp_out=True,
           autocast="float32")
 composite("matrix_exp(Tensor self) -> Tensor", variants="function method",
-          doc="`linalg.matrix_exp`.")
+          doc="Alias of `linalg.matrix_exp`.")
 composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", variants=_free,
           doc="The product of matrices in the cheapest order; the ends may be vectors.",
           autocast="lower")
 composite("linalg_matmul(Tensor self, Tensor other) -> Tensor", variants=_free, ref="numpy.matmul",
-          doc="`matmul`.")
+          doc="Alias of `matmul`.")
 composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", variants=_free,
           doc="The sum of conj(x) y along a dimension.",
           autocast="lower")
@@ -353,12 +356,12 @@ composite("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", va
           doc="The cross product along a dimension of size 3.",
           autocast={"accelerator": "promote"})
 composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", variants=_both,
-          doc="The cross product along a dimension of size 3: the first one, if none is given.",
+          doc="The cross product along a dimension of size 3, by default the first such.",
           autocast={"accelerator": "promote"})
 composite("linalg_vander(Tensor x, *, int? N=None) -> Tensor", variants="function",
-          doc="Rows 1, x, x^2, … of each x.")
+          doc="The Vandermonde matrix: a row 1, x, x^2, … for each x.")
 composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", variants="function",
-          ref="numpy.vander", doc="Rows of powers, the highest first.")
+          ref="numpy.vander", doc="The Vandermonde matrix with the highest power first.")
 composite("kron(Tensor self, Tensor other) -> Tensor", variants=_both, ref="numpy.kron",
           doc="Every element of self times other, in blocks.")
 composite("trace(Tensor self) -> Tensor", variants="function method", cpp_out=True,

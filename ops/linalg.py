@@ -17,7 +17,7 @@ op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
    grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"},
    ref="numpy.matmul",
    sparse="bmm", doc="The products of two batches of matrices.",
-   jvp="multilinear", batch="fold",
+   jvp="multilinear", batch="batched_bmm(self, mat2, batch)",
    autocast="lower", tags=("core",))
 op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), variants="",
    grad={"self": "_matmul(grad, mat2.adjoint())", "mat2": "_matmul(self.adjoint(), grad)"},
@@ -44,7 +44,7 @@ op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=
    jvp={"self": "self_t * beta",
         "mat1": "mat1_t.mm(mat2) * alpha",
         "mat2": "mat1.mm(mat2_t) * alpha"},
-   batch="baddbmm(with_dims(self, 2), whole(mat1, batch), whole(mat2, batch), beta, alpha)",
+   batch="batched_addmm(self, mat1, mat2, beta, alpha, batch)",
    autocast="lower", tags=("core",))
 op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
    kernel=update(isa=False),
@@ -91,11 +91,12 @@ composite("vdot(Tensor self, Tensor other) -> Tensor", variants="function method
           doc="The inner product of two vectors, the first one conjugated.")
 composite("inner(Tensor self, Tensor other) -> Tensor", variants="function method out",
           ref="numpy.inner",
-          doc="Products over the last dimension of both.")
+          doc="The inner products over the last dimension of both.")
 composite("outer(Tensor self, Tensor vec2) -> Tensor", variants="function method out",
           ref="numpy.outer",
-          doc="All products of an element of one vector and one of the other.")
-composite("ger(Tensor self, Tensor vec2) -> Tensor", variants="function method out", doc="`outer`.")
+          doc="The outer product: every element of one vector times every element of the other.")
+composite("ger(Tensor self, Tensor vec2) -> Tensor", variants="function method out",
+          doc="Alias of `outer`.")
 composite("addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
           variants="function method inplace out", doc="beta * self + alpha * outer(vec1, vec2).",
           autocast={"accelerator": "lower"})

@@ -175,7 +175,7 @@ op("embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad
    "-> Tensor", kernel=custom(stored=(stored,)), variants="function",
    grad={"weight": "embedding_backward(grad, indices, weight.size(0), padding_idx, "
                    "scale_grad_by_freq, sparse)"},
-   doc="The rows of weight at the indices.",
+   doc="The rows of weight at the given indices.",
    jvp="linear",
    batch={"indices": "leading",
           "": "embedding(joined(weight, 0, batch), shifted(indices, batch, weight.size(1)))"},
@@ -191,7 +191,7 @@ op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
    "Tensor(a!)",
    kernel=update(isa=False), variants="function inplace", grad="missing",
-   doc="Shortens the rows at the indices that are longer than max_norm.",
+   doc="Scales the rows at the indices that are longer than max_norm down to it, in place.",
    batch="slices: rows are shortened where they lie")
 _BAGS = "Tensor weight, Tensor indices, Tensor offsets"
 _FOUR = "(Tensor, Tensor, Tensor, Tensor)"
@@ -269,5 +269,5 @@ composite("ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_length
 composite("ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
           "target_lengths, int blank=0, "
           "int reduction=1, bool zero_infinity=False) -> Tensor", variants="function",
-          doc="The same with lengths in tensors.",
+          doc="`ctc_loss` with lengths in tensors.",
           autocast={"cpu": "float32"})

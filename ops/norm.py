@@ -30,7 +30,7 @@ op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight,
    "Tensor save_mean, Tensor save_invstd, bool training, float eps) -> "
    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
    grad="missing",
-   cpp_out=False, doc="The gradients of native_batch_norm, fused.",
+   cpp_out=False, doc="The gradients of `native_batch_norm`.",
    batch="batched_batch_norm_backward(grad_output, input, weight, running_mean, running_var, "
          "save_mean, save_invstd, training, eps, batch)")
 _LEGIT = "Tensor input, Tensor? weight, Tensor? bias"
@@ -40,14 +40,14 @@ composite(f"_native_batch_norm_legit({_LEGIT}, Tensor(a!) running_mean, Tensor(b
           f"bool training, float momentum, float eps) -> {_STATISTICS}", variants="function",
           body="return rushlight::native_batch_norm(input, weight, bias, running_mean, "
                "running_var, training, momentum, eps);",
-          doc="native_batch_norm that writes running statistics.", tags=("core",))
+          doc="`native_batch_norm` that updates the running statistics.", tags=("core",))
 composite(f"_native_batch_norm_legit.no_stats({_LEGIT}, bool training, float momentum, float eps) "
           f"-> {_STATISTICS}", variants="function", cpp_out=True,
           body="return rushlight::native_batch_norm(input, weight, bias, Tensor(), Tensor(), "
                "training, momentum, eps);",
           overloads=["_native_batch_norm_legit.no_stats_out(input, weight, bias, training, "
                      "momentum, eps, out!, save_mean!, save_invstd!)"],
-          doc="native_batch_norm without running statistics.", tags=("core.no_stats",))
+          doc="`native_batch_norm` without running statistics.", tags=("core.no_stats",))
 composite(f"_batch_norm_with_update({_LEGIT}, Tensor(a!) running_mean, Tensor(b!) running_var, "
           f"float momentum, float eps) -> {_RESERVED}", variants="",
           body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
@@ -56,7 +56,8 @@ composite(f"_batch_norm_with_update({_LEGIT}, Tensor(a!) running_mean, Tensor(b!
           cpp_out=True,
           overloads=["_batch_norm_with_update.out(input, weight, bias, running_mean, running_var, "
                      "momentum, eps, out!, save_mean!, save_invstd!, reserve!)"],
-          doc="native_batch_norm in training; `reserve` is empty, for backward needs nothing.")
+          doc="`native_batch_norm` in training; `reserve` is empty, for backward needs nothing "
+              "more.")
 composite(f"_batch_norm_no_update({_LEGIT}, Tensor? running_mean, Tensor? running_var, "
           f"float momentum, float eps) -> {_RESERVED}", variants="",
           body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
@@ -65,7 +66,7 @@ composite(f"_batch_norm_no_update({_LEGIT}, Tensor? running_mean, Tensor? runnin
           cpp_out=True,
           overloads=["_batch_norm_no_update.out(input, weight, bias, running_mean, running_var, "
                      "momentum, eps, out0!, out1!, out2!, out3!)"],
-          doc="native_batch_norm by running statistics.")
+          doc="`native_batch_norm` that uses the running statistics.")
 composite(f"_native_batch_norm_legit_no_training({_LEGIT}, Tensor running_mean, "
           f"Tensor running_var, float momentum, float eps) -> {_STATISTICS}", variants="function",
           cpp_out=True,
@@ -73,7 +74,7 @@ composite(f"_native_batch_norm_legit_no_training({_LEGIT}, Tensor running_mean, 
                "running_var, false, momentum, eps);",
           overloads=["_native_batch_norm_legit_no_training.out(input, weight, bias, running_mean, "
                      "running_var, momentum, eps, out0!, out1!, out2!)"],
-          doc="native_batch_norm by running statistics.", tags=("core.default",))
+          doc="`native_batch_norm` that uses the running statistics.", tags=("core.default",))
 op("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float "
    "eps) -> "
    "(Tensor output, Tensor mean, Tensor rstd)", kernel=custom(), variants="function",
@@ -94,7 +95,7 @@ op("native_layer_norm_backward(Tensor grad_output, Tensor input, int[] normalize
    "mean, Tensor rstd, "
    "Tensor? weight) -> (Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(),
    variants="",
-   grad="missing", doc="The gradients of native_layer_norm, fused.",
+   grad="missing", doc="The gradients of `native_layer_norm`.",
    batch="batched_layer_norm_backward(grad_output, input, normalized_shape, mean, rstd, weight, "
          "batch)", tags=("core",))
 op("_group_norm(Tensor input, Tensor? weight, Tensor? bias, int num_groups, float eps) -> "
@@ -115,7 +116,7 @@ op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor r
    "weight, int num_groups) -> "
    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
    grad="missing",
-   own=True, doc="The gradients of _group_norm, fused.",
+   own=True, doc="The gradients of `_group_norm`.",
    batch="batched_group_norm_backward(grad_output, input, mean, rstd, weight, num_groups, batch)")
 composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
           "int group, float eps) -> "
@@ -135,13 +136,14 @@ op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_
    "rstd, Tensor? weight) -> "
    "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="missing",
    cpp_out=False,
-   doc="The gradients of _fused_rms_norm.",
+   doc="The gradients of `_fused_rms_norm`.",
    batch="batched_rms_norm_backward(grad_output, input, normalized_shape, rstd, weight, batch)")
 
 composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
           "running_var, bool training, "
           "float momentum, float eps, bool cudnn_enabled=True) -> Tensor", variants="function",
-          doc="Batch normalisation of (N, C, ...); in training with the batch's statistics.",
+          doc="Batch normalisation of (N, C, ...). In training it uses the batch's statistics, "
+              "else the running ones.",
           overloads=["batch_norm(input, weight, bias, running_mean, running_var, training, "
                      "momentum, eps, bool cudnn_enabled)"])
 composite("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
@@ -168,12 +170,12 @@ composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, f
 composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float "
           "k=1) -> Tensor",
           variants="function", nn=True, functional=True,
-          doc="input over (k + alpha * the mean square of `size` neighbouring channels) to the "
-              "power beta.", own=True,
+          doc="Divides input by (k + alpha * the mean square of `size` neighbouring channels) to "
+              "the power beta.", own=True,
           autocast={"cpu": "float32"})
 composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor",
           variants="function out", nn=True, functional=True,
-          doc="input over the larger of its p-norm along dim and eps.", own=True)
+          doc="Divides input by the larger of its p-norm along dim and eps.", own=True)
 
 # ---- as nn.functional has them: checked ----
 

@@ -9,13 +9,13 @@ op("constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
    jvp="constant_pad_nd(self_t, pad, 0)", batch="leading", tags=("core",))
 op("_pad_edges(Tensor self, int[] pad, str mode) -> Tensor", kernel=custom(isa=False), variants="",
    grad={"self": "_pad_edges_backward(grad, self.sizes(), pad, mode)"},
-   doc="Pads by reflecting, repeating the edge, or going round.", own=True,
+   doc="Pads by reflection, by repetition of the edge, or circularly.", own=True,
    jvp="linear", batch="fold")
 op("_pad_edges_backward(Tensor grad_output, int[] input_size, int[] pad, str mode) -> Tensor",
    kernel=custom(isa=False), variants="",
    grad={"grad_output": "_pad_edges(grad, pad, mode)"},
-   doc="Adds the gradient of repeated elements up.", own=True,
+   doc="Adds up the gradients of repeated elements.", own=True,
    jvp="linear", batch="fold")
 composite("pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor",
           variants="function", nn=True, functional=True,
-          doc="Pads with one value, or by reflecting, repeating the edge, or going round.")
+          doc="Pads with one value, by reflection, by repetition of the edge, or circularly.")

@@ -90,7 +90,7 @@ op("div(Tensor self, Tensor|Scalar other) -> Tensor",
                     formulas=[formula("div", rounds_once=True)]),
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
    ref="numpy.divide", sparse="div", number_first=True,
-   doc="self / other; integers give floats.",
+   doc="self / other; quotients of integers are floating-point.",
    overloads=_arithmetic("div"), tags=("core",))
 
 
@@ -100,7 +100,7 @@ def _division(name, **keys):
 
 composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
           number_first=True,
-          doc="Quotient, rounded to zero ('trunc'), down ('floor') or not at all (None).",
+          doc="The quotient, rounded towards zero ('trunc'), down ('floor') or not at all (None).",
           overloads=["div.Tensor_mode(self, other, rounding_mode)",
                      "div.Scalar_mode(self, Scalar other, rounding_mode)",
                      "div.out_mode(self, other, rounding_mode, out!)",
@@ -112,7 +112,7 @@ composite("div_.mode(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode
                      "div_.Scalar_mode(self, Scalar other, rounding_mode)"], tags=("pointwise",))
 op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=_division("div_trunc"),
    variants="function inplace", grad={"self": _zero, "other": _zero},
-   doc="The quotient, rounded to zero.", own=True)
+   doc="The quotient, rounded towards zero.", own=True)
 op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=_division("floor_divide", by_hand="isa"),
    grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide",
@@ -126,14 +126,14 @@ op("remainder(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=_division("remainder", by_hand="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * self.floor_divide(other)"}, ref="numpy.remainder",
-   doc="Remainder of the sign of other, as Python's %.", tags=("core",))
+   doc="The remainder with the sign of other, as Python's %.", tags=("core",))
 composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function",
           doc="self % other.", cpp_out=True, tags=("pointwise.Scalar_Tensor",))
 op("fmod(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=_division("fmod", by_hand="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * _div_trunc(self, other)"}, ref="numpy.fmod",
-   doc="Remainder of the sign of self, as C's fmod.", tags=("core",))
+   doc="The remainder with the sign of self, as C's fmod.", tags=("core",))
 # Small constant powers have formulas of their own, which are exact where that of pow is not.
 op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor",
    kernel=pointwise(
@@ -172,7 +172,7 @@ op("neg(Tensor self) -> Tensor",
    kernel=pointwise(numbers, complex_half, check=["check_no_bool(self)"]),
    grad={"self": "-grad"}, ref="numpy.negative",
    sparse="values", doc="-self.", tags=("core",))
-composite("positive(Tensor(a) self) -> Tensor(a)", doc="self; bool is refused.",
+composite("positive(Tensor(a) self) -> Tensor(a)", doc="Returns self. RuntimeError for bool.",
           tags=("pointwise",))
 op("reciprocal(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (result * result).conj()"},
@@ -217,10 +217,11 @@ op("lerp(Tensor self, Tensor end, Tensor|Scalar weight) -> Tensor",
 
 op("abs(Tensor self) -> Tensor", kernel=pointwise(numbers, complex_half, float8, promote="real"),
    grad={"self": "grad * self.sgn()"},
-   ref="numpy.absolute", sparse="values", doc="Magnitude; real for complex numbers.",
+   ref="numpy.absolute", sparse="values",
+   doc="The absolute value, which is real for complex numbers.",
    jvp="self_t * self.sgn().conj()", tags=("core",))
 op("sign(Tensor self) -> Tensor", kernel=pointwise(real, boolean), grad={"self": _zero},
-   sparse="values", doc="-1, 0 or 1.", tags=("core",))
+   sparse="values", doc="The sign of self: -1, 0 or 1.", tags=("core",))
 op("sgn(Tensor self) -> Tensor", kernel=pointwise(everything, complex_half),
    grad={"self": "sgn_backward(grad, self, result)"},
    sparse="values", doc="self / |self|, 0 at 0.",
@@ -241,7 +242,7 @@ composite("conj(Tensor(a) self) -> Tensor(a)", ref="numpy.conj",
 op("copysign(Tensor self, Tensor|Scalar other) -> Tensor", **_floats,
    node={"other.impl()->is_wrapped_number()": 1},
    grad={"self": "copysign_backward(grad, self, result)", "other": _zero}, ref="numpy.copysign",
-   doc="Magnitude of self, sign of other.",
+   doc="The magnitude of self with the sign of other.",
    overloads=["copysign.Scalar_out(self, Scalar other, out!)",
               "copysign.out(self, Tensor other, out!)"])
 op("signbit(Tensor self) -> Tensor",
@@ -253,12 +254,12 @@ op("signbit(Tensor self) -> Tensor",
 op("hypot(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating),
    grad={"self": "grad * share_of_length(self, result)",
          "other": "grad * share_of_length(other, result)"}, ref="numpy.hypot",
-   doc="The length of (self, other).")
+   doc="The length of the vector (self, other): sqrt(self^2 + other^2).")
 op("heaviside(Tensor self, Tensor values) -> Tensor",
    kernel=pointwise(real, boolean, check=['check_equal_dtypes("heaviside", self, values)']),
    grad="missing",
    ref="numpy.heaviside",
-   doc="0 below 0, values at 0, 1 above.")
+   doc="The step function: 0 for negative numbers, `values` at 0, 1 for positive ones.")
 op("nextafter(Tensor self, Tensor other) -> Tensor",
    kernel=pointwise(floating, formulas=[formula("next_half", dtypes=(half,)),
                                         formula("next_bfloat16", dtypes=(bfloat16,)),
@@ -276,25 +277,25 @@ op("exp2(Tensor self) -> Tensor", **_complex,
    ref="numpy.exp2", doc="2 to the power of self.")
 op("expm1(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (result.conj() + 1)"},
    ref="numpy.expm1",
-   sparse="values", doc="exp(self) - 1, exact for small numbers.",
+   sparse="values", doc="exp(self) - 1, accurate near 0.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("log(Tensor self) -> Tensor", **_complex, grad={"self": "grad / self.conj()"}, ref="numpy.log",
-   doc="Natural logarithm.",
+   doc="The natural logarithm.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("log2(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad / (self.conj() * 0.6931471805599453)"},
-   ref="numpy.log2", doc="Logarithm to base 2.",
+   ref="numpy.log2", doc="The logarithm to base 2.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("log10(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad / (self.conj() * 2.302585092994046)"},
-   ref="numpy.log10", doc="Logarithm to base 10.",
+   ref="numpy.log10", doc="The logarithm to base 10.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("log1p(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self + 1).conj()"},
    ref="numpy.log1p",
-   sparse="values", doc="log(1 + self), exact for small numbers.",
+   sparse="values", doc="log(1 + self), accurate near 0.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.conj())"},
-   ref="numpy.sqrt", sparse="values", doc="Square root.", tags=("core",))
+   ref="numpy.sqrt", sparse="values", doc="The square root.", tags=("core",))
 op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"},
    doc="1 / sqrt(self).",
    autocast={"accelerator": "float32"}, tags=("core",))
@@ -338,55 +339,55 @@ op("_weighed(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), 
 # ---- trigonometry ----
 
 op("sin(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cos().conj()"},
-   ref="numpy.sin", sparse="values", doc="Sine.", tags=("core",))
+   ref="numpy.sin", sparse="values", doc="The sine.", tags=("core",))
 op("cos(Tensor self) -> Tensor", **_complex, grad={"self": "-grad * self.sin().conj()"},
-   ref="numpy.cos", doc="Cosine.", tags=("core",))
+   ref="numpy.cos", doc="The cosine.", tags=("core",))
 op("tan(Tensor self) -> Tensor", **_complex, grad={"self": "grad * (1 + result * result).conj()"},
-   ref="numpy.tan", sparse="values", doc="Tangent.",
+   ref="numpy.tan", sparse="values", doc="The tangent.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("asin(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * (1 - self * self).rsqrt().conj()"}, ref="numpy.arcsin",
-   sparse="values", doc="Inverse sine.",
+   sparse="values", doc="The inverse sine.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("acos(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
-   ref="numpy.arccos", doc="Inverse cosine.",
+   ref="numpy.arccos", doc="The inverse cosine.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"},
    ref="numpy.arctan",
-   sparse="values", doc="Inverse tangent.", tags=("core",))
+   sparse="values", doc="The inverse tangent.", tags=("core",))
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
    grad={"self": "over_square_length(grad, other, self)",
          "other": "-over_square_length(grad, self, other)"},
    ref="numpy.arctan2", doc="The angle of the point (other, self).",
    autocast={"accelerator": "promote"}, tags=("core",))
 op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().conj()"},
-   ref="numpy.sinh", sparse="values", doc="Hyperbolic sine.",
+   ref="numpy.sinh", sparse="values", doc="The hyperbolic sine.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"},
-   ref="numpy.cosh", doc="Hyperbolic cosine.",
+   ref="numpy.cosh", doc="The hyperbolic cosine.",
    autocast={"accelerator": "float32"}, tags=("core",))
 op("tanh(Tensor self) -> Tensor", **_complex, functional=True,
    grad={"self": "tanh_backward(grad, result)"},
-   ref="numpy.tanh", sparse="values", doc="Hyperbolic tangent.", tags=("core",))
+   ref="numpy.tanh", sparse="values", doc="The hyperbolic tangent.", tags=("core",))
 op("asinh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * asinh_slope(self).conj()"},
-   ref="numpy.arcsinh", sparse="values", doc="Inverse hyperbolic sine.", tags=("core",))
+   ref="numpy.arcsinh", sparse="values", doc="The inverse hyperbolic sine.", tags=("core",))
 op("acosh(Tensor self) -> Tensor", **_complex,
    grad={"self": "grad * ((self - 1).rsqrt() * (self + 1).rsqrt()).conj()"},
-   ref="numpy.arccosh", doc="Inverse hyperbolic cosine.", tags=("core",))
+   ref="numpy.arccosh", doc="The inverse hyperbolic cosine.", tags=("core",))
 op("atanh(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (1 - self * self).conj()"},
    ref="numpy.arctanh",
-   sparse="values", doc="Inverse hyperbolic tangent.", tags=("core",))
+   sparse="values", doc="The inverse hyperbolic tangent.", tags=("core",))
 op("sinc(Tensor self) -> Tensor", **_complex, grad={"self": "sinc_backward(grad, self)"},
    ref="numpy.sinc",
    doc="sin(pi self) / (pi self), 1 at 0.")
 composite("deg2rad(Tensor self) -> Tensor", variants="function method out", ref="numpy.deg2rad",
           sparse="values",
-          doc="Degrees to radians.", tags=("pointwise",))
+          doc="Converts degrees to radians.", tags=("pointwise",))
 composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref="numpy.rad2deg",
           sparse="values",
-          doc="Radians to degrees.", tags=("pointwise",))
+          doc="Converts radians to degrees.", tags=("pointwise",))
 
 # ---- error function and its like ----
 
@@ -414,16 +415,16 @@ composite("logit(Tensor self, float? eps=None) -> Tensor", variants="function me
 
 op("floor(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.floor",
-   sparse="values", doc="The next integer below.", tags=("core",))
+   sparse="values", doc="The largest integer that is not above self.", tags=("core",))
 op("ceil(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.ceil",
-   sparse="values", doc="The next integer above.", tags=("core",))
+   sparse="values", doc="The smallest integer that is not below self.", tags=("core",))
 op("trunc(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.trunc",
-   sparse="values", doc="The integer part.", tags=("core",))
+   sparse="values", doc="self rounded towards zero.", tags=("core",))
 op("round(Tensor self) -> Tensor", kernel=pointwise(real, wide_unsigned), grad={"self": _zero},
    ref="numpy.round",
-   sparse="values", doc="The nearest integer, halves to even.", tags=("core",))
+   sparse="values", doc="The nearest integer; halves are rounded to even.", tags=("core",))
 op("round.decimals(Tensor self, *, int decimals) -> Tensor",
    kernel=pointwise(real, formulas=[
        formula("round", when="decimals == 0"),
@@ -448,11 +449,11 @@ for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.",
 op("isposinf(Tensor self) -> Tensor",
    kernel=pointwise(real, boolean, wide_unsigned, promote="bool"),
    variants="function method out",
-   grad="none", ref="numpy.isposinf", sparse="values", doc="True where plus infinity.")
+   grad="none", ref="numpy.isposinf", sparse="values", doc="True where self is plus infinity.")
 op("isneginf(Tensor self) -> Tensor",
    kernel=pointwise(real, boolean, wide_unsigned, promote="bool"),
    variants="function method out",
-   grad="none", ref="numpy.isneginf", sparse="values", doc="True where minus infinity.")
+   grad="none", ref="numpy.isneginf", sparse="values", doc="True where self is minus infinity.")
 composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal",
           doc="True where the imaginary part is 0.")
 op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
@@ -466,7 +467,8 @@ op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=
 composite("nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
           "Tensor", variants="function method out",
           ref="numpy.nan_to_num", sparse="values",
-          doc="NaN and infinities replaced: by 0 and the largest numbers, or by what is given.",
+          doc="Replaces NaN by 0 and infinities by the largest and smallest finite numbers, or "
+              "all by given values.",
           tags=("pointwise",))
 composite("nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) "
           "-> Tensor(a!)",
@@ -498,14 +500,15 @@ for _name in ("and", "or", "xor"):
               variants="function", cpp_out=True,
               doc=f"Bitwise {_name} of a number and a tensor.",
               tags=("pointwise.Scalar_Tensor",))
-    composite(f"__{_name}__(Tensor self, Tensor|Scalar other) -> Tensor", doc=f"`bitwise_{_name}`.",
+    composite(f"__{_name}__(Tensor self, Tensor|Scalar other) -> Tensor",
+              doc=f"Alias of `bitwise_{_name}`.",
               tags=("pointwise",) if _name == "xor" else ())
 op("logical_not(Tensor self) -> Tensor", kernel=pointwise(everything, promote="bool"), grad="none",
    ref="numpy.logical_not",
-   doc="True where 0.", tags=("core",))
+   doc="True where self is 0.", tags=("core",))
 op("bitwise_not(Tensor self) -> Tensor", kernel=pointwise(integers, boolean), grad="none",
    ref="numpy.bitwise_not",
-   doc="All bits inverted; logical not of bool.", tags=("core",))
+   doc="Inverts all bits; of bool, the logical not.", tags=("core",))
 for _name in ("left", "right"):
     op(f"bitwise_{_name}_shift(Tensor self, Tensor|Scalar other) -> Tensor",
        kernel=pointwise(integers), grad="none",
@@ -521,7 +524,8 @@ for _name in ("left", "right"):
               variants="function", cpp_out=True,
               doc=f"A number shifted to the {_name}.", tags=("pointwise.Scalar_Tensor",))
     composite(f"__{_name[0]}shift__(Tensor self, Tensor|Scalar other) -> Tensor", cpp_out=True,
-              doc=f"`bitwise_{_name}_shift`.", tags=("pointwise.Tensor", "pointwise.Scalar"))
+              doc=f"Alias of `bitwise_{_name}_shift`.",
+              tags=("pointwise.Tensor", "pointwise.Scalar"))
 for _name in ("maximum", "minimum"):
     op(f"{_name}(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
        variants="function method out", grad={"self": f"{_name}_backward(grad, self, other)",
@@ -531,15 +535,16 @@ op("fmax(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
    variants="function method out",
    grad={"self": "where((self >= other).logical_or(other.isnan()), grad, 0)",
          "other": "where((self >= other).logical_or(other.isnan()), 0, grad)"},
-   ref="numpy.fmax", doc="The maximum of two; a number where one is NaN.")
+   ref="numpy.fmax", doc="The larger of two numbers; the other one where one is NaN.")
 op("fmin(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
    variants="function method out",
    grad={"self": "where((self <= other).logical_or(other.isnan()), grad, 0)",
          "other": "where((self <= other).logical_or(other.isnan()), 0, grad)"},
-   ref="numpy.fmin", doc="The minimum of two; a number where one is NaN.")
+   ref="numpy.fmin", doc="The smaller of two numbers; the other one where one is NaN.")
 op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor",
    kernel=pointwise(
-       real, let={"low": "host_number(it, 2)", "high": "host_number(it, 3)"},
+       real, check=["check_bound(it, 2)", "check_bound(it, 3)"],
+       let={"low": "host_number(it, 2)", "high": "host_number(it, 3)"},
        formulas=[formula("clamp_bounded", "low", "high", when="!is_nan(low) && !is_nan(high)",
                          inputs=1),
                  formula("clamp")]),
@@ -548,18 +553,20 @@ op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor",
          "min": "where((min < max).logical_and(self < min), grad, 0)",
          "max": "where((self > max).logical_or(max < min), grad, 0)"},
    doc="`clamp` with both bounds.", own=True)
-op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor", kernel=pointwise(real, boolean),
+op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor",
+   kernel=pointwise(real, boolean, check=["check_bound(it, 2)"]),
    inplace_function=True,
    grad={"self": "where(self >= min, grad, 0)", "min": "where(self < min, grad, 0)"},
-   doc="At least min.",
+   doc="Raises elements below min to min.",
    overloads=["clamp_min(self, Scalar min)", "clamp_min.Tensor(self, Tensor min)",
               "clamp_min_(self, Scalar min)", "clamp_min_.Tensor(self, Tensor min)",
               "clamp_min.Tensor_out(self, Tensor min, out!)",
               "clamp_min.out(self, Scalar min, out!)"])
-op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor", kernel=pointwise(real, boolean),
+op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor",
+   kernel=pointwise(real, boolean, check=["check_bound(it, 2)"]),
    inplace_function=True,
    grad={"self": "where(self <= max, grad, 0)", "max": "where(self > max, grad, 0)"},
-   doc="At most max.",
+   doc="Lowers elements above max to max.",
    overloads=["clamp_max(self, Scalar max)", "clamp_max.Tensor(self, Tensor max)",
               "clamp_max_(self, Scalar max)", "clamp_max_.Tensor(self, Tensor max)",
               "clamp_max.Tensor_out(self, Tensor max, out!)",
@@ -568,7 +575,7 @@ for _name in ("clamp", "clip"):
     for _overload, _type in (("", "Scalar?"), (".Tensor", "Tensor?")):
         composite(f"{_name}{_overload}(Tensor self, {_type} min=None, {_type} max=None) -> Tensor",
                   ref="numpy.clip",
-                  variants="function method out", doc="Each element moved into [min, max].",
+                  variants="function method out", doc="Clamps each element to [min, max].",
                   tags=("core", "pointwise") if _name == "clamp" else ("pointwise",))
         composite(f"{_name}_{_overload}(Tensor(a!) self, {_type} min=None, {_type} max=None) -> "
                   f"Tensor(a!)",
@@ -599,7 +606,7 @@ op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
    kernel=pointwise(real, casts_out=True),
    functional=True, inplace_function=True,
    variants="function inplace out", grad={"self": "threshold_backward(grad, self, threshold)"},
-   doc="self above the threshold, else value.")
+   doc="self where it is above the threshold, else value.")
 op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
    kernel=pointwise(real),
    variants="function", grad={"grad_output": "threshold_backward(grad, self, threshold)",
@@ -623,7 +630,7 @@ composite("relu6_(Tensor(a!) self) -> Tensor(a!)", nn=True, variants="inplace",
 op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation, nn=True,
    functional=True, variants="function inplace",
    grad={"self": "leaky_relu_backward(grad, self, negative_slope)"},
-   doc="self, times negative_slope below 0.", tags=("core",))
+   doc="self, multiplied by negative_slope where it is negative.", tags=("core",))
 op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor",
    **_backward, cpp_out=False,
    grad={"grad_output": "leaky_relu_backward(grad, self, negative_slope)", "self": _zero},
@@ -695,7 +702,7 @@ op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar thres
 op("log_sigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function",
    grad={"self": "grad * sigmoid(-self)"}, doc="log(sigmoid(self)).")
 composite("logsigmoid(Tensor self) -> Tensor", nn=True, functional=True, variants="function out",
-          doc="`log_sigmoid`.", own=True)
+          doc="Alias of `log_sigmoid`.", own=True)
 op("hardswish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
    grad={"self": "hardswish_backward(grad, self)"}, doc="self * hardsigmoid(self).")
 op("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
@@ -710,7 +717,8 @@ op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", **_backwar
 op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation,
    variants="function method out",
    functional=True,
-   grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="0 within [-lambd, lambd].")
+   grad={"self": "hardshrink_backward(grad, self, lambd)"},
+   doc="self, replaced by 0 within [-lambd, lambd].")
 op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
    kernel=pointwise(floating, check=["check_lambda(self, lambd)"]), nn=True, functional=True,
    variants="function out",
@@ -728,10 +736,12 @@ op("_softsign(Tensor self) -> Tensor", **_floats, variants="", own=True, parts=T
 composite("tanhshrink(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
           doc="self - tanh(self).", own=True)
 composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method",
-          functional=True, doc="self, times weight (one, or one per channel) below 0.",
+          functional=True,
+          doc="self, multiplied where it is negative by weight, one number or one for each "
+              "channel.",
           autocast="lower")
 composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, functional=True, variants="function",
-          doc="One half along dim times the sigmoid of the other.", cpp_out=True)
+          doc="The first half along dim times the sigmoid of the second half.", cpp_out=True)
 op("sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
    kernel=pointwise(floating, complex_), variants="function",
    grad={"grad_output": "sigmoid_backward(grad, output.conj())",
@@ -777,19 +787,22 @@ op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=poi
    doc="The derivative of `_huber`.", own=True)
 composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True,
           variants="function out",
-          doc="Mean squared error.",
+          doc="The squared error, reduced by default to its mean.",
           autocast="float32")
 composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True,
           variants="function",
-          doc="Mean absolute error.",
+          doc="The absolute error, reduced by default to its mean.",
           autocast="float32")
 composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
           nn=True,
-          variants="function out", doc="Squared error near 0, absolute error beyond beta.",
+          variants="function out",
+          doc="The smooth L1 loss: squared error / (2 beta) below beta, absolute error - beta / "
+              "2 above.",
           autocast="float32")
 composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
           nn=True,
-          variants="function out", doc="Squared error near 0, linear beyond delta.",
+          variants="function out",
+          doc="The Huber loss: half the squared error below delta, linear above.",
           autocast="float32")
 
 # ---- comparing tensors ----
@@ -799,7 +812,8 @@ composite("isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08
           ref="numpy.isclose", doc="True where |self - other| <= atol + rtol * |other|.")
 composite("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
           "equal_nan=False) -> bool",
-          ref="numpy.allclose", doc="Whether all elements are close.",
+          ref="numpy.allclose",
+          doc="Whether |self - other| <= atol + rtol * |other| holds for all elements.",
           tags=("data_dependent_output",))
 composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
           doc="Whether sizes and elements are the same.", tags=("data_dependent_output",))
@@ -809,13 +823,13 @@ composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
 op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
    kernel=update(isa=False, expanded="welcome", stored=(stored,)),
    variants="function method inplace",
-   grad={"self": _zero, "value": "grad.sum()"}, doc="All elements become value.",
+   grad={"self": _zero, "value": "grad.sum()"}, doc="Fills the tensor with value.",
    jvp={"self": "zeros_like(self_t)", "value": "value_t"},
    batch={"self": "aligned", "": "self.copy_(with_dims(value, self.dim() - 1))"})
 op("zero_(Tensor(a!) self) -> Tensor(a!)",
    kernel=update(isa=False, expanded="welcome", stored=(stored,)),
    variants="function method inplace",
-   grad={"self": _zero}, sparse="zero_", doc="All elements become 0.",
+   grad={"self": _zero}, sparse="zero_", doc="Fills the tensor with 0.",
    batch="aligned")
 
 # ---- other names ----
@@ -826,48 +840,48 @@ for _alias, _name in {
     "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
 }.items():
     composite(f"{_alias}(Tensor self) -> Tensor", variants="function method out",
-              sparse=None if _name in ("acos", "acosh") else "values", doc=f"`{_name}`.")
+              sparse=None if _name in ("acos", "acosh") else "values", doc=f"Alias of `{_name}`.")
     composite(f"{_alias}_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
-              doc=f"`{_name}_`.")
+              doc=f"Alias of `{_name}_`.")
 for _alias, _name in {
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "not_equal": "ne",
 }.items():
     composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor",
-              variants="function method out", doc=f"`{_name}`.")
+              variants="function method out", doc=f"Alias of `{_name}`.")
     composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)",
-              variants="method inplace", doc=f"`{_name}_`.")
+              variants="method inplace", doc=f"Alias of `{_name}_`.")
 for _alias, _name in {"multiply": "mul", "true_divide": "div"}.items():
     composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", number_first=True,
-              variants="function method out", doc=f"`{_name}`.",
+              variants="function method out", doc=f"Alias of `{_name}`.",
               overloads=[f"{_alias}.Tensor(self, other)", f"{_alias}.Scalar(self, Scalar other)",
                          f"{_alias}.out(self, other, out!)"],
               tags=("pointwise.Tensor",) if _name == "div" else ())
     composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)",
-              variants="method inplace", doc=f"`{_name}_`.",
+              variants="method inplace", doc=f"Alias of `{_name}_`.",
               overloads=[f"{_alias}_.Tensor(self, other)", f"{_alias}_.Scalar(self, Scalar other)"])
 composite("arctan2(Tensor self, Tensor other) -> Tensor", variants="function method out",
-          doc="`atan2`.")
+          doc="Alias of `atan2`.")
 composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
           number_first=True,
-          variants="function method out", doc="`sub`.",
+          variants="function method out", doc="Alias of `sub`.",
           overloads=["subtract.Tensor(self, other, alpha)",
                      "subtract.Scalar(self, Scalar other, Scalar alpha=1)",
                      "subtract.out(self, other, alpha, out!)"])
 composite("subtract_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor(a!)",
-          variants="method inplace", doc="`sub_`.",
+          variants="method inplace", doc="Alias of `sub_`.",
           overloads=["subtract_.Tensor(self, other, alpha)",
                      "subtract_.Scalar(self, Scalar other, Scalar alpha=1)"])
 composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor",
           number_first=True,
-          variants="function method out", doc="`div`.",
+          variants="function method out", doc="Alias of `div`.",
           overloads=["divide.Tensor(self, other)", "divide.Scalar(self, Scalar other)",
                      "divide.Tensor_mode(self, other, *, str? rounding_mode)",
                      "divide.Scalar_mode(self, Scalar other, *, str? rounding_mode)",
                      "divide.out(self, other, out!)",
                      "divide.out_mode(self, other, *, str? rounding_mode, out!)"])
 composite("divide_(Tensor(a!) self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor(a!)",
-          variants="method inplace", doc="`div_`.",
+          variants="method inplace", doc="Alias of `div_`.",
           overloads=["divide_.Tensor(self, other)", "divide_.Scalar(self, Scalar other)",
                      "divide_.Tensor_mode(self, other, *, str? rounding_mode)",
                      "divide_.Scalar_mode(self, Scalar other, *, str? rounding_mode)"])

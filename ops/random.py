@@ -71,76 +71,88 @@ for _name, _doc in (("rand", "Uniform numbers in [0, 1)."), ("randn", "Standard 
               sparse=f"{_name}_like",
               overloads=_with_generator(f"{_name}_like(self, $)", _like))
 composite(f"randint(int high, int[] size, {_drawn}) -> Tensor", variants=_function,
-          doc="Integers in [0, high), int64 by default.", batch="random",
+          doc="Random integers in [0, high), of dtype int64 by default.", batch="random",
           overloads=_with_generator("randint(high, size, $)", _int64))
 composite(f"randint.low(int low, int high, int[] size, {_drawn}) -> Tensor", variants=_function,
-          doc="Integers in [low, high), int64 by default.", batch="random",
+          doc="Random integers in [low, high), of dtype int64 by default.", batch="random",
           overloads=_with_generator("randint(low, high, size, $)", _int64, "low"))
 composite(f"randint_like(Tensor self, int high, {_drawn_like}) -> Tensor",
-          variants="function", doc="Integers in [0, high).", cpp_out=True, batch="random_like",
+          variants="function",
+          doc="Random integers in [0, high), in the shape, dtype and device of self.",
+          cpp_out=True, batch="random_like",
           overloads=_with_generator("randint_like(self, high, $)", _like))
 composite(f"randint_like.low(Tensor self, int low, int high, {_drawn_like}) -> Tensor",
-          variants="function", doc="Integers in [low, high).", cpp_out=True, batch="random_like",
+          variants="function",
+          doc="Random integers in [low, high), in the shape, dtype and device of self.",
+          cpp_out=True, batch="random_like",
           overloads=_with_generator("randint_like(self, low, high, $)", _like, "low", "dtype"))
 composite(f"randint_like.Tensor(Tensor self, Tensor high, {_drawn_like}) -> Tensor",
-          variants="function", cpp_out=True, doc="Integers in [0, high) for a 0-d tensor.",
+          variants="function", cpp_out=True,
+          doc="Random integers in [0, high) for a high in a 0-d tensor.",
           batch="random",
           overloads=_with_generator("randint_like(self, high, $)", _like, "Tensor"))
 composite(f"randperm(int n, {_drawn}) -> Tensor", variants=_function,
-          doc="The numbers below n in random order, int64 by default.", batch="random",
+          doc="A random permutation of the integers below n, of dtype int64 by default.",
+          batch="random",
           tags=("core.default",),
           overloads=_with_generator("randperm(n, $)", _int64))
 composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
           variants="function method out", in_out_dtype=True,
-          seen_whole=True, batch="random", doc="1 with the probabilities of self, else 0.")
+          seen_whole=True, batch="random",
+          doc="Samples of 0 and 1, where 1 has the probabilities in self.")
 composite("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
           seen_whole=True, batch="random", in_out_dtype=True,
-          doc="1 with probability p, else 0, in the shape of self.", cpp_out=True,
+          doc="Samples of 0 and 1 in the shape of self, where 1 has probability p.", cpp_out=True,
           overloads=["bernoulli.float_out(self, p=0.5, generator, out!)"])
 composite("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
           variants="", cpp_out=True, in_out_dtype=True,
           seen_whole=True, batch="random",
-          doc="1 with the probabilities of p, else 0, in the shape of self.")
+          doc="Samples of 0 and 1 in the shape of self, where 1 has the probabilities in p.")
 composite("normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          seen_whole=True, batch="random", doc="Normal numbers of each mean and deviation.",
+          seen_whole=True, batch="random",
+          doc="Samples of normal distributions with the given means and standard deviations.",
           overloads=["normal.Tensor_Tensor(mean, std, generator)",
                      "normal.Tensor_Tensor_out(mean, std, generator, out!)"])
 composite("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          seen_whole=True, batch="random", doc="Normal numbers of each mean.")
+          seen_whole=True, batch="random",
+          doc="Samples of normal distributions with the given means and one standard deviation.")
 composite("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          seen_whole=True, batch="random", doc="Normal numbers of each deviation.")
+          seen_whole=True, batch="random",
+          doc="Samples of normal distributions with one mean and the given standard deviations.")
 composite("normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
           "options) -> Tensor",
-          variants=_function, doc="Normal numbers of one mean and deviation.", batch="random")
+          variants=_function, doc="Samples of one normal distribution.", batch="random")
 composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
           "generator=None) -> Tensor",
-          doc="Indices drawn with the probabilities of each row.", variants="function method out")
+          doc="Indices that are drawn with the weights in each row.",
+          variants="function method out")
 composite("_multinomial(Tensor p, int num_samples, bool replacement=False, *, Generator? "
           "generator=None) -> Tensor", variants="", seen_whole=True, own=True, batch="random",
           doc="`multinomial` of rows that lie in any number of dimensions.")
 
 op("poisson(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False),
    variants="function", grad={"self": "zeros_like(grad)"},
-   doc="Poisson numbers of the rates in self.",
+   doc="Samples of Poisson distributions with the rates in self.",
    batch="random")
 op("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
    kernel=custom(isa=False), variants="function",
    grad={"count": "zeros_like(grad)", "prob": "zeros_like(grad)"},
-   doc="How many of count trials of probability prob succeed.",
+   doc="Samples of binomial distributions: the number of successes in `count` trials of "
+       "probability `prob`.",
    batch="random")
 
 op("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False),
    variants="function", grad={"self": "grad * _standard_gamma_grad(self, result)"},
-   doc="Gamma numbers of the shapes in self, of scale 1.",
+   doc="Samples of gamma distributions with the shapes in self and scale 1.",
    jvp="self_t * _standard_gamma_grad(self, result)", batch="random")
 _gradient = "_dirichlet_grad(result, self, self.sum(-1, true))"
 op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
    kernel=custom(isa=False), variants="function",
    grad={"self": f"{_gradient} * (grad - (result * grad).sum(-1, true))"},
-   doc="Dirichlet numbers of the concentrations along the last dimension.",
+   doc="Samples of Dirichlet distributions with the concentrations along the last dimension.",
    jvp=f"self_t * {_gradient} - result * (self_t * {_gradient}).sum(-1, true)", batch="random")
 
 # ---- dropout ----
@@ -164,7 +176,8 @@ for _name, _doc in (
               variants="function inplace",
               doc=f"`{_name}` in place.", tags=("nondeterministic_seeded",))
 composite("native_dropout(Tensor input, float p, bool? train) -> (Tensor output, Tensor mask)",
-          variants="function", cpp_out=True, doc="`dropout`, and where it kept elements.",
+          variants="function", cpp_out=True,
+          doc="`dropout`, and a mask of the elements that it kept.",
           overloads=["native_dropout.out(input, p, train, out0!, out1!)"],
           tags=("core", "nondeterministic_seeded"))
 composite("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",

@@ -7,7 +7,8 @@ from gen.table import complex_half, composite, custom, op, stored, wide_unsigned
 op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
-   sparse="sum", doc="Sum over the given dimensions, or all. Integers and bool sum to int64.",
+   sparse="sum",
+   doc="The sum over the given dimensions, or all. Integers and bool are added up in int64.",
    overloads=["sum(self, dtype)", "sum.dim_IntList(self, int[1]? dim, keepdim, dtype)",
               "sum.out(self, dtype, out!)",
               "sum.IntList_out(self, int[1]? dim, keepdim, dtype, out!)"],
@@ -17,12 +18,12 @@ op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dty
    kernel=custom(stored=(wide_unsigned,)),
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"},
    ref="numpy.nansum",
-   doc="Sum in which NaN counts as zero.",
+   doc="The sum in which NaN counts as zero.",
    jvp="reduced", batch="dims", tags=("reduction",))
 op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "mean_backward(grad, self.sizes(), dim, keepdim)"}, ref="numpy.mean",
-   doc="Mean over the given dimensions, or all.",
+   doc="The mean over the given dimensions, or all.",
    overloads=["mean(self, dtype)", "mean.dim(self, int[1]? dim, keepdim, dtype)",
               "mean.dtype_out(self, dtype, out!)",
               "mean.out(self, int[1]? dim, keepdim, dtype, out!)"],
@@ -30,46 +31,49 @@ op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype
 op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
-   doc="Product over a dimension, or of all elements. Integers and bool multiply in int64.",
+   doc="The product over a dimension, or of all elements. Integers and bool are multiplied in "
+       "int64.",
    overloads=["prod.dim_int(self, int dim, keepdim, dtype)", "prod(self, dtype)",
               "prod.int_out(self, int dim, keepdim, dtype, out!)", "prod.out(self, dtype, out!)"],
    jvp="reduced", batch="dims",
    autocast="float32", tags=("core", "reduction"))
 composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
           "-> Tensor",
-          ref="numpy.nanmean", doc="Mean of the elements that are not NaN.",
+          ref="numpy.nanmean", doc="The mean of the elements that are not NaN.",
           variants="function method out")
 
 # ---- extremes ----
 
 op("max(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
-   ref="numpy.max", doc="The largest element; NaN where one occurs.",
+   ref="numpy.max", doc="The largest element, or NaN if there is one.",
    overloads=["max.unary_out(self, out!)"],
    jvp="reduced", batch="flattened(self, batch).amax(1)", tags=("reduction",))
-composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum", doc="`maximum`.",
+composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum",
+          doc="Alias of `maximum`.",
           overloads=["max.out(self, other, out!)"], variants="function method out",
           tags=("pointwise",))
 op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
-   doc="The largest elements along a dimension and where each first stands.",
+   doc="The largest elements along a dimension and the index where each occurs first.",
    overloads=["max.dim_max(self, dim, keepdim, max!, max_values!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
 op("min(Tensor self) -> Tensor", kernel=custom(), node=1,
    grad={"self": "extreme_backward(grad, self, result, {}, false)"},
-   ref="numpy.min", doc="The smallest element; NaN where one occurs.",
+   ref="numpy.min", doc="The smallest element, or NaN if there is one.",
    overloads=["min.unary_out(self, out!)"],
    jvp="reduced", batch="flattened(self, batch).amin(1)", tags=("reduction",))
-composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum", doc="`minimum`.",
+composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum",
+          doc="Alias of `minimum`.",
           overloads=["min.out(self, other, out!)"], variants="function method out",
           tags=("pointwise",))
 op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
-   doc="The smallest elements along a dimension and where each first stands.",
+   doc="The smallest elements along a dimension and the index where each occurs first.",
    overloads=["min.dim_min(self, dim, keepdim, min!, min_indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
 op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
@@ -87,11 +91,11 @@ op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, T
    jvp="reduced", batch="dims", tags=("reduction",))
 op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
    ref="numpy.argmax",
-   doc="Where the largest element first stands: along a dimension, or in the flattened tensor.",
+   doc="The index of the first largest element, along a dimension or in the flattened tensor.",
    batch="dims", tags=("core", "reduction"))
 op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
    ref="numpy.argmin",
-   doc="Where the smallest element first stands: along a dimension, or in the flattened tensor.",
+   doc="The index of the first smallest element, along a dimension or in the flattened tensor.",
    batch="dims", tags=("core", "reduction"))
 
 # ---- truth and counts ----
@@ -198,7 +202,8 @@ op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim
    autocast={"accelerator": "float32"}, tags=("reduction",))
 composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
           "dtype=None) -> Tensor",
-          variants="function method out", doc="`linalg_vector_norm`; None is 2.", wrapped=True,
+          variants="function method out",
+          doc="`linalg.vector_norm`; p = None means 2.", wrapped=True,
           overloads=["norm.ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, "
                      "ScalarType dtype)",
                      "norm.ScalarOpt_dtype(self, Scalar? p, *, ScalarType dtype)",

@@ -33,9 +33,8 @@ op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_
    kernel=custom(), variants="function",
    grad={"input, grid": "grid_sampler_gradients(grad, input, grid, interpolation_mode, "
                         "padding_mode, align_corners, mask)"},
-   doc="The image at the places of grid, in coordinates from -1 to 1. Modes: 0 linear, 1 nearest, "
-       "2 cubic; outside: "
-       "0 zeros, 1 the border, 2 reflected.", cpp_out=False,
+   doc="Samples the image at the positions in grid, whose coordinates go from -1 to 1. Modes: 0 "
+       "linear, 1 nearest, 2 cubic; outside: 0 zeros, 1 the border, 2 reflection.", cpp_out=False,
    jvp={"input": "grid_sampler(input_t, grid, interpolation_mode, padding_mode, align_corners)",
         "grid": "sampled_slopes(grid_t, input, grid, interpolation_mode, padding_mode, "
                 "align_corners)"},
@@ -99,7 +98,7 @@ composite("_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpol
           doc="`grid_sampler_2d` by another name.")
 composite("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
           variants="function",
-          doc="The places that affine maps theta send the pixels of images of a size to.",
+          doc="The positions to which the affine maps theta send the pixels of images of a size.",
           cpp_out=True)
 composite("grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', "
           "bool? align_corners=None) "

@@ -15,7 +15,8 @@ view("transpose(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
      overloads=["transpose.int(self, dim0, dim1)"])
 view("t(Tensor(a) self) -> Tensor(a)",
      grad={"self": "grad.t()"},
-     sparse="t", doc="The transpose of a matrix; tensors of fewer dimensions as they are.")
+     sparse="t",
+     doc="The transpose of a matrix; tensors of fewer dimensions are returned as they are.")
 view("permute(Tensor(a) self, int[] dims) -> Tensor(a)",
      grad={"self": "permute_backward(grad, dims)"}, ref="numpy.transpose",
      sparse="permute", doc="Reorders all dimensions.", tags=("core",))
@@ -36,13 +37,13 @@ view("unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
      sparse="unsqueeze", doc="Inserts a dimension of size 1.", tags=("core",))
 view("select(Tensor(a) self, int dim, int index) -> Tensor(a)",
      grad={"self": "select_backward(grad, self.sizes(), dim, index)"},
-     sparse="select", doc="One slice along a dimension, which disappears.",
+     sparse="select", doc="The slice at an index along a dimension, which is removed.",
      overloads=["select.int(self, dim, index)"], tags=("core",))
 view("slice(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor(a)",
      grad={"self": "slice_backward(grad, self.sizes(), dim, start.value_or(0), "
                    "end.value_or(INT64_MAX), step)"},
      variants="method",
-     sparse="slice", doc="start:end:step along a dimension, clamped as Python does.",
+     sparse="slice", doc="The slice start:end:step along a dimension, clamped as Python does.",
      overloads=["slice.Tensor(self, dim, start, end, step)"], tags=("core",))
 view("unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
      grad={"self": "unfold_backward(grad, self.sizes(), dimension, size, step)"}, variants="method",
@@ -73,19 +74,19 @@ view("unbind(Tensor(a) self, int dim=0) -> Tensor(a)[]",
 op("select_backward(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
    kernel=custom(anywhere=True),
    grad={"grad_output": "grad.select(dim, index)"}, variants="",
-   doc="Zeros with the gradient in one slice.",
+   doc="The gradient of `select`: zeros, with the gradient in one slice.",
    jvp="linear", batch="dims")
 op("slice_backward(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) "
    "-> Tensor",
    kernel=custom(anywhere=True), grad={"grad_output": "grad.slice(dim, start, end, step)"},
    variants="",
-   doc="Zeros with the gradient in a slice.",
+   doc="The gradient of `slice`: zeros, with the gradient in a slice.",
    jvp="linear", batch="dims")
 op("diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> "
    "Tensor",
    kernel=custom(anywhere=True), grad={"grad_output": "grad.diagonal(offset, dim1, dim2)"},
    variants="",
-   doc="Zeros with the gradient on a diagonal.",
+   doc="The gradient of `diagonal`: zeros, with the gradient on a diagonal.",
    jvp="linear", batch="dims")
 op("unfold_backward(Tensor grad_in, int[] input_sizes, int dim, int size, int step) -> Tensor",
    kernel=custom(anywhere=True), grad={"grad_in": "grad.unfold(dim, size, step)"}, variants="",
@@ -104,7 +105,7 @@ op("_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool n
    overloads=["_to_copy(self, dtype, *, Layout? layout=None, device, bool? pin_memory=None, "
               "non_blocking, memory_format)",
               "_to_copy.out(self, non_blocking, memory_format, out!)"],
-   grad={"self": "grad.to(self.device(), self.dtype())"}, variants="",
+   grad={"self": "grad.to(self.device())"}, variants="",
    sparse="to_copy", doc="A copy with another dtype, device or memory format.",
    jvp="linear", batch="leading", tags=("core",))
 op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor(a!)",
@@ -117,7 +118,7 @@ op("copy_(Tensor(a!) self, Tensor|Scalar src, bool non_blocking=False) -> Tensor
 # ---- written over the others ----
 
 composite("reshape(Tensor(a) self, int[] shape) -> Tensor(a)", ref="numpy.reshape",
-          doc="Another shape: a view where possible, else a copy.")
+          doc="The same elements in another shape: a view where possible, else a copy.")
 composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method",
           doc="`reshape` to the shape of other.")
 composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method",
@@ -132,36 +133,37 @@ composite("unflatten(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
           doc="Splits one dimension into several.",
           overloads=["unflatten.int(self, dim, sizes)"])
 composite("ravel(Tensor(a) self) -> Tensor(a)", ref="numpy.ravel",
-          doc="One dimension with all elements.")
+          doc="All elements in one dimension: a view where possible, else a copy.")
 composite("contiguous(Tensor(a) self, *, MemoryFormat memory_format=Contiguous) -> Tensor(a)",
           variants="method",
-          doc="Itself if it lies in memory so, else a copy.")
+          doc="Returns self if it is contiguous in the memory format, else a copy that is.")
 composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", variants="method",
           doc="`expand` to the shape of other.")
 composite("broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", ref="numpy.broadcast_to",
           doc="`expand` as a function.")
 composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]", ref="numpy.broadcast_arrays",
-          variants="function", varargs=True, listed=True, doc="All expanded to their common shape.")
+          variants="function", varargs=True, listed=True,
+          doc="Expands tensors to their common shape.")
 composite("sum_to_size(Tensor self, int[] size) -> Tensor", variants="method",
-          doc="Sums what `expand` to self's shape repeats.")
+          doc="Sums the dimensions that `expand` to self's shape would repeat.")
 composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", ref="numpy.swapaxes",
-          doc="`transpose`.")
-composite("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", doc="`transpose`.")
+          doc="Alias of `transpose`.")
+composite("swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", doc="Alias of `transpose`.")
 composite("movedim(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
           ref="numpy.moveaxis",
           doc="Moves dimensions to new places; the others keep their order.",
           overloads=["movedim.int(self, int source, int destination)",
                      "movedim.intlist(self, source, destination)"])
 composite("moveaxis(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
-          ref="numpy.moveaxis", doc="`movedim`.",
+          ref="numpy.moveaxis", doc="Alias of `movedim`.",
           overloads=["moveaxis.int(self, int source, int destination)",
                      "moveaxis.intlist(self, source, destination)"])
 composite("adjoint(Tensor(a) self) -> Tensor(a)",
           doc="The conjugate of the last two dimensions' transpose.")
 composite("narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
-          doc="start:start+length along a dimension.")
+          doc="The slice start:start+length along a dimension.")
 composite("narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
-          doc="`narrow` from where a 0-d tensor says.")
+          doc="`narrow` with a start in a 0-d tensor.")
 composite("split(Tensor(a) self, int split_size, int dim=0) -> Tensor(a)[]",
           listed=True, doc="Pieces of one length; the last may be shorter.",
           overloads=["split.Tensor(self, split_size, dim)"])
@@ -179,7 +181,7 @@ composite("tensor_split.indices(Tensor(a) self, int[] indices, int dim=0) -> Ten
           doc="Pieces that end at the indices.")
 composite("to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, "
           "MemoryFormat? memory_format=None) -> Tensor(a)", variants="method",
-          doc="Itself, or a copy of another dtype.",
+          doc="Returns self if it has the dtype, else a converted copy.",
           overloads=["to.dtype(self, dtype, non_blocking, copy, MemoryFormat? memory_format=None)"])
 composite("to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, bool "
           "non_blocking=False, "
@@ -189,30 +191,31 @@ composite("to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None
                      "to.dtype_layout(self, *, ScalarType? dtype=None, Layout? layout=None, "
                      "Device? device=None, "
                      "bool? pin_memory=None, non_blocking, copy, memory_format)"],
-          doc="Itself, or a copy elsewhere.")
+          doc="Returns self if it is on the device and has the dtype, else a copy that is.")
 composite("to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, *, "
           "MemoryFormat? memory_format=None) -> Tensor(a)", variants="method",
-          doc="Itself, or a copy with the dtype and device of other.",
+          doc="Returns self if it has the dtype and device of other, else a copy that has.",
           overloads=["to.other(self, other, non_blocking, copy, MemoryFormat? memory_format=None)"])
 composite("type_as(Tensor self, Tensor other) -> Tensor", variants="method",
-          doc="`to` the dtype of other.")
+          doc="Converts to the dtype of other.")
 composite("detach(Tensor(a) self) -> Tensor(a)", seen_whole=True, batch="leading",
-          sparse="detach", doc="The same memory outside the graph.")
+          sparse="detach", doc="A view of the same memory without a history in the graph.")
 composite("detach_(Tensor(a!) self) -> Tensor(a!)", variants="function method inplace",
-          doc="Take this tensor out of the graph, in place.", tags=("inplace_view",))
+          doc="Removes the tensor's history, in place.", tags=("inplace_view",))
 composite("lift_fresh(Tensor(a) self) -> Tensor(a)", variants="", seen_whole=True, batch="leading",
-          doc="The tensor itself: how levels see one that was made from Python's numbers.")
+          doc="Returns the tensor: it marks one that was made from Python's numbers inside of a "
+              "transform.")
 composite("_local_scalar_dense(Tensor self) -> Scalar", variants="", grad="none", seen_whole=True,
           batch="refused: calling .item() on a Tensor with a batch gives no one number. Compute "
                 "with the tensor itself, or take its numbers outside of vmap.",
           sparse="number", doc="The number that a tensor of one element holds.",
           tags=("core", "data_dependent_output"))
 composite("atleast_1d(Tensor self) -> Tensor", ref="numpy.atleast_1d", variants="function",
-          listed=True, doc="0-d becomes 1-d.")
+          listed=True, doc="The tensor with at least one dimension.")
 composite("atleast_2d(Tensor self) -> Tensor", ref="numpy.atleast_2d", variants="function",
-          listed=True, doc="At least two dimensions.")
+          listed=True, doc="The tensor with at least two dimensions.")
 composite("atleast_3d(Tensor self) -> Tensor", ref="numpy.atleast_3d", variants="function",
-          listed=True, doc="At least three dimensions.")
+          listed=True, doc="The tensor with at least three dimensions.")
 for _n in (1, 2, 3):
     composite(f"atleast_{_n}d.Sequence(Tensor[] tensors) -> Tensor[]", variants="function",
               varargs=True, doc=f"`atleast_{_n}d` of each.")
@@ -254,7 +257,7 @@ composite("as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_o
           variants="function method inplace", doc="`as_strided` in place.")
 composite("resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
           variants="method inplace",
-          doc="New sizes; the storage grows when needed and keeps its contents.",
+          doc="Sets new sizes in place. The storage grows when needed and keeps its contents.",
           batch="leading",
           tags=("core", "inplace_view"))
 composite("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) "

@@ -12,7 +12,7 @@ op("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel=cus
 op("log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel=custom(),
    grad={"self": "_log_softmax_backward_data(grad, result, dim, "
                  "is_complex(self.dtype()) ? result.dtype() : self.dtype())"},
-   doc="The logarithm of softmax along a dimension.",
+   doc="The logarithm of `softmax` along a dimension.",
    overloads=["log_softmax.int(self, dim, dtype)", "log_softmax.int_out(self, dim, dtype, out!)"],
    jvp="self_t - (result.exp() * self_t).sum(dim, true)", batch="dims",
    autocast={"accelerator": "float32"})
@@ -42,4 +42,4 @@ composite("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_ty
               "dimensions for scores of four says it of queries and keys (`mask_type` 0) or of "
               "items and keys (1).")
 composite("softmin(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", nn=True,
-          doc="softmax of -self.", own=True)
+          doc="`softmax` of -self.", own=True)

@@ -6,45 +6,45 @@ op("sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)
    "values, Tensor indices)",
    node={"stable.has_value()": 1}, kernel=custom(stored=(wide_unsigned,)), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"}, ref="numpy.sort",
-   doc="Elements in order along a dimension and where they stood; equal ones keep their order. NaN "
-       "counts as largest.",
+   doc="The sorted elements along a dimension and their indices; equal elements keep their "
+       "order. NaN counts as the largest.",
    overloads=["sort.values_stable(self, stable, dim, descending, values!, indices!)"],
    jvp="self_t.gather(dim, indices)", batch="dims")
 composite("sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
           variants="function method out",
-          doc="Elements in order along a dimension and where they stood.",
+          doc="The sorted elements along a dimension and their indices. NaN counts as the largest.",
           overloads=["sort.values(self, dim, descending, values!, indices!)"], tags=("core",))
 composite("argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
           "Tensor",
-          doc="Where the sorted elements stood; equal ones keep their order.",
+          doc="The indices that sort the elements along a dimension; equal elements keep their "
+              "order.",
           variants="function method out")
 composite("argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", ref="numpy.argsort",
-          doc="Where the sorted elements stood.")
+          doc="The indices that sort the elements along a dimension.")
 composite("msort(Tensor self) -> Tensor", variants="function method out",
-          doc="Sorted along the first dimension.")
+          doc="The elements sorted along the first dimension.")
 op("topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, "
    "Tensor indices)",
    kernel=custom(), nondiff=("indices",),
    grad={"self": "selected_backward(grad_values, self.sizes(), dim, indices)"},
-   doc="The k largest or smallest elements along a dimension, best first, and where they stood.",
+   doc="The k largest or smallest elements along a dimension, in order, and their indices.",
    overloads=["topk.values(self, k, dim, largest, sorted, values!, indices!)"],
    jvp="self_t.gather(dim, indices)", batch="dims", tags=("core",))
 op("kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
    "indices)",
    kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
-   doc="The k-th smallest element along a dimension and where it stands; k counts from 1.",
+   doc="The k-th smallest element along a dimension and its index; k counts from 1.",
    overloads=["kthvalue.values(self, k, dim, keepdim, values!, indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
 op("median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    node=1, kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
-   doc="The middle element along a dimension (the lower of two) and where it stands; NaN where one "
-       "occurs.",
+   doc="The median along a dimension (the lower of two) and its index; NaN if there is one.",
    overloads=["median.dim_values(self, dim, keepdim, values!, indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
 composite("median(Tensor self) -> Tensor",
-          doc="The middle element (the lower of two); NaN where one occurs.", cpp_out=True)
+          doc="The median (the lower of two), or NaN if there is one.", cpp_out=True)
 op("nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    node=1, kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
@@ -56,8 +56,7 @@ composite("nanmedian(Tensor self) -> Tensor", doc="`median` of the elements that
 op("mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), nondiff=("indices",),
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
-   doc="The most frequent element along a dimension (the smallest of several) and where it last "
-       "stands.",
+   doc="The most frequent element along a dimension (the smallest of several) and its last index.",
    overloads=["mode.values(self, dim, keepdim, values!, indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims")
 
@@ -86,8 +85,8 @@ op("searchsorted(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, b
    "Tensor? sorter=None) -> Tensor",
    kernel=custom(stored=(wide_unsigned,)), variants="function out", grad="none",
    ref="numpy.searchsorted",
-   doc="Where values would have to be inserted to keep the last dimension sorted: before equal "
-       "ones, or behind.",
+   doc="The indices at which values can be inserted so that the last dimension stays sorted: "
+       "before equal elements, or after them.",
    overloads=["searchsorted.Tensor(sorted_sequence, self, out_int32, right, side, sorter)",
               "searchsorted.Tensor_out(sorted_sequence, self, out_int32, right, side, sorter, "
               "out!)"],

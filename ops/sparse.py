@@ -12,7 +12,7 @@ _hidden = dict(variants="function", own=True)
 
 composite("_sparse_values(Tensor self) -> Tensor", **_hidden, doc="The values of a sparse tensor.")
 composite("coalesce(Tensor(a) self) -> Tensor(a)", variants="method",
-          doc="Sorted indices, each once: the values of equal ones are added up.")
+          doc="The COO tensor with sorted, unique indices; values of equal indices are added up.")
 
 # ---- making them ----
 
@@ -49,18 +49,19 @@ for _name, _doc in (("_nnz", "The number of specified elements."),
                     ("_dimI", "`sparse_dim`."), ("_dimV", "`dense_dim`.")):
     composite(f"{_name}(Tensor self) -> int", variants="method", grad="none", doc=_doc)
 composite("is_coalesced(Tensor self) -> bool", variants="method", grad="none",
-          doc="Whether the indices of a COO tensor are sorted and each is there once.")
+          doc="Whether the indices of a COO tensor are sorted and unique.")
 composite("_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", variants="method inplace",
-          doc="Says that a COO tensor is coalesced, unchecked.")
+          doc="Marks a COO tensor as coalesced, or not, without a check.")
 
 # ---- conversions ----
 
 composite("to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor",
-          variants="method", doc="All elements, in memory with strides.")
+          variants="method", doc="The tensor in strided layout.")
 composite("to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? "
-          "dense_dim=None) -> Tensor", variants="method", doc="The elements that are not zero.")
+          "dense_dim=None) -> Tensor", variants="method",
+          doc="The tensor in a sparse layout, with the elements that are not zero.")
 composite("to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", variants="method",
-          doc="A COO tensor of so many sparse dimensions.")
+          doc="A COO tensor with `sparse_dim` sparse dimensions.")
 for _name in ("csr", "csc"):
     composite(f"to_sparse_{_name}(Tensor self, int? dense_dim=None) -> Tensor", variants="method",
               doc=f"`to_sparse` with the layout {_name.upper()}.")
@@ -70,19 +71,20 @@ for _name in ("bsr", "bsc"):
 composite("sparse_mask(Tensor self, Tensor mask) -> Tensor", variants="method",
           doc="The elements of self at the indices of a sparse mask.")
 composite("sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> "
-          "Tensor(a!)", variants="method inplace", doc="New sizes of a COO tensor.")
+          "Tensor(a!)", variants="method inplace", doc="Sets new sizes of a COO tensor in place.")
 composite("sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) "
           "-> Tensor(a!)", variants="method inplace",
-          doc="New sizes of a COO tensor, which is emptied.")
+          doc="Sets new sizes of a COO tensor in place and removes its elements.")
 composite("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)",
-          variants="function method inplace", doc="The sizes and dimensions of the template.")
+          variants="function method inplace",
+          doc="Sets the sizes and the numbers of sparse and dense dimensions of the template.")
 
 # ---- products and reductions ----
 
 composite("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", variants="function",
-          doc="`sparse.mm`.")
+          doc="Alias of `sparse.mm`.")
 composite("_sum_of_sparse(Tensor self, int[]? dim=None, *, ScalarType? dtype=None) -> Tensor",
-          variants="function", own=True, doc="`sparse.sum`.")
+          variants="function", own=True, doc="Alias of `sparse.sum`.")
 for _name in ("softmax", "log_softmax"):
     composite(f"_{_name}_of_sparse(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
               variants="function", own=True, doc=f"`sparse.{_name}`: of the specified elements.")
@@ -95,10 +97,11 @@ composite("sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Sca
 # Old names that programs of graph networks use.
 for _alias, _name in {"spmm": "mm", "dsmm": "mm", "hsmm": "hspmm"}.items():
     composite(f"{_alias}(Tensor self, Tensor mat2) -> Tensor", variants="function", own=True,
-              body=f"return rushlight::{_name}(self, mat2);", doc=f"`{_name}`.")
+              body=f"return rushlight::{_name}(self, mat2);", doc=f"Alias of `{_name}`.")
 composite("saddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
           "Tensor", variants="function", own=True,
-          body="return rushlight::sspaddmm(self, mat1, mat2, beta, alpha);", doc="`sspaddmm`.")
+          body="return rushlight::sspaddmm(self, mat1, mat2, beta, alpha);",
+          doc="Alias of `sspaddmm`.")
 composite("sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
           "alpha=1) -> Tensor", variants="function",
           doc="beta * self + alpha * mat1 @ mat2 at the indices of self.")

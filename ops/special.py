@@ -93,9 +93,9 @@ for _name, _doc in {
 }.items():
     op(f"special_{_name}(Tensor x) -> Tensor", **_plain, doc=_doc)
 composite("special_modified_bessel_i0(Tensor self) -> Tensor", variants="function out", grad="none",
-          doc="`i0`.", tags=("pointwise",))
+          doc="Alias of `i0`.", tags=("pointwise",))
 composite("special_modified_bessel_i1(Tensor self) -> Tensor", variants="function out", grad="none",
-          doc="`special.i1`.", tags=("pointwise",))
+          doc="Alias of `special.i1`.", tags=("pointwise",))
 
 # ---- what stands elsewhere, under the names of rushlight.special ----
 
@@ -105,7 +105,7 @@ for _alias, _name in {
     "psi": "digamma", "sinc": "sinc",
 }.items():
     composite(f"special_{_alias}(Tensor self) -> Tensor", variants="function out",
-              doc=f"`{_name}`.")
+              doc=f"Alias of `{_name}`.")
 for _signature, _name in (
     ("gammainc(Tensor self, Tensor other)", "igamma"),
     ("gammaincc(Tensor self, Tensor other)", "igammac"),
@@ -115,13 +115,14 @@ for _signature, _name in (
     ("polygamma(int n, Tensor self)", "polygamma"),
     ("round(Tensor self, *, int decimals=0)", "round"),
 ):
-    composite(f"special_{_signature} -> Tensor", variants="function out", doc=f"`{_name}`.")
+    composite(f"special_{_signature} -> Tensor", variants="function out",
+              doc=f"Alias of `{_name}`.")
 composite("special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-          variants="function", doc="`log_softmax`.", autocast={"accelerator": "float32"})
+          variants="function", doc="Alias of `log_softmax`.", autocast={"accelerator": "float32"})
 composite("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-          variants="function", doc="`softmax`.", autocast={"accelerator": "float32"})
+          variants="function", doc="Alias of `softmax`.", autocast={"accelerator": "float32"})
 composite("special_xlogy(Tensor self, Tensor|Scalar other) -> Tensor", variants="function out",
-          doc="`xlogy`.",
+          doc="Alias of `xlogy`.",
           overloads=["special_xlogy(self, Tensor other)",
                      "special_xlogy.other_scalar(self, Scalar other)",
                      "special_xlogy.out(self, Tensor other, out!)",

@@ -39,7 +39,7 @@ for _overload, _bins in (("int_bins", "int"), ("", "int[]"), ("TensorList_bins",
                   "each dimension.")
 composite("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
           "Tensor", variants=_both,
-          ref="numpy.diff", doc="Differences of neighbours, n times.")
+          ref="numpy.diff", doc="The n-th differences of neighbouring elements.")
 for _name, _number in (("trapezoid", "Scalar dx=1"), ("trapz", "float dx=1.0")):
     composite(f"{_name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", variants="function",
               doc="The integral along a dimension by the trapezoidal rule, at points x.")

@@ -246,7 +246,7 @@ class TensorIteratorConfig {
                "Found dtype ", out.defined() ? out.scalar_type() : common, " but expected ",
                common);
       RL_CHECK(!out.defined() || !safe_ || can_cast(common, out.scalar_type()), "result type ",
-               common, " can't be cast to the desired output type ",
+               common, " can't be cast to the output's ",
                out.defined() ? out.scalar_type() : common);
     }
   }

@@ -244,7 +244,7 @@ ROWS = (
     Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("onnx.ops.aten_decompositions", "", FIXED, "graphs hold no op to replace"),
-    Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
+    Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "a text sees nothing of its caller"),
     Row(
         "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.*",
         "",
@@ -666,12 +666,6 @@ ROWS = (
     Row("xpu.get_rng_state_all", "", FIXED, _NO_DEVICE),
     Row("_extension._get_accelerator", "check", NO_EFFECT, "a build is for one accelerator"),
     Row("_tensor.Tensor.pin_memory", "device", NO_EFFECT, "there is one kind of accelerator"),
-    Row(
-        "_tensor.Tensor.type",
-        "kwargs",
-        NO_EFFECT,
-        "only `async` is read, the old name of `non_blocking`",
-    ),
     Row(
         "cuda.devices.call_when_initialized",
         "kwargs",

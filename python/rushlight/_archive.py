@@ -75,7 +75,7 @@ class PyTorchFileReader:
 
         Args:
             name: the record.
-            numel: how many elements.
+            numel: the number of elements.
             dtype: theirs; an `UntypedStorage` counts as bytes.
         """
         kind = rushlight.uint8 if dtype is rushlight.UntypedStorage else dtype

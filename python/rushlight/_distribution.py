@@ -10,7 +10,7 @@ class NameAndVersion(importlib.metadata.Distribution):
     """A distribution that has a name and a version.
 
     Args:
-        name: of the project.
+        name: the name of the project.
         version: of it.
     """
 

@@ -150,7 +150,7 @@ def choose_qparams(
         high: the largest number.
         quant_min: the first code.
         quant_max: the last one.
-        symmetric: 0 has the middle code, where numbers lie on both sides of it.
+        symmetric: whether 0 gets the middle code if there are numbers on both sides of it.
         reduce_range: leave one bit of the codes unused.
         single: round the scale to float32 before the zero point is chosen.
     """

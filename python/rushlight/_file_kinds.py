@@ -70,7 +70,7 @@ def _kind(source):
         return "it is empty: what wrote, copied or downloaded it was cut off"
     if head.startswith(b"PK"):
         return _zip(source, size)
-    return _kind_of_other_file(head, size)
+    return _describe_unknown_start(head, size)
 
 
 def _zip(source, size):
@@ -96,7 +96,7 @@ def _zip(source, size):
     )
 
 
-def _kind_of_other_file(head, size):
+def _describe_unknown_start(head, size):
     for start, what in _STARTS.items():
         if head.startswith(start):
             return what

@@ -148,7 +148,7 @@ class _LegacyStorages:
 
     Args:
         budget: the bytes that all of them may have: those of the file.
-        map_location: as `load` has it.
+        map_location: see `load`.
     """
 
     def __init__(self, budget, map_location) -> None:

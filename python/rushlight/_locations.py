@@ -48,8 +48,9 @@ def register_package(priority: int, tagger: Tagger, deserializer: Deserializer) 
 
     Args:
         priority: lower ones are asked first; the CPU has 10, CUDA 20.
-        tagger: of a storage, the text that stands for its place in the file; None: not its kind.
-        deserializer: of a storage in main memory and such a text, the storage there, or None.
+        tagger: a function of a storage that returns the location to write into the file, or None if
+            the storage is of another kind.
+        deserializer: of a  storage in main memory and such a text, the storage there, or None.
     """
     _package_registry.append((priority, tagger, deserializer))
     _package_registry.sort(key=operator.itemgetter(0))

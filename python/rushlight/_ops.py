@@ -5,6 +5,7 @@ What an op takes is data of the registry in C++ (`_C._op_schema`); nothing here 
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import types
@@ -425,6 +426,11 @@ class _Ops(types.ModuleType):
     def __getattr__(self, namespace):
         if namespace.startswith("__"):
             raise AttributeError(namespace)
+        if namespace == "higher_order":
+            importlib.import_module(
+                "rushlight._higher_order_ops.operators"
+            )  # it sets the attribute
+            return vars(self)[namespace]
         made = _Custom(namespace)
         setattr(self, namespace, made)
         return made

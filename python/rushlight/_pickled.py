@@ -106,7 +106,7 @@ class Storages:
 
     Args:
         read: a function of key, dtype and number of elements.
-        map_location: as `load` has it.
+        map_location: see `load`.
     """
 
     def __init__(self, read, map_location) -> None:

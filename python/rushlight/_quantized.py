@@ -401,7 +401,7 @@ def choose_qparams_optimized(input, numel, n_bins, ratio, bit_width):
     """The smaller range of numbers whose codes lose the least, by trying narrower ones.
 
     Args:
-        input: float numbers.
+        input: floating-point numbers.
         numel: how many of them.
         n_bins: steps into which their range is cut.
         ratio: the part of the range that may be left out.

@@ -66,7 +66,7 @@ def _load(
 
     Args:
         zip_file: a `PyTorchFileReader`.
-        map_location: as `load` has it.
+        map_location: see `load`.
         pickle_module: what unpickles: `pickle` runs what the file says,
             `rushlight._weights_only_unpickler` takes data alone.
         pickle_file: the record that is unpickled.

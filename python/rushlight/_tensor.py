@@ -143,16 +143,19 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
 
     # ---- types ----
 
-    def type(self, dtype=None, non_blocking=False, **kwargs):
+    def type(self, dtype=None, non_blocking=False, *, memory_format=_C.preserve_format, **kwargs):
         """The name of the tensor's type, "torch.FloatTensor"; with a dtype, name or class, a
-        converted tensor.
+        converted tensor. `async` is an old name of non_blocking.
         """
         from rushlight import _legacy
 
+        non_blocking = kwargs.pop("async", non_blocking)
+        if kwargs:
+            raise TypeError(f"type() got an unexpected keyword argument {next(iter(kwargs))!r}")
         if dtype is None:
             return _legacy.type_name(self.dtype, self.device)
         target, device = _legacy.parse_type(dtype)
-        return self.to(dtype=target, device=device or self.device, non_blocking=non_blocking)
+        return self.to(device or self.device, target, non_blocking, memory_format=memory_format)
 
     def new(self, *args, **kwargs):
         """A new tensor of the same dtype from sizes or data, as the constructor takes them."""
@@ -247,6 +250,8 @@ class Tensor(_C.TensorBase, metaclass=_C._TensorMeta):
         """The class of the tensor's storage, such as `FloatStorage`."""
         from rushlight.storage import OF_DTYPE, TypedStorage
 
+        if not self.is_meta:
+            self.untyped_storage()  # raises where there is none
         return OF_DTYPE.get(self.dtype, TypedStorage)
 
     @_C._Offered

@@ -311,7 +311,7 @@ def debug_unwrap(tensor, *, recurse: bool = True):
     """The value of a tensor in `vmap`, with the batch in front; other tensors unchanged.
 
     Args:
-        recurse: down to a tensor that no vmap goes through, else one level.
+        recurse: whether all levels are removed, or only one.
     """
     while _C._batch_level(tensor):
         tensor = _C._batch_value(tensor)

@@ -61,7 +61,8 @@ def functional_call(
         parameter_and_buffer_dicts: a dict, or several whose names differ. Names that the module
             lacks become attributes for the time of the call; what the call assigns to a name of
             one dict is in it afterwards.
-        tie_weights: what the module has under several names is replaced under all.
+        tie_weights: whether tensors that the module has under several names are replaced under all
+            of them.
         strict: RuntimeError if names are missing or more.
     """
     if isinstance(parameter_and_buffer_dicts, dict):

@@ -240,10 +240,11 @@ def from_file(
 
     Args:
         filename: a path.
-        shared: what is written goes to the file, which is made or lengthened where it must be.
+        shared: whether writes go to the file, which is created or extended as needed.
         size: number of elements.
-        dtype: of the elements; the default dtype if None.
-        layout, device, pin_memory: only a plain tensor in main memory can lie in a file.
+        dtype: the dtype of the elements; the default dtype if None.
+        layout, device, pin_memory: only the defaults are accepted, since only a strided CPU tensor
+            can be mapped.
 
     Raises:
         RuntimeError: the file cannot be opened, or is too short.

@@ -84,7 +84,7 @@ class Stat:
 
     Args:
         name: the first part of the names of the event's data.
-        aggregations: what the event tells.
+        aggregations: the statistics that an event reports.
         window_size: how long a window is, a timedelta.
         max_samples: how many values a window holds at most; None means any number.
     """

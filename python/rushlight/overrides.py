@@ -78,10 +78,10 @@ def wrap_torch_function(dispatcher):
     returns.
     """
 
-    return functools.partial(_dispatched, dispatcher)
+    return functools.partial(_wrap_dispatched, dispatcher)
 
 
-def _dispatched(dispatcher, function):
+def _wrap_dispatched(dispatcher, function):
     @functools.wraps(function)
     def public(*args, **kwargs):
         asked = tuple(dispatcher(*args, **kwargs))

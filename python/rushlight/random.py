@@ -51,7 +51,7 @@ def fork_rng(
     """A context manager that restores the random generators of the CPU and of devices at its end.
 
     Args:
-        devices: numbers, names or devices; by default all there are.
+        devices: numbers, names or devices; all devices by default.
         enabled: False does nothing.
         device_type: their type: GPUs by default, which alone have generators beside the CPU's.
     """

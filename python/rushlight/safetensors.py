@@ -56,7 +56,7 @@ def load_file(filename, device="cpu", *, mmap: bool = True):
 
     Args:
         filename: a path.
-        device: where the tensors go.
+        device: the device of the tensors.
         mmap: map the file: tensors are read when they are used, and written to memory only.
 
     Raises:
@@ -126,7 +126,7 @@ def load_sharded(path, device="cpu", *, mmap: bool = True):
     """Load the tensors of several files as a dict.
 
     Args:
-        path: the index, or the folder it lies in.
+        path: the index file, or the folder that contains it.
         device, mmap: as `load_file` has them.
 
     Raises:

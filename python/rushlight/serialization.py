@@ -450,7 +450,7 @@ def check_module_version_greater_or_equal(
     """Whether the version of a module is at least this one.
 
     Args:
-        module: what has a `__version__`.
+        module: a module that has a `__version__`.
         req_version_tuple: the numbers of the version.
         error_if_malformed: raise where its version is no such numbers; otherwise it counts as new.
     """

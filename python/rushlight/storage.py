@@ -20,7 +20,7 @@ class UntypedStorage(_C.StorageBase):
 
     Args:
         size: how many bytes, uninitialised ones, or a sequence of their values.
-        device: where they lie.
+        device: the device of the memory.
     """
 
     @property
@@ -39,8 +39,8 @@ class UntypedStorage(_C.StorageBase):
             byte_order: of the elements in it, "native", "little" or "big"; needed where one has
                 several bytes.
             count: how many elements; -1: all that are there.
-            offset: how many bytes stand before them.
-            dtype: of the elements; by default bytes.
+            offset: the number of bytes before the first element.
+            dtype: the dtype of the elements; by default bytes.
         """
         dtype = _C.uint8 if dtype is None else dtype
         item, available = dtype.itemsize, memoryview(buffer).nbytes
@@ -162,8 +162,8 @@ class TypedStorage:
 
     Args:
         wrap_storage: an `UntypedStorage` to look at, instead of a size or values.
-        dtype: of the elements; by default the default dtype.
-        device: where new memory lies.
+        dtype: the dtype of the elements; by default the default dtype.
+        device: the device of new memory.
     """
 
     dtype: _C.dtype

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
@@ -19,7 +20,8 @@ struct Tangent {
   Tensor value;
   uint64_t level;
   AutogradMeta* owner;
-  Tangent* next = nullptr;  // of the tensor
+  const TensorImpl* source;  // what its tensor is a view of, which lives as long
+  Tangent* next = nullptr;   // of the tensor
   Tangent* before = nullptr;
   Tangent* after = nullptr;  // of the level
 };
@@ -87,7 +89,7 @@ std::vector<std::pair<uint64_t, Tensor>> own_tangents(const Tensor& t) {
 void set_own(const Tensor& t, uint64_t level, Tensor value) {
   AutogradMeta& meta = t.impl()->autograd_or_make();
   Levels& all = levels();
-  std::unique_ptr<Tangent> fresh(new Tangent{Tensor(), level, &meta});
+  std::unique_ptr<Tangent> fresh(new Tangent{Tensor(), level, &meta, source_of(t).impl()});
   const std::lock_guard lock(all.mutex);
   if (Tangent* found = find(&meta, level)) {
     std::swap(found->value, value);  // the old one dies after the lock
@@ -116,7 +118,7 @@ void set_own(const Tensor& t, uint64_t level, Tensor value) {
 }
 
 // Runs what is not the program's own: recorded, and seen by no level.
-struct Aside {
+struct TangentStash {
   WithoutModes without;
   GradMode recording{true};
 };
@@ -142,6 +144,9 @@ Tensor window_of(const Tensor& tangent, const Tensor& source, const Tensor& view
                      bytes / view.element_size());
 }
 
+// Slices of a batch do; other special tensors need not.
+bool lies_in_memory(const Tensor& t) { return !is_special(batching::all_of(t)); }
+
 bool same_strides(const Tensor& a, const Tensor& b) {
   for (int64_t d = 0; d < a.dim(); d++) {
     if (a.sizes()[d] != 1 && a.strides()[d] != b.strides()[d]) {
@@ -151,9 +156,19 @@ bool same_strides(const Tensor& a, const Tensor& b) {
   return true;
 }
 
+// A copy with the strides of `like`, and with the batches of `beside` too.
+Tensor copy_lying_as(const Tensor& like, const Tensor& tangent, const Tensor& beside = {}) {
+  const TangentStash aside;
+  const bool wider = beside.defined() && lacks_batch(tangent, beside);
+  const Tensor out = new_like(wider ? number_with_batches(tangent, beside) : tangent, like.sizes(),
+                              like.strides());
+  out.copy_(tangent);
+  return out;
+}
+
 // Views of a tensor are the same views of its tangent only where both lie alike. Where a tensor has
 // an element at several places its tangent need not.
-Tensor fitted(Tensor tangent, const Tensor& like) {
+Tensor with_layout_of(Tensor tangent, const Tensor& like) {
   if (tangent.is_complex() && !like.is_complex()) {
     tangent = rushlight::real(tangent);
   }
@@ -163,13 +178,11 @@ Tensor fitted(Tensor tangent, const Tensor& like) {
   if (!(tangent.sizes() == like.sizes())) {
     tangent = tangent.expand(like.sizes());
   }
-  if (is_special(tangent) || is_special(like) || tangent.numel() == 0 ||
+  if (!lies_in_memory(tangent) || !lies_in_memory(like) || tangent.numel() == 0 ||
       same_strides(tangent, like) || has_internal_overlap(like)) {
     return tangent;
   }
-  const Tensor out = make_empty_strided(like.sizes(), like.strides(), like.dtype(), like.device());
-  out.copy_(tangent);
-  return out;
+  return copy_lying_as(like, tangent);
 }
 
 }  // namespace
@@ -194,6 +207,7 @@ uint64_t enter_level() {
 }
 
 namespace {
+// Both under the mutex.
 void unlink_from_tensor(Tangent& t) {
   Tangent* at = t.owner->tangents;
   if (at == &t) {
@@ -204,6 +218,13 @@ void unlink_from_tensor(Tangent& t) {
     at = at->next;
   }
   at->next = t.next;
+}
+
+void unlink_from_level(Tangent& t) {
+  (t.before != nullptr ? t.before->after : levels().open.at(t.level).first) = t.after;
+  if (t.after != nullptr) {
+    t.after->before = t.before;
+  }
 }
 }  // namespace
 
@@ -230,10 +251,7 @@ void drop_tangents(AutogradMeta& meta) {
   std::vector<std::unique_ptr<Tangent>> dropped;
   const std::lock_guard lock(all.mutex);
   for (Tangent* t = meta.tangents; t != nullptr; t = t->next) {
-    (t->before != nullptr ? t->before->after : all.open.at(t->level).first) = t->after;
-    if (t->after != nullptr) {
-      t->after->before = t->before;
-    }
+    unlink_from_level(*t);
     dropped.emplace_back(t);
   }
   meta.tangents = nullptr;
@@ -284,7 +302,7 @@ Tensor tangent(const Tensor& t, uint64_t level) {
     return {};
   }
   const Below below(level);
-  const Aside aside;
+  const TangentStash aside;
   const Tensor window = window_of(behind, source, t);
   set_own(t, level, window);
   return window;
@@ -292,8 +310,34 @@ Tensor tangent(const Tensor& t, uint64_t level) {
 
 void give_tangent(const Tensor& t, uint64_t level, const Tensor& tangent) {
   const Below below(level);
-  set_own(t, level, fitted(tangent, t));
+  set_own(t, level, with_layout_of(tangent, t));
 }
+
+namespace {
+// What is written when `t` is: its source where that has the tangent, else itself.
+Tensor owner_of_tangent(const Tensor& t, uint64_t level) {
+  const Tensor source = source_of(t);
+  return source.defined() && own_tangent(source, level).defined() ? source : t;
+}
+
+// Views take theirs anew from a source that is given another tangent.
+void set_for_views(const Tensor& source, uint64_t level, Tensor value) {
+  Levels& all = levels();
+  std::vector<std::unique_ptr<Tangent>> dropped;
+  {
+    const std::lock_guard lock(all.mutex);
+    for (Tangent* t = all.open.at(level).first; t != nullptr;) {
+      Tangent* const here = std::exchange(t, t->after);
+      if (here->source == source.impl()) {
+        unlink_from_tensor(*here);
+        unlink_from_level(*here);
+        dropped.emplace_back(here);
+      }
+    }
+  }
+  set_own(source, level, std::move(value));
+}
+}  // namespace
 
 void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
   if (!is_differentiable(t.dtype())) {
@@ -304,26 +348,32 @@ void write_tangent(const Tensor& t, uint64_t level, const Tensor& value) {
   if (!held.defined()) {
     const Tensor source = source_of(t);
     if (!source.defined() || to_real(source.dtype()) != to_real(t.dtype())) {
-      set_own(t, level, fitted(value, t).clone());
+      const Tensor fit = with_layout_of(value, t);
+      set_own(t, level, lies_in_memory(fit) ? copy_lying_as(t, fit) : fit.clone());
       return;
     }
-    const Aside aside;
-    const bool dense = source.impl()->is_non_overlapping_and_dense();
+    const TangentStash aside;
     const Tensor like = is_special(value) ? value.to(source.dtype()) : source;
     set_own(source, level,
             new_like(like, source.sizes(),
-                     dense ? DimVector(source.strides()) : contiguous_strides(source.sizes()))
+                     has_internal_overlap(source) ? contiguous_strides(source.sizes())
+                                                  : DimVector(source.strides()))
                 .zero_());
     held = tangent(t, level);
   }
   if (held.is_same(value)) {
     return;
   }
-  if (is_special(value) && !is_special(held) && !t.is_view()) {
-    set_own(t, level, fitted(value, t));
+  const Uncaptured uncaptured;
+  if (!lies_in_memory(value) && lies_in_memory(held) && !t.is_view()) {
+    set_for_views(t, level, with_layout_of(value, t));
     return;
   }
-  const Uncaptured uncaptured;
+  if (lacks_batch(held, value)) {  // the values that all slices had in common go apart
+    const Tensor owner = owner_of_tangent(t, level);
+    set_for_views(owner, level, copy_lying_as(owner, own_tangent(owner, level), value));
+    held = tangent(t, level);
+  }
   held.copy_(held.is_complex() || !value.is_complex() ? value : rushlight::real(value));
 }
 
@@ -400,7 +450,7 @@ namespace {
 Tensor lying_as(const Tensor& value, const Tensor& primal) {
   if (is_special(value) || is_special(primal) || value.numel() == 0 ||
       has_internal_overlap(primal)) {
-    return value;
+    return value;  // a batch is laid out when it is given
   }
   const int64_t size = primal.element_size();
   const auto elements = static_cast<int64_t>(primal.storage()->nbytes()) / size;

@@ -105,16 +105,6 @@ void give_history(const Tensor& t, Ref<Node> node, uint32_t output_nr) {
 // the in-place op. Values: sizes, strides of the root; dtype, sizes, strides and offset (from the
 // root's) of the view; dtype of the root.
 
-// Whether `t` lacks a batch that `other` has.
-bool lacks_batch(const Tensor& t, const Tensor& other) {
-  for (Tensor o = other; batching::level_of(o) != 0; o = Tensor(batching::value_of(o))) {
-    if (!batching::has_batch(t, batching::level_of(o))) {
-      return true;
-    }
-  }
-  return false;
-}
-
 void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   if (!grads[0].defined()) {
     return;
@@ -147,7 +137,7 @@ void copy_slices_backward(Node& node, const Tensor* grads, Tensor* result) {
   if (node.wants(0)) {
     if (!inner.empty() && inner[0].defined()) {
       if (lacks_batch(root_grad, inner[0])) {
-        root_grad = copied(grads[0].new_zeros({}) + inner[0].new_zeros({}).to(grads[0].dtype()));
+        root_grad = copied(number_with_batches(grads[0], inner[0]));
         part = window(root_grad);
       }
       part.copy_(inner[0]);

@@ -93,6 +93,10 @@ Tensor take_window(const Tensor& root, ScalarType dtype, IntArrayRef sizes, IntA
 
 // Uninitialised, with the dtype and on the device of `like`: a special tensor makes its like.
 Tensor new_like(const Tensor& like, IntArrayRef sizes, IntArrayRef strides);
+// Whether `t` lacks a batch of vmap that `other` has; and a number with the batches of both, for
+// new_like.
+bool lacks_batch(const Tensor& t, const Tensor& other);
+Tensor number_with_batches(const Tensor& like, const Tensor& other);
 
 // Raises where a view of its kind may not be written (`itself`), or its root or another view was.
 void check_view_kind(const Tensor& view, bool itself);

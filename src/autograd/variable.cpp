@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <rushlight/batching.h>
 #include <rushlight/ops.h>
 
 #include "autograd/node.h"
@@ -38,6 +39,19 @@ Tensor new_like(const Tensor& like, IntArrayRef sizes, IntArrayRef strides) {
   return is_special(like) && tls.see_special
              ? like.new_empty_strided(sizes, strides)
              : make_empty_strided(sizes, strides, like.dtype(), like.device());
+}
+
+bool lacks_batch(const Tensor& t, const Tensor& other) {
+  for (Tensor o = other; batching::level_of(o) != 0; o = Tensor(batching::value_of(o))) {
+    if (!batching::has_batch(t, batching::level_of(o))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Tensor number_with_batches(const Tensor& like, const Tensor& other) {
+  return like.new_zeros({}) + other.new_zeros({}, TensorOptions().dtype(like.dtype()));
 }
 
 // ---- accumulating into a leaf ----

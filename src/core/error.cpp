@@ -118,7 +118,8 @@ void Scalar::check_fits(ScalarType t) const {
     const std::string type = info.is_floating ? info.alias
                              : t == kInt32    ? std::string("int")
                                               : str(info.name, "_t");
-    throw Error(str("value cannot be converted to type ", type, " without overflow"));
+    throw Error(str("the value does not fit into type ", type,
+                    ": it cannot be converted without overflow"));
   };
   if (info.is_complex || t == kBool) {
     return;

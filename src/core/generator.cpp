@@ -48,7 +48,7 @@ uint64_t system_seed() {
   return seed;
 }
 
-GeneratorImpl& checked(const Generator& g) {
+GeneratorImpl& impl_of(const Generator& g) {
   RL_CHECK(g.defined(), "this Generator is undefined; make one with Generator(device)");
   return *g;
 }
@@ -82,16 +82,16 @@ Generator::Generator(Device device) {
   impl_ = std::make_shared<GeneratorImpl>(default_seed, resolve_device(device));
 }
 
-Device Generator::device() const { return checked(*this).device; }
+Device Generator::device() const { return impl_of(*this).device; }
 
 void Generator::set_current_seed(uint64_t seed) const {
-  GeneratorImpl& g = checked(*this);
+  GeneratorImpl& g = impl_of(*this);
   std::lock_guard<std::mutex> lock(g.mutex);
   g.set_seed(seed);
 }
 
 uint64_t Generator::initial_seed() const {
-  GeneratorImpl& g = checked(*this);
+  GeneratorImpl& g = impl_of(*this);
   std::lock_guard<std::mutex> lock(g.mutex);
   return g.seed;
 }
@@ -103,7 +103,7 @@ uint64_t Generator::seed() const {
 }
 
 std::vector<uint8_t> Generator::get_state() const {
-  GeneratorImpl& g = checked(*this);
+  GeneratorImpl& g = impl_of(*this);
   if (!g.device.is_cpu()) {
     std::lock_guard<std::mutex> lock(g.mutex);
     const uint64_t state[] = {g.seed, g.offset};
@@ -133,7 +133,7 @@ std::vector<uint8_t> Generator::get_state() const {
 }
 
 void Generator::set_state(const std::vector<uint8_t>& bytes) const {
-  GeneratorImpl& g = checked(*this);
+  GeneratorImpl& g = impl_of(*this);
   if (!g.device.is_cpu()) {
     uint64_t state[2];
     RL_CHECK(bytes.size() == sizeof state, "RNG state is wrong size: expected ", sizeof state,

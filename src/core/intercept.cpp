@@ -36,7 +36,11 @@ bool sparse_above(const OpFunction& function, Tensors tensors) {
       any_of(tensors, has_handler)) {
     return false;
   }
-  return function.sparse.where == Where::Above ||
+  // Entries that have a batch: only the rule looks inside.
+  const auto holds_special = [](const Tensor& t) {
+    return is_sparse(t) && is_special(find_sparse(t)->values());
+  };
+  return function.sparse.where == Where::Above || any_of(tensors, holds_special) ||
          (tls.grad_mode && any_of(tensors, [](const Tensor& t) { return t.requires_grad(); }));
 }
 

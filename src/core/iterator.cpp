@@ -90,7 +90,7 @@ void TensorIterator::resolve_dtypes(const PointwiseRule& rule, ScalarType common
   result_dtype_ = result_of(rule.promote, common);
   RL_CHECK(result_dtype_ == common || rule.promote != Promote::Real ||
                is_input_number(num_outputs_) || !tensors_[0]->is_same(*tensors_[num_outputs_]),
-           "In-place ", op_, " is not supported for complex tensors: the result is real");
+           op_, "_ is not supported for complex tensors: the result is real");
 }
 
 void TensorIterator::promote(const PointwiseRule& rule) {
@@ -288,9 +288,9 @@ void TensorIterator::broadcast() {
     const int shift = ndim - static_cast<int>(sizes.size());
     for (int d = shift; d < ndim; d++) {
       const int64_t size = sizes[d - shift];
-      RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, "The size of tensor a (",
-               shape_[d], ") must match the size of tensor b (", size,
-               ") at non-singleton dimension ", d);
+      RL_CHECK(size == shape_[d] || size == 1 || shape_[d] == 1, op_,
+               ": shapes do not broadcast: tensor a (", shape_[d],
+               ") must match the size of tensor b (", size, ") at non-singleton dimension ", d);
       shape_[d] = shape_[d] == 1 ? size : shape_[d];
     }
   }
@@ -418,13 +418,13 @@ void TensorIterator::prepare_outputs() {
     } else {
       const Tensor& out = *tensors_[i];
       RL_CHECK(can_cast(result_dtype_, out.dtype()), "result type ", enum_name(result_dtype_),
-               " can't be cast to the desired output type ", enum_name(out.dtype()));
+               " can't be cast to the output's ", enum_name(out.dtype()), ": convert it with to()");
       if (!(out.sizes() == sizes)) {
         bool is_input = false;
         for (int j = num_outputs_; j < num_operands_; j++) {
           is_input |= !is_input_number(j) && tensors_[j]->is_same(out);
         }
-        RL_CHECK(resize_ && !is_input, "output with shape ", out.sizes(),
+        RL_CHECK(resize_ && !is_input, "the output of shape ", out.sizes(),
                  " doesn't match the broadcast shape ", sizes);
         resize_out(out, sizes);
       }

@@ -96,7 +96,7 @@ struct GenericMode final : Mode {
 };
 
 // A generic mode that stands on top sees ops of libraries, too.
-bool taken_by_mode(const std::string& name, Stack& stack) {
+bool offer_to_mode(const std::string& name, Stack& stack) {
   auto* const mode = dynamic_cast<GenericMode*>(tls.upper());
   if (mode == nullptr) {
     return false;
@@ -121,7 +121,7 @@ void run_kernel(const Record& record, const std::string& name, Stack& stack) {
 }
 
 void call(const std::string& name, Stack& stack) {
-  if (tls.upper() != nullptr && taken_by_mode(name, stack)) {
+  if (tls.upper() != nullptr && offer_to_mode(name, stack)) {
     return;
   }
   DeviceType device = kCPU;
@@ -240,7 +240,7 @@ std::string schema_of(const Kernel& kernel) {
 }
 
 void run(const Record& record, const std::string& name, Stack& stack) {
-  if (tls.upper() == nullptr || !taken_by_mode(name, stack)) {
+  if (tls.upper() == nullptr || !offer_to_mode(name, stack)) {
     run_kernel(record, name, stack);
   }
 }
@@ -251,7 +251,7 @@ void run(const Record& record, const std::string& name, Stack& stack) {
 
 namespace {
 
-std::string trimmed(std::string text) {
+std::string trim(std::string text) {
   text.erase(0, text.find_first_not_of(' '));
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
@@ -266,13 +266,13 @@ std::pair<std::vector<std::string>, std::string> parts_of(const std::string& tex
     const char c = text[i];
     depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
     if ((c == ',' && depth == 1) || (c == ')' && depth == 0)) {
-      std::string part = trimmed(text.substr(start, i - start));
+      std::string part = trim(text.substr(start, i - start));
       if (!part.empty()) {
         parts.push_back(std::move(part));
       }
       start = i + 1;
       if (depth == 0) {
-        return {parts, trimmed(text.substr(start))};
+        return {parts, trim(text.substr(start))};
       }
     }
   }
@@ -282,12 +282,12 @@ std::pair<std::vector<std::string>, std::string> parts_of(const std::string& tex
 FunctionArgument argument_of(std::string text, bool named) {
   FunctionArgument out;
   if (const size_t equals = text.find('='); named && equals != std::string::npos) {
-    out.default_ = trimmed(text.substr(equals + 1));
-    text = trimmed(text.substr(0, equals));
+    out.default_ = trim(text.substr(equals + 1));
+    text = trim(text.substr(0, equals));
   }
   const size_t space = text.rfind(' ');
   const bool has_name = space != std::string::npos && text.find(')', space) == std::string::npos;
-  out.type_ = has_name ? trimmed(text.substr(0, space)) : text;
+  out.type_ = has_name ? trim(text.substr(0, space)) : text;
   out.name_ = has_name ? text.substr(space + 1) : "";
   return out;
 }
@@ -304,7 +304,7 @@ FunctionSchema::FunctionSchema(OperatorName name, const std::string& text)
     }
   }
   RL_CHECK(rest.compare(0, 2, "->") == 0, "the schema '", text_, "' says no results");
-  const std::string results = trimmed(rest.substr(2));
+  const std::string results = trim(rest.substr(2));
   const std::vector<std::string> all =
       results[0] == '(' ? parts_of(results).first : std::vector<std::string>{results};
   for (const std::string& part : all) {
@@ -417,7 +417,7 @@ Library& Library::define(const std::string& schema, const CppFunction* function,
                          const std::vector<Tag>& tags) {
   RL_CHECK(kind_ != IMPL, "def(\"", schema, "\"): a TORCH_LIBRARY_IMPL only implements");
   const size_t start = schema.find('(');
-  std::string name = trimmed(schema.substr(0, start));
+  std::string name = trim(schema.substr(0, start));
   const std::string prefix = space_ + "::";
   if (name.compare(0, prefix.size(), prefix) == 0) {
     name.erase(0, prefix.size());

@@ -29,12 +29,12 @@ ModeScope::~ModeScope() { (tls.*exchange_of(level_))(before_); }
 namespace {
 // Pops the topmost mode while its handler runs.
 template <Exchange exchange>
-class Popped {
+class PoppedMode {
  public:
-  explicit Popped(Mode* mode) : mode_(mode) { (tls.*exchange)(mode->below); }
-  ~Popped() { (tls.*exchange)(mode_); }
-  Popped(const Popped&) = delete;
-  Popped& operator=(const Popped&) = delete;
+  explicit PoppedMode(Mode* mode) : mode_(mode) { (tls.*exchange)(mode->below); }
+  ~PoppedMode() { (tls.*exchange)(mode_); }
+  PoppedMode(const PoppedMode&) = delete;
+  PoppedMode& operator=(const PoppedMode&) = delete;
   Mode& mode() const { return *mode_; }
 
  private:
@@ -69,7 +69,7 @@ std::vector<Value> hand_over(Handler& handler, const OpFunction& function,
 
 // The special tensor that is asked: of the highest level, the first among equals, and a sparse one
 // only beside no other.
-SpecialTensor* asked_of(const std::vector<Value>& arguments) {
+SpecialTensor* class_tensor_in(const std::vector<Value>& arguments) {
   SpecialTensor* found = nullptr;
   int64_t highest = -2;
   for (const Value& v : arguments) {
@@ -94,17 +94,17 @@ std::vector<Value> SpecialTensor::take(const OpFunction& function, std::vector<V
 }
 
 std::vector<Value> dispatch_upper(const OpFunction& function, std::vector<Value> arguments) {
-  const Popped<&ThreadState::exchange_upper> popped(tls.upper());
+  const PoppedMode<&ThreadState::exchange_upper> popped(tls.upper());
   return popped.mode().take(function, std::move(arguments));
 }
 
 std::vector<Value> dispatch_lower(const OpFunction& function, std::vector<Value> arguments) {
   const NoGradGuard no_grad;  // below autograd: the caller records
   if (tls.lower() != nullptr) {
-    const Popped<&ThreadState::exchange_lower> popped(tls.lower());
+    const PoppedMode<&ThreadState::exchange_lower> popped(tls.lower());
     return popped.mode().take(function, std::move(arguments));
   }
-  SpecialTensor* const special = asked_of(arguments);
+  SpecialTensor* const special = class_tensor_in(arguments);
   RL_CHECK(special != nullptr, "no level and no special tensor handles this call");
   return special->take(function, std::move(arguments));
 }

@@ -18,7 +18,7 @@ int64_t wrap_dim(int64_t dim, int64_t ndim) {
 
 int64_t existing_dim(int64_t dim, int64_t ndim) {
   RL_CHECK_INDEX(ndim != 0, "Dimension specified as ", dim,
-                 " but tensor has no dimensions: it is a single number, without sizes");
+                 " of a number: the tensor has no dimensions");
   return wrap_dim(dim, ndim);
 }
 
@@ -33,7 +33,7 @@ DimVector wrap_dims(IntArrayRef dims, int64_t ndim, bool empty_is_all) {
   uint64_t seen = 0;
   for (const int64_t dim : dims) {
     const int64_t d = wrap_dim(dim, ndim);
-    RL_CHECK(((seen >> d) & 1u) == 0, "dim ", d, " appears multiple times in the list of dims");
+    RL_CHECK(((seen >> d) & 1u) == 0, "dim ", d, " appears multiple times among ", dims);
     seen |= uint64_t(1) << d;
     if (ndim != 0) {
       out.push_back(d);
@@ -111,7 +111,7 @@ DimVector broadcast_sizes(IntArrayRef a, IntArrayRef b) {
   for (size_t i = 0; i < n; i++) {
     const int64_t x = i + a.size() >= n ? a[i + a.size() - n] : 1;
     const int64_t y = i + b.size() >= n ? b[i + b.size() - n] : 1;
-    RL_CHECK(x == y || x == 1 || y == 1, "The size of tensor a (", x,
+    RL_CHECK(x == y || x == 1 || y == 1, a, " and ", b, " do not broadcast: tensor a (", x,
              ") must match the size of tensor b (", y, ") at non-singleton dimension ", i);
     out[i] = x == 1 ? y : x;
   }
@@ -293,9 +293,9 @@ Tensor make_view(const Tensor& base, const ViewSpec& spec) {
   const bool overflow = __builtin_add_overflow(span, spec.offset, &bytes) ||
                         __builtin_mul_overflow(bytes, itemsize(dtype), &bytes);
   const bool inside = span == 0 || static_cast<uint64_t>(bytes) <= base.storage()->nbytes();
-  RL_CHECK(!overflow && inside, "setStorage: sizes ", spec.sizes, ", strides ", spec.strides,
-           ", storage offset ", spec.offset, ", and itemsize ", itemsize(dtype),
-           " requiring a storage size of ", bytes, " are out of bounds for storage of size ",
+  RL_CHECK(!overflow && inside, "setStorage: a view of sizes ", spec.sizes, ", strides ",
+           spec.strides, " and storage offset ", spec.offset, " with ", itemsize(dtype),
+           " bytes an element ends at byte ", bytes, ", out of bounds for storage of size ",
            base.storage()->nbytes());
   impl->set_inference(base.impl()->is_inference());
   return Tensor(std::move(impl));
@@ -364,14 +364,14 @@ Tensor begin_out(const char* op, const Tensor& out, const OutSpec& spec, Device 
   RL_CHECK(out.device() == device, op, ": Expected out tensor to have device ", device,
            ", but got ", out.device(), " instead");
   RL_CHECK(can_cast(spec.dtype, out.dtype()), "result type ", enum_name(spec.dtype),
-           " can't be cast to the desired output type ", enum_name(out.dtype()));
+           " can't be cast to the output's ", enum_name(out.dtype()), ": convert it with to()");
   const bool fits = out.sizes() == IntArrayRef(spec.sizes);
   bool apart = true;
   for (const Tensor* in : inputs) {
     if (in == nullptr || !in->defined() || in->storage() != out.storage()) {
       continue;
     }
-    RL_CHECK(fits || !out.is_same(*in), "output with shape ", out.sizes(),
+    RL_CHECK(fits || !out.is_same(*in), "the output of shape ", out.sizes(),
              " doesn't match the broadcast shape ", spec.sizes, ", and ", op,
              " cannot resize it, for it is an input, too");
     const Overlap overlap = memory_overlap(out, *in);
@@ -531,8 +531,7 @@ bool has_internal_overlap(const Tensor& t) {
 
 namespace {
 [[noreturn]] void refuse_overlap(const char* op, const char* which) {
-  throw Error(str(op, ": unsupported operation: ", which,
-                  " a single memory location. Write to a clone() of it."));
+  throw Error(str(op, ": ", which, " a single memory location: write to a clone() of it"));
 }
 }  // namespace
 
@@ -587,7 +586,7 @@ Overlap memory_overlap(const Tensor& a, const Tensor& b) {
 
 void check_no_partial_overlap(const char* op, Overlap overlap) {
   if (overlap == Overlap::Partial) {
-    refuse_overlap(op, "some elements of an input and of the written-to tensor refer to");
+    refuse_overlap(op, "some elements of an input and of the written-to tensor lie at");
   }
 }
 

@@ -1,6 +1,9 @@
 // The checks that several files share.
 #include "core/refusals.h"
 
+#include "core/op_support.h"
+#include "core/sparse.h"
+
 namespace rushlight {
 
 void refuse_devices(const char* op, Device a, Device b) {
@@ -22,6 +25,23 @@ void check_bin_weights(const Tensor& numbers, const Tensor& weights) {
 void check_unique_slices(const char* op, int64_t slices, int64_t elements) {
   RL_CHECK(slices == 0 || elements != 0, op, ": There are 0 sized dimensions beside dim, so that ",
            slices, " slices have no elements to be told apart by");
+}
+
+bool sparse_is_contiguous(const Tensor& t) {
+  const Layout layout = find_sparse(t)->layout();
+  RL_CHECK(
+      layout == kSparse, printed(layout),
+      " tensors do not have is_contiguous: their elements are not all in memory. values() are");
+  return false;
+}
+
+void warn_of_lost_parts(ScalarType from, ScalarType to) {
+  static bool warned = false;
+  if (is_complex(from) && !is_complex(to) && to != kBool) {  // a truth loses nothing
+    warn_once(warned,
+              "Casting complex values to real discards the imaginary part; real() and abs() say "
+              "what is meant.");
+  }
 }
 
 }  // namespace rushlight

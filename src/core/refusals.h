@@ -16,6 +16,10 @@ inline void check_same_device(const char* op, Device a, Device b) {
 [[noreturn]] RL_API void refuse_index(const Tensor& index);
 // The weights of bincount, which may be undefined: one for each number.
 RL_API void check_bin_weights(const Tensor& numbers, const Tensor& weights);
+// Whether a sparse tensor is contiguous: no COO tensor is, and of others RuntimeError.
+RL_API bool sparse_is_contiguous(const Tensor& t);
+// Warns, once, where values that are complex become real.
+void warn_of_lost_parts(ScalarType from, ScalarType to);
 // Slices without elements cannot be told apart, unless there are none of them.
 RL_API void check_unique_slices(const char* op, int64_t slices, int64_t elements);
 

@@ -7,14 +7,14 @@
 namespace rushlight::weak_storage {
 
 namespace {
-struct Watched {
+struct WatchedStorage {
   const StorageImpl* storage;  // null once it is gone
   int64_t watchers;
 };
 struct Table {
   std::mutex mutex;
   uint64_t last = 0;
-  std::unordered_map<uint64_t, Watched> by_number;
+  std::unordered_map<uint64_t, WatchedStorage> by_number;
   std::unordered_map<const StorageImpl*, uint64_t> alive;
 };
 // Never destroyed: storages may outlive everything else.

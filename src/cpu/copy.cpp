@@ -9,7 +9,7 @@
 namespace rushlight {
 
 void copy_raw(const Tensor& to, const Tensor& from, bool non_blocking) {
-  RL_CHECK(is_expandable_to(from.sizes(), to.sizes()), "output with shape ", to.sizes(),
+  RL_CHECK(is_expandable_to(from.sizes(), to.sizes()), "the output of shape ", to.sizes(),
            " doesn't match the broadcast shape ", broadcast_sizes(to.sizes(), from.sizes()));
   if (to.numel() == 0 || to.is_meta() || from.is_meta() || to.is_same(from)) {
     return;

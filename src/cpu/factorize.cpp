@@ -322,7 +322,8 @@ void _linalg_eig(const Tensor& out_values, const Tensor& out_vectors, const Tens
     using C = complex<real_t<T>>;
     const Matrix<T> a{Window<T>(self, b)};
     const int64_t n = a.rows();
-    RL_CHECK(a.is_finite(), "torch.linalg.eig: input tensor should not contain infs or NaNs.");
+    RL_CHECK(a.is_finite(),
+             "linalg.eig: all elements must be finite, but the input tensor has infs or NaNs");
     const Scratch<C> w(std::max<int64_t>(1, n));
     const Matrix<C> v(compute_v ? n : 1, compute_v ? n : 1);
     flag(info, b) = n == 0 ? 0

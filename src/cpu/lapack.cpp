@@ -94,7 +94,7 @@ struct Library {
  private:
   static void* load() {
     const OneProcessor one;
-    void* handle = dlopen(beside().c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* handle = dlopen(path_of_openblas().c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
       handle = dlopen(RL_BLAS_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     }
@@ -104,9 +104,9 @@ struct Library {
   }
   // Where it is installed: in the folder of this library. Sanitizers call dlopen in its place,
   // which then looks where their own library says.
-  static std::string beside() {
+  static std::string path_of_openblas() {
     Dl_info info;
-    const void* const here = reinterpret_cast<const void*>(&beside);
+    const void* const here = reinterpret_cast<const void*>(&path_of_openblas);
     const std::string path = dladdr(here, &info) != 0 ? info.dli_fname : "";
     return path.substr(0, path.rfind('/') + 1) + RL_BLAS_LIBRARY;
   }

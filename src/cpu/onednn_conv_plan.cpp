@@ -39,7 +39,7 @@ Side side_of(const Images& x, int64_t images, int64_t groups, int64_t channels, 
 }
 
 // Descriptions leave out the leading dimensions that are 1, but for the height.
-struct Described {
+struct Descriptors {
   memory::dims large;
   memory::dims small;
   memory::dims weight;
@@ -54,8 +54,8 @@ struct Described {
   bool channels_last;
 };
 
-Described describe(const Piece& p) {
-  Described d;
+Descriptors describe(const Piece& p) {
+  Descriptors d;
   const int first = p.large.size[0] == 1 && p.small.size[0] == 1 && p.kernel[0] == 1 ? 1 : 0;
   d.large = {p.images, p.groups * p.large.channels};
   d.small = {p.images, p.groups * p.small.channels};
@@ -99,7 +99,7 @@ Plan make_plan(const Piece& piece) {
   // Weight gradients of 16-bit images are summed in float32.
   const memory::data_type weight_type = piece.kind == Kind::Weights ? memory::data_type::f32 : type;
   Plan p;
-  const Described d = describe(piece);
+  const Descriptors d = describe(piece);
   const auto any = [](const memory::dims& dims, memory::data_type t) {
     return memory::desc(dims, t, memory::format_tag::any);
   };

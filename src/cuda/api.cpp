@@ -28,7 +28,7 @@ int guarded(const F& f) {
   }
 }
 
-Device numbered(int device) {
+Device device_of(int device) {
   RL_CHECK(device >= 0 && device < 128, "CUDA error: invalid device ordinal: ", device);
   return resolve(Device(kCUDA, static_cast<int8_t>(device)));
 }
@@ -53,7 +53,7 @@ RL_CUDA_API int rushlight_cuda_runtime_version() { return CUDART_VERSION; }
 RL_CUDA_API int rushlight_cuda_name(int device, char* name, int room) {
   return guarded([&] {
     cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, numbered(device).index()));
+    check(cudaGetDeviceProperties(&properties, device_of(device).index()));
     std::strncpy(name, properties.name, static_cast<size_t>(room) - 1);
     name[room - 1] = 0;
   });
@@ -64,7 +64,7 @@ RL_CUDA_API int rushlight_cuda_name(int device, char* name, int room) {
 RL_CUDA_API int rushlight_cuda_properties(int device, int64_t* values) {
   return guarded([&] {
     cudaDeviceProp p{};
-    check(cudaGetDeviceProperties(&p, numbered(device).index()));
+    check(cudaGetDeviceProperties(&p, device_of(device).index()));
     const int64_t all[] = {p.major,
                            p.minor,
                            p.multiProcessorCount,
@@ -82,7 +82,7 @@ RL_CUDA_API int rushlight_cuda_properties(int device, int64_t* values) {
 }
 RL_CUDA_API int rushlight_cuda_can_access_peer(int device, int other, int* can) {
   return guarded([&] {
-    check(cudaDeviceCanAccessPeer(can, numbered(device).index(), numbered(other).index()));
+    check(cudaDeviceCanAccessPeer(can, device_of(device).index(), device_of(other).index()));
   });
 }
 
@@ -93,7 +93,7 @@ RL_CUDA_API int rushlight_cuda_empty_cache() {
 }
 RL_CUDA_API int rushlight_cuda_memory_info(int device, size_t* free, size_t* total) {
   return guarded([&] {
-    const DeviceGuard guard(numbered(device));
+    const DeviceGuard guard(device_of(device));
     check(cudaMemGetInfo(free, total));
   });
 }
@@ -101,14 +101,14 @@ RL_CUDA_API int rushlight_cuda_memory_info(int device, size_t* free, size_t* tot
 RL_CUDA_API const char* rushlight_cuda_memory_stats(int device) {
   text.clear();
   const int failed = guarded([&] {
-    for (const auto& [name, value] : memory_stats(numbered(device).index())) {
+    for (const auto& [name, value] : memory_stats(device_of(device).index())) {
       text += str(name, " ", value, "\n");
     }
   });
   return failed != 0 ? nullptr : text.c_str();
 }
 RL_CUDA_API int rushlight_cuda_reset_memory_stats(int device, int peaks) {
-  return guarded([&] { reset_memory_stats(numbered(device).index(), peaks != 0); });
+  return guarded([&] { reset_memory_stats(device_of(device).index(), peaks != 0); });
 }
 
 // ---- the column ----

@@ -44,13 +44,13 @@ struct Problem {
 };
 
 // Holds what Problem points to.
-struct Held {
+struct CtcBuffers {
   Tensor first;
   Tensor input_lengths;
   Tensor target_lengths;
   Problem problem;
-  Held(const Tensor& log_probs, const Tensor& targets, IntArrayRef inputs, IntArrayRef lengths,
-       const Tensor& log_alpha, int64_t blank) {
+  CtcBuffers(const Tensor& log_probs, const Tensor& targets, IntArrayRef inputs,
+             IntArrayRef lengths, const Tensor& log_alpha, int64_t blank) {
     std::vector<int64_t> starts;
     int64_t at = 0;
     for (const int64_t n : lengths) {
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(block_size)
 void cuda::_ctc_loss(const Tensor& neg_log_likelihood, const Tensor& log_alpha,
                      const Tensor& log_probs, const Tensor& targets, IntArrayRef input_lengths,
                      IntArrayRef target_lengths, int64_t blank, bool) {
-  const Held held(log_probs, targets, input_lengths, target_lengths, log_alpha, blank);
+  const CtcBuffers held(log_probs, targets, input_lengths, target_lengths, log_alpha, blank);
   fill_raw(log_alpha, Scalar(-math::infinity<double>));
   if (held.problem.batch == 0) {
     return;
@@ -216,7 +216,7 @@ void cuda::_ctc_loss_backward(const Tensor& out, const Tensor& grad, const Tenso
                               const Tensor& targets, IntArrayRef input_lengths,
                               IntArrayRef target_lengths, const Tensor& neg_log_likelihood,
                               const Tensor& log_alpha, int64_t blank, bool zero_infinity) {
-  const Held held(log_probs, targets, input_lengths, target_lengths, log_alpha, blank);
+  const CtcBuffers held(log_probs, targets, input_lengths, target_lengths, log_alpha, blank);
   fill_raw(out, 0);
   const Problem& z = held.problem;
   if (out.numel() == 0) {

@@ -114,16 +114,16 @@ CachingAllocator& allocator_of(int device) {
   return gpu->allocator;
 }
 
-// Pinned blocks are not bound to a stream: all are taken on none, and wait for those that used
-// them.
-struct Pinned {
+// PinnedBlocks blocks are not bound to a stream: all are taken on none, and wait for those that
+// used them.
+struct PinnedBlocks {
   PinnedMemory memory;
   CachingAllocator allocator{memory};
   std::mutex mutex;
   std::map<const char*, size_t> taken;  // start and size
 };
-Pinned& pinned() {
-  static auto* all = new Pinned();
+PinnedBlocks& pinned_blocks() {
+  static auto* all = new PinnedBlocks();
   return *all;
 }
 StreamHandle no_stream() {
@@ -133,10 +133,10 @@ StreamHandle no_stream() {
 
 void give_back_pinned(void* p, size_t, void*) {
   {
-    const std::lock_guard<std::mutex> lock(pinned().mutex);
-    pinned().taken.erase(static_cast<const char*>(p));
+    const std::lock_guard<std::mutex> lock(pinned_blocks().mutex);
+    pinned_blocks().taken.erase(static_cast<const char*>(p));
   }
-  pinned().allocator.free(p);
+  pinned_blocks().allocator.free(p);
 }
 
 std::string size_text(size_t bytes) {
@@ -215,12 +215,12 @@ void reset_memory_stats(int device, bool peaks) {
 
 Storage allocate_pinned(size_t bytes) {
   require_device();
-  void* const p = pinned().allocator.allocate(bytes, no_stream());
+  void* const p = pinned_blocks().allocator.allocate(bytes, no_stream());
   RL_CHECK_AS(OutOfMemoryError, p != nullptr || bytes == 0,
               "no pinned memory left: tried to allocate ", size_text(bytes));
   if (p != nullptr) {
-    const std::lock_guard<std::mutex> lock(pinned().mutex);
-    pinned().taken.emplace(static_cast<const char*>(p), bytes);
+    const std::lock_guard<std::mutex> lock(pinned_blocks().mutex);
+    pinned_blocks().taken.emplace(static_cast<const char*>(p), bytes);
   }
   return StorageImpl::borrow(p, bytes, Device(kCPU), give_back_pinned, nullptr);
 }
@@ -228,8 +228,8 @@ Storage allocate_pinned(size_t bytes) {
 namespace {
 // The start of the pinned block that p lies in, or null.
 const char* pinned_start(const void* p) {
-  const std::lock_guard<std::mutex> lock(pinned().mutex);
-  const auto& taken = pinned().taken;
+  const std::lock_guard<std::mutex> lock(pinned_blocks().mutex);
+  const auto& taken = pinned_blocks().taken;
   auto at = taken.upper_bound(static_cast<const char*>(p));
   if (at == taken.begin()) {
     return nullptr;
@@ -243,7 +243,7 @@ bool is_pinned(const void* p) { return p != nullptr && pinned_start(p) != nullpt
 
 void record_pinned_use(const void* p, int device, cudaStream_t stream) {
   if (const char* start = pinned_start(p)) {
-    pinned().allocator.use(const_cast<char*>(start), handle_of({device, stream}));
+    pinned_blocks().allocator.use(const_cast<char*>(start), handle_of({device, stream}));
   }
 }
 

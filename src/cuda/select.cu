@@ -134,7 +134,8 @@ Tensor cuda::masked_select(const Tensor& self, const Tensor& mask) {
 void cuda::masked_scatter(const Tensor& out, const Tensor& mask, const Tensor& source) {
   const Tensor where = contiguous_raw(expand_raw(on_device(mask, out), out.sizes()));
   const Places p = places_of(where);
-  RL_CHECK(p.total <= source.numel(), "Number of elements of source < number of ones in mask");
+  RL_CHECK(p.total <= source.numel(), "masked_scatter: the mask has ", p.total,
+           " true elements, but source only ", source.numel());
   if (p.total != 0) {
     compress<false>(contiguous_raw(on_device(source, out)), out, where, p);
   }

@@ -101,11 +101,11 @@ Runs find_runs(const Tensor& slices, int64_t n, int64_t length, const uint32_t* 
   return runs;
 }
 
-Tensor shaped(const Tensor& t, IntArrayRef sizes) {
+Tensor with_sizes(const Tensor& t, IntArrayRef sizes) {
   return make_view(t, {sizes, contiguous_strides(sizes), t.storage_offset()});
 }
 
-Tensor picked(const Tensor& self, int64_t dim, const Tensor& index) {
+Tensor pick(const Tensor& self, int64_t dim, const Tensor& index) {
   DimVector sizes = self.sizes();
   sizes[static_cast<size_t>(dim)] = index.numel();
   const Tensor out = make_empty(sizes, self.dtype(), self.device());
@@ -177,14 +177,14 @@ void check_dim(const char* op, const Tensor& self) {
 std::tuple<Tensor, Tensor, Tensor> cuda::_unique2(const Tensor& self, bool, bool return_inverse,
                                                   bool return_counts) {
   const Tensor x = contiguous_raw(self);
-  const Tensor flat = shaped(x, {x.numel()});
+  const Tensor flat = with_sizes(x, {x.numel()});
   return visit_dtype<set_real | set_Bool>("unique", x.dtype(), [&](auto tag) -> Three {
     using T = typename decltype(tag)::type;
     const SortedPlaces order(flat, dim_split_of(flat, 0), false);
     const Runs runs =
         find_runs<T>(flat, flat.numel(), 1, order.get(), return_inverse, return_counts);
-    return {picked(flat, 0, runs.first),
-            return_inverse ? shaped(runs.inverse, self.sizes()) : runs.inverse, runs.counts};
+    return {pick(flat, 0, runs.first),
+            return_inverse ? with_sizes(runs.inverse, self.sizes()) : runs.inverse, runs.counts};
   });
 }
 
@@ -201,7 +201,7 @@ std::tuple<Tensor, Tensor, Tensor> cuda::unique_dim(const Tensor& self, int64_t 
     using T = typename decltype(tag)::type;
     return with_order<T>(slices, n, length, [&](const uint32_t* order) -> Three {
       const Runs runs = find_runs<T>(slices, n, length, order, return_inverse, return_counts);
-      return {picked(self, dim, runs.first), runs.inverse, runs.counts};
+      return {pick(self, dim, runs.first), runs.inverse, runs.counts};
     });
   });
 }
@@ -214,7 +214,7 @@ std::tuple<Tensor, Tensor, Tensor> cuda::unique_consecutive(const Tensor& self, 
   }
   const int64_t dim = given_dim.has_value() ? wrap_dim(*given_dim, self.dim()) : 0;
   const Tensor x = contiguous_raw(self);
-  const Tensor whole = given_dim.has_value() ? self : shaped(x, {x.numel()});
+  const Tensor whole = given_dim.has_value() ? self : with_sizes(x, {x.numel()});
   const Tensor slices = given_dim.has_value() ? slices_of(self, dim) : whole;
   const int64_t n = slices.sizes()[0];
   const int64_t length = n == 0 ? 0 : slices.numel() / n;
@@ -222,8 +222,8 @@ std::tuple<Tensor, Tensor, Tensor> cuda::unique_consecutive(const Tensor& self, 
     using T = typename decltype(tag)::type;
     const Runs runs = find_runs<T>(slices, n, length, nullptr, return_inverse, return_counts);
     const bool like_self = return_inverse && !given_dim.has_value();
-    return {picked(whole, dim, runs.first),
-            like_self ? shaped(runs.inverse, self.sizes()) : runs.inverse, runs.counts};
+    return {pick(whole, dim, runs.first),
+            like_self ? with_sizes(runs.inverse, self.sizes()) : runs.inverse, runs.counts};
   });
 }
 

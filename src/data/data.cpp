@@ -218,7 +218,7 @@ void StreamSampler::load(serialize::InputArchive& archive) { seen_ = load_place(
 // ---- workers ----
 
 namespace {
-std::string what_of(const std::exception_ptr& original) {
+std::string text_of(const std::exception_ptr& original) {
   try {
     std::rethrow_exception(original);
   } catch (const std::exception& e) {
@@ -230,7 +230,7 @@ std::string what_of(const std::exception_ptr& original) {
 }  // namespace
 
 WorkerException::WorkerException(std::exception_ptr original)
-    : Error("Caught exception in DataLoader worker thread. Original message: " + what_of(original)),
+    : Error("Caught exception in DataLoader worker thread. Original message: " + text_of(original)),
       original_exception(std::move(original)) {}
 
 namespace detail {

@@ -253,7 +253,7 @@ struct TcpServer::Connection : TcpPeer {
 
 namespace {
 
-std::string why() { return std::strerror(errno); }
+std::string error_text() { return std::strerror(errno); }
 
 // A socket that listens at one address of a host; -1 and errno where that fails.
 int listen_at(const addrinfo& address) {
@@ -304,8 +304,8 @@ int listen_on(const std::string& host, uint16_t port) {
       }
     }
   }
-  throw NetworkError(str("The server socket has failed to listen on ", host, ":", port, ": ", why(),
-                         errno == EADDRINUSE ? " (EADDRINUSE)" : ""));
+  throw NetworkError(str("The server socket has failed to listen on ", host, ":", port, ": ",
+                         error_text(), errno == EADDRINUSE ? " (EADDRINUSE)" : ""));
 }
 
 }  // namespace
@@ -316,7 +316,7 @@ TcpServer::TcpServer(const std::string& host, uint16_t port, int listen_fd) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
   if (getsockname(listen_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    const std::string error = why();
+    const std::string error = error_text();
     close(listen_);
     throw NetworkError(str("The server socket is none: ", error));
   }
@@ -330,7 +330,7 @@ TcpServer::TcpServer(const std::string& host, uint16_t port, int listen_fd) {
   for (const int fd : {listen_, stop_}) {
     event.data.fd = fd;
     RL_CHECK_AS(NetworkError, epoll_ctl(poll_, EPOLL_CTL_ADD, fd, &event) == 0,
-                "The server socket cannot be watched: ", why());
+                "The server socket cannot be watched: ", error_text());
   }
   // Signals are for the threads that Python knows.
   sigset_t all;

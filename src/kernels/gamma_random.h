@@ -13,12 +13,12 @@ namespace rushlight::gamma {
 // below 1 a number of a + 1 times a power of a uniform one. unit() draws from [0, 1), normal() a
 // standard normal number. What is made of `a` alone is rounded to its type, and two constants to
 // float, as they are in PyTorch, whose numbers these are for the same draws.
-struct Cubed {
+struct Cube {
   double d;
   double v;
 };
 template <class T, class Unit, class Normal>
-RL_INLINE Cubed cubed_normal(T a, const Unit& unit, const Normal& normal) {
+RL_INLINE Cube cubed_normal(T a, const Unit& unit, const Normal& normal) {
   const double d = a - 1.0f / 3.0f;
   const double c = 1 / math::sqrt(9 * d);
   while (true) {
@@ -49,7 +49,7 @@ RL_INLINE double standard_gamma(T a, const Unit& unit, const Normal& normal) {
     scale = math::pow(1 - unit(), static_cast<double>(1 / a));
     a += 1;
   }
-  const Cubed n = cubed_normal(a, unit, normal);
+  const Cube n = cubed_normal(a, unit, normal);
   return scale * n.d * n.v;
 }
 
@@ -64,7 +64,7 @@ RL_INLINE double gamma_or_log(double a, const Unit& unit, const Normal& normal) 
   }
   constexpr double smallest = 1e-300;  // of which logarithms are finite
   const double u = 1 - unit();
-  const Cubed n = cubed_normal(a + 1, unit, normal);
+  const Cube n = cubed_normal(a + 1, unit, normal);
   const double x = math::pow(u, 1 / a) * n.d * n.v;
   return x >= least_normal ? x
                            : math::log(u) / (a < smallest ? smallest : a) + math::log(n.d * n.v);

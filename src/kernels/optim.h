@@ -33,7 +33,7 @@ RL_INLINE void for_lists(const F& f) {
 
 // x with the gradient that the penalty weight_decay / 2 * |p|^2 adds.
 template <class C>
-RL_INLINE C penalised(C decay, C p, C g) {
+RL_INLINE C add_weight_decay(C decay, C p, C g) {
   return decay != C(0) ? math::fused(decay, p, g) : g;
 }
 // A running mean: where the new share is small, from the old value, else from the new one.
@@ -79,7 +79,7 @@ struct Sgd {  // keeps the momentum
     C minus_lr, momentum, share, decay, sign;
     bool nesterov, first;
     RL_INLINE void operator()(C* x, const double*) const {
-      C g = penalised(decay, x[0], sign * x[1]);
+      C g = add_weight_decay(decay, x[0], sign * x[1]);
       if constexpr (Moves) {
         x[2] = first ? g : math::fused(share, g, x[2] * momentum);
         g = nesterov ? math::fused(momentum, x[2], g) : x[2];
@@ -105,7 +105,7 @@ struct Adam {  // keeps the mean, the mean of squares and, with amsgrad, its max
     static constexpr unsigned lists = Amsgrad ? 0b11111 : 0b01111;
     C share, beta2, share2, eps, decay, shrink, sign;
     RL_INLINE void operator()(C* x, const double* extra) const {
-      const C g = penalised(decay, x[0], sign * x[1]);
+      const C g = add_weight_decay(decay, x[0], sign * x[1]);
       const C p = x[0] * shrink;
       const bool near = share < C(0.5);
       x[2] = math::fused(near ? share : share - C(1), g - x[2], near ? x[2] : g);
@@ -139,7 +139,7 @@ struct Rmsprop {  // keeps the mean of squares, the momentum, the mean
     static constexpr unsigned lists = 0b00111 | (Moves ? 0b01000 : 0) | (Centered ? 0b10000 : 0);
     C minus_lr, alpha, share, eps, decay, momentum, sign;
     RL_INLINE void operator()(C* x, const double*) const {
-      const C g = penalised(decay, x[0], sign * x[1]);
+      const C g = add_weight_decay(decay, x[0], sign * x[1]);
       x[2] = x[2] * alpha + share * g * g;
       C v = x[2];
       if constexpr (Centered) {
@@ -175,7 +175,7 @@ struct Adagrad {  // keeps the sum of squares
     static constexpr unsigned lists = 0b111;
     C eps, decay, sign;
     RL_INLINE void operator()(C* x, const double* extra) const {
-      const C g = penalised(decay, x[0], sign * x[1]);
+      const C g = add_weight_decay(decay, x[0], sign * x[1]);
       x[2] = x[2] + g * g;
       x[0] = x[0] + static_cast<C>(extra[0]) * g / (math::sqrt(x[2]) + eps);
     }
@@ -198,7 +198,7 @@ struct Adadelta {  // keeps the mean of squares and that of squared moves
     static constexpr unsigned lists = 0b1111;
     C minus_lr, rho, share, eps, decay, sign;
     RL_INLINE void operator()(C* x, const double*) const {
-      const C g = penalised(decay, x[0], sign * x[1]);
+      const C g = add_weight_decay(decay, x[0], sign * x[1]);
       x[2] = x[2] * rho + share * g * g;
       const C delta = math::sqrt(x[3] + eps) / math::sqrt(x[2] + eps) * g;
       x[3] = x[3] * rho + share * delta * delta;
@@ -220,7 +220,7 @@ struct Adamax {  // keeps the mean and the largest gradient, which fades
     static constexpr unsigned lists = 0b1111;
     C share, beta2, eps, decay, sign;
     RL_INLINE void operator()(C* x, const double* extra) const {
-      const C g = penalised(decay, x[0], sign * x[1]);
+      const C g = add_weight_decay(decay, x[0], sign * x[1]);
       x[2] = mean_with(x[2], g, share);
       x[3] = math::maximum(x[3] * beta2, (g < C(0) ? -g : g) + eps);
       x[0] = x[0] + static_cast<C>(extra[0]) * x[2] / x[3];
@@ -245,7 +245,7 @@ struct Nadam {  // keeps the mean and the mean of squares
     C share, beta2, share2, eps, decay, shrink, sign;
     RL_INLINE void operator()(C* x, const double* extra) const {
       const C p = x[0] * shrink;
-      const C g = penalised(decay, p, sign * x[1]);
+      const C g = add_weight_decay(decay, p, sign * x[1]);
       x[2] = mean_with(x[2], g, share);
       x[3] = x[3] * beta2 + share2 * g * g;
       const C denominator = math::sqrt(x[3] / static_cast<C>(extra[2])) + eps;
@@ -279,7 +279,7 @@ struct Radam {  // keeps the mean and the mean of squares
     C share, beta2, share2, eps, decay, shrink, sign;
     RL_INLINE void operator()(C* x, const double* extra) const {
       const C p = x[0] * shrink;
-      const C g = penalised(decay, p, sign * x[1]);
+      const C g = add_weight_decay(decay, p, sign * x[1]);
       x[2] = mean_with(x[2], g, share);
       x[3] = x[3] * beta2 + share2 * g * g;
       const C adapted = static_cast<C>(extra[1]) / (math::sqrt(x[3]) + eps);
@@ -338,7 +338,7 @@ struct Asgd {  // keeps the average of the parameter
     static constexpr unsigned lists = 0b111;
     C decay, shrink, minus_eta, mu, sign;
     RL_INLINE void operator()(C* x, const double*) const {
-      const C g = penalised(decay, x[0], sign * x[1]);
+      const C g = add_weight_decay(decay, x[0], sign * x[1]);
       x[0] = math::fused(minus_eta, g, x[0] * shrink);
       x[2] = mu == C(1) ? x[0] : x[2] + (x[0] - x[2]) * mu;
     }

@@ -47,13 +47,13 @@ RL_INLINE double bessel_i_scaled(int order, double x) {
 RL_INLINE double i0e(double x) { return x != x ? x : bessel_i_scaled(0, x); }
 RL_INLINE double i1e(double x) { return x != x ? x : math::copysign(bessel_i_scaled(1, x), x); }
 // In two factors: e^|x| alone overflows a little before the product does.
-RL_INLINE double unscaled(double scaled, double x) {
+RL_INLINE double unscale(double scaled, double x) {
   const double half = math::exp(0.5 * math::abs(x));
   return scaled * half * half;
 }
 // NaN at infinities, as SciPy and PyTorch have it.
-RL_INLINE double i0(double x) { return unscaled(i0e(x), x); }
-RL_INLINE double i1(double x) { return unscaled(i1e(x), x); }
+RL_INLINE double i0(double x) { return unscale(i0e(x), x); }
+RL_INLINE double i1(double x) { return unscale(i1e(x), x); }
 
 // cosh(n step) - 1 for n = 1, 2 …, by sums of positive numbers.
 struct CoshSteps {

@@ -32,8 +32,8 @@ Tensor masked_softmax(const Tensor& scores, const Tensor& mask) {
 }
 
 // What the values of seen keys add up to, and the weights of all keys.
-std::pair<Tensor, Tensor> weighed(const Tensor& q, const Tensor& k, const Tensor& v,
-                                  const Tensor& mask, double dropout) {
+std::pair<Tensor, Tensor> attend(const Tensor& q, const Tensor& k, const Tensor& v,
+                                 const Tensor& mask, double dropout) {
   const double scale = std::sqrt(1.0 / static_cast<double>(q.size(-1)));
   const Tensor scores = (q * scale).matmul(k.transpose(-2, -1));
   Tensor weights = mask.defined() ? masked_softmax(scores, mask) : scores.softmax(-1);
@@ -44,8 +44,8 @@ std::pair<Tensor, Tensor> weighed(const Tensor& q, const Tensor& k, const Tensor
 }
 
 // The same of 16 bits, whose scores are not rounded before their softmax is taken.
-std::pair<Tensor, Tensor> weighed_in_float32(const Tensor& q, const Tensor& k, const Tensor& v,
-                                             const Tensor& mask, double dropout) {
+std::pair<Tensor, Tensor> attend_in_float32(const Tensor& q, const Tensor& k, const Tensor& v,
+                                            const Tensor& mask, double dropout) {
   struct WithoutAutocast {
     explicit WithoutAutocast(DeviceType d) : device(d), before(autocast::is_enabled(d)) {
       autocast::set_enabled(device, false);
@@ -56,7 +56,7 @@ std::pair<Tensor, Tensor> weighed_in_float32(const Tensor& q, const Tensor& k, c
   };
   const WithoutAutocast without(q.device().type());
   const auto [joined, weights] =
-      weighed(q.to(kFloat32), k.to(kFloat32), v.to(kFloat32), mask, dropout);
+      attend(q.to(kFloat32), k.to(kFloat32), v.to(kFloat32), mask, dropout);
   return {joined.to(q.scalar_type()), without.before ? weights : weights.to(q.scalar_type())};
 }
 
@@ -77,8 +77,8 @@ bool check_dims(const Tensor& query, const Tensor& key, const Tensor& value, con
 }
 
 // The three inputs through their weights.
-std::vector<Tensor> projected(const Tensor& query, const Tensor& key, const Tensor& value,
-                              const Options& o) {
+std::vector<Tensor> project(const Tensor& query, const Tensor& key, const Tensor& value,
+                            const Options& o) {
   const Tensor& bias = o.in_proj_bias();
   const auto each = [&](const std::vector<Tensor>& weights) {
     const std::vector<Tensor> biases = bias.defined() ? bias.chunk(3) : std::vector<Tensor>(3);
@@ -187,7 +187,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query_, co
     is_causal = false;
   }
 
-  std::vector<Tensor> qkv = projected(query, key, value, o);
+  std::vector<Tensor> qkv = project(query, key, value, o);
   if (mask.defined()) {
     const int64_t keys = key.size(length_dim);
     RL_CHECK(mask.size(-2) == length && mask.size(-1) == keys &&
@@ -233,7 +233,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(const Tensor& query_, co
       v = v.masked_fill(unseen, 0);
     }
     const bool narrow = q.element_size() == 2;
-    std::tie(out, weights) = (narrow ? weighed_in_float32 : weighed)(q, k, v, mask, dropout);
+    std::tie(out, weights) = (narrow ? attend_in_float32 : attend)(q, k, v, mask, dropout);
     out = out.transpose(1, 2);
     if (o.average_attn_weights()) {
       weights = weights.mean(1);

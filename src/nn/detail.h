@@ -102,7 +102,7 @@ RL_DROPOUT(feature_alpha_dropout, feature_alpha_dropout)
 // ---- windows ----
 
 // An open size is the input's own.
-inline DimVector settled(const Tensor& input, ArrayRef<Optional> sizes) {
+inline DimVector resolve_sizes(const Tensor& input, ArrayRef<Optional> sizes) {
   DimVector out;
   const int64_t first = input.dim() - static_cast<int64_t>(sizes.size());
   for (size_t i = 0; i < sizes.size(); i++) {
@@ -111,29 +111,29 @@ inline DimVector settled(const Tensor& input, ArrayRef<Optional> sizes) {
   return out;
 }
 using Both = std::tuple<Tensor, Tensor>;  // maxima and their indices
-#define RL_POOL(n)                                                                          \
-  inline Both max_pool##n##d_with_indices(const Tensor& input, IntArrayRef kernel,          \
-                                          IntArrayRef stride, IntArrayRef padding,          \
-                                          IntArrayRef dilation, bool ceil_mode) {           \
-    return rushlight::max_pool##n##d_with_indices(input, kernel, stride, padding, dilation, \
-                                                  ceil_mode);                               \
-  }                                                                                         \
-  inline Both adaptive_max_pool##n##d_with_indices(const Tensor& input,                     \
-                                                   ArrayRef<Optional> sizes) {              \
-    return rushlight::adaptive_max_pool##n##d(input, settled(input, sizes));                \
-  }                                                                                         \
-  inline Tensor max_pool##n##d(const Tensor& input, IntArrayRef kernel, IntArrayRef stride, \
-                               IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) { \
-    return rushlight::max_pool##n##d(input, kernel, stride, padding, dilation, ceil_mode);  \
-  }                                                                                         \
-  inline Tensor adaptive_max_pool##n##d(const Tensor& input, ArrayRef<Optional> sizes) {    \
-    return std::get<0>(rushlight::adaptive_max_pool##n##d(input, settled(input, sizes)));   \
-  }                                                                                         \
-  inline Tensor adaptive_max_pool##n##d(const Tensor& input, IntArrayRef sizes) {           \
-    return std::get<0>(rushlight::adaptive_max_pool##n##d(input, sizes));                   \
-  }                                                                                         \
-  inline Tensor adaptive_avg_pool##n##d(const Tensor& input, ArrayRef<Optional> sizes) {    \
-    return rushlight::adaptive_avg_pool##n##d(input, settled(input, sizes));                \
+#define RL_POOL(n)                                                                              \
+  inline Both max_pool##n##d_with_indices(const Tensor& input, IntArrayRef kernel,              \
+                                          IntArrayRef stride, IntArrayRef padding,              \
+                                          IntArrayRef dilation, bool ceil_mode) {               \
+    return rushlight::max_pool##n##d_with_indices(input, kernel, stride, padding, dilation,     \
+                                                  ceil_mode);                                   \
+  }                                                                                             \
+  inline Both adaptive_max_pool##n##d_with_indices(const Tensor& input,                         \
+                                                   ArrayRef<Optional> sizes) {                  \
+    return rushlight::adaptive_max_pool##n##d(input, resolve_sizes(input, sizes));              \
+  }                                                                                             \
+  inline Tensor max_pool##n##d(const Tensor& input, IntArrayRef kernel, IntArrayRef stride,     \
+                               IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {     \
+    return rushlight::max_pool##n##d(input, kernel, stride, padding, dilation, ceil_mode);      \
+  }                                                                                             \
+  inline Tensor adaptive_max_pool##n##d(const Tensor& input, ArrayRef<Optional> sizes) {        \
+    return std::get<0>(rushlight::adaptive_max_pool##n##d(input, resolve_sizes(input, sizes))); \
+  }                                                                                             \
+  inline Tensor adaptive_max_pool##n##d(const Tensor& input, IntArrayRef sizes) {               \
+    return std::get<0>(rushlight::adaptive_max_pool##n##d(input, sizes));                       \
+  }                                                                                             \
+  inline Tensor adaptive_avg_pool##n##d(const Tensor& input, ArrayRef<Optional> sizes) {        \
+    return rushlight::adaptive_avg_pool##n##d(input, resolve_sizes(input, sizes));              \
   }
 RL_POOL(1)
 RL_POOL(2)

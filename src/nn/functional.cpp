@@ -99,7 +99,7 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const EmbeddingB
   while (mode < 3 && o.mode() != modes[mode]) {
     mode++;
   }
-  RL_CHECK_VALUE(mode < 3, "mode has to be one of sum, mean or max");
+  RL_CHECK_VALUE(mode < 3, "embedding_bag: mode has to be kSum, kMean or kMax");
   if (o.max_norm()) {
     const NoGradGuard no_grad;
     embedding_renorm_(weight, input, *o.max_norm(), o.norm_type());

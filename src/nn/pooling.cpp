@@ -11,9 +11,9 @@ namespace rushlight::nn {
 namespace {
 
 template <size_t D>
-Tensor unpooled(const Tensor& input, const Tensor& indices, const ExpandingArray<D>& kernel_size,
-                const ExpandingArray<D>& stride, const ExpandingArray<D>& padding,
-                const std::optional<std::vector<int64_t>>& output_size) {
+Tensor unpool(const Tensor& input, const Tensor& indices, const ExpandingArray<D>& kernel_size,
+              const ExpandingArray<D>& stride, const ExpandingArray<D>& padding,
+              const std::optional<std::vector<int64_t>>& output_size) {
   OptionalIntArrayRef size;
   if (output_size) {
     size = IntArrayRef(*output_size);
@@ -50,20 +50,20 @@ void check(const FractionalMaxPoolOptions<D>& o) {
 
 }  // namespace
 
-#define RL_UNPOOL(n)                                                                               \
-  template class Cloneable<MaxUnpool##n##dImpl>;                                                   \
-  Tensor MaxUnpool##n##dImpl::forward(const Tensor& input, const Tensor& indices,                  \
-                                      const std::optional<std::vector<int64_t>>& size) {           \
-    return unpooled<n>(input, indices, options.kernel_size(), options.stride(), options.padding(), \
-                       size);                                                                      \
-  }                                                                                                \
-  void MaxUnpool##n##dImpl::pretty_print(std::ostream& stream) const {                             \
-    stream << "torch::nn::MaxUnpool" #n "d(kernel_size=" << options.kernel_size()                  \
-           << ", stride=" << options.stride() << ", padding=" << options.padding() << ')';         \
-  }                                                                                                \
-  Tensor functional::max_unpool##n##d(const Tensor& input, const Tensor& indices,                  \
-                                      const MaxUnpool##n##dFuncOptions& o) {                       \
-    return unpooled<n>(input, indices, o.kernel_size(), o.stride(), o.padding(), o.output_size()); \
+#define RL_UNPOOL(n)                                                                             \
+  template class Cloneable<MaxUnpool##n##dImpl>;                                                 \
+  Tensor MaxUnpool##n##dImpl::forward(const Tensor& input, const Tensor& indices,                \
+                                      const std::optional<std::vector<int64_t>>& size) {         \
+    return unpool<n>(input, indices, options.kernel_size(), options.stride(), options.padding(), \
+                     size);                                                                      \
+  }                                                                                              \
+  void MaxUnpool##n##dImpl::pretty_print(std::ostream& stream) const {                           \
+    stream << "torch::nn::MaxUnpool" #n "d(kernel_size=" << options.kernel_size()                \
+           << ", stride=" << options.stride() << ", padding=" << options.padding() << ')';       \
+  }                                                                                              \
+  Tensor functional::max_unpool##n##d(const Tensor& input, const Tensor& indices,                \
+                                      const MaxUnpool##n##dFuncOptions& o) {                     \
+    return unpool<n>(input, indices, o.kernel_size(), o.stride(), o.padding(), o.output_size()); \
   }
 RL_UNPOOL(1)
 RL_UNPOOL(2)

@@ -24,7 +24,7 @@ void draw(const std::vector<Tensor>& parameters, int64_t hidden_size) {
   }
 }
 
-Tensor arranged(const Tensor& state, const Tensor& order) {
+Tensor reorder(const Tensor& state, const Tensor& order) {
   return order.defined() ? state.index_select(1, order) : state;
 }
 
@@ -74,12 +74,12 @@ template <class Packed>
 std::tuple<PackedSequence, Tensor> run_one(const RNNBase::Settings& s, const PackedSequence& input,
                                            const std::optional<Tensor>& hx, const Packed& packed) {
   const int64_t batch = input.batch_sizes()[0].item<int64_t>();
-  const Tensor start = hx && hx->defined() ? arranged(*hx, input.sorted_indices())
+  const Tensor start = hx && hx->defined() ? reorder(*hx, input.sorted_indices())
                                            : zero_state(s, batch, s.hidden_size, input.data());
   auto [output, state] = packed(input.data(), input.batch_sizes(), start);
   return {
       PackedSequence(output, input.batch_sizes(), input.sorted_indices(), input.unsorted_indices()),
-      arranged(state, input.unsorted_indices())};
+      reorder(state, input.unsorted_indices())};
 }
 
 }  // namespace
@@ -209,13 +209,13 @@ std::tuple<PackedSequence, LSTMState> LSTMImpl::forward_with_packed_input(
   const int64_t batch = input.batch_sizes()[0].item<int64_t>();
   const Tensor& order = input.sorted_indices();
   const std::vector<Tensor> start =
-      hx ? std::vector<Tensor>{arranged(std::get<0>(*hx), order), arranged(std::get<1>(*hx), order)}
+      hx ? std::vector<Tensor>{reorder(std::get<0>(*hx), order), reorder(std::get<1>(*hx), order)}
          : std::vector<Tensor>{
                zero_state(s, batch, s.proj_size > 0 ? s.proj_size : s.hidden_size, input.data()),
                zero_state(s, batch, s.hidden_size, input.data())};
   auto [output, hidden, cell] = lstm(input.data(), input.batch_sizes(), start, RL_ARGUMENTS);
   return {PackedSequence(output, input.batch_sizes(), order, input.unsorted_indices()),
-          {arranged(hidden, input.unsorted_indices()), arranged(cell, input.unsorted_indices())}};
+          {reorder(hidden, input.unsorted_indices()), reorder(cell, input.unsorted_indices())}};
 }
 
 // ---- cells ----
@@ -226,7 +226,7 @@ Tensor state_or_zeros(const Tensor& state, const Tensor& input, int64_t hidden_s
          : input.dim() == 1 ? zeros({hidden_size}, input.options())
                             : zeros({input.size(0), hidden_size}, input.options());
 }
-Tensor batched(const Tensor& t) { return t.dim() == 1 ? t.unsqueeze(0) : t; }
+Tensor with_batch(const Tensor& t) { return t.dim() == 1 ? t.unsqueeze(0) : t; }
 Tensor as_given(const Tensor& t, const Tensor& input) {
   return input.dim() == 1 ? t.squeeze(0) : t;
 }
@@ -255,20 +255,21 @@ RL_CELL(LSTMCell, 4)
 RL_CELL(GRUCell, 3)
 
 Tensor RNNCellImpl::forward(const Tensor& input, const Tensor& hx) {
-  const Tensor start = batched(state_or_zeros(hx, input, options.hidden_size()));
+  const Tensor start = with_batch(state_or_zeros(hx, input, options.hidden_size()));
   const auto cell = options.nonlinearity() == "relu" ? rnn_relu_cell : rnn_tanh_cell;
-  return as_given(cell(batched(input), start, weight_ih, weight_hh, bias_ih, bias_hh), input);
+  return as_given(cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh), input);
 }
 Tensor GRUCellImpl::forward(const Tensor& input, const Tensor& hx) {
-  const Tensor start = batched(state_or_zeros(hx, input, options.hidden_size()));
-  return as_given(gru_cell(batched(input), start, weight_ih, weight_hh, bias_ih, bias_hh), input);
+  const Tensor start = with_batch(state_or_zeros(hx, input, options.hidden_size()));
+  return as_given(gru_cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh),
+                  input);
 }
 LSTMState LSTMCellImpl::forward(const Tensor& input, std::optional<LSTMState> hx) {
   const LSTMState given = hx.value_or(LSTMState());
   const std::vector<Tensor> start = {
-      batched(state_or_zeros(std::get<0>(given), input, options.hidden_size())),
-      batched(state_or_zeros(std::get<1>(given), input, options.hidden_size()))};
-  auto [hidden, cell] = lstm_cell(batched(input), start, weight_ih, weight_hh, bias_ih, bias_hh);
+      with_batch(state_or_zeros(std::get<0>(given), input, options.hidden_size())),
+      with_batch(state_or_zeros(std::get<1>(given), input, options.hidden_size()))};
+  auto [hidden, cell] = lstm_cell(with_batch(input), start, weight_ih, weight_hh, bias_ih, bias_hh);
   return {as_given(hidden, input), as_given(cell, input)};
 }
 

@@ -38,8 +38,9 @@ template <class Options>
 LayerNorm layer_norm_of(const Options& o) {
   return LayerNorm(LayerNormOptions({o.d_model()}).eps(o.layer_norm_eps()).bias(o.bias()));
 }
-Tensor attended(MultiheadAttention& attention, Dropout& dropout, const Tensor& x,
-                const Tensor& memory, const Tensor& mask, const Tensor& padding, bool is_causal) {
+Tensor attend_with(MultiheadAttention& attention, Dropout& dropout, const Tensor& x,
+                   const Tensor& memory, const Tensor& mask, const Tensor& padding,
+                   bool is_causal) {
   const Tensor out =
       std::get<0>(attention->forward(x, memory, memory, padding, false, mask, true, is_causal));
   // Masks are drawn in the order of memory, which in libtorch is that of time here.
@@ -104,7 +105,7 @@ void TransformerEncoderLayerImpl::reset_parameters() {
 Tensor TransformerEncoderLayerImpl::forward(const Tensor& src, const Tensor& src_mask,
                                             const Tensor& padding, bool is_causal) {
   const auto attend = [&](const Tensor& x) {
-    return attended(self_attn, dropout1, x, x, src_mask, padding, is_causal);
+    return attend_with(self_attn, dropout1, x, x, src_mask, padding, is_causal);
   };
   const auto feed = [&](const Tensor& x) {
     return dropout2(linear2(dropout(options.activation()(linear1(x)))));
@@ -150,10 +151,10 @@ Tensor TransformerDecoderLayerImpl::forward(const Tensor& tgt, const Tensor& mem
                                             const Tensor& tgt_padding, const Tensor& memory_padding,
                                             bool tgt_is_causal) {
   const auto attend = [&](const Tensor& x) {
-    return attended(self_attn, dropout1, x, x, tgt_mask, tgt_padding, tgt_is_causal);
+    return attend_with(self_attn, dropout1, x, x, tgt_mask, tgt_padding, tgt_is_causal);
   };
   const auto look = [&](const Tensor& x) {
-    return attended(multihead_attn, dropout2, x, memory, memory_mask, memory_padding, false);
+    return attend_with(multihead_attn, dropout2, x, memory, memory_mask, memory_padding, false);
   };
   const auto feed = [&](const Tensor& x) {
     return dropout3(linear2(dropout(options.activation()(linear1(x)))));

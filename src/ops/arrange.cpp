@@ -83,7 +83,7 @@ Tensor block_diag(TensorList tensors) {
   std::vector<Tensor> blocks = rushlight::atleast_2d(tensors);
   for (size_t i = 0; i < blocks.size(); i++) {
     RL_CHECK(blocks[i].dim() == 2,
-             "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input ", i, " has ",
+             "block_diag: matrices, vectors and numbers are expected, but tensor ", i, " has ",
              blocks[i].dim(), " dimensions");
     width += blocks[i].size(1);
   }
@@ -136,10 +136,10 @@ Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Te
   RL_CHECK(
       index.dtype() == kInt32 || index.dtype() == kInt64,
       "index_reduce_(): Expected dtype int32/int64 for index but got: ", enum_name(index.dtype()));
-  RL_CHECK_INDEX(index.dim() <= 1,
-                 "index_reduce_(): Index is supposed to be a vector, but got dim: ", index.dim());
+  RL_CHECK_INDEX(index.dim() <= 1, "index_reduce_(): Index is supposed to be a vector, not of ",
+                 index.dim(), " dimensions");
   RL_CHECK(self.dtype() == source.dtype(), "index_reduce_(): self (", enum_name(self.dtype()),
-           ") and source (", enum_name(source.dtype()), ") must have the same scalar type");
+           ") and source (", enum_name(source.dtype()), ") must have one dtype");
   RL_CHECK(source.dim() == self.dim() || source.dim() == 0, "index_reduce_(): source has ",
            source.dim(), " dimensions, self ", self.dim());
   if (self.is_complex() || self.dtype() == kBool) {
@@ -147,8 +147,8 @@ Tensor spread_index(const Tensor& self, int64_t d, const Tensor& index, const Te
   }
   RL_CHECK(index.numel() == (source.dim() == 0 ? 1 : source.size(d)),
            "index_reduce_(): Number of indices (", index.numel(),
-           ") should be equal to source.size(dim): (", source.dim() == 0 ? 1 : source.size(d),
-           "), for dim: ", d);
+           ") and of slices of source along dimension ", d, " (",
+           source.dim() == 0 ? 1 : source.size(d), ") should be equal");
   for (int64_t i = 0; i < source.dim(); i++) {
     RL_CHECK(i == d || source.size(i) == self.size(i), "index_reduce_(): sizes of source ",
              source.sizes(), " and self ", self.sizes(), " must match except in dim ", d);
@@ -186,16 +186,16 @@ Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index, cons
 namespace {
 
 int64_t split_dim(const char* name, const Tensor& self, int64_t least, int64_t dim) {
-  RL_CHECK(self.dim() >= least, "torch.", name, " requires a tensor with at least ", least,
-           " dimension, but got a tensor with ", self.dim(), " dimensions!");
+  RL_CHECK(self.dim() >= least, name, " requires a tensor with at least ", least,
+           " dimensions, but this one has ", self.dim());
   return dim;
 }
 
 std::vector<Tensor> equal_split(const char* name, const Tensor& self, int64_t dim,
                                 int64_t sections) {
-  RL_CHECK(sections > 0 && self.size(dim) % sections == 0, "torch.", name,
-           " attempted to split along dimension ", dim, ", but the size of the dimension ",
-           self.size(dim), " is not divisible by the split_size ", sections, "!");
+  RL_CHECK(sections > 0 && self.size(dim) % sections == 0, name, ": dimension ", dim, " of size ",
+           self.size(dim), " is not divisible by ", sections,
+           ": pass the indices to cut at for unequal pieces");
   return self.tensor_split(sections, dim);
 }
 
@@ -313,8 +313,10 @@ Tensor& fill_diagonal_(const Tensor& self, const Scalar& fill_value, bool wrap) 
   int64_t step = 0;
   int64_t least = rows;
   for (int64_t d = 0; d < self.dim(); d++) {
-    RL_CHECK(self.dim() == 2 || self.size(d) == rows,
-             "all dimensions of input must be of equal length");
+    RL_CHECK(
+        self.dim() == 2 || self.size(d) == rows,
+        "fill_diagonal_: with more than two dimensions all must be equal in length, but they are ",
+        self.sizes());
     step += self.stride(d);
     least = std::min(least, self.size(d));
   }
@@ -343,9 +345,9 @@ Tensor& logit_(const Tensor& self, std::optional<double> eps) {
 Tensor& arctan2_(const Tensor& self, const Tensor& other) { return self.atan2_(other); }
 Tensor& float_power_(const Tensor& self, const Tensor& exponent) {
   const Tensor value = before_write(self, exponent).float_power(exponent);
-  RL_CHECK(self.dtype() == value.dtype(), "the base given to float_power_ has dtype ",
-           enum_name(self.dtype()), " but the operation's result requires dtype ",
-           enum_name(value.dtype()));
+  RL_CHECK(self.dtype() == value.dtype(), "float_power_: the result of dtype ",
+           enum_name(value.dtype()), " does not fit into a base of dtype ", enum_name(self.dtype()),
+           ": use float_power");
   return self.copy_(value);
 }
 

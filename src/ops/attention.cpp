@@ -100,7 +100,7 @@ OutSpecs<3> _attention_backward(Tensor& grad_output, Tensor& query, Tensor& key,
 namespace {
 
 // Row i sees columns up to i.
-Tensor hidden_by_causality(int64_t rows, int64_t columns, Device device) {
+Tensor causal_bias(int64_t rows, int64_t columns, Device device) {
   return ones({rows, columns}, TensorOptions(kBool).device(device)).tril().logical_not();
 }
 
@@ -111,7 +111,7 @@ Tensor repeat_heads(const Tensor& t, int64_t heads) {
 Tensor in_compute_type(const Tensor& t) { return t.to(compute_dtype(t.dtype())); }
 
 // Where a mask hides keys from queries.
-Tensor hidden_by_mask(const Tensor& mask) {
+Tensor bias_of_mask(const Tensor& mask) {
   return mask.dtype() == kBool ? mask.logical_not() : mask.eq(-infinity);
 }
 
@@ -139,8 +139,8 @@ Tensor product_with_rows(const Tensor& a, const Tensor& b) {
 Tensor weighted_values(const Tensor& weights, const Tensor& value, const Tensor& mask,
                        bool is_causal) {
   const Tensor strange = value.isfinite().logical_not();
-  Tensor seen = is_causal ? hidden_by_causality(weights.size(-2), value.size(-2), value.device())
-                          : hidden_by_mask(mask);
+  Tensor seen = is_causal ? causal_bias(weights.size(-2), value.size(-2), value.device())
+                          : bias_of_mask(mask);
   seen = seen.logical_not().to(weights.dtype());
   const Tensor reached = seen.matmul(strange.to(weights.dtype())).gt(0);
   const Tensor plain = weights.detach().matmul(value.detach());
@@ -154,14 +154,14 @@ Tensor attention_weights(const Tensor& query, const Tensor& key, const Tensor& m
   const Tensor scaled = query.mul(scale);
   Tensor scores = strange ? product_with_rows(scaled, key) : scaled.matmul(key.transpose(-2, -1));
   if (is_causal) {
-    scores = scores.masked_fill(
-        hidden_by_causality(scores.size(-2), scores.size(-1), scores.device()), -infinity);
+    scores = scores.masked_fill(causal_bias(scores.size(-2), scores.size(-1), scores.device()),
+                                -infinity);
   }
   if (!mask.defined()) {
     return scores.softmax(-1);
   }
   scores = (mask.dtype() == kBool ? scores : scores.add(mask.to(scores.dtype())))
-               .masked_fill(hidden_by_mask(mask), -infinity);
+               .masked_fill(bias_of_mask(mask), -infinity);
   const Tensor nothing = scores.detach().eq(-infinity).all(-1, true);
   return scores.masked_fill(nothing, 0).softmax(-1).masked_fill(nothing, 0);
 }
@@ -212,8 +212,8 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
                                                double dropout_p, bool is_causal,
                                                std::optional<double> scale, bool enable_gqa) {
   RL_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(),
-           "scaled_dot_product_attention: Expected query, key, and value to have the same dtype, "
-           "but they have ",
+           "scaled_dot_product_attention: query, key and value must have the same dtype, "
+           "but have ",
            query.dtype(), ", ", key.dtype(), " and ", value.dtype());
   const int64_t least = std::min({query.dim(), key.dim(), value.dim()});
   RL_CHECK(least >= 2,
@@ -234,9 +234,8 @@ Tensor composite::scaled_dot_product_attention(const Tensor& query, const Tensor
     const int64_t heads = query.size(-3);
     RL_CHECK(key.size(-3) == value.size(-3) &&
                  (key.size(-3) == 0 ? heads == 0 : heads % key.size(-3) == 0),
-             "scaled_dot_product_attention: the number of heads in key, and in value, must divide "
-             "the number of heads in query, but they have ",
-             key.size(-3), ", ", value.size(-3), " and ", heads);
+             "scaled_dot_product_attention: enable_gqa shares heads in equal groups, but key has ",
+             key.size(-3), " heads, value ", value.size(-3), " and query ", heads);
   }
   const int64_t width = std::max<int64_t>(query.size(-1), 1);
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(width)));

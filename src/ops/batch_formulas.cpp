@@ -120,7 +120,7 @@ std::map<int64_t, Tensor> places_of(const std::vector<std::optional<Tensor>>& in
   return found;
 }
 
-struct Fronted {
+struct IndexFront {
   Tensor self;                                 // indexed dimensions behind the batch
   DimVector order;                             // where its dimensions, but for the batch, came from
   std::vector<std::optional<Tensor>> indices;  // the batch's, then those of the dimensions
@@ -128,10 +128,10 @@ struct Fronted {
   int64_t block;  // how many dimensions it has
 };
 
-Fronted fronted(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
-                int64_t batch) {
+IndexFront move_index_to_front(const Tensor& self,
+                               const std::vector<std::optional<Tensor>>& indices, int64_t batch) {
   const std::map<int64_t, Tensor> places = places_of(indices);
-  Fronted out;
+  IndexFront out;
   int64_t rank = 1;
   DimVector moved = {0};
   for (const auto& [dim, index] : places) {
@@ -171,7 +171,7 @@ DimVector range_of(int64_t start, int64_t count) {
 
 Tensor batched_index(const Tensor& self, const std::vector<std::optional<Tensor>>& indices,
                      int64_t batch) {
-  const Fronted f = fronted(self, indices, batch);
+  const IndexFront f = move_index_to_front(self, indices, batch);
   return index(f.self, f.indices).movedim(range_of(1, f.block), range_of(f.start + 1, f.block));
 }
 
@@ -186,7 +186,7 @@ Tensor batched_index_put(const Tensor& self, const std::vector<std::optional<Ten
     }
     return where(mask, with_dims(values, self.dim() - 1).to(self.dtype()), whole(self, batch));
   }
-  const Fronted f = fronted(self, indices, batch);
+  const IndexFront f = move_index_to_front(self, indices, batch);
   DimVector shape;
   for (const std::optional<Tensor>& i : f.indices) {
     shape = broadcast_sizes(shape, i->sizes());
@@ -308,14 +308,41 @@ Tensor batched_dot(const Tensor& self, const Tensor& tensor) {
 Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {
   check_rank("mm", self, 2);
   check_rank("mm", mat2, 2);
-  if (mat2.size(0) == 1 && batch != 1) {  // rows of all slices meet one matrix
-    return whole(self, batch).flatten(0, 1).mm(mat2.squeeze(0)).unflatten(0, {batch, self.size(1)});
-  }
   if (is_sparse(self)) {  // one matrix meets the columns of all slices
-    const Tensor columns = mat2.movedim(0, 1).flatten(1);
+    const Tensor columns = whole(mat2, batch).movedim(0, 1).flatten(1);
     return self.squeeze(0).mm(columns).unflatten(1, {batch, mat2.size(2)}).movedim(1, 0);
   }
+  if (is_sparse(mat2) || (mat2.size(0) == 1 && batch != 1)) {  // rows of all slices meet one matrix
+    return whole(self, batch).flatten(0, 1).mm(mat2.squeeze(0)).unflatten(0, {batch, self.size(1)});
+  }
   return self.matmul(mat2);
+}
+
+Tensor batched_bmm(const Tensor& self, const Tensor& mat2, int64_t batch) {
+  check_rank("bmm", self, 3);
+  check_rank("bmm", mat2, 3);
+  if (is_sparse(self)) {  // as above, for each matrix
+    const Tensor columns = whole(mat2, batch).permute({1, 2, 0, 3}).flatten(2);
+    const Tensor products = self.squeeze(0).bmm(columns);
+    return products.unflatten(2, {batch, mat2.size(3)}).permute({2, 0, 1, 3});
+  }
+  if (is_sparse(mat2)) {
+    return batched_bmm(mat2.transpose(2, 3), self.transpose(2, 3), batch).transpose(2, 3);
+  }
+  return unjoined(joined(self, 0, batch).bmm(joined(mat2, 0, batch)), 0, batch);
+}
+
+Tensor batched_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                     const Scalar& alpha, int64_t batch) {
+  if (any_sparse(mat1, mat2)) {
+    const bool neither_has_one = is_sparse(mat1) && is_sparse(mat2);
+    const Tensor product = (neither_has_one ? mat1.squeeze(0).mm(mat2.squeeze(0)).to_dense()
+                                            : batched_mm(mat1, mat2, batch))
+                               .mul(make_number(alpha));
+    const bool added = beta.to<complex<double>>() != complex<double>(0.0);
+    return added ? with_dims(self, 2).mul(make_number(beta)) + product : product;
+  }
+  return baddbmm(with_dims(self, 2), whole(mat1, batch), whole(mat2, batch), beta, alpha);
 }
 
 Tensor batched_int_mm(const Tensor& self, const Tensor& mat2, int64_t batch) {

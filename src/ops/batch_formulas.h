@@ -46,6 +46,9 @@ Tensor batched_embedding_backward(const Tensor& grad_output, const Tensor& indic
 
 // ---- products ----
 Tensor batched_mm(const Tensor& self, const Tensor& mat2, int64_t batch);
+Tensor batched_bmm(const Tensor& self, const Tensor& mat2, int64_t batch);
+Tensor batched_addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
+                     const Scalar& alpha, int64_t batch);
 Tensor batched_mv(const Tensor& self, const Tensor& vec);
 Tensor batched_dot(const Tensor& self, const Tensor& tensor);
 Tensor batched_int_mm(const Tensor& self, const Tensor& mat2, int64_t batch);

@@ -7,15 +7,16 @@
 #include <rushlight/ops.h>
 
 #include "core/op_support.h"
+#include "core/sparse.h"
 #include "ops/batching.h"
 
 namespace rushlight::batching {
 
 namespace {
 
-class Batched final : public SpecialTensor {
+class BatchedTensor final : public SpecialTensor {
  public:
-  Batched(Tensor value, int64_t level) : value_(std::move(value)), level_(level) {}
+  BatchedTensor(Tensor value, int64_t level) : value_(std::move(value)), level_(level) {}
   const Tensor& value() const { return value_; }
   int64_t level() const override { return level_; }
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
@@ -56,7 +57,7 @@ class VmapMode final : public Mode {
   Randomness randomness_;
 };
 
-std::vector<std::unique_ptr<VmapMode>>& entered() {
+std::vector<std::unique_ptr<VmapMode>>& open_modes() {
   static thread_local std::vector<std::unique_ptr<VmapMode>> levels;
   return levels;
 }
@@ -68,7 +69,7 @@ int64_t level_of(const Tensor& t) {
 }
 
 const Tensor& value_of(const Tensor& t) {
-  return static_cast<const Batched*>(t.impl()->special())->value();
+  return static_cast<const BatchedTensor*>(t.impl()->special())->value();
 }
 
 Tensor of_level(const Tensor& value, int64_t level) {
@@ -79,7 +80,7 @@ Tensor of_level(const Tensor& value, int64_t level) {
   impl->set_storage_offset(value.storage_offset());
   impl->set_sizes_and_strides(value.sizes().slice(1, value.dim() - 1),
                               value.strides().slice(1, value.dim() - 1));
-  impl->set_special(std::make_unique<Batched>(value, level));
+  impl->set_special(std::make_unique<BatchedTensor>(value, level));
   return Tensor(std::move(impl));
 }
 
@@ -108,12 +109,12 @@ int64_t enter(int64_t batch, Randomness randomness) {
   const auto level = static_cast<int64_t>(++tls.next_sequence);
   auto mode = std::make_unique<VmapMode>(level, batch, randomness);
   mode->below = tls.exchange_lower(mode.get());
-  entered().push_back(std::move(mode));
+  open_modes().push_back(std::move(mode));
   return level;
 }
 
 void leave(int64_t level) {
-  auto& levels = entered();
+  auto& levels = open_modes();
   RL_CHECK(!levels.empty() && levels.back()->level() == level,
            "vmap: levels are left out of order");
   Mode* const left = levels.back().get();
@@ -130,10 +131,10 @@ void leave(int64_t level) {
   levels.pop_back();
 }
 
-int64_t current_level() { return entered().empty() ? 0 : entered().back()->level(); }
+int64_t current_level() { return open_modes().empty() ? 0 : open_modes().back()->level(); }
 
 int64_t depth_of(int64_t level) {
-  const auto& levels = entered();
+  const auto& levels = open_modes();
   for (size_t i = 0; i < levels.size(); i++) {
     if (levels[i]->level() == level) {
       return static_cast<int64_t>(i) + 1;
@@ -235,6 +236,9 @@ Tensor remove_batch(const Tensor& t, int64_t level, int64_t batch, int64_t dim) 
     return result;
   };
   if (!has_batch(t, level)) {
+    RL_CHECK_NOT_IMPLEMENTED(!is_sparse(t) || !has_batch(find_sparse(t)->values(), level),
+                             "vmap: a sparse tensor whose values have a batch cannot be a result. "
+                             "Return its values(), or to_dense()");
     DimVector sizes(t.sizes());
     sizes.insert(static_cast<size_t>(at), batch);
     Tensor result;
@@ -264,7 +268,7 @@ void take_value(const Tensor& t, const Tensor& from) {
   impl.set_storage(from.storage());
   impl.set_storage_offset(from.storage_offset());
   impl.set_sizes_and_strides(from.sizes(), from.strides());
-  impl.set_special(std::make_unique<Batched>(value_of(from), level_of(from)));
+  impl.set_special(std::make_unique<BatchedTensor>(value_of(from), level_of(from)));
 }
 
 Tensor leave_levels(const Tensor& grad, uint64_t recorded, uint64_t input, const Tensor& leaf) {

@@ -17,7 +17,8 @@ DimVector last(IntArrayRef shape) {
 }
 
 // What is brought to mean 0 and variance 1, and the gradient through it.
-Tensor normalized(const Tensor& t, const Tensor& scaled, const Tensor& rstd, IntArrayRef dims) {
+Tensor normalize_values(const Tensor& t, const Tensor& scaled, const Tensor& rstd,
+                        IntArrayRef dims) {
   return rstd * (t - t.mean(dims, true) - scaled * (scaled * t).mean(dims, true));
 }
 
@@ -33,7 +34,7 @@ Tensor summed_rows(const Tensor& t, IntArrayRef normalized_shape, int64_t batch)
 Tensor weighted(const Tensor& t, const Tensor& weight) {
   return weight.defined() ? t * with_dims(weight, t.dim() - 1) : t;
 }
-Tensor shifted_by(const Tensor& t, const Tensor& bias) {
+Tensor add_bias(const Tensor& t, const Tensor& bias) {
   return bias.defined() ? t + with_dims(bias, t.dim() - 1) : t;
 }
 
@@ -76,7 +77,7 @@ Three batched_layer_norm(const Tensor& input, IntArrayRef normalized_shape, cons
                          const Tensor& bias, double eps, int64_t batch) {
   const auto [out, mean, rstd] =
       native_layer_norm(whole(input, batch), normalized_shape, {}, {}, eps);
-  return {shifted_by(weighted(out, weight), bias), mean, rstd};
+  return {add_bias(weighted(out, weight), bias), mean, rstd};
 }
 
 Three batched_layer_norm_backward(const Tensor& grad_output, const Tensor& input,
@@ -84,7 +85,7 @@ Three batched_layer_norm_backward(const Tensor& grad_output, const Tensor& input
                                   const Tensor& rstd, const Tensor& weight, int64_t batch) {
   const Tensor scaled = (input - mean) * rstd;
   const Tensor found =
-      normalized(weighted(grad_output, weight), scaled, rstd, last(normalized_shape));
+      normalize_values(weighted(grad_output, weight), scaled, rstd, last(normalized_shape));
   return {whole(found, batch), summed_rows(grad_output * scaled, normalized_shape, batch),
           summed_rows(grad_output, normalized_shape, batch)};
 }
@@ -136,7 +137,7 @@ Three batched_group_norm_backward(const Tensor& grad_output, const Tensor& input
   const Tensor grad = whole(grad_output, batch);
   const auto sums = [&](const Tensor& t) { return t.unsqueeze(-1).flatten(3).sum({1, 3}); };
   const Tensor given = weight.defined() ? grad * per_channel(weight, grad.dim()) : grad;
-  const Tensor found = normalized(given.flatten(0, 1).reshape(groups), scaled, scale, {-1});
+  const Tensor found = normalize_values(given.flatten(0, 1).reshape(groups), scaled, scale, {-1});
   const Tensor product = grad * scaled.reshape(images.sizes()).reshape(grad.sizes());
   return {unjoined(found.reshape(images.sizes()), 0, batch), sums(product), sums(grad)};
 }

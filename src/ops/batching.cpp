@@ -49,7 +49,7 @@ Tensor repeated(const Tensor& t, int64_t batch) {
 }
 
 // The arguments without the level: tensors that have its batch have it in front.
-std::vector<Value> opened(const Call& c, Lone covered, Lone others, uint64_t covers) {
+std::vector<Value> unwrap_arguments(const Call& c, Lone covered, Lone others, uint64_t covers) {
   std::vector<Value> out = c.arguments;
   for (size_t i = 0; i < out.size(); i++) {
     const Lone said = (covers >> i & 1) != 0 ? covered : others;
@@ -167,8 +167,8 @@ void promote_numbers(const Call& c, std::vector<Value>& arguments) {
   }
 }
 
-std::vector<Value> aligned(const Call& c) {
-  std::vector<Value> arguments = opened(c, Lone::Left, Lone::Left, 0);
+std::vector<Value> align_batches(const Call& c) {
+  std::vector<Value> arguments = unwrap_arguments(c, Lone::Left, Lone::Left, 0);
   int64_t rank = 0;
   for (const Value& v : c.arguments) {
     v.for_each_tensor(
@@ -269,7 +269,7 @@ std::vector<Value> leading(const Call& c, const Rule& rule) {
     const int64_t rank = rank_of(c.arguments[0]);
     RL_CHECK(rank >= 2, c.name(), ": The input tensor must have at least 2 dimensions, got ", rank);
   }
-  std::vector<Value> arguments = opened(c, Lone::Whole, Lone::Left, rule.covers);
+  std::vector<Value> arguments = unwrap_arguments(c, Lone::Whole, Lone::Left, rule.covers);
   grow_sizes(c, arguments);
   return run(c, std::move(arguments));
 }
@@ -295,7 +295,7 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
       at = i;
     }
   }
-  std::vector<Value> arguments = opened(c, Lone::Whole, Lone::Left, rule.covers);
+  std::vector<Value> arguments = unwrap_arguments(c, Lone::Whole, Lone::Left, rule.covers);
   grow_sizes(c, arguments);
   count_behind(c, arguments);
   if (of_number) {
@@ -353,7 +353,7 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
 }
 
 std::vector<Value> fold(const Call& c, const Rule& rule) {
-  std::vector<Value> arguments = opened(c, Lone::Whole, Lone::Left, rule.covers);
+  std::vector<Value> arguments = unwrap_arguments(c, Lone::Whole, Lone::Left, rule.covers);
   for (size_t i = 0; i < arguments.size(); i++) {
     if ((rule.covers >> i & 1) != 0) {
       arguments[i].change_tensors([](const Tensor& t) { return t.flatten(0, 1); });
@@ -374,7 +374,7 @@ std::vector<Value> fold(const Call& c, const Rule& rule) {
 }
 
 std::vector<Value> formula(const Call& c, const Rule& rule) {
-  std::vector<Value> arguments = opened(c, Lone::One, Lone::One, rule.covers);
+  std::vector<Value> arguments = unwrap_arguments(c, Lone::One, Lone::One, rule.covers);
   const bool has_dims =
       std::any_of(c.function.arguments.begin(), c.function.arguments.end(), is_dim);
   // A number counts as one element where a dimension is named.
@@ -463,7 +463,7 @@ std::vector<Value> by_rule(const Call& c, const Rule& rule) {
     case Kind::View:
       return view(c);
     case Kind::Aligned:
-      return aligned(c);
+      return align_batches(c);
     case Kind::Leading:
     case Kind::Matrices:
     case Kind::Random:
@@ -514,7 +514,7 @@ std::vector<Value> in_place(const Call& c) {
     }
   } else if (const Rule& rule = rule_for({*c.function.functional, {}, 0, 0, c.mask});
              rule.kind == Kind::Aligned) {
-    aligned(c);
+    align_batches(c);
   } else {
     Call made = {*c.function.functional, c.arguments, c.level, c.batch, c.mask};
     value_of(self).copy_(by_rule(made, rule)[0].get<Tensor>());

@@ -34,8 +34,11 @@ ViewSpec views::view_as_complex(const Tensor& self) {
       contains(set_floats | set_Half, self.dtype()),
       "view_as_complex is only supported for floating tensors, Half, Float or Double, not for ",
       enum_name(self.dtype()));
-  RL_CHECK(self.dim() > 0, "Input tensor must have one or more dimensions");
-  RL_CHECK(self.size(-1) == 2, "Tensor must have a last dimension of size 2");
+  RL_CHECK(self.dim() > 0, "view_as_complex: a number has no last dimension of size 2");
+  RL_CHECK(
+      self.size(-1) == 2,
+      "view_as_complex: the last dimension must have size 2, for real and imaginary part, but has ",
+      self.size(-1));
   RL_CHECK(self.stride(-1) == 1, "Tensor must have a last dimension with stride 1");
   RL_CHECK(self.storage_offset() % 2 == 0, "Tensor must have a storage_offset divisible by 2");
   ViewSpec spec;
@@ -60,8 +63,9 @@ void check_parts(const Tensor& a, const Tensor& b) {
              "Expected two parts of a complex number that are Half, Float or Double, but got ",
              enum_name(a.dtype()), " and ", enum_name(b.dtype()));
   }
-  RL_CHECK(a.dtype() == b.dtype(), "Expected object of scalar type ", enum_name(a.dtype()),
-           " but got scalar type ", enum_name(b.dtype()), " for second argument");
+  RL_CHECK(a.dtype() == b.dtype(),
+           "both parts must have one dtype: Expected object of scalar type ", enum_name(a.dtype()),
+           ", as the first is, not ", enum_name(b.dtype()));
 }
 
 }  // namespace
@@ -88,8 +92,9 @@ Tensor real(const Tensor& self) {
   return is_complex(self.dtype()) ? view_as_real(self).select(-1, 0) : self;
 }
 Tensor imag(const Tensor& self) {
-  RL_CHECK(is_complex(self.dtype()),
-           "imag is not implemented for tensors with non-complex dtypes.");
+  RL_CHECK(
+      is_complex(self.dtype()),
+      "imag is not implemented for real tensors: it would be a view of zeros that have no memory");
   return view_as_real(self).select(-1, 1);
 }
 Tensor polar(const Tensor& abs, const Tensor& angle) {

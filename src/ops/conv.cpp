@@ -35,9 +35,9 @@ bool any_below(IntArrayRef list, int64_t least) {
 
 // One value for all dimensions, or one for each.
 void repeat(DimVector& list, const char* name, int64_t dims) {
-  RL_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, "expected ", name,
-           " to be a single integer value or a list of ", dims,
-           " values to match the convolution dimensions, but got ", name, "=", list);
+  RL_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, name,
+           " is a single integer value or one for each of ", dims, " dimensions, but got ", name,
+           "=", list);
   if (static_cast<int64_t>(list.size()) < dims) {
     list = DimVector(static_cast<size_t>(dims), list[0]);
   }
@@ -71,7 +71,7 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   RL_CHECK(!any_below(padding, 0), "negative padding is not supported");
   RL_CHECK(!any_below(output_padding, 0), "negative output_padding is not supported");
   RL_CHECK(!any_below(stride, 1), "non-positive stride is not supported");
-  RL_CHECK(!any_below(dilation, 1), "dilation should be greater than zero, but got ", dilation);
+  RL_CHECK(!any_below(dilation, 1), "dilation should be greater than zero, not ", dilation);
   RL_CHECK(groups > 0, "non-positive groups is not supported");
   for (int64_t d = 0; d < dims; d++) {
     RL_CHECK(padding[d] < largest && stride[d] < largest && dilation[d] < largest &&
@@ -82,24 +82,23 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
            "D (batched) input to conv", transposed ? "_transpose" : "", dims,
            "d, but got input of size: ", input.sizes());
   const IntArrayRef kernel = weight.sizes().slice(2, static_cast<size_t>(dims));
-  RL_CHECK(!any_below(kernel, 1), "kernel size should be greater than zero, but got ",
-           names("kernel", kernel));
-  RL_CHECK(weight.size(0) >= groups, "Given groups=", groups, ", expected weight to be at least ",
-           groups, " at dimension 0, but got weight of size ", weight.sizes(), " instead");
-  RL_CHECK(weight.size(0) % groups == 0, "Given groups=", groups,
-           ", expected weight to be divisible by ", groups,
-           " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
+  RL_CHECK(!any_below(kernel, 1),
+           "kernel size should be greater than zero: ", names("kernel", kernel));
+  RL_CHECK(weight.size(0) >= groups, groups,
+           " groups need a weight of so many results or more, but got weight of size ",
+           weight.sizes());
+  RL_CHECK(weight.size(0) % groups == 0, "dimension 0 of the weight must be divisible by ", groups,
+           " groups, but got weight of size ", weight.sizes());
   const int64_t channels = transposed ? weight.size(0) : weight.size(1) * groups;
-  RL_CHECK(input.size(1) == channels, "Given ", transposed ? "transposed" : "groups", "=",
-           transposed ? 1 : groups, ", weight of size ", weight.sizes(), ", expected input",
+  RL_CHECK(input.size(1) == channels, "a weight ", weight.sizes(), " in ", groups,
+           transposed ? " groups of a transposed convolution: " : " groups: ", "expected input",
            input.sizes(), " to have ", channels, " channels, but got ", input.size(1),
            " channels instead");
   const int64_t features = transposed ? weight.size(1) * groups : weight.size(0);
-  RL_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == features), "Given ",
-           transposed ? "transposed=1, weight" : "weight", " of size ", weight.sizes(),
-           ", expected bias to be 1-dimensional with ", features,
-           " elements, but got bias of size ", bias.defined() ? bias.sizes() : IntArrayRef(),
-           " instead");
+  RL_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == features), "a weight ",
+           weight.sizes(), transposed ? " of a transposed convolution" : "", " needs a vector of ",
+           features, " numbers as bias, but got bias of size ",
+           bias.defined() ? bias.sizes() : IntArrayRef());
   RL_CHECK(!bias.defined() || bias.dtype() == input.dtype(), "Input type (",
            dtype_info(input.dtype()).alias, ") and bias type (",
            bias.defined() ? dtype_info(bias.dtype()).alias : "", ") should be the same");
@@ -122,7 +121,7 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
     fits &= padded[d] >= reach;
     if (transposed) {
       RL_CHECK(output_padding[d] < stride[d] || output_padding[d] < dilation[d],
-               "output padding must be smaller than either stride or dilation: ",
+               "output padding must be smaller than stride or dilation in each dimension: ",
                names("output_padding", output_padding), " ", names("stride", stride), " ",
                names("dilation", dilation));
       sizes.push_back((in[d] - 1) * stride[d] - 2 * padding[d] + reach + output_padding[d]);
@@ -132,11 +131,11 @@ OutSpec convolution(Tensor& input, Tensor& weight, Tensor& bias, DimVector& stri
   }
   if (transposed) {
     const IntArrayRef out = IntArrayRef(sizes).slice(2, static_cast<size_t>(dims));
-    RL_CHECK(!any_below(out, 1), "Given input size per channel: (", by(in),
-             "). Calculated output size per channel: (", by(out), "). Output size is too small");
+    RL_CHECK(!any_below(out, 1), "images of ", by(in), " would become ", by(out),
+             ": Output size is too small");
   } else {
-    RL_CHECK(fits, "Calculated padded input size per channel: (", by(padded), "). Kernel size: (",
-             by(effective), "). Kernel size can't be greater than actual input size");
+    RL_CHECK(fits, "the padded image (", by(padded), ") is smaller than the kernel, which spans (",
+             by(effective), "): Kernel size can't be greater than actual input size");
   }
   const OutSpec out = spec_of(sizes, input, weight);
   weight = contiguous_raw(weight);
@@ -239,8 +238,8 @@ Tensor convolve(const char* name, int64_t dims, const Tensor& input, const Tenso
                 const Tensor& bias, IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation,
                 bool transposed, IntArrayRef output_padding, int64_t groups) {
   RL_CHECK(input.dim() == dims + 1 || input.dim() == dims + 2, "Expected ", dims + 1,
-           "D (unbatched) or ", dims + 2, "D (batched) input to ", name,
-           ", but got input of size: ", input.sizes());
+           "D (unbatched) or ", dims + 2, "D (batched) input to ", name, ", not one of shape ",
+           input.sizes());
   if (input.dim() == dims + 2) {
     return convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding,
                        groups);

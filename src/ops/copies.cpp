@@ -3,6 +3,7 @@
 
 #include <rushlight/batching.h>
 
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -17,19 +18,6 @@ bool has_zero(IntArrayRef sizes) { return std::find(sizes.begin(), sizes.end(), 
 }  // namespace
 
 // ---- kernels of the copies and of the views' gradients ----
-
-namespace {
-
-void warn_of_lost_parts(ScalarType from, ScalarType to) {
-  static bool warned = false;
-  if (is_complex(from) && !is_complex(to) && to != kBool) {  // a truth loses nothing
-    warn_once(warned,
-              "Casting complex values to real discards the imaginary part; real() and abs() say "
-              "what is meant.");
-  }
-}
-
-}  // namespace
 
 namespace shape {
 
@@ -53,7 +41,7 @@ OutSpec _to_copy(Tensor& self, std::optional<ScalarType>& dtype, std::optional<D
 void copy_(Tensor& self, Tensor& src, bool&) {
   RL_CHECK_NOT_IMPLEMENTED(self.is_meta() || !src.is_meta(),
                            "Cannot copy out of meta tensor; no data!");
-  RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "output with shape ", self.sizes(),
+  RL_CHECK(is_expandable_to(src.sizes(), self.sizes()), "the output of shape ", self.sizes(),
            " doesn't match the broadcast shape ", broadcast_sizes(self.sizes(), src.sizes()));
   warn_of_lost_parts(src.dtype(), self.dtype());
 }
@@ -283,7 +271,7 @@ Tensor room_for(const Tensor& self, const Tensor& src) {
 }
 
 Tensor put_in_view(const Tensor& whole, const Tensor& view, const Tensor& src) {
-  RL_CHECK(view.sizes() == src.sizes(), "expected src to have a size equal to the slice it fills, ",
+  RL_CHECK(view.sizes() == src.sizes(), "src must have the shape of the slice that it fills, ",
            view.sizes(), ", but got ", src.sizes());
   view.copy_(src);
   return whole;

@@ -109,8 +109,8 @@ Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const Tenso
   const DimVector order = [&] {
     DimVector wrapped;
     for (const int64_t d : physical_layout) {
-      RL_CHECK(d >= 0 && d < n, "Dimension out of range (expected to be between 0 and ", n - 1,
-               ", but got ", d, "). physical_layout takes no negative dimensions");
+      RL_CHECK(d >= 0 && d < n, "Dimension out of range: physical_layout takes 0 to ", n - 1,
+               " and no negative dimensions, but got ", d);
       RL_CHECK(std::find(wrapped.begin(), wrapped.end(), d) == wrapped.end(),
                "Duplicate dim not allowed");
       wrapped.push_back(d);
@@ -191,8 +191,8 @@ Tensor arithmetic_range(const char* op, const Scalar& start, const Scalar& end, 
   const double by = step.as<double>();
   RL_CHECK(by != 0, "step must be nonzero");
   RL_CHECK(std::isfinite(from) && std::isfinite(to), "unsupported range: ", from, " -> ", to);
-  RL_CHECK((by > 0 && to >= from) || (by < 0 && to <= from),
-           "upper bound and lower bound inconsistent with step sign");
+  RL_CHECK((by > 0 && to >= from) || (by < 0 && to <= from), "a step of ", by,
+           " does not lead from ", from, " to ", to, ": its sign is inconsistent with the bounds");
   double count = 0;
   if (integral && !with_end) {
     const auto wide = [](const Scalar& s) { return static_cast<__int128>(s.as<int64_t>()); };
@@ -259,6 +259,8 @@ namespace {
 ScalarType dtype_of_space(const char* op, const Scalar& start, const Scalar& end,
                           const TensorOptions& options) {
   if (options.dtype_opt().has_value()) {
+    start.check_fits(options.dtype());
+    end.check_fits(options.dtype());
     if (options.dtype() == kBool) {
       dtype_not_implemented(op, kBool);
     }
@@ -384,9 +386,9 @@ Tensor logspace_Scalar_Tensor(const Scalar& start, const Tensor& end, int64_t st
 #undef RL_NOTHING
 
 Tensor eye(int64_t n, std::optional<int64_t> m, const TensorOptions& options) {
-  RL_CHECK(n >= 0, "n must be greater or equal to 0, got ", n);
+  RL_CHECK(n >= 0, "eye: n must not be negative, but is ", n);
   const int64_t columns = m.value_or(n);
-  RL_CHECK(columns >= 0, "m must be greater or equal to 0, got ", columns);
+  RL_CHECK(columns >= 0, "eye: m must not be negative, but is ", columns);
   Tensor t = filled({n, columns}, 0, options.dtype(), options.device());
   if (!t.is_meta()) {
     fill_raw(make_view(t, views::diagonal(t, 0, 0, 1)), 1);
@@ -428,14 +430,14 @@ void check_triangle(int64_t rows, int64_t columns) {
   RL_CHECK(columns >= 0, "col must be non-negative, got ", columns);
 }
 
-int64_t clamped(Wide value, int64_t low, int64_t high) {
+int64_t clamp_to(Wide value, int64_t low, int64_t high) {
   return static_cast<int64_t>(std::clamp<Wide>(value, low, high));
 }
 
 // Elements with column - row <= offset.
 Wide count_below(int64_t rows, int64_t columns, Wide offset) {
-  const int64_t first = clamped(-offset, 0, rows);
-  const int64_t full = clamped(columns - 1 - offset, first, rows);  // from here on all columns
+  const int64_t first = clamp_to(-offset, 0, rows);
+  const int64_t full = clamp_to(columns - 1 - offset, first, rows);  // from here on all columns
   const Wide widths = (Wide(first) + full - 1 + 2 * (offset + 1)) * (full - first) / 2;
   return widths + Wide(rows - full) * columns;
 }
@@ -444,16 +446,16 @@ Wide count_below(int64_t rows, int64_t columns, Wide offset) {
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
   check_triangle(row, col);
-  return triangle(options, count_below(row, col, offset), clamped(-Wide(offset), 0, row),
+  return triangle(options, count_below(row, col, offset), clamp_to(-Wide(offset), 0, row),
                   col == 0 ? 0 : row, [=](int64_t i) {
-                    return std::pair<int64_t, int64_t>(0, clamped(Wide(i) + offset + 1, 0, col));
+                    return std::pair<int64_t, int64_t>(0, clamp_to(Wide(i) + offset + 1, 0, col));
                   });
 }
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& options) {
   check_triangle(row, col);
   return triangle(options, Wide(row) * col - count_below(row, col, Wide(offset) - 1), 0,
-                  col == 0 ? 0 : clamped(Wide(col) - offset, 0, row), [=](int64_t i) {
-                    return std::pair<int64_t, int64_t>(clamped(Wide(i) + offset, 0, col), col);
+                  col == 0 ? 0 : clamp_to(Wide(col) - offset, 0, row), [=](int64_t i) {
+                    return std::pair<int64_t, int64_t>(clamp_to(Wide(i) + offset, 0, col), col);
                   });
 }
 

@@ -30,21 +30,19 @@ void check_ctc(const Tensor& log_probs, Tensor& targets, IntArrayRef input_lengt
   int64_t total = 0;
   for (int64_t b = 0; b < batch; b++) {
     const int64_t n = target_lengths[static_cast<size_t>(b)];
-    RL_CHECK(n >= 0, "Expected target_lengths to have value at least 0, but got value ", n,
-             " (while checking arguments for ctc_loss)");
+    RL_CHECK(n >= 0, "ctc_loss: target_lengths must not be negative, but one is ", n);
     const int64_t t = input_lengths[static_cast<size_t>(b)];
-    RL_CHECK(t >= 0, "Expected input_lengths to have value at least 0, but got value ", t,
-             " (while checking arguments for ctc_loss)");
-    RL_CHECK(t <= log_probs.size(0), "Expected input_lengths to have value at most ",
-             log_probs.size(0), ", but got value ", t, " (while checking arguments for ctc_loss)");
-    RL_CHECK(targets.dim() == 1 || n <= targets.size(1), "Expected tensor to have size at least ",
-             n, " at dimension 1, but got size ", targets.size(1), " for targets");
+    RL_CHECK(t >= 0, "ctc_loss: input_lengths must not be negative, but one is ", t);
+    RL_CHECK(t <= log_probs.size(0), "ctc_loss: input_lengths have value at most ",
+             log_probs.size(0), ", the steps of log_probs, but one is ", t);
+    RL_CHECK(targets.dim() == 1 || n <= targets.size(1), "ctc_loss: a target of ", n,
+             " classes does not fit into targets of ", targets.size(1), " columns");
     RL_CHECK(n <= targets.numel(),
              "Expected target_lengths to be at most the size of targets, got ", n);
     total += n;
   }
-  RL_CHECK(targets.dim() == 2 || total == targets.numel(), "Expected tensor to have size ", total,
-           " at dimension 0, but got size ", targets.numel(), " for targets");
+  RL_CHECK(targets.dim() == 2 || total == targets.numel(), "ctc_loss: target_lengths add up to ",
+           total, ", but targets holds ", targets.numel(), " classes");
   targets = contiguous_raw(cast_raw(targets, kInt64));
 }
 
@@ -169,8 +167,8 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> embedding_bag_padding_idx(
     const int64_t last = offsets.to(kInt64).select(0, -1).item<int64_t>();
     RL_CHECK(first == 0,
              "embedding_bag: offsets[0] has to be 0, where the first bag begins, but is ", first);
-    RL_CHECK(last <= n, "offsets[-1] can not be greater than input's length: ", n,
-             " but got offsets[-1] of ", last);
+    RL_CHECK(last <= n, "embedding_bag: the last of offsets, ", last,
+             ", can not be greater than input's length, ", n);
   }
   RL_CHECK(bags > 0 || n == 0, "embedding_bag: indices belong to no bag");
   // How many bags begin up to a place says which bag it is in.
@@ -260,17 +258,19 @@ Tensor _bags_of_embeddings(const Tensor& input, const Tensor& weight, const Tens
                                           include_last_offset, padding_idx);
   }
   RL_CHECK_VALUE(!per_sample_weights.defined() || per_sample_weights.sizes() == input.sizes(),
-                 "embedding_bag: per_sample_weights (", per_sample_weights.sizes(),
-                 ") must have the same shape as the input (", input.sizes(), ")");
+                 "embedding_bag: per_sample_weights and input must have the same shape, but have ",
+                 per_sample_weights.sizes(), " and ", input.sizes());
   RL_CHECK_VALUE(input.dim() == 1 || input.dim() == 2,
                  "embedding_bag: input has to be 1D or 2D Tensor, but its dimension is ",
                  input.dim());
-  RL_CHECK_VALUE(input.dim() == 1 || !offsets.defined(),
-                 "if input is 2D, then offsets has to be None, for each row of the input is a bag");
+  RL_CHECK_VALUE(
+      input.dim() == 1 || !offsets.defined(),
+      "embedding_bag: offsets has to be None where the input is 2D: each of its rows is a bag");
   RL_CHECK_VALUE(input.dim() == 2 || (offsets.defined() && offsets.dim() == 1),
-                 "offsets has to be a 1D Tensor", offsets.defined() ? "" : " but got None");
+                 "embedding_bag: offsets has to be a 1D Tensor of where bags begin, not ",
+                 offsets.defined() ? str("one of shape ", offsets.sizes()) : "None");
   RL_CHECK_VALUE(mode == "sum" || mode == "mean" || mode == "max",
-                 "mode has to be one of sum, mean or max");
+                 "embedding_bag: mode has to be 'sum', 'mean' or 'max', not '", mode, "'");
   RL_CHECK_NOT_IMPLEMENTED(
       !per_sample_weights.defined() || mode == "sum",
       "embedding_bag: per_sample_weights is only supported for mode='sum', not for '", mode, "'");

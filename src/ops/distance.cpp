@@ -98,7 +98,7 @@ namespace composite {
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
   const ScalarType common = promote_types(x1.dtype(), x2.dtype());
   RL_CHECK(is_floating(common) || is_complex(common),
-           "expected common dtype to be floating point, yet common dtype is ", common);
+           "cosine_similarity: expected common dtype to be floating point, not ", common);
   const DimVector sizes = broadcast_sizes(x1.sizes(), x2.sizes());
   // Sums of 16 bits are not rounded; half does not even hold the products of numbers whose lengths
   // it holds.
@@ -143,8 +143,8 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   RL_CHECK(x1.dim() >= 2, "cdist only supports at least 2D tensors, X1 got: ", x1.dim(), "D");
   RL_CHECK(x2.dim() >= 2, "cdist only supports at least 2D tensors, X2 got: ", x2.dim(), "D");
   RL_CHECK(x1.size(-1) == x2.size(-1),
-           "X1 and X2 must have the same number of columns. X1: ", x1.size(-1),
-           " X2: ", x2.size(-1));
+           "cdist: rows of both sides must have the same number of columns, but have ", x1.size(-1),
+           " and ", x2.size(-1));
   RL_CHECK(p >= 0, "cdist only supports non-negative p values");
   const int64_t mode = compute_mode.value_or(0);
   RL_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
@@ -241,7 +241,8 @@ Tensor permute_last(const Tensor& t, std::initializer_list<int64_t> order) {
 }
 
 void check_picture(const char* op, const Tensor& self) {
-  RL_CHECK(self.dim() >= 3, op, " expects input to have at least 3 dimensions, but it has ",
+  RL_CHECK(self.dim() >= 3, op,
+           " takes pictures (..., C, H, W): input must have at least 3 dimensions, not ",
            self.dim());
 }
 
@@ -280,12 +281,13 @@ Tensor pixel_unshuffle(const Tensor& self, int64_t downscale_factor) {
 }
 
 Tensor channel_shuffle(const Tensor& self, int64_t groups) {
-  RL_CHECK(self.dim() > 2, "channel_shuffle expects input with > 2 dims, but got input with sizes ",
+  RL_CHECK(self.dim() > 2,
+           "channel_shuffle takes (N, C, ...): it expects input with > 2 dims, not of shape ",
            self.sizes());
   const int64_t c = self.size(1);
   RL_CHECK(groups > 0, "channel_shuffle: the number of groups must be positive, but is ", groups);
-  RL_CHECK(c % groups == 0, "Number of channels must be divisible by groups. Got ", c,
-           " channels and ", groups, " groups.");
+  RL_CHECK(c % groups == 0, "channel_shuffle: ", c, " channels do not divide into ", groups,
+           " groups: the number must be divisible by groups");
   DimVector sizes = {self.size(0), groups, c / groups};
   for (int64_t d = 2; d < self.dim(); d++) {
     sizes.push_back(self.size(d));

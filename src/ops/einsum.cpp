@@ -32,7 +32,7 @@ std::vector<int> parse_labels(std::string_view equation, size_t begin, size_t en
     }
     if (c == '.') {
       RL_CHECK(i + 2 < end && equation[i + 1] == '.' && equation[i + 2] == '.',
-               "einsum(): found '.' for ", where, " that is not part of any ellipsis (...)");
+               "einsum(): found '.' for ", where, " outside of an ellipsis, which is '...'");
       RL_CHECK(!seen, "einsum(): found '.' for ", where,
                " for which an ellipsis was already found");
       seen = true;
@@ -147,9 +147,11 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
   RL_CHECK_VALUE(!tensors.empty(), "einsum(): expected the equation and at least one operand");
   const Equation e = parse(equation);
   RL_CHECK(e.operands.size() >= tensors.size(),
-           "einsum(): more operands were provided than specified in the equation");
+           "einsum(): more operands were provided than the equation names: ", tensors.size(),
+           " for ", e.operands.size());
   RL_CHECK(e.operands.size() <= tensors.size(),
-           "einsum(): fewer operands were provided than specified in the equation");
+           "einsum(): fewer operands were provided than the equation names: ", tensors.size(),
+           " for ", e.operands.size());
 
   // How many dimensions each ellipsis stands for, and how often each letter occurs.
   int64_t covered = 0;
@@ -159,11 +161,9 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
     const bool open = std::find(labels.begin(), labels.end(), ellipsis) != labels.end();
     const int64_t named = static_cast<int64_t>(labels.size()) - (open ? 1 : 0);
     const int64_t rest = tensors[i].dim() - named;
-    RL_CHECK(open ? rest >= 0 : rest == 0, "einsum(): the number of subscripts in the equation (",
-             named,
-             open ? ") is more than the number of dimensions ("
-                  : ") does not match the number of dimensions (",
-             tensors[i].dim(), ") for operand ", i, open ? "" : " and no ellipsis was given");
+    RL_CHECK(open ? rest >= 0 : rest == 0, "einsum(): the number of subscripts, ", named,
+             open ? ", is more than" : ", is not", " that of the dimensions of operand ", i, ", ",
+             tensors[i].dim(), open ? "" : ": an ellipsis stands for the others");
     covered = std::max(covered, open ? rest : 0);
     for (const int label : labels) {
       if (label != ellipsis) {
@@ -185,9 +185,9 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
         continue;
       }
       RL_CHECK(place[static_cast<size_t>(label)] < 0, "einsum(): output subscript ", name_of(label),
-               " appears more than once in the output");
+               " appears more than once: each names one dimension of the result");
       RL_CHECK(count[static_cast<size_t>(label)] > 0, "einsum(): output subscript ", name_of(label),
-               " does not appear in the equation for any input operand");
+               " does not appear before '->'");
       place[static_cast<size_t>(label)] = dims++;
     }
   } else {
@@ -257,7 +257,8 @@ Tensor composite::einsum(std::string_view equation, TensorList tensors, Optional
           label = place[static_cast<size_t>(l)] == k ? std::string(1, name_of(l)) : label;
         }
         throw Error(str("einsum(): subscript ", label, " has size ", t.size(k), " for operand ", i,
-                        " which does not broadcast with previously seen size ", sizes[at]));
+                        ", but ", sizes[at],
+                        " in an operand before it, and they do not broadcast"));
       }
       sizes[at] = t.size(k);
     }

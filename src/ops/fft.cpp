@@ -126,7 +126,7 @@ Tensor as_real(const char* name, const Tensor& t) {
 }
 
 // A dimension cut, or filled up with zeros, to n points.
-Tensor resized(const Tensor& t, int64_t dim, int64_t n) {
+Tensor resize(const Tensor& t, int64_t dim, int64_t n) {
   RL_CHECK(n >= 1, "Invalid number of data points (", n, ") specified");
   const int64_t have = t.size(dim);
   if (have == n) {
@@ -143,14 +143,14 @@ Tensor resized(const Tensor& t, int64_t dim, int64_t n) {
 Tensor complex_1d(const Tensor& self, std::optional<int64_t> n, int64_t dim,
                   std::optional<std::string_view> norm, bool forward) {
   const int64_t d = existing_dim(dim, self.dim());
-  const Tensor x = resized(as_complex(self), d, n.value_or(self.size(d)));
+  const Tensor x = resize(as_complex(self), d, n.value_or(self.size(d)));
   return rushlight::_fft_c2c(x, d, normalization(norm, forward), forward);
 }
 
 Tensor real_1d(const char* name, const Tensor& self, std::optional<int64_t> n, int64_t dim,
                std::optional<std::string_view> norm, bool forward) {
   const int64_t d = existing_dim(dim, self.dim());
-  const Tensor x = resized(as_real(name, self), d, n.value_or(self.size(d)));
+  const Tensor x = resize(as_real(name, self), d, n.value_or(self.size(d)));
   const Tensor half = rushlight::_fft_r2c(x, d, normalization(norm, forward), true);
   return forward ? half : half.conj();
 }
@@ -160,7 +160,7 @@ Tensor hermitian_1d(const Tensor& self, std::optional<int64_t> n, int64_t dim,
   const int64_t d = existing_dim(dim, self.dim());
   const int64_t points = n.value_or(2 * (self.size(d) - 1));
   RL_CHECK(points >= 1, "Invalid number of data points (", points, ") specified");
-  const Tensor x = resized(as_complex(self), d, points / 2 + 1);
+  const Tensor x = resize(as_complex(self), d, points / 2 + 1);
   return rushlight::_fft_c2r(forward ? x.conj() : x, d, normalization(norm, forward), points);
 }
 
@@ -185,10 +185,11 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
   }
   if (s.has_value()) {
     RL_CHECK(!dim.has_value() || dim.value().size() == s.value().size(),
-             "When given, dim and shape arguments must have the same length");
+             "fft: as many sizes as dimensions are needed: dim and shape have ", dim.value().size(),
+             " and ", s.value().size());
     const auto count = static_cast<int64_t>(s.value().size());
-    RL_CHECK(count <= ndim, "Got shape with ", count, " values but input tensor only has ", ndim,
-             " dimensions.");
+    RL_CHECK(count <= ndim, "fft: a shape of ", count,
+             " values does not fit: input tensor only has ", ndim, " dimensions");
     if (!dim.has_value()) {
       for (int64_t d = ndim - count; d < ndim; d++) {
         p.dims.push_back(d);
@@ -213,10 +214,10 @@ Plan plan(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim) {
   return p;
 }
 
-Tensor resized(const Tensor& t, const Plan& p) {
+Tensor resize(const Tensor& t, const Plan& p) {
   Tensor out = t;
   for (size_t i = 0; i < p.dims.size(); i++) {
-    out = resized(out, p.dims[i], p.sizes[i]);
+    out = resize(out, p.dims[i], p.sizes[i]);
   }
   return out;
 }
@@ -232,7 +233,7 @@ Tensor complex_nd(const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef
   if (p.dims.empty()) {
     return x.clone();
   }
-  return rushlight::_fft_c2c(resized(x, p), p.dims, normalization(norm, forward), forward);
+  return rushlight::_fft_c2c(resize(x, p), p.dims, normalization(norm, forward), forward);
 }
 
 Tensor real_nd(const char* name, const Tensor& self, OptionalIntArrayRef s, OptionalIntArrayRef dim,
@@ -240,7 +241,7 @@ Tensor real_nd(const char* name, const Tensor& self, OptionalIntArrayRef s, Opti
   const Tensor real = as_real(name, self);
   Plan p = plan(self, s, dim);
   RL_CHECK(!p.dims.empty(), name, " must transform at least one axis");
-  const Tensor x = resized(real, p);
+  const Tensor x = resize(real, p);
   const int64_t mode = normalization(norm, forward);
   if (forward) {
     return rushlight::_fft_r2c(x, p.dims, mode, true);
@@ -257,7 +258,7 @@ Tensor hermitian_nd(const char* name, const Tensor& self, OptionalIntArrayRef s,
   const int64_t points = given ? p.sizes.back() : 2 * (self.size(p.dims.back()) - 1);
   RL_CHECK(points >= 1, "Invalid number of data points (", points, ") specified");
   p.sizes.back() = points / 2 + 1;
-  const Tensor x = resized(as_complex(self), p);
+  const Tensor x = resize(as_complex(self), p);
   const int64_t mode = normalization(norm, forward);
   if (!forward) {
     return rushlight::_fft_c2r(x, p.dims, mode, points);
@@ -375,16 +376,15 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   const int64_t hop = hop_length.value_or(n_fft / 4);
   const int64_t win = win_length.value_or(n_fft);
   const std::string call = call_text("stft", self, n_fft, hop, win);
-  RL_CHECK(is_differentiable(self.dtype()), call,
-           "expected a tensor of floating point or complex values");
+  RL_CHECK(is_differentiable(self.dtype()), call, "signals are floating point or complex, not ",
+           self.dtype());
   RL_CHECK(self.dim() == 1 || self.dim() == 2, call, "expected a 1D or 2D tensor");
   RL_CHECK(!center || !align_to_window.has_value(),
            "stft align_to_window should only be set when center = false.");
   const bool complex_input = self.is_complex() || (window.defined() && window.is_complex());
-  RL_CHECK(
-      complex_input || return_complex.has_value(),
-      "stft requires the return_complex parameter be given for real inputs: True for a complex "
-      "result, which view_as_real shows as pairs of numbers.");
+  RL_CHECK(complex_input || return_complex.has_value(),
+           "stft: return_complex must be given for real inputs: True for a complex result, which "
+           "view_as_real shows as pairs of numbers");
   RL_CHECK(n_fft > 0, call, "expected 0 < n_fft < ", self.size(-1), ", but got n_fft=", n_fft);
   Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;
   const bool aligned = align_to_window.value_or(false);
@@ -438,7 +438,8 @@ Tensor istft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_lengt
            enum_name(self.dtype()));
   RL_CHECK(self.numel() != 0, call, "input tensor cannot be empty.");
   RL_CHECK(self.dim() == 2 || self.dim() == 3, call,
-           "expected a tensor with 2 or 3 dimensions, but got ", self.dim());
+           "spectra are (frequencies, frames) or a batch of them, not of ", self.dim(),
+           " dimensions");
   RL_CHECK(n_fft > 0, call, "expected n_fft > 0");
   const Tensor x = self.dim() == 2 ? self.unsqueeze(0) : self;
   const int64_t bins = x.size(1);

@@ -16,10 +16,10 @@ void check_pair(const char* name, const char* what, const char* short_name, DimV
   if (p.size() == 1) {
     p.push_back(p[0]);
   }
-  RL_CHECK(p.size() == 2, "It is expected ", name, " equals to 2, but got size ", p.size());
+  RL_CHECK(p.size() == 2, name, " is a number or two of them, but got ", p.size());
   RL_CHECK(p[0] >= least && p[1] >= least, what,
-           least > 0 ? " should be greater than zero" : " should be non-negative", ", but got ",
-           short_name, "_height: ", p[0], " ", short_name, "_width: ", p[1]);
+           least > 0 ? " must be positive" : " must not be negative", ": ", short_name,
+           "_height: ", p[0], " ", short_name, "_width: ", p[1]);
   RL_CHECK(p[0] < largest && p[1] < largest, what, " is too large");
 }
 
@@ -53,11 +53,10 @@ OutSpec im2col(Tensor& self, DimVector& kernel, DimVector& dilation, DimVector& 
   const IntArrayRef image = self.sizes().slice(static_cast<size_t>(self.dim() - 2), 2);
   RL_CHECK(image[0] < largest && image[1] < largest, "im2col: the image is too large");
   const DimVector n = windows_of(image, kernel, dilation, padding, stride);
-  RL_CHECK(n[0] > 0 && n[1] > 0, "Given input with spatial size ", pair_text(image),
-           ", kernel_size=", pair_text(kernel), ", dilation=", pair_text(dilation),
-           ", padding=", pair_text(padding),
-           ", calculated shape of the array of sliding blocks as ", pair_text(n),
-           ", but its components must be at least one.");
+  RL_CHECK(
+      n[0] > 0 && n[1] > 0, "an image of ", pair_text(image), " with padding=", pair_text(padding),
+      " has no window of kernel_size=", pair_text(kernel), " and dilation=", pair_text(dilation),
+      ": the array of sliding blocks would be ", pair_text(n));
   self = contiguous_raw(self);
   DimVector sizes = {self.size(-3) * kernel[0] * kernel[1], n[0] * n[1]};
   if (batched) {
@@ -80,11 +79,10 @@ OutSpec col2im(Tensor& self, DimVector& output_size, DimVector& kernel, DimVecto
            self.size(-2), " and kernel_size=", pair_text(kernel));
   const DimVector n = windows_of(output_size, kernel, dilation, padding, stride);
   RL_CHECK(self.size(-1) == n[0] * n[1] && n[0] * n[1] > 0,
-           "Given output_size=", pair_text(output_size), ", kernel_size=", pair_text(kernel),
-           ", dilation=", pair_text(dilation), ", padding=", pair_text(padding),
-           ", stride=", pair_text(stride),
-           ", expected size of input's dimension 2 to be the number of windows, ", n[0], " * ",
-           n[1], " = ", n[0] * n[1], ", but got input.size(2)=", self.size(-1), ".");
+           "the windows of output_size=", pair_text(output_size),
+           " with kernel_size=", pair_text(kernel), ", padding=", pair_text(padding),
+           ", stride=", pair_text(stride), " and dilation=", pair_text(dilation), " are ", n[0],
+           " * ", n[1], " = ", n[0] * n[1], ", but got input.size(2)=", self.size(-1));
   self = contiguous_raw(self);
   DimVector sizes = {self.size(-2) / taps, output_size[0], output_size[1]};
   if (batched) {

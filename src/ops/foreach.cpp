@@ -11,21 +11,20 @@ namespace {
 
 template <class... Lists>
 void check_lists(const char* op, TensorList self, const Lists&... others) {
-  RL_CHECK(!self.empty(), op, ": Tensor list must have at least one tensor.");
+  RL_CHECK(!self.empty(), op, ": the list must have at least one tensor");
   for (const size_t n : {self.size(), others.size()...}) {
-    RL_CHECK(n == self.size(), op, ": Tensor lists must have the same number of tensors, got ",
-             self.size(), " and ", n);
+    RL_CHECK(n == self.size(), op, ": all lists must have as many tensors, but have ", self.size(),
+             " and ", n);
   }
 }
 void check_numbers(const char* op, TensorList self, size_t numbers) {
-  RL_CHECK(numbers == self.size(), op,
-           ": Tensor list must have same number of elements as scalar list, got ", self.size(),
-           " and ", numbers);
+  RL_CHECK(numbers == self.size(), op, ": a list of ", self.size(),
+           " tensors needs as many numbers, not ", numbers,
+           ": the scalar list must have same number of elements");
 }
 void check_number(const char* op, const Tensor& number) {
   RL_CHECK(number.dim() == 0 && number.numel() == 1, op,
-           ": scalar tensor expected to be 0 dim but it has ", number.dim(), " dimensions and ",
-           number.numel(), " elements.");
+           ": a number is expected to be 0 dim, but the tensor has shape ", number.sizes());
 }
 
 // f(place) of every tensor.
@@ -41,8 +40,9 @@ std::vector<Tensor> each(TensorList self, const F& f) {
 
 // The numbers of a tensor, one for each tensor of the list.
 std::vector<Scalar> numbers_of(const char* op, TensorList self, const Tensor& scalars) {
-  RL_CHECK(scalars.dim() == 1, "Expected packed scalar Tensor to be of dimension 1. Got ",
-           scalars.dim(), " instead.");
+  RL_CHECK(scalars.dim() == 1, op,
+           ": the numbers are a vector: Expected packed scalar Tensor to be of one dimension, not ",
+           scalars.dim());
   check_numbers(op, self, static_cast<size_t>(scalars.size(0)));
   std::vector<Scalar> numbers;
   const Tensor here = scalars.to(kCPU);

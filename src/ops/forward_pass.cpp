@@ -126,13 +126,14 @@ Results twice(const std::vector<Tensor>& arguments, const std::vector<Tensor>& t
   const bool recorded =
       tls.grad_mode && (any_requires_grad(arguments) || any_requires_grad(tangents));
   const GradMode recording(true);
-  // Under new names: one argument may be made of another.
+  // Under new names, for one argument may be made of another. None is a leaf: where there are
+  // batches, the engine takes leaves for tensors that all slices share.
   std::vector<Tensor> given = arguments;
   std::vector<Tensor> wanted;
   std::vector<Tensor> seeds;
   for (size_t i = 0; i < given.size(); i++) {
     if (tangents[i].defined()) {
-      given[i] = given[i].requires_grad() ? given[i].view_as(given[i]) : leaf_of(given[i]);
+      given[i] = begin_transform(given[i]);
       wanted.push_back(given[i]);
       seeds.push_back(tangents[i]);
     }
@@ -143,7 +144,7 @@ Results twice(const std::vector<Tensor>& arguments, const std::vector<Tensor>& t
   for (const Tensor& t : results) {
     if (t.defined() && t.requires_grad()) {
       outputs.push_back(t);
-      blank.push_back(zeros_like(t.detach()).requires_grad_());
+      blank.push_back(begin_transform(zeros_like(t.detach())));
     }
   }
   Results found(blank.size());

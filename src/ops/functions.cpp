@@ -282,9 +282,14 @@ std::array<Tensor, N> gradients_of(const Tensor& grad, const std::array<Tensor, 
   std::vector<Tensor> wanted;
   for (size_t i = 0; i < N; i++) {
     const bool kept = recorded && inputs[i].defined() && inputs[i].requires_grad();
-    arguments[i] = kept ? alias(inputs[i]) : inputs[i].defined() ? inputs[i].detach() : Tensor();
-    if (mask[i] && inputs[i].defined()) {
-      wanted.push_back(kept ? arguments[i] : arguments[i].requires_grad_());
+    if (!inputs[i].defined()) {
+      continue;
+    }
+    arguments[i] = kept      ? alias(inputs[i])
+                   : mask[i] ? begin_transform(inputs[i].detach())
+                             : inputs[i].detach();
+    if (mask[i]) {
+      wanted.push_back(arguments[i]);
     }
   }
   std::array<Tensor, N> out;

@@ -34,7 +34,7 @@ Places clipped(const Places& p, double last) {
   return {where(within, p.at, end), where(within, p.slope, 0)};
 }
 
-Places reflected(const Places& p, double size, bool align_corners) {
+Places reflect(const Places& p, double size, bool align_corners) {
   const double low = align_corners ? 0 : -0.5;
   const double span = align_corners ? size - 1 : size;
   if (span <= 0) {
@@ -52,7 +52,7 @@ Places padded(const Places& p, double size, int64_t padding, bool align_corners)
   if (padding == Zeros) {
     return p;
   }
-  return clipped(padding == Reflection ? reflected(p, size, align_corners) : p, size - 1);
+  return clipped(padding == Reflection ? reflect(p, size, align_corners) : p, size - 1);
 }
 
 Tap tap_of(const Tensor& element, double size, Tensor weight, Tensor slope) {

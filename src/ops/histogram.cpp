@@ -13,14 +13,13 @@ namespace {
 void check_points(const Tensor& points, TensorList edges, const Tensor& weight, IntArrayRef sizes) {
   for (size_t d = 0; d < edges.size(); d++) {
     RL_CHECK(edges[d].dim() == 1 && edges[d].numel() > 0,
-             "torch.histogramdd: bins tensor should have one dimension, but got ", edges[d].dim(),
-             " dimensions in the bins tensor for dimension ", d);
+             "histogramdd: edges are vectors, but the bins tensor for dimension ", d, " has shape ",
+             edges[d].sizes());
     RL_CHECK(edges[d].numel() > 1, "torch.histogram(): bins must be > 0, but got 0 for dimension ",
              d);
     RL_CHECK(edges[d].dtype() == points.dtype(),
-             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got "
-             "input with dtype ",
-             enum_name(points.dtype()), " and bins for dimension ", d, " with dtype ",
+             "histogramdd: points and edges must have the same dtype, but are ",
+             enum_name(points.dtype()), " and, for dimension ", d, ", ",
              enum_name(edges[d].dtype()));
   }
   if (weight.defined()) {
@@ -88,8 +87,8 @@ Tensor equal_bins(const Tensor& x, int64_t bins, const double* range, int64_t d)
   if (range != nullptr) {
     low = range[0];
     high = range[1];
-    RL_CHECK(low <= high, "torch.histogramdd: min should not exceed max, but got min ", low,
-             " max ", high, " for dimension ", d);
+    RL_CHECK(low <= high, "histogramdd: min should not exceed max: the range of dimension ", d,
+             " is ", low, " to ", high);
   } else if (x.numel() > 0 && !x.is_meta()) {
     low = x.min().item<double>();
     high = x.max().item<double>();
@@ -105,9 +104,9 @@ Tensor equal_bins(const Tensor& x, int64_t bins, const double* range, int64_t d)
 
 std::vector<Tensor> equal_bins(const Tensor& points, IntArrayRef bins,
                                std::optional<ArrayRef<double>> range) {
-  RL_CHECK(!range.has_value() || range->size() == 2 * bins.size(), "torch.histogramdd: for a ",
-           bins.size(), "-dimensional histogram range should have ", 2 * bins.size(),
-           " elements, but got ", range.has_value() ? range->size() : 0);
+  RL_CHECK(!range.has_value() || range->size() == 2 * bins.size(),
+           "histogramdd: range holds two numbers for each of ", bins.size(),
+           " dimensions, but got ", range.has_value() ? range->size() : 0);
   std::vector<Tensor> edges;
   for (size_t d = 0; d < bins.size(); d++) {
     const Tensor column = points.detach().select(1, static_cast<int64_t>(d));

@@ -41,8 +41,8 @@ DimVector normalize_indices(const Tensor& self, Indices& indices) {
                    self.dim());
     for (int64_t d = 0; d < t->dim(); d++) {
       RL_CHECK_INDEX(t->sizes()[d] == self.sizes()[first + d], "The shape of the mask ", t->sizes(),
-                     " at index ", d, " does not match the shape of the indexed tensor ",
-                     self.sizes(), " at index ", first + d);
+                     " does not match dimension ", first + d,
+                     " of the indexed tensor, whose shape is ", self.sizes());
     }
     const NoGradGuard no_grad;
     const Tensor places = rushlight::nonzero(*t);
@@ -123,14 +123,14 @@ void check_slices(const char* op, const Tensor& self, int64_t& dim, const Tensor
   dim = wrap_dim(dim, self.dim());
   check_vector(op, index);
   RL_CHECK(self.dtype() == source.dtype(), op, "(): self (", enum_name(self.dtype()),
-           ") and source (", enum_name(source.dtype()), ") must have the same scalar type");
+           ") and source (", enum_name(source.dtype()), ") must have one dtype");
   RL_CHECK(source.dim() == self.dim() || (source.dim() <= 1 && self.dim() <= 1), op,
            "(): source and self must have the same number of dimensions, unless both are numbers, "
            "but they have ",
            source.dim(), " and ", self.dim());
   const int64_t slices = source.dim() == 0 ? 1 : source.sizes()[dim];
   RL_CHECK(index.numel() == slices, op, "(): Number of indices (", index.numel(),
-           ") should be equal to source.size(dim): (", slices, "), for dim: ", dim);
+           ") and of slices of source along dimension ", dim, " (", slices, ") should be equal");
   for (int64_t d = 0; d < source.dim() && source.dim() == self.dim(); d++) {
     RL_CHECK(d == dim || source.sizes()[d] == self.sizes()[d], op,
              "(): source must match self tensor shape except in dimension ", dim,
@@ -147,13 +147,13 @@ void check_gather(const char* op, const Tensor& self, int64_t& dim, const Tensor
   if (index.numel() == 0) {
     return;
   }
-  RL_CHECK(dims_at_least_1(index) == dims_at_least_1(self),
-           "Index tensor must have the same number of dimensions as ",
-           op[0] == 'g' ? "input" : "self", " tensor");
+  RL_CHECK(dims_at_least_1(index) == dims_at_least_1(self), op, ": index and ",
+           op[0] == 'g' ? "input" : "self", " must have the same number of dimensions, not ",
+           index.dim(), " and ", self.dim());
   for (int64_t d = 0; d < dims_at_least_1(index); d++) {
-    RL_CHECK(d == dim || size_at(index, d) <= size_at(self, d), "Size does not match at dimension ",
-             d, " expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
-             " apart from dimension ", dim);
+    RL_CHECK(d == dim || size_at(index, d) <= size_at(self, d), op,
+             ": Size does not match at dimension ", d, ": index ", index.sizes(), " may exceed ",
+             self.sizes(), " along dimension ", dim, " only");
   }
 }
 
@@ -166,21 +166,21 @@ void check_scatter(const char* op, const Tensor& self, int64_t& dim, const Tenso
     return;
   }
   for (const auto& [name, t] : {std::pair("self", &self), std::pair("src", &src)}) {
-    RL_CHECK(dims_at_least_1(index) == dims_at_least_1(*t), op,
-             "(): index must have the same number of dimensions as ", name, ", but they have ",
-             index.dim(), " and ", t->dim());
+    RL_CHECK(dims_at_least_1(index) == dims_at_least_1(*t), op, "(): index and ", name,
+             " must have the same number of dimensions, not ", index.dim(), " and ", t->dim());
   }
   for (int64_t d = 0; d < dims_at_least_1(index); d++) {
     RL_CHECK(
         (d == dim || size_at(index, d) <= size_at(self, d)) && size_at(index, d) <= size_at(src, d),
-        "Expected index ", index.sizes(), " to be no larger than self ", self.sizes(),
-        " apart from dimension ", dim, " and to be no larger size than src ", src.sizes());
+        op, "(): Expected index ", index.sizes(), " to be no larger than src, ", src.sizes(),
+        ", nor than ", self.sizes(), " but along dimension ", dim);
   }
 }
 
 void check_reduce(std::string_view reduce) {
   RL_CHECK(reduce == "add" || reduce == "multiply",
-           "reduce argument must be either add or multiply.");
+           "reduce argument must be 'add' or 'multiply', not '", reduce,
+           "': scatter_reduce knows more");
 }
 
 }  // namespace
@@ -193,10 +193,10 @@ OutSpec index(Tensor& self, Indices& indices) {
 }
 
 void index_put(Tensor& self, Indices& indices, Tensor& values, bool&) {
-  RL_CHECK(self.dtype() == values.dtype(),
-           "Index put requires the source and destination dtypes match, got ",
-           enum_name(self.dtype()), " for the destination and ", enum_name(values.dtype()),
-           " for the source.");
+  RL_CHECK(
+      self.dtype() == values.dtype(),
+      "index_put_: source and destination dtypes match only if the values are converted first: ",
+      enum_name(self.dtype()), " is written with ", enum_name(values.dtype()));
   const DimVector common = normalize_indices(self, indices);
   const DimVector sizes = indexed_sizes(self, indices, common);
   // Leading dimensions of size 1 may be more than there are.
@@ -205,8 +205,8 @@ void index_put(Tensor& self, Indices& indices, Tensor& values, bool&) {
     v = make_view(v, {v.sizes().slice(1, v.dim() - 1), v.strides().slice(1, v.dim() - 1),
                       v.storage_offset()});
   }
-  RL_CHECK(is_expandable_to(v.sizes(), sizes), "shape mismatch: value tensor of shape ",
-           values.sizes(), " cannot be broadcast to indexing result of shape ", sizes);
+  RL_CHECK(is_expandable_to(v.sizes(), sizes), "shape mismatch: values of shape ", values.sizes(),
+           " cannot be broadcast to ", sizes, ", which the indices select");
   values = expand_raw(v, sizes);
 }
 
@@ -225,7 +225,8 @@ OutSpec index_select(Tensor& self, int64_t& dim, Tensor& index) {
   return {sizes, self.dtype()};
 }
 
-void index_add(Tensor& self, int64_t& dim, Tensor& index, Tensor& source, Scalar&) {
+void index_add(Tensor& self, int64_t& dim, Tensor& index, Tensor& source, Scalar& alpha) {
+  alpha.check_fits(self.dtype());
   check_slices("index_add_", self, dim, index, source);
 }
 void index_copy(Tensor& self, int64_t& dim, Tensor& index, Tensor& source) {
@@ -235,7 +236,8 @@ void index_fill_value(Tensor& self, int64_t& dim, Tensor& index, Scalar& value) 
   dim = wrap_dim(dim, self.dim());
   check_vector("index_fill_", index);
   RL_CHECK(!value.is_complex() || self.is_complex(),
-           "index_fill_(): Converting complex Scalar to non-complex type is not supported");
+           "index_fill_(): a complex value does not fit into ", enum_name(self.dtype()));
+  value.check_fits(self.dtype());
 }
 
 OutSpec gather(Tensor& self, int64_t& dim, Tensor& index, bool&) {
@@ -245,7 +247,8 @@ OutSpec gather(Tensor& self, int64_t& dim, Tensor& index, bool&) {
 void scatter_src(Tensor& self, int64_t& dim, Tensor& index, Tensor& src) {
   check_scatter("scatter", self, dim, index, src);
 }
-void scatter_value(Tensor& self, int64_t& dim, Tensor& index, Scalar&) {
+void scatter_value(Tensor& self, int64_t& dim, Tensor& index, Scalar& value) {
+  value.check_fits(self.dtype());
   check_gather("scatter", self, dim, index);
 }
 void scatter_src_reduce(Tensor& self, int64_t& dim, Tensor& index, Tensor& src,
@@ -253,7 +256,9 @@ void scatter_src_reduce(Tensor& self, int64_t& dim, Tensor& index, Tensor& src,
   check_reduce(reduce);
   check_scatter("scatter", self, dim, index, src);
 }
-void scatter_value_reduce(Tensor& self, int64_t& dim, Tensor& index, Scalar&, std::string& reduce) {
+void scatter_value_reduce(Tensor& self, int64_t& dim, Tensor& index, Scalar& value,
+                          std::string& reduce) {
+  value.check_fits(self.dtype());
   check_reduce(reduce);
   check_gather("scatter", self, dim, index);
 }
@@ -291,28 +296,26 @@ void put(Tensor& self, Tensor& index, Tensor& source, bool&) {
 }
 
 void masked_fill_value(Tensor& self, Tensor& mask, Scalar& value) {
-  RL_CHECK(mask.dtype() == kBool,
-           "masked_fill_ only supports boolean masks, but got mask with dtype ",
+  RL_CHECK(mask.dtype() == kBool, "masked_fill_ only supports boolean masks, not those of ",
            dtype_info(mask.dtype()).name);
-  RL_CHECK(!value.is_complex() || self.is_complex(), "value cannot be converted to type ",
-           enum_name(self.dtype()), " without overflow");
+  value.check_fits(self.dtype());
   self = expand_raw(self, broadcast_sizes(self.sizes(), mask.sizes()));
 }
 void masked_scatter(Tensor& self, Tensor& mask, Tensor& source) {
-  RL_CHECK(mask.dtype() == kBool,
-           "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+  RL_CHECK(mask.dtype() == kBool, "masked_scatter_ only supports boolean masks, not those of ",
            dtype_info(mask.dtype()).name);
   RL_CHECK(self.dtype() == source.dtype(),
-           "masked_scatter: expected self and source to have same dtypes but got ",
-           enum_name(self.dtype()), " and ", enum_name(source.dtype()));
+           "masked_scatter: self and source must have same dtypes, not ", enum_name(self.dtype()),
+           " and ", enum_name(source.dtype()));
   self = expand_raw(self, broadcast_sizes(self.sizes(), mask.sizes()));
 }
 
 OutSpec cat(std::vector<Tensor>& tensors, int64_t& dim) {
   RL_CHECK_VALUE(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
   for (size_t i = 0; i < tensors.size(); i++) {
-    RL_CHECK(tensors[i].dim() > 0, "zero-dimensional tensor (at position ", i,
-             ") cannot be concatenated");
+    RL_CHECK(
+        tensors[i].dim() > 0, "cat: tensor ", i,
+        " is a number, and zero-dimensional tensors cannot be concatenated: stack() takes them");
   }
   const ScalarType dtype = result_type(tensors);
   // Empty vectors join anything, as they always did.
@@ -335,12 +338,12 @@ OutSpec cat(std::vector<Tensor>& tensors, int64_t& dim) {
   int64_t total = 0;
   for (size_t i = 0; i < parts.size(); i++) {
     const Tensor& t = parts[i];
-    RL_CHECK(t.dim() == first.dim(), "Tensors must have same number of dimensions: got ",
+    RL_CHECK(t.dim() == first.dim(), "cat: Tensors must have same number of dimensions, not ",
              first.dim(), " and ", t.dim());
     for (int64_t d = 0; d < t.dim(); d++) {
       RL_CHECK(d == dim || t.sizes()[d] == sizes[d],
-               "Sizes of tensors must match except in dimension ", dim, ". Expected size ",
-               sizes[d], " but got size ", t.sizes()[d], " for tensor number ", i, " in the list.");
+               "cat: Sizes of tensors must match except in dimension ", dim, ": dimension ", d,
+               " of tensor ", i, " is ", t.sizes()[d], ", but ", sizes[d], " in the first");
     }
     channels_last &= format_of(t) == MemoryFormat::ChannelsLast;
     RL_CHECK(!__builtin_add_overflow(total, t.sizes()[dim], &total),

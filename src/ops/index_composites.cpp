@@ -62,8 +62,8 @@ Tensor segment_reduce(const Tensor& data, std::string_view reduce, const Tensor&
   if (!unsafe && widths.numel() > 0 && !data.is_meta()) {
     RL_CHECK(widths.min().item<int64_t>() >= 0, "lengths contains negative value!");
     RL_CHECK(offsets.defined() || ends.select(1, -1).eq(Scalar(n)).all().item<bool>(),
-             "Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
-             "!unsafe.");
+             "segment_reduce: the lengths of each row must sum to ", n,
+             ", the size of the axis, unless unsafe=True");
   }
   // The segment of each place; what belongs to none goes to one behind the last.
   const Tensor places =
@@ -242,9 +242,11 @@ std::vector<Tensor> meshgrid(TensorList tensors, std::optional<std::string_view>
   for (const Tensor& t : tensors) {
     RL_CHECK(t.dim() <= 1, "meshgrid: Expected 0D or 1D tensors, but got one of shape ", t.sizes());
     RL_CHECK(t.dtype() == tensors[0].dtype(),
-             "torch.meshgrid expects all tensors to have the same dtype");
+             "meshgrid: all tensors must have the same dtype, not ", t.dtype(), " and ",
+             tensors[0].dtype());
     RL_CHECK(t.device() == tensors[0].device(),
-             "torch.meshgrid expects all tensors to have the same device");
+             "meshgrid: all tensors must be on the same device, not ", t.device(), " and ",
+             tensors[0].device());
     sizes.push_back(t.numel());
   }
   const bool swap = indexing == "xy" && n >= 2;
@@ -432,16 +434,16 @@ Tensor repeat_interleave_self_Tensor(const Tensor& self, const Tensor& repeats,
   const Tensor source = t.dim() == 0 ? t.reshape({1}) : t;
   RL_CHECK(repeats.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
   RL_CHECK(repeats.size(0) == source.size(d),
-           "repeat_interleave: repeats must have the same size as input along dim ", d, ", ",
-           source.size(d), ", but have ", repeats.size(0));
+           "repeat_interleave: repeats must have the same size as dimension ", d, " of the input, ",
+           source.size(d), ", not ", repeats.size(0));
   return source.index_select(d, rushlight::repeat_interleave(repeats, output_size));
 }
 
 Tensor one_hot(const Tensor& self, int64_t num_classes) {
-  RL_CHECK(self.dtype() == kInt64,
-           "one_hot is only applicable to index tensor of type LongTensor.");
+  RL_CHECK(self.dtype() == kInt64, "one_hot takes class numbers of int64, not of ", self.dtype());
   if (self.numel() == 0) {
-    RL_CHECK(num_classes > 0, "Can not infer total number of classes from empty tensor.");
+    RL_CHECK(num_classes > 0,
+             "one_hot: num_classes must be given where there are no class numbers");
   } else {
     RL_CHECK(batching::all_of(self).min().item<int64_t>() >= 0,
              "Class values must be non-negative.");

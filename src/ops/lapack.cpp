@@ -13,15 +13,16 @@ namespace rushlight {
 
 void check_linear_dtype(const char* name, const Tensor& a, bool low_precision) {
   RL_CHECK(is_differentiable(a.dtype()), name,
-           ": Expected a floating point or complex tensor as input. Got ", enum_name(a.dtype()));
+           ": the dtype must be floating point or complex, not ", enum_name(a.dtype()));
   RL_CHECK(low_precision || (a.dtype() != kFloat16 && a.dtype() != kBFloat16), name,
-           ": Low precision dtypes not supported. Got ", enum_name(a.dtype()));
+           ": Low precision dtypes not supported, such as ", enum_name(a.dtype()),
+           ": convert it to float32");
 }
 
 void check_matrices(const char* name, const Tensor& a, const char* argument) {
   check_linear_dtype(name, a);
-  RL_CHECK(a.dim() >= 2, name, ": The input tensor ", argument,
-           " must have at least 2 dimensions.");
+  RL_CHECK(a.dim() >= 2, name, ": ", argument,
+           " holds matrices and must have at least 2 dimensions, but has ", a.dim());
   RL_CHECK(a.size(-1) <= INT32_MAX / 4 && a.size(-2) <= INT32_MAX / 4, name, ": matrices of size ",
            a.size(-2), "x", a.size(-1), " are too large for LAPACK");
 }
@@ -29,8 +30,7 @@ void check_matrices(const char* name, const Tensor& a, const char* argument) {
 void check_square(const char* name, const Tensor& a, const char* argument) {
   check_matrices(name, a, argument);
   RL_CHECK(a.size(-1) == a.size(-2), name, ": ", argument,
-           " must be batches of square matrices, but they are ", a.size(-2), " by ", a.size(-1),
-           " matrices");
+           " must be batches of square matrices, not of ", a.size(-2), " x ", a.size(-1));
 }
 
 IntArrayRef leading_sizes(const Tensor& matrices, int64_t own) {
@@ -45,9 +45,8 @@ DimVector with_matrix(IntArrayRef batch, int64_t rows, int64_t cols) {
 }
 
 void check_same_dtype(const char* name, const Tensor& a, const Tensor& b, const char* a_name) {
-  RL_CHECK(a.dtype() == b.dtype(), name, ": Expected ", a_name,
-           " and B to have the same dtype, but they have ", enum_name(a.dtype()), " and ",
-           enum_name(b.dtype()));
+  RL_CHECK(a.dtype() == b.dtype(), name, ": ", a_name, " and B must have the same dtype, not ",
+           enum_name(a.dtype()), " and ", enum_name(b.dtype()));
 }
 
 namespace {
@@ -85,8 +84,8 @@ void broadcast_batches(Tensor& a, Tensor& b) {
 // The sides of A X = B (left) or X A = B fit.
 void check_sides(const char* name, const Tensor& a, const Tensor& b, bool left) {
   RL_CHECK(a.size(-2) == b.size(left ? -2 : -1), name,
-           ": Incompatible shapes of A and B for the equation ", left ? "AX = B" : "XA = B", " (",
-           a.size(-2), "x", a.size(-1), " and ", b.size(-2), "x", b.size(-1), ")");
+           ": Incompatible shapes of A and B: ", left ? "AX = B" : "XA = B", " with ", a.size(-2),
+           "x", a.size(-1), " and ", b.size(-2), "x", b.size(-1));
 }
 
 std::string convergence_text(const char* values, int64_t info) {
@@ -99,14 +98,13 @@ std::string convergence_text(const char* values, int64_t info) {
 std::string failure_text(Failure failure, int64_t info) {
   switch (failure) {
     case Failure::Inverse:
-      return str("The diagonal element ", info,
-                 " is zero: the input matrix is singular and has no inverse.");
+      return str("the input matrix is singular and has no inverse: element ", info,
+                 " of the diagonal of U is zero");
     case Failure::Solve:
-      return "The solver failed because the input matrix is singular.";
+      return "no unique solution: the input matrix is singular";
     case Failure::Cholesky:
-      return str(
-          "The factorization could not be completed: the input is not positive-definite, for ",
-          "its leading minor of order ", info, " is not.");
+      return str("the input is not positive-definite, for ", "its leading minor of order ", info,
+                 " is not");
     case Failure::Svd:
       return convergence_text("singular values", info);
     case Failure::Eigen:
@@ -117,8 +115,8 @@ std::string failure_text(Failure failure, int64_t info) {
           "(error code: ", info, ").");
     case Failure::Lu:
       return str("U[", info, ",", info,
-                 "] is zero and using it on lu_solve would divide by zero. linalg.lu and ",
-                 "linalg.lu_factor_ex give the factors of such a matrix.");
+                 "] is zero, and lu_solve would divide by it: linalg.lu and ",
+                 "linalg.lu_factor_ex give the factors of such a matrix");
     case Failure::Ldl:
       break;
   }
@@ -160,7 +158,7 @@ OutSpecs<2> linalg_cholesky_ex(Tensor& self, bool&, bool&) {
 
 OutSpecs<3> linalg_lu_factor_ex(Tensor& A, bool& pivot, bool&) {
   check_matrices("torch.lu_factor", A);
-  RL_CHECK(pivot, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+  RL_CHECK(pivot, "linalg.lu_factor: pivot=False is not implemented on the CPU");
   const DimVector pivots = with_vector(leading_sizes(A), std::min(A.size(-2), A.size(-1)));
   return {columns(A.sizes(), A.dtype()), OutSpec{pivots, kInt32},
           OutSpec{leading_sizes(A), kInt32}};
@@ -295,7 +293,7 @@ OutSpecs<3> _linalg_svd(Tensor& A, bool& full_matrices, bool& compute_uv,
 OutSpecs<2> _linalg_eigh(Tensor& self, std::string& UPLO, bool& compute_v) {
   check_square("linalg.eigh", self);
   RL_CHECK(UPLO == "L" || UPLO == "U" || UPLO == "l" || UPLO == "u",
-           "Expected UPLO argument to be 'L' or 'U', but got ", UPLO);
+           "linalg.eigh: UPLO argument to be 'L' or 'U' is the triangle to read, but got ", UPLO);
   return {OutSpec{with_vector(leading_sizes(self), self.size(-1)), to_real(self.dtype())},
           compute_v ? columns(self.sizes(), self.dtype()) : OutSpec{{0}, self.dtype()}};
 }

@@ -28,9 +28,8 @@ Tensor nothing_like(const Tensor& like) { return rushlight::empty({0}, like.opti
 Tensor unit_like(const Tensor& like, int64_t n) { return rushlight::eye(n, {}, like.options()); }
 
 void check_multipliers(const char* name, const Tensor& a, const Tensor& b) {
-  RL_CHECK(a.size(-2) == b.size(-2), "Incompatible matrix sizes for ", name, ": each A matrix is ",
-           a.size(-2), " by ", a.size(-1), " but each b matrix is ", b.size(-2), " by ",
-           b.size(-1));
+  RL_CHECK(a.size(-2) == b.size(-2), name, ": Incompatible matrix sizes: A of ", a.size(-2), " x ",
+           a.size(-1), " does not go with B of ", b.size(-2), " x ", b.size(-1));
 }
 
 }  // namespace
@@ -88,7 +87,7 @@ std::tuple<Tensor, Tensor, Tensor> _lu_with_info(const Tensor& self, bool pivot,
 std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor& LU_pivots,
                                              bool unpack_data, bool unpack_pivots) {
   RL_CHECK(LU_data.dim() >= 2,
-           "torch.lu_unpack: The input tensor LU_data must have at least 2 dimensions.");
+           "lu_unpack: LU_data holds matrices and must have at least 2 dimensions");
   const int64_t m = LU_data.size(-2);
   const int64_t n = LU_data.size(-1);
   const int64_t k = std::min(m, n);
@@ -121,9 +120,8 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
   check_matrices("linalg.lu_solve", B, "B");
   check_same_dtype("linalg.lu_solve", LU, B, "LU");
   RL_CHECK(LU.size(-2) == B.size(left ? -2 : -1),
-           "linalg.lu_solve: Incompatible shapes of A and B for the equation ",
-           left ? "AX = B" : "XA = B", " (", LU.size(-2), "x", LU.size(-1), " and ", B.size(-2),
-           "x", B.size(-1), ")");
+           "linalg.lu_solve: Incompatible shapes of A and B: ", left ? "AX = B" : "XA = B",
+           " with ", LU.size(-2), "x", LU.size(-1), " and ", B.size(-2), "x", B.size(-1));
   // X A = B is A^H X^H = B^H.
   if (!left) {
     return composite::linalg_lu_solve(LU, pivots, B.adjoint(), true, !adjoint).adjoint();
@@ -156,7 +154,7 @@ std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left
   const bool vectors = is_vectors(A, B);
   RL_CHECK(left || !vectors || B.dim() != 1,
            "linalg.solve: a vector B needs left=True, for left=False asks for rows: Incompatible "
-           "shapes of A and B for the equation XA = B (",
+           "shapes of A and B: XA = B (",
            A.size(-2), "x", A.size(-1), " and ", B.numel(),
            "x1). B / A.squeeze(-1) divides by numbers.");
   const auto [x, info] = rushlight::_linalg_solve(A, vectors ? B.unsqueeze(-1) : B, left);
@@ -213,7 +211,7 @@ Tensor inverse(const Tensor& self) { return composite::linalg_inv(self); }
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& self, const Tensor& b,
                                                         std::optional<double> rcond,
                                                         std::optional<std::string_view> driver) {
-  RL_CHECK(self.dim() >= 2, "torch.linalg.lstsq: input must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2, "linalg.lstsq: A must have at least 2 dimensions, not ", self.dim());
   RL_CHECK(b.dim() >= 1, "torch.linalg.lstsq: other must have at least 1 dimension.");
   const bool vectors = is_vectors(self, b);
   auto [x, residuals, rank, values] =
@@ -246,14 +244,13 @@ Tensor optional_number(const Tensor& like, std::optional<double> value) {
 }
 
 void check_pinv(const Tensor& self) {
-  RL_CHECK(self.dim() >= 2 && is_differentiable(self.dtype()), "linalg.pinv(",
-           enum_name(self.dtype()), "{", self.sizes(),
-           "}): expected a tensor with 2 or more dimensions and a floating or complex dtype");
+  RL_CHECK(self.dim() >= 2 && is_differentiable(self.dtype()),
+           "linalg.pinv: matrices of floating or complex numbers are expected, not ",
+           enum_name(self.dtype()), " of shape ", self.sizes());
 }
 
 void check_rank(const Tensor& self) {
-  RL_CHECK(self.dim() >= 2,
-           "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2, "linalg.matrix_rank: a matrix must have at least 2 dimensions");
 }
 
 }  // namespace
@@ -316,7 +313,10 @@ Tensor linalg_matrix_rank_tol_tensor(const Tensor& self, const Tensor& tol, bool
 }
 
 Tensor linalg_tensorinv(const Tensor& self, int64_t ind) {
-  RL_CHECK(ind > 0, "Expected a strictly positive integer for 'ind', but got ", ind);
+  RL_CHECK(ind > 0,
+           "linalg.tensorinv: ind counts the dimensions of rows: it is a strictly positive "
+           "integer, not ",
+           ind);
   const IntArrayRef sizes = self.sizes();
   const size_t split = std::min(static_cast<size_t>(ind), sizes.size());
   const IntArrayRef rows = sizes.slice(0, split);
@@ -365,8 +365,8 @@ Tensor orgqr(const Tensor& self, const Tensor& input2) {
 
 Tensor ormqr(const Tensor& self, const Tensor& input2, const Tensor& input3, bool left,
              bool transpose) {
-  RL_CHECK(self.dim() >= 2, "torch.ormqr: input must have at least 2 dimensions.");
-  RL_CHECK(input3.dim() >= 2, "torch.ormqr: other must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2, "ormqr: input must have at least 2 dimensions, not ", self.dim());
+  RL_CHECK(input3.dim() >= 2, "ormqr: other must have at least 2 dimensions, not ", input3.dim());
   const int64_t m = self.size(-2);
   RL_CHECK(input3.size(left ? -2 : -1) == m, "torch.ormqr: other.shape[", left ? -2 : -1,
            "] must be equal to input.shape[-2]");
@@ -399,8 +399,7 @@ Tensor linalg_svdvals(const Tensor& A, std::optional<std::string_view> driver) {
 }
 
 std::tuple<Tensor, Tensor, Tensor> svd(const Tensor& self, bool some, bool compute_uv) {
-  RL_CHECK(self.dim() >= 2, "linalg.svd: input should have at least 2 dimensions, but has ",
-           self.dim(), " dimensions instead");
+  RL_CHECK(self.dim() >= 2, "svd: a matrix should have at least 2 dimensions, not ", self.dim());
   if (!compute_uv) {
     const IntArrayRef batch = leading_sizes(self);
     const TensorOptions options = self.options();

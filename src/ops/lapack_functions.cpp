@@ -53,8 +53,7 @@ std::array<int64_t, 2> matrix_dims(const Tensor& self, IntArrayRef dim) {
 
 void check_matrix_norm(const Tensor& self) {
   check_linear_dtype("linalg.matrix_norm", self, true);
-  RL_CHECK(self.dim() >= 2,
-           "linalg.matrix_norm: The input tensor A must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2, "linalg.matrix_norm: A must have at least 2 dimensions");
 }
 
 // Singular values of the matrices in two dimensions, reduced by f.
@@ -73,6 +72,11 @@ Tensor in_dtype(const Tensor& self, std::optional<ScalarType> dtype) {
   return dtype.has_value() ? self.to(*dtype) : self;
 }
 
+// Of numbers that are not negative; 0 where there are none.
+Tensor largest(const Tensor& t, int64_t dim, bool keepdim) {
+  return t.size(dim) == 0 ? t.sum(dim, keepdim) : t.amax(dim, keepdim);
+}
+
 }  // namespace
 
 Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim, bool keepdim,
@@ -84,8 +88,9 @@ Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim
            " not supported.");
   const Tensor a = in_dtype(self, dtype);
   if (std::abs(p) == 2) {
-    return over_singular_values(a, dims, keepdim,
-                                [&](const Tensor& s) { return p > 0 ? s.amax(-1) : s.amin(-1); });
+    return over_singular_values(a, dims, keepdim, [&](const Tensor& s) {
+      return p > 0 ? largest(s, -1, false) : s.amin(-1);
+    });
   }
   // Sums over rows (1) or columns (inf), then the largest or smallest of them.
   const int64_t summed = std::isinf(p) ? dims[1] : dims[0];
@@ -94,7 +99,7 @@ Tensor linalg_matrix_norm(const Tensor& self, const Scalar& ord, IntArrayRef dim
   if (!keepdim && left > summed) {
     left--;
   }
-  return p > 0 ? sums.amax(left, keepdim) : sums.amin(left, keepdim);
+  return p > 0 ? largest(sums, left, keepdim) : sums.amin(left, keepdim);
 }
 
 Tensor linalg_matrix_norm_str_ord(const Tensor& self, std::string_view ord, IntArrayRef dim,
@@ -174,7 +179,8 @@ Tensor condition(const Tensor& self, const Norm& norm) {
 }  // namespace
 
 Tensor linalg_cond(const Tensor& self, const std::optional<Scalar>& p) {
-  RL_CHECK(self.dim() >= 2, "linalg.cond: The input tensor must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2, "linalg.cond: a matrix must have at least 2 dimensions, not ",
+           self.dim());
   const double order = p.has_value() ? p->as<double>() : 2;
   RL_CHECK(std::abs(order) == 1 || std::abs(order) == 2 || std::isinf(order),
            "linalg.cond got an invalid norm type: ", p.value_or(Scalar(2)));
@@ -194,7 +200,8 @@ Tensor linalg_cond(const Tensor& self, const std::optional<Scalar>& p) {
 }
 
 Tensor linalg_cond_p_str(const Tensor& self, std::string_view p) {
-  RL_CHECK(self.dim() >= 2, "linalg.cond: The input tensor must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2, "linalg.cond: a matrix must have at least 2 dimensions, not ",
+           self.dim());
   RL_CHECK(p == "fro" || p == "nuc", "linalg.cond got an invalid norm type: ", p);
   if (self.numel() == 0) {
     return rushlight::zeros(leading_sizes(self),
@@ -208,11 +215,11 @@ Tensor linalg_cond_p_str(const Tensor& self, std::string_view p) {
 // ---- powers, functions, products ----
 
 Tensor linalg_matrix_power(const Tensor& self, int64_t n) {
-  RL_CHECK(self.dim() >= 2,
-           "linalg.matrix_power: The input tensor A must have at least 2 dimensions.");
+  RL_CHECK(self.dim() >= 2, "linalg.matrix_power: A must have at least 2 dimensions, not ",
+           self.dim());
   RL_CHECK(self.size(-1) == self.size(-2),
-           "linalg.matrix_power: A must be batches of square matrices, but they are ",
-           self.size(-2), " by ", self.size(-1), " matrices");
+           "linalg.matrix_power: A must be batches of square matrices, not of ", self.size(-2),
+           " x ", self.size(-1));
   if (n == 0) {
     return self.clone().copy_(unit_like(self, self.size(-1)));
   }
@@ -316,8 +323,8 @@ Tensor linalg_multi_dot(TensorList tensors) {
              "multi_dot(): expected tensors of one dtype, but tensor 0 is ",
              enum_name(matrices[0].dtype()), " and tensor ", i + 1, " ",
              enum_name(matrices[i + 1].dtype()));
-    RL_CHECK(matrices[i].size(1) == matrices[i + 1].size(0), "multi_dot(): tensors ", i, " and ",
-             i + 1, " with shapes ", matrices[i].sizes(), " and ", matrices[i + 1].sizes(),
+    RL_CHECK(matrices[i].size(1) == matrices[i + 1].size(0), "linalg.multi_dot: factor ", i,
+             " of shape ", matrices[i].sizes(), " and the next one of ", matrices[i + 1].sizes(),
              " cannot be multiplied");
   }
   Tensor out = rushlight::chain_matmul(matrices);
@@ -332,8 +339,8 @@ Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 }
 
 Tensor linalg_cross(const Tensor& self, const Tensor& other, int64_t dim) {
-  RL_CHECK(self.dim() == other.dim(),
-           "linalg.cross: inputs must have the same number of dimensions.");
+  RL_CHECK(self.dim() == other.dim(), "linalg.cross: both inputs need as many dimensions, not ",
+           self.dim(), " and ", other.dim());
   const int64_t d = wrap_dim(dim, self.dim());
   RL_CHECK(self.dim() > 0 && self.size(d) == 3 && other.size(d) == 3,
            "linalg.cross: inputs dimension ", dim, " must have length 3. Got ",
@@ -362,9 +369,8 @@ Tensor cross(const Tensor& self, const Tensor& other, std::optional<int64_t> dim
 }
 
 Tensor linalg_vander(const Tensor& x, std::optional<int64_t> N) {
-  RL_CHECK(x.dtype() != kBool,
-           "linalg.vander supports floating point, complex, and integer tensors, but got ",
-           enum_name(x.dtype()));
+  RL_CHECK(x.dtype() != kBool, "linalg.vander: powers of ", enum_name(x.dtype()),
+           " are not supported: convert it to numbers");
   RL_CHECK(x.dim() > 0 || N.has_value(), "N must be greater than 1.");
   const int64_t n = N.value_or(x.dim() > 0 ? x.size(-1) : 1);
   RL_CHECK(n > 1, "N must be greater than 1.");
@@ -414,7 +420,8 @@ Tensor kron(const Tensor& self, const Tensor& other) {
 }
 
 Tensor trace(const Tensor& self) {
-  RL_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
+  RL_CHECK(self.dim() == 2, "trace: expected a matrix, not a tensor of ", self.dim(),
+           " dimensions");
   return self.diagonal().sum();
 }
 

@@ -24,14 +24,20 @@ void check_not_bool(const char* op, const Tensor& t) {
 void check_batches(const Tensor& a, const Tensor& b) {
   RL_CHECK(a.dim() == 3, "batch1 must be a 3D tensor");
   RL_CHECK(b.dim() == 3, "batch2 must be a 3D tensor");
-  RL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1),
-           "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ",
-           a.size(2), "] but got: [", b.size(0), ", ", b.size(1), "].");
+  RL_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1), "batches of ", a.size(0),
+           " matrices with ", a.size(2), " columns and of ", b.size(0), " with ", b.size(1),
+           " rows cannot be multiplied: Expected size for first two dimensions [", a.size(0), ", ",
+           a.size(2), "]");
 }
 
 void check_not_numbers(const char* op, const Tensor& a, const Tensor& b) {
-  RL_CHECK(a.dim() >= 1 && b.dim() >= 1, "both arguments to ", op,
-           " need to be at least 1D, but they are ", a.dim(), "D and ", b.dim(), "D");
+  RL_CHECK(a.dim() >= 1 && b.dim() >= 1, op, ": both arguments need to be at least 1D, not ",
+           a.dim(), "D and ", b.dim(), "D: mul() multiplies by a number");
+}
+
+void check_factors(const Tensor& self, const Scalar& beta, const Scalar& alpha) {
+  beta.check_fits(self.dtype());
+  alpha.check_fits(self.dtype());
 }
 
 }  // namespace
@@ -50,14 +56,15 @@ OutSpec mm(Tensor& self, Tensor& mat2) {
 }
 
 OutSpec _int_mm(Tensor& self, Tensor& mat2) {
-  RL_CHECK(self.dim() == 2, "_int_mm: Expected self to be of dimension 2 but got ", self.dim());
-  RL_CHECK(mat2.dim() == 2, "_int_mm: Expected mat2 to be of dimension 2 but got ", mat2.dim());
+  RL_CHECK(self.dim() == 2, "_int_mm: Expected self to be a matrix, not of ", self.dim(),
+           " dimensions");
+  RL_CHECK(mat2.dim() == 2, "_int_mm: Expected mat2 to be a matrix, not of ", mat2.dim(),
+           " dimensions");
   RL_CHECK(self.dtype() == kInt8 || self.dtype() == kUInt8,
-           "_int_mm: Expected self dtype to be int8 or uint8 but got ", self.dtype());
-  RL_CHECK(mat2.dtype() == kInt8, "_int_mm: Expected mat2 dtype to be of type int8 but got ",
-           mat2.dtype());
+           "_int_mm: self must be of int8 or uint8, not of ", self.dtype());
+  RL_CHECK(mat2.dtype() == kInt8, "_int_mm: mat2 must be of int8, not of ", mat2.dtype());
   RL_CHECK(self.size(1) == mat2.size(0),
-           "_int_mm: self.size(1) needs to match mat2.size(0) but got ", self.size(1), " and ",
+           "_int_mm: columns of self and rows of mat2 must be as many, not ", self.size(1), " and ",
            mat2.size(0));
   return {{self.size(0), mat2.size(1)}, kInt32};
 }
@@ -80,8 +87,10 @@ OutSpec _matmul(Tensor& self, Tensor& mat2) {
     matrices *= n;
   }
   RL_CHECK(batch == mat2.sizes().slice(0, leading) && self.size(-1) == mat2.size(-2),
-           "Expected size for first two dimensions of batch2 tensor to be: [", matrices, ", ",
-           self.size(-1), "] but got: [", matrices, ", ", mat2.size(-2), "].");
+           "matmul: ", matrices,
+           " pairs of matrices need factors of which one has as many columns, ", self.size(-1),
+           ", as the other rows, ", mat2.size(-2), ": Expected size for first two dimensions [",
+           matrices, ", ", self.size(-1), "]");
   RL_CHECK(self.dtype() == mat2.dtype(), "expected scalar type ", enum_name(self.dtype()),
            " but found ", enum_name(mat2.dtype()));
   check_not_bool("bmm", self);
@@ -95,8 +104,8 @@ OutSpec mv(Tensor& self, Tensor& vec) {
            self.dim(), ", ", vec.dim());
   RL_CHECK(self.size(1) == vec.size(0), "size mismatch, got input (", self.size(0), "), mat (",
            size_text(self), "), vec (", vec.size(0), ")");
-  RL_CHECK(self.dtype() == vec.dtype(), "addmv input tensors must have the same dtype, but got ",
-           enum_name(vec.dtype()), ", ", enum_name(self.dtype()), ", and ", enum_name(vec.dtype()));
+  RL_CHECK(self.dtype() == vec.dtype(), "mv: addmv input tensors must have the same dtype, not ",
+           enum_name(self.dtype()), " and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
   return {{self.size(0)}, self.dtype()};
 }
@@ -105,48 +114,48 @@ OutSpec dot(Tensor& self, Tensor& tensor) {
   RL_CHECK(self.dim() == 1 && tensor.dim() == 1, "1D tensors expected, but got ", self.dim(),
            "D and ", tensor.dim(), "D tensors");
   RL_CHECK(self.dtype() == tensor.dtype(),
-           "dot : expected both vectors to have same dtype, but found ", enum_name(self.dtype()),
+           "dot: expected both vectors to have same dtype, but found ", enum_name(self.dtype()),
            " and ", enum_name(tensor.dtype()));
-  RL_CHECK(self.numel() == tensor.numel(), "inconsistent tensor size, expected tensor ",
-           self.sizes(), " and src ", tensor.sizes(),
-           " to have the same number of elements, but got ", self.numel(), " and ", tensor.numel(),
-           " elements respectively");
+  RL_CHECK(self.numel() == tensor.numel(), "dot: inconsistent tensor size: the vectors have ",
+           self.numel(), " and ", tensor.numel(), " elements");
   check_not_bool("dot", self);
   return {{}, self.dtype()};
 }
 
-void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar&, Scalar&) {
+void addmm(Tensor& self, Tensor& mat1, Tensor& mat2, Scalar& beta, Scalar& alpha) {
   RL_CHECK(mat1.dim() == 2, "mat1 must be a matrix, got ", mat1.dim(), "-D tensor");
   RL_CHECK(mat2.dim() == 2, "mat2 must be a matrix, got ", mat2.dim(), "-D tensor");
   check_multipliable(mat1, mat2);
-  RL_CHECK(self.dtype() == mat2.dtype(), "self and mat2 must have the same dtype, but got ",
+  RL_CHECK(self.dtype() == mat2.dtype(), "what is added must have the same dtype, but got ",
            enum_name(self.dtype()), " and ", enum_name(mat2.dtype()));
   RL_CHECK(mat1.dtype() == mat2.dtype(), "mat1 and mat2 must have the same dtype, but got ",
            enum_name(mat1.dtype()), " and ", enum_name(mat2.dtype()));
   check_not_bool("addmm_impl_cpu_", self);
+  check_factors(self, beta, alpha);
   self = expand_raw(self, {mat1.size(0), mat2.size(1)});
 }
 
-void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar&, Scalar&) {
+void baddbmm(Tensor& self, Tensor& batch1, Tensor& batch2, Scalar& beta, Scalar& alpha) {
   check_batches(batch1, batch2);
   RL_CHECK(self.dtype() == batch1.dtype() && self.dtype() == batch2.dtype(),
-           "Input dtypes must be the same, got: input ", dtype_info(self.dtype()).alias,
-           ", batch1: ", dtype_info(batch1.dtype()).alias,
-           ", batch2: ", dtype_info(batch2.dtype()).alias);
+           "baddbmm: Input dtypes must be the same, but are ", dtype_info(self.dtype()).alias, ", ",
+           dtype_info(batch1.dtype()).alias, " and ", dtype_info(batch2.dtype()).alias);
   check_not_bool("baddbmm", self);
+  check_factors(self, beta, alpha);
   self = expand_raw(self, {batch1.size(0), batch1.size(1), batch2.size(2)});
 }
 
-void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar&, Scalar&) {
+void addmv(Tensor& self, Tensor& mat, Tensor& vec, Scalar& beta, Scalar& alpha) {
   RL_CHECK(mat.dim() == 2 && vec.dim() == 1 && self.dim() <= 1,
            "vector + matrix @ vector expected, got ", self.dim(), ", ", mat.dim(), ", ", vec.dim());
   RL_CHECK(mat.size(1) == vec.size(0) && (self.numel() == mat.size(0) || self.numel() == 1),
            "size mismatch, got input (", self.numel(), "), mat (", size_text(mat), "), vec (",
            vec.size(0), ")");
   RL_CHECK(self.dtype() == mat.dtype() && self.dtype() == vec.dtype(),
-           "addmv input tensors must have the same dtype, but got ", enum_name(self.dtype()), ", ",
-           enum_name(mat.dtype()), ", and ", enum_name(vec.dtype()));
+           "addmv: all must have the same dtype, but got ", enum_name(self.dtype()), ", ",
+           enum_name(mat.dtype()), " and ", enum_name(vec.dtype()));
   check_not_bool("addmv_impl_cpu", self);
+  check_factors(self, beta, alpha);
   self = expand_raw(self, {mat.size(0)});
 }
 
@@ -163,7 +172,7 @@ OutSpec linear(Tensor& input, Tensor& weight, Tensor& bias) {
   if (bias.defined()) {
     RL_CHECK(input.dtype() == weight.dtype(), "mat1 and mat2 must have the same dtype, but got ",
              enum_name(input.dtype()), " and ", enum_name(weight.dtype()));
-    RL_CHECK(bias.dtype() == weight.dtype(), "self and mat2 must have the same dtype, but got ",
+    RL_CHECK(bias.dtype() == weight.dtype(), "what is added must have the same dtype, but got ",
              enum_name(bias.dtype()), " and ", enum_name(weight.dtype()));
   }
   RL_CHECK(input.dtype() == weight.dtype(),
@@ -259,8 +268,8 @@ Tensor inner(const Tensor& self, const Tensor& other) {
     return self * other;
   }
   RL_CHECK(self.size(-1) == other.size(-1),
-           "inner(): the last dimension must match on both input tensors: got shapes ",
-           self.sizes(), " and ", other.sizes());
+           "inner(): the last dimension must match, but the shapes are ", self.sizes(), " and ",
+           other.sizes());
   if (self.dim() == 1 && other.dim() == 1) {
     return self.dot(other);
   }
@@ -290,8 +299,8 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   const bool integers = !is_differentiable(self.dtype()) && !is_differentiable(vec1.dtype()) &&
                         !is_differentiable(vec2.dtype());
   for (const auto& [name, factor] : {std::pair("beta", &beta), std::pair("alpha", &alpha)}) {
-    RL_CHECK(!integers || factor->is_integral(true), "For integral input tensors, argument ", name,
-             " must not be a floating point number.");
+    RL_CHECK(!integers || factor->is_integral(true), name,
+             " must be an integer for integral input tensors, not ", *factor);
   }
   const Tensor outer = vec1.outer(vec2);
   const Tensor base = self.expand(outer.sizes());
@@ -364,15 +373,13 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
              "bilinear(): input batch dimensions do not match at dim ", d, ": got ", input1.size(d),
              " and ", input2.size(d));
   }
-  RL_CHECK(input1.size(-1) == weight.size(1),
-           "bilinear(): input1 size does not match weight size: got ", input1.size(-1),
-           " but expected ", weight.size(1));
-  RL_CHECK(input2.size(-1) == weight.size(2),
-           "bilinear(): input2 size does not match weight size: got ", input2.size(-1),
-           " but expected ", weight.size(2));
-  RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0),
-           "bilinear(): bias size does not match weight size: got ",
-           bias.defined() ? bias.size(0) : 0, " but expected ", weight.size(0));
+  RL_CHECK(input1.size(-1) == weight.size(1), "bilinear(): input1 has ", input1.size(-1),
+           " features, which does not match weight size ", weight.size(1));
+  RL_CHECK(input2.size(-1) == weight.size(2), "bilinear(): input2 has ", input2.size(-1),
+           " features, which does not match weight size ", weight.size(2));
+  RL_CHECK(!bias.defined() || bias.size(0) == weight.size(0), "bilinear(): bias has ",
+           bias.defined() ? bias.size(0) : 0, " elements, which does not match weight size ",
+           weight.size(0));
   const Tensor operands[] = {input1, weight, input2};
   const Tensor out = composite::einsum("...a,oab,...b->...o", TensorList(operands, 3), {});
   return bias.defined() ? out + bias : out;
@@ -382,7 +389,7 @@ Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight
 
 namespace {
 // Converts `matrices` for a product that is summed and given as `out_dtype`.
-Tensor widened(const char* op, const Tensor& matrices, ScalarType out_dtype) {
+Tensor widen(const char* op, const Tensor& matrices, ScalarType out_dtype) {
   const ScalarType t = matrices.dtype();
   RL_CHECK(t == out_dtype || (out_dtype == kFloat32 && (t == kFloat16 || t == kBFloat16)), op,
            ": out_dtype must be that of the inputs, or float32 for float16 and bfloat16, but got ",
@@ -392,20 +399,20 @@ Tensor widened(const char* op, const Tensor& matrices, ScalarType out_dtype) {
 }  // namespace
 
 Tensor mm_dtype(const Tensor& self, const Tensor& mat2, ScalarType out_dtype) {
-  return widened("mm", self, out_dtype).mm(widened("mm", mat2, out_dtype));
+  return widen("mm", self, out_dtype).mm(widen("mm", mat2, out_dtype));
 }
 Tensor bmm_dtype(const Tensor& self, const Tensor& mat2, ScalarType out_dtype) {
-  return widened("bmm", self, out_dtype).bmm(widened("bmm", mat2, out_dtype));
+  return widen("bmm", self, out_dtype).bmm(widen("bmm", mat2, out_dtype));
 }
 Tensor addmm_dtype(const Tensor& self, const Tensor& mat1, const Tensor& mat2, ScalarType out_dtype,
                    const Scalar& beta, const Scalar& alpha) {
-  return self.to(out_dtype).addmm(widened("addmm", mat1, out_dtype),
-                                  widened("addmm", mat2, out_dtype), beta, alpha);
+  return self.to(out_dtype).addmm(widen("addmm", mat1, out_dtype), widen("addmm", mat2, out_dtype),
+                                  beta, alpha);
 }
 Tensor baddbmm_dtype(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
                      ScalarType out_dtype, const Scalar& beta, const Scalar& alpha) {
-  return self.to(out_dtype).baddbmm(widened("baddbmm", batch1, out_dtype),
-                                    widened("baddbmm", batch2, out_dtype), beta, alpha);
+  return self.to(out_dtype).baddbmm(widen("baddbmm", batch1, out_dtype),
+                                    widen("baddbmm", batch2, out_dtype), beta, alpha);
 }
 
 }  // namespace composite

@@ -27,8 +27,8 @@ DimVector check_classes(const Tensor& self, const Tensor& target, const Tensor& 
   const int64_t classes = self.sizes()[self.dim() == 1 ? 0 : 1];
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
-             "weight tensor should be defined either for all ", classes,
-             " classes or no classes but got weight tensor of shape: ", weight.sizes());
+             "the weight tensor should be defined for all ", classes,
+             " classes, a number for each, but has shape ", weight.sizes());
     RL_CHECK(weight.dtype() == self.dtype(), "expected scalar type ", enum_name(self.dtype()),
              " but found ", enum_name(weight.dtype()));
   }
@@ -141,7 +141,7 @@ void embedding_renorm_(Tensor& self, Tensor& indices, double&, double&) {
 namespace {
 
 // weight * t, 0 where the weight is 0 and t infinite.
-Tensor weighed(const Tensor& weight, const Tensor& t) {
+Tensor multiply_weights(const Tensor& weight, const Tensor& t) {
   const bool infinite = is_floating(weight.dtype()) && is_floating(t.dtype());
   return infinite ? rushlight::_weighed(weight, t) : weight.mul(t);
 }
@@ -185,11 +185,11 @@ Tensor cross_entropy_of_probabilities(const Tensor& self, const Tensor& target,
     wanted = target.mul(Scalar(1 - label_smoothing))
                  .add(Scalar(label_smoothing / static_cast<double>(classes)));
   }
-  Tensor losses = weighed(wanted, self.log_softmax(dim)).neg();
+  Tensor losses = multiply_weights(wanted, self.log_softmax(dim)).neg();
   if (weight.defined()) {
     RL_CHECK(weight.dim() == 1 && weight.numel() == classes,
-             "weight tensor should be defined either for all ", classes,
-             " classes or no classes but got weight tensor of shape: ", weight.sizes());
+             "the weight tensor should be defined for all ", classes,
+             " classes, a number for each, but has shape ", weight.sizes());
     DimVector along(self.dim(), 1);
     along[dim] = classes;
     losses = losses.mul(weight.reshape(along));
@@ -243,8 +243,8 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
   Tensor losses;
   if (pos_weight.defined()) {
     // The logarithms of both chances: with one and the logit, infinities and digits would cancel.
-    const Tensor yes = weighed(pos_weight.neg().mul(target), rushlight::log_sigmoid(self));
-    const Tensor no = weighed(target.sub(Scalar(1)), rushlight::log_sigmoid(self.neg()));
+    const Tensor yes = multiply_weights(pos_weight.neg().mul(target), rushlight::log_sigmoid(self));
+    const Tensor no = multiply_weights(target.sub(Scalar(1)), rushlight::log_sigmoid(self.neg()));
     losses = yes.add(no);
   } else {
     losses = rushlight::_bce_with_logits(self, target);
@@ -264,16 +264,17 @@ Tensor kl_div(const Tensor& self, const Tensor& target, int64_t reduction, bool 
   // Where the target is 0 the logarithms of both may be infinite.
   if (log_target && is_floating(target.dtype())) {
     const Tensor finite = target.clamp_min(-1e4);  // whose exponential is 0
-    return reduced(weighed(target.exp(), finite.sub(self)), reduction);
+    return reduced(multiply_weights(target.exp(), finite.sub(self)), reduction);
   }
-  const Tensor losses = log_target ? target.exp().mul(target.sub(self))
-                                   : rushlight::xlogy(target, target).sub(weighed(target, self));
+  const Tensor losses = log_target
+                            ? target.exp().mul(target.sub(self))
+                            : rushlight::xlogy(target, target).sub(multiply_weights(target, self));
   return reduced(losses, reduction);
 }
 
 Tensor poisson_nll_loss(const Tensor& input, const Tensor& target, bool log_input, bool full,
                         double eps, int64_t reduction) {
-  Tensor losses = log_input ? input.exp().sub(weighed(target, input))
+  Tensor losses = log_input ? input.exp().sub(multiply_weights(target, input))
                             : input.sub(target.mul(input.add(Scalar(eps)).log()));
   if (full) {  // Stirling's approximation of log(target!)
     const Tensor log_factorial =
@@ -339,9 +340,9 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
   check_one_target("cosine_embedding_loss", target);
   RL_CHECK(target.dim() == 1 ? input1.dim() == 2 && input2.dim() == 2
                              : input1.dim() == 1 && input2.dim() == 1,
-           target.dim(), "D target tensor expects ", target.dim() + 1,
-           "D input tensors, but found inputs with sizes ", input1.sizes(), " and ", input2.sizes(),
-           ".");
+           "cosine_embedding_loss: a target of ", target.dim(),
+           " dimensions goes with vectors along one more, but inputs have ", input1.sizes(),
+           " and ", input2.sizes());
   const double eps = 1e-12;
   const int64_t dim = target.dim();
   const auto square = [&](const Tensor& t) { return t.square().sum(dim).add(Scalar(eps)); };
@@ -382,7 +383,7 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
            "triplet_margin_loss: anchor, positive and negative must have the same number of "
            "dimensions, but they have ",
            anchor.dim(), ", ", positive.dim(), " and ", negative.dim());
-  RL_CHECK_VALUE(margin > 0, "margin must be greater than 0, got ", margin);
+  RL_CHECK_VALUE(!(margin <= 0), "margin must be greater than 0, got ", margin);
   const auto distance = [&](const Tensor& a, const Tensor& b) {
     return a.sub(b).add(Scalar(eps)).norm(Scalar(p), -1);
   };

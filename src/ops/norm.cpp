@@ -19,8 +19,9 @@ void prepare_parameter(Tensor& parameter, const Tensor& input) {
     return;
   }
   const bool mixed = parameter.dtype() == kFloat32 && contains(set_reduced, input.dtype());
-  RL_CHECK(parameter.dtype() == input.dtype() || mixed,
-           "mixed dtype (CPU): expect parameter to have scalar type of Float");
+  RL_CHECK(parameter.dtype() == input.dtype() || mixed, "parameters have the dtype of the input, ",
+           enum_name(input.dtype()), ", or scalar type of Float where that has 16 bits, not ",
+           enum_name(parameter.dtype()));
   parameter = contiguous_raw(parameter);
 }
 
@@ -41,12 +42,10 @@ DimVector statistics_sizes(const Tensor& input, IntArrayRef normalized_shape) {
 void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                             const Tensor& bias) {
   RL_CHECK(!normalized_shape.empty(),
-           "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
-           "element, but got normalized_shape = ",
-           normalized_shape);
+           "layer_norm: normalized_shape names at least one dimension, but got ", normalized_shape);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
-    RL_CHECK(!t->defined() || t->sizes() == normalized_shape, "Expected ", name,
-             " to be of same shape as normalized_shape, but got ", name, " of shape ",
+    RL_CHECK(!t->defined() || t->sizes() == normalized_shape, name,
+             " must be of same shape as normalized_shape, not ",
              t->defined() ? t->sizes() : IntArrayRef(),
              " and normalized_shape = ", normalized_shape);
   }
@@ -59,8 +58,8 @@ void check_normalized_shape(const Tensor& input, IntArrayRef normalized_shape, c
     for (const int64_t s : normalized_shape) {
       wanted += str(", ", s);
     }
-    throw Error(str("Given normalized_shape=", normalized_shape, ", expected input with shape ",
-                    wanted, "], but got input of size", input.sizes()));
+    throw Error(str("normalized_shape=", normalized_shape, " goes with input of shape ", wanted,
+                    "], not with ", input.sizes()));
   }
 }
 
@@ -102,7 +101,8 @@ OutSpecs<3> native_batch_norm(Tensor& input, Tensor& weight, Tensor& bias, Tenso
     const bool mixed =
         t->defined() && t->dtype() == kFloat32 && contains(set_reduced, input.dtype());
     RL_CHECK(!t->defined() || t->dtype() == input.dtype() || mixed,
-             "mixed dtype (CPU): expect parameter to have scalar type of Float");
+             "parameters have the dtype of the input, ", enum_name(input.dtype()),
+             ", or scalar type of Float where that has 16 bits, not ", enum_name(t->dtype()));
     if (training && t->defined()) {
       check_no_internal_overlap("batch_norm", *t);
     }
@@ -162,19 +162,17 @@ OutSpecs<3> native_layer_norm_backward(Tensor& grad, Tensor& input, DimVector& n
 }
 
 OutSpecs<3> _group_norm(Tensor& input, Tensor& weight, Tensor& bias, int64_t& num_groups, double&) {
-  RL_CHECK(input.dim() >= 2, "Expected at least 2 dimensions for input tensor but received ",
+  RL_CHECK(input.dim() >= 2, "group_norm takes (N, C, ...): Expected at least 2 dimensions, not ",
            input.dim());
-  RL_CHECK(num_groups > 0, "Expected num groups to be greater than 0, got ", num_groups);
+  RL_CHECK(num_groups > 0, "group_norm: num_groups must be greater than 0, not ", num_groups);
   const int64_t channels = input.size(1);
-  RL_CHECK(channels % num_groups == 0,
-           "group_norm: Expected channels of input to be divisible by num_groups, but got input of "
-           "shape ",
-           input.sizes(), " and num_groups=", num_groups);
+  RL_CHECK(channels % num_groups == 0, "group_norm: ", channels, " channels of input of shape ",
+           input.sizes(), " do not divide into num_groups=", num_groups);
   for (const auto& [name, t] : {std::pair("weight", &weight), std::pair("bias", &bias)}) {
-    RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "Expected ", name,
-             " to be a vector of size equal to the number of channels in input, but got ", name,
-             " of shape ", t->defined() ? t->sizes() : IntArrayRef(), " and input of shape ",
-             input.sizes());
+    RL_CHECK(!t->defined() || (t->dim() == 1 && t->numel() == channels), "group_norm: ", name,
+             " to be a vector of ", channels,
+             " elements, one for each channel, was expected, not of shape ",
+             t->defined() ? t->sizes() : IntArrayRef());
   }
   check_floating("GroupNormKernelImpl", input);
   prepare_parameter(weight, input);
@@ -234,19 +232,19 @@ DimVector all_but_channels(const Tensor& t) {
 }
 
 // Normalised values and the gradient that passes through the normalisation, over ordinary ops.
-struct Normalized {
+struct Standardized {
   Tensor centred;
   Tensor rstd;
   Tensor value;
 };
 
-Normalized standardized(const Tensor& input, IntArrayRef dims, double eps) {
+Standardized standardize(const Tensor& input, IntArrayRef dims, double eps) {
   const Tensor centred = input - input.mean(dims, true);
   const Tensor rstd = ((centred * centred).mean(dims, true) + eps).rsqrt();
   return {centred, rstd, centred * rstd};
 }
 
-Tensor through_normalization(const Tensor& grad, const Normalized& x, IntArrayRef dims) {
+Tensor through_normalization(const Tensor& grad, const Standardized& x, IntArrayRef dims) {
   return x.rstd * (grad - grad.mean(dims, true) - x.value * (grad * x.value).mean(dims, true));
 }
 
@@ -258,7 +256,7 @@ DimVector last_dims(int64_t n) {
   return dims;
 }
 
-Tensor wanted(bool want, const Tensor& t) { return want ? t : Tensor(); }
+Tensor defined_if(bool want, const Tensor& t) { return want ? t : Tensor(); }
 
 }  // namespace
 
@@ -269,12 +267,12 @@ ThreeTensors batch_norm_backward(const Tensor& grad, const Tensor& input, const 
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] = native_batch_norm_backward(grad, input, weight, running_mean,
                                                       running_var, mean, invstd, training, eps);
-    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
   }
   const DimVector dims = all_but_channels(input);
-  Normalized x;
+  Standardized x;
   if (training) {
-    x = standardized(input, dims, eps);
+    x = standardize(input, dims, eps);
   } else {
     x.centred = input - per_channel(running_mean, input);
     x.rstd = (per_channel(running_var, input) + eps).rsqrt();
@@ -292,10 +290,10 @@ ThreeTensors layer_norm_backward(const Tensor& grad, const Tensor& input,
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] =
         native_layer_norm_backward(grad, input, normalized_shape, mean, rstd, weight);
-    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
-  const Normalized x = standardized(input, dims, eps);
+  const Standardized x = standardize(input, dims, eps);
   const Tensor weighted = weight.defined() ? grad * weight : grad;
   return {through_normalization(weighted, x, dims), (grad * x.value).sum_to_size(normalized_shape),
           grad.sum_to_size(normalized_shape)};
@@ -310,10 +308,10 @@ ThreeTensors group_norm_backward(const Tensor& grad, const Tensor& input, const 
                                  int64_t num_groups, double eps, std::array<bool, 3> mask) {
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w, b] = _group_norm_backward(grad, input, mean, rstd, weight, num_groups);
-    return {wanted(mask[0], x), wanted(mask[1], w), wanted(mask[2], b)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w), defined_if(mask[2], b)};
   }
   const DimVector grouped = in_groups(input, num_groups);
-  const Normalized x = standardized(input.reshape(grouped), {-1}, eps);
+  const Standardized x = standardize(input.reshape(grouped), {-1}, eps);
   const Tensor weighted = weight.defined() ? grad * per_channel(weight, input) : grad;
   const DimVector dims = all_but_channels(input);
   return {through_normalization(weighted.reshape(grouped), x, {-1}).reshape(input.sizes()),
@@ -333,7 +331,7 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& i
                                              std::array<bool, 2> mask) {
   if (!forward::differentiated(grad, input, weight)) {
     const auto [x, w] = _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight);
-    return {wanted(mask[0], x), wanted(mask[1], w)};
+    return {defined_if(mask[0], x), defined_if(mask[1], w)};
   }
   const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
   const Tensor scale = ((input * input).mean(dims, true) + rms_eps(input, eps)).rsqrt();
@@ -357,7 +355,7 @@ Tensor batch_norm_tangent(const Tensor& input_t, const Tensor& input, const Tens
 Tensor batch_norm_scaled(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                          const Tensor& mean, const Tensor& invstd, bool training, double eps) {
   if (training && forward::differentiated(input)) {
-    return standardized(input, all_but_channels(input), eps).value;
+    return standardize(input, all_but_channels(input), eps).value;
   }
   const Tensor rstd = training ? invstd : (running_var + eps).rsqrt();
   return (input - per_channel(training ? mean : running_mean, input)) * per_channel(rstd, input);
@@ -367,7 +365,7 @@ Tensor layer_norm_scaled(const Tensor& input, IntArrayRef normalized_shape, cons
                          const Tensor& rstd, double eps) {
   if (forward::differentiated(input)) {
     const DimVector dims = last_dims(static_cast<int64_t>(normalized_shape.size()));
-    return standardized(input, dims, eps).value;
+    return standardize(input, dims, eps).value;
   }
   return (input - mean) * rstd;
 }
@@ -376,7 +374,7 @@ Tensor group_norm_scaled(const Tensor& input, const Tensor& mean, const Tensor& 
                          int64_t num_groups, double eps) {
   const Tensor groups = input.reshape(in_groups(input, num_groups));
   const Tensor scaled = forward::differentiated(input)
-                            ? standardized(groups, {-1}, eps).value
+                            ? standardize(groups, {-1}, eps).value
                             : (groups - mean.unsqueeze(-1)) * rstd.unsqueeze(-1);
   return scaled.reshape(input.sizes());
 }
@@ -476,8 +474,8 @@ namespace {
 
 // Statistics of one value are no statistics: it would become 0.
 void check_values(const char* what, int64_t values, const std::string& sizes) {
-  RL_CHECK_VALUE(values != 1, "Expected more than 1 ", what, " when training, got input size ",
-                 sizes);
+  RL_CHECK_VALUE(values != 1, "Expected more than 1 ", what,
+                 " in training, for statistics of one are none, but the shape is ", sizes);
 }
 
 std::string size_of(const Tensor& input) { return str("torch.Size(", input.sizes(), ")"); }

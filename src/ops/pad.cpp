@@ -24,14 +24,14 @@ void check_pad(const Tensor& self, IntArrayRef pad) {
 }
 
 // What padding by repeated elements makes of an image: checks all that it asks for.
-OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_view mode) {
+OutSpec padded_spec(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_view mode) {
   const auto total = static_cast<int64_t>(size.size());
   RL_CHECK_NOT_IMPLEMENTED(mode == "reflect" || mode == "replicate" || mode == "circular",
                            "Unrecognised padding mode ", mode);
   const auto dims = static_cast<int64_t>(pad.size() / 2);
-  RL_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3 && (total == dims + 1 || total == dims + 2),
-                           "Padding size ", pad.size(), " is not supported for ", total,
-                           "D input tensor.");
+  RL_CHECK_NOT_IMPLEMENTED(dims >= 1 && dims <= 3 && (total == dims + 1 || total == dims + 2), mode,
+                           " padding by ", pad.size(), " numbers is not supported for ", total,
+                           "D input: (N, C, ...) or (C, ...) of ", dims, " dimensions are");
   const auto check_nonempty = [&](bool nonempty) {
     RL_CHECK(nonempty, "Expected ", dims + 1, "D or ", dims + 2,
              "D (batch mode) tensor of which the batch alone may be empty, but got ", size);
@@ -45,9 +45,8 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
     const int64_t after = pad[static_cast<size_t>(2 * i + 1)];
     check_nonempty(n > 0);
     RL_CHECK(mode != "reflect" || (before < n && after < n),
-             "Padding size should be less than the corresponding input dimension to reflect it, "
-             "but got (",
-             before, ", ", after, ") at dimension ", d, " of input ", size);
+             "Padding size should be less than the dimension that it reflects: (", before, ", ",
+             after, ") at dimension ", d, " of input ", size);
     int64_t length = 0;
     RL_CHECK(!__builtin_add_overflow(n, before, &length) &&
                  !__builtin_add_overflow(length, after, &length),
@@ -57,7 +56,8 @@ OutSpec padded(IntArrayRef size, ScalarType dtype, IntArrayRef pad, std::string_
     // What goes round comes out of what cropping leaves.
     const int64_t left = n + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
     RL_CHECK(mode != "circular" || length == 0 || (before <= left && after <= left),
-             "Padding value causes wrapping around more than once.");
+             "circular padding by (", before, ", ", after, ") would go round dimension ", d,
+             " more than once: it has ", n);
     out.sizes[d] = length;
   }
   return out;
@@ -89,12 +89,12 @@ OutSpec constant_pad_nd(Tensor& self, DimVector& pad, Scalar& value) {
 OutSpec _pad_edges(Tensor& self, DimVector& pad, std::string& mode) {
   check_pad(self, pad);
   self = contiguous_raw(self);
-  return padded(self.sizes(), self.dtype(), pad, mode);
+  return padded_spec(self.sizes(), self.dtype(), pad, mode);
 }
 
 OutSpec _pad_edges_backward(Tensor& grad, DimVector& size, DimVector& pad, std::string& mode) {
   check_pad(grad, pad);
-  const OutSpec out = padded(size, grad.dtype(), pad, mode);
+  const OutSpec out = padded_spec(size, grad.dtype(), pad, mode);
   RL_CHECK(grad.sizes() == IntArrayRef(out.sizes),
            "_pad_edges_backward: expected a gradient of size ", out.sizes, ", got ", grad.sizes());
   grad = contiguous_raw(grad);
@@ -117,8 +117,8 @@ Tensor composite::pad(const Tensor& self, IntArrayRef pad, std::string_view mode
   if (mode == "constant") {
     return constant_pad_nd(self, pad, Scalar(value.value_or(0.0)));
   }
-  RL_CHECK(value.value_or(0.0) == 0.0, "Padding mode \"", mode,
-           "\" doesn't take in value argument");
+  RL_CHECK(value.value_or(0.0) == 0.0, "pad: mode '", mode,
+           "' repeats elements and doesn't take a value, but got ", value.value_or(0.0));
   // Of modes and dimensions only these are ops of their own, with a rule of their own.
   const bool widened = mode == "replicate" || (mode == "reflect" && pad.size() < 6);
   if (RL_UNLIKELY(widened && autocast::is_enabled(kCPU))) {

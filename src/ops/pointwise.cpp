@@ -86,7 +86,7 @@ Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& 
   const Tensor at_zero = length.eq(0);
   if (!forward::differentiated(grad, part, rest)) {
     const Tensor share = (part / length).div_(length);
-    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0).mul_(grad);
+    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0) * grad;
   }
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
   return rushlight::_weighed(grad * inverse, part) * inverse;
@@ -223,14 +223,6 @@ void check_clamp(const Tensor& self, bool has_bound) {
   RL_CHECK_NOT_IMPLEMENTED(!is_complex(self.dtype()), "clamp is not supported for complex types");
 }
 
-// A bound of an integer tensor must be one of its values.
-Tensor bound(const Tensor& self, const Scalar& value) {
-  if (self.dtype() != kBool && !(is_integral(self.dtype()) && !value.is_integral(true))) {
-    value.check_fits(self.dtype());
-  }
-  return make_number(value);
-}
-
 }  // namespace
 
 namespace composite {
@@ -274,7 +266,7 @@ Tensor float_power_Scalar(const Scalar& self, const Tensor& exponent) {
   return rushlight::float_power(as_number(self), exponent);
 }
 Tensor positive(const Tensor& self) {
-  RL_CHECK(self.dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
+  RL_CHECK(self.dtype() != kBool, "positive: a bool tensor is no number");
   return self;
 }
 Tensor angle(const Tensor& self) {
@@ -336,23 +328,23 @@ Tensor clamp(const Tensor& self, const std::optional<Scalar>& min,
              const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
-    return rushlight::clamp_max(self, bound(self, *max));
+    return rushlight::clamp_max(self, *max);
   }
   if (!max.has_value()) {
-    return rushlight::clamp_min(self, bound(self, *min));
+    return rushlight::clamp_min(self, *min);
   }
-  return rushlight::_clamp(self, bound(self, *min), bound(self, *max));
+  return rushlight::_clamp(self, *min, *max);
 }
 Tensor& clamp_(const Tensor& self, const std::optional<Scalar>& min,
                const std::optional<Scalar>& max) {
   check_clamp(self, min.has_value() || max.has_value());
   if (!min.has_value()) {
-    return rushlight::clamp_max_(self, bound(self, *max));
+    return rushlight::clamp_max_(self, *max);
   }
   if (!max.has_value()) {
-    return rushlight::clamp_min_(self, bound(self, *min));
+    return rushlight::clamp_min_(self, *min);
   }
-  return rushlight::_clamp_(self, bound(self, *min), bound(self, *max));
+  return rushlight::_clamp_(self, *min, *max);
 }
 Tensor clamp_Tensor(const Tensor& self, const Tensor& min, const Tensor& max) {
   check_clamp(self, min.defined() || max.defined());
@@ -385,6 +377,11 @@ Tensor where_self(const Tensor& condition, const Tensor& self, const Tensor& oth
   RL_CHECK(condition.dtype() == kBool || condition.dtype() == kUInt8,
            "where expected condition to be a boolean tensor, not one of ",
            enum_name(condition.dtype()));
+  for (const Tensor* number : {&self, &other}) {
+    if (number->impl()->is_wrapped_number()) {  // it is chosen as it is, not computed with
+      number->item().check_fits(result_type({self, other}));
+    }
+  }
   return rushlight::_where(condition, self, other);
 }
 
@@ -425,9 +422,8 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
   }
   RL_CHECK(self.dim() > 0, "Not allow zero-dim input tensor.");
   const int64_t channels = self.dim() > 1 ? self.size(1) : 1;
-  RL_CHECK(weight.numel() == channels,
-           "Mismatch of parameter numbers and input channel size. Found parameter numbers = ",
-           weight.numel(), " and channel size = ", channels, ".");
+  RL_CHECK(weight.numel() == channels, "prelu: ", weight.numel(), " weights do not go with ",
+           channels, " channels: it takes one, or one for each channel");
   DimVector shape(static_cast<size_t>(self.dim()), 1);
   shape[1] = channels;
   return rushlight::where(self.gt(0), self, self * weight.reshape(shape));
@@ -437,7 +433,7 @@ Tensor glu(const Tensor& self, int64_t dim) {
   RL_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);
-  RL_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", d, " is size ", size);
+  RL_CHECK(size % 2 == 0, "glu: Halving dimension must be even, not ", size, " as dimension ", d);
   return self.narrow(d, 0, size / 2) * self.narrow(d, size / 2, size / 2).sigmoid();
 }
 
@@ -552,11 +548,12 @@ Tensor& divide_(const Tensor& self, const Tensor& other,
 // ---- writing ----
 
 void shape::fill_(Tensor& self, Tensor& value) {
-  RL_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
-           value.dim(), " dimensions.");
+  RL_CHECK(value.dim() == 0, "fill_ only supports a 0-dimensional value, not one of shape ",
+           value.sizes());
   if (value.impl()->is_wrapped_number()) {
     value.item().check_fits(self.dtype());
   }
+  warn_of_lost_parts(value.dtype(), self.dtype());
 }
 void shape::zero_(Tensor&) {}
 

@@ -13,16 +13,16 @@ void check_number(const TensorIterator& it, const char* name, const Scalar& fact
   const ScalarType t = it.common_dtype();
   RL_CHECK(t == kBool || !factor.is_bool(), "Boolean ", name,
            " only supported for Boolean results.");
-  RL_CHECK(is_differentiable(t) || factor.is_integral(true),
-           "For integral input tensors, argument ", name, " must not be a floating point number.");
-  RL_CHECK(is_complex(t) || !factor.is_complex(), "For non-complex input tensors, argument ", name,
-           " must not be a complex number.");
+  RL_CHECK(is_differentiable(t) || factor.is_integral(true), name,
+           " must be an integer for integral input tensors, not ", factor);
+  RL_CHECK(is_complex(t) || !factor.is_complex(), name,
+           " must be real for non-complex input tensors, not ", factor);
   factor.check_fits(t);
 }
 
 void check_approximate(std::string_view approximate) {
   RL_CHECK(approximate == "none" || approximate == "tanh",
-           "gelu: approximate argument must be either none or tanh, but got ", approximate);
+           "gelu: approximate argument must be 'none' or 'tanh', not '", approximate, "'");
 }
 
 void check_lambda(const Tensor& self, const Scalar& lambd) {
@@ -40,18 +40,16 @@ constexpr const char* inverts = "`~` or logical_not() inverts a mask";
 }
 
 void check_no_bool(const Tensor& self) {
-  RL_CHECK(self.dtype() != kBool,
-           "Negation, the `-` operator, on a bool tensor is not supported: ", inverts);
+  RL_CHECK(self.dtype() != kBool, "neg: a bool tensor has no negative: ", inverts);
 }
 
 void check_no_bool(const Tensor& self, const Tensor& other) {
   const bool first = self.dtype() == kBool;
   const bool second = other.dtype() == kBool;
   RL_CHECK(!(first && second),
-           "Subtraction, the `-` operator, with two bool tensors is not supported: `^` or "
+           "sub: bool tensors are not subtracted: `^` or "
            "logical_xor() tells where they differ");
-  RL_CHECK(!first && !second,
-           "Subtraction, the `-` operator, with a bool tensor is not supported: ", inverts);
+  RL_CHECK(!first && !second, "sub: a bool tensor is not subtracted: ", inverts);
 }
 
 void check_dtype(const char* op, uint32_t dtypes, const Tensor& self) {
@@ -162,6 +160,12 @@ double scale_of(int64_t decimals) {
 }
 
 double largest_number(ScalarType t) { return float_limits(is_floating(t) ? t : kFloat64).max; }
+
+void check_bound(const TensorIterator& it, int operand) {
+  if (it.is_number(operand)) {
+    host_number(it, operand).check_fits(it.common_dtype());
+  }
+}
 
 void check_divisor(const TensorIterator& it) {
   if (!is_integral(it.common_dtype()) || !it.is_on_host(2) || it.numel() == 0 ||

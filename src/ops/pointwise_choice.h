@@ -37,6 +37,8 @@ inline void check_out_dtype(const TensorIterator& it) {
 // Integers may not be divided by zero (operand 2), where the host can see it: on other devices a
 // zero divisor gives the dividend.
 void check_divisor(const TensorIterator& it);
+// A bound that is a number must be one of the dtype's.
+void check_bound(const TensorIterator& it, int operand);
 // Integers have no powers with a negative number (operand 2).
 void check_power(const TensorIterator& it);
 

@@ -60,15 +60,15 @@ void check_window(const Window& w) {
            "are dimensions");
   for (size_t d = 0; d < dims; d++) {
     RL_CHECK(w.stride[d] != 0, "stride should not be zero");
-    RL_CHECK(w.kernel[d] > 0, "kernel size should be greater than zero, but got ", w.kernel);
-    RL_CHECK(w.stride[d] > 0, "stride should be greater than zero, but got ", w.stride);
-    RL_CHECK(w.dilation[d] > 0, "dilation should be greater than zero, but got ", w.dilation);
+    RL_CHECK(w.kernel[d] > 0, "kernel size should be greater than zero, not ", w.kernel);
+    RL_CHECK(w.stride[d] > 0, "stride should be greater than zero, not ", w.stride);
+    RL_CHECK(w.dilation[d] > 0, "dilation should be greater than zero, not ", w.dilation);
     RL_CHECK(w.kernel[d] < largest && w.stride[d] < largest && w.dilation[d] < largest,
              "pooling: the window is too large");
-    RL_CHECK(w.padding[d] >= 0, "pad must be non-negative, but got pad: ", w.padding[d]);
+    RL_CHECK(w.padding[d] >= 0, "padding must be non-negative, not ", w.padding[d]);
     RL_CHECK(w.padding[d] <= ((w.kernel[d] - 1) * w.dilation[d] + 1) / 2,
-             "pad should be at most half of effective kernel size: got pad=", w.padding[d],
-             ", kernel_size=", w.kernel[d], " and dilation=", w.dilation[d]);
+             "pad should be at most half of the window, whose kernel_size=", w.kernel[d],
+             " and dilation=", w.dilation[d], ", but pad=", w.padding[d]);
   }
 }
 
@@ -90,9 +90,8 @@ DimVector pooled_sizes(IntArrayRef input, const Window& w, bool ceil_mode) {
     sizes[before + d] = n;
     positive &= n >= 1;
   }
-  RL_CHECK(positive, "Given input size: (", by(input.slice(before - 1, dims + 1)),
-           "). Calculated output size: (", by(IntArrayRef(sizes).slice(before - 1, dims + 1)),
-           "). Output size is too small");
+  RL_CHECK(positive, "an input of ", by(input.slice(before - 1, dims + 1)), " would become ",
+           by(IntArrayRef(sizes).slice(before - 1, dims + 1)), ": Output size is too small");
   return sizes;
 }
 
@@ -129,10 +128,9 @@ DimVector adaptive_sizes(const Tensor& self, IntArrayRef output_size) {
   DimVector sizes(self.sizes());
   for (int64_t d = 0; d < dims; d++) {
     RL_CHECK(output_size[d] >= 0 && output_size[d] < largest,
-             "elements of output_size must be greater than or equal to 0 but received ",
-             output_size);
+             "adaptive pooling: output_size must not be negative or huge, but is ", output_size);
     RL_CHECK(self.size(d - dims) > 0,
-             "adaptive pooling: Expected input to have non-zero size in all dimensions but the "
+             "adaptive pooling: the input must have non-zero size in all dimensions but the "
              "batch, but it has sizes ",
              self.sizes(), " with dimension ", self.dim() - dims + d, " being empty");
     sizes[static_cast<size_t>(self.dim() - dims + d)] = output_size[d];
@@ -226,9 +224,8 @@ namespace {
 
 // What a public form of `dims` dimensions takes: (N, C, ...) or (C, ...).
 void check_input(const char* name, const Tensor& self, int64_t dims) {
-  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "non-empty ", dims + 1, "D or ",
-           dims + 2, "D (batch mode) tensor expected for input of ", name, ", but got ",
-           self.sizes());
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, ": non-empty ", dims + 1,
+           "D or ", dims + 2, "D input is expected, (C, ...) or (N, C, ...), not ", self.sizes());
   for (int64_t d = self.dim() == dims + 2 ? 1 : 0; d < self.dim(); d++) {
     RL_CHECK(
         self.size(d) > 0, "Expected ", dims + 1, "D or ", dims + 2,
@@ -237,34 +234,35 @@ void check_input(const char* name, const Tensor& self, int64_t dims) {
   }
 }
 
-DimVector repeated(const char* name, const char* what, IntArrayRef list, int64_t dims) {
+DimVector one_for_each(const char* name, const char* what, IntArrayRef list, int64_t dims) {
   RL_CHECK(list.size() == 1 || static_cast<int64_t>(list.size()) == dims, name, ": ", what,
-           " must either be a single int, or a tuple of ", dims, " ints");
+           " must be a single int or ", dims, " of them, not ", list);
   return list.size() == 1 ? DimVector(static_cast<size_t>(dims), list[0]) : DimVector(list);
 }
 
 DimVector strides_of(const char* name, IntArrayRef stride, const DimVector& kernel) {
   return stride.empty() ? kernel
-                        : repeated(name, "stride", stride, static_cast<int64_t>(kernel.size()));
+                        : one_for_each(name, "stride", stride, static_cast<int64_t>(kernel.size()));
 }
 
 std::tuple<Tensor, Tensor> max_pool(const char* name, int64_t dims, const Tensor& self,
                                     IntArrayRef kernel_size, IntArrayRef stride,
                                     IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
   check_input(name, self, dims);
-  const DimVector kernel = repeated(name, "kernel_size", kernel_size, dims);
+  const DimVector kernel = one_for_each(name, "kernel_size", kernel_size, dims);
   return _max_pool(self, kernel, strides_of(name, stride, kernel),
-                   repeated(name, "padding", padding, dims),
-                   repeated(name, "dilation", dilation, dims), ceil_mode);
+                   one_for_each(name, "padding", padding, dims),
+                   one_for_each(name, "dilation", dilation, dims), ceil_mode);
 }
 
 Tensor avg_pool(const char* name, int64_t dims, const Tensor& self, IntArrayRef kernel_size,
                 IntArrayRef stride, IntArrayRef padding, bool ceil_mode, bool count_include_pad,
                 std::optional<int64_t> divisor) {
   check_input(name, self, dims);
-  const DimVector kernel = repeated(name, "kernel_size", kernel_size, dims);
+  const DimVector kernel = one_for_each(name, "kernel_size", kernel_size, dims);
   return _avg_pool(self, kernel, strides_of(name, stride, kernel),
-                   repeated(name, "padding", padding, dims), ceil_mode, count_include_pad, divisor);
+                   one_for_each(name, "padding", padding, dims), ceil_mode, count_include_pad,
+                   divisor);
 }
 
 DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self,
@@ -273,7 +271,7 @@ DimVector adaptive_output(const char* name, int64_t dims, const Tensor& self,
            "D or ", dims + 2, "D tensor, but got ", self.sizes());
   RL_CHECK(output_size.size() == 1 || static_cast<int64_t>(output_size.size()) == dims, name,
            ": output_size must be ", dims);
-  return repeated(name, "output_size", output_size, dims);
+  return one_for_each(name, "output_size", output_size, dims);
 }
 
 }  // namespace
@@ -301,8 +299,8 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* name, int64_t dims, c
                                                const Tensor& samples) {
   RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, name, ": Expected ", dims + 1, "D or ",
            dims + 2, "D tensor, but got ", self.sizes());
-  const DimVector window = repeated(name, "kernel_size", kernel_size, dims);
-  const DimVector size = repeated(name, "output_size", output_size, dims);
+  const DimVector window = one_for_each(name, "kernel_size", kernel_size, dims);
+  const DimVector size = one_for_each(name, "output_size", output_size, dims);
   const bool batched = self.dim() == dims + 2;
   const Tensor x = batched ? self : self.unsqueeze(0);
   for (int64_t d = 0; d < dims; d++) {
@@ -348,15 +346,14 @@ std::tuple<Tensor, Tensor> fractional_max_pool(const char* name, int64_t dims, c
 
 Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor& indices,
                 IntArrayRef output_size) {
-  RL_CHECK(indices.dtype() == kInt64,
-           "elements in indices should be type int64 but got: ", indices.dtype());
-  RL_CHECK(self.sizes() == indices.sizes(), name,
-           ": Expected shape of indices to be same as input's, ", self.sizes(), ", but got ",
-           indices.sizes());
-  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "Input to max_unpooling", dims,
-           "d should be a ", dims + 1, "d or ", dims + 2, "d Tensor, but got a tensor with ",
-           self.dim(), " dims.");
-  const DimVector size = repeated(name, "output_size", output_size, dims);
+  RL_CHECK(indices.dtype() == kInt64, "unpooling: elements in indices should be int64, not ",
+           indices.dtype());
+  RL_CHECK(self.sizes() == indices.sizes(), name, ": input and indices must have one shape, not ",
+           self.sizes(), " and ", indices.sizes());
+  RL_CHECK(self.dim() == dims + 1 || self.dim() == dims + 2, "max_unpool", dims,
+           "d takes (C, ...) or (N, C, ...): ", dims + 1, " or ", dims + 2, " dimensions, not ",
+           self.dim());
+  const DimVector size = one_for_each(name, "output_size", output_size, dims);
   int64_t area = 1;
   for (const int64_t n : size) {
     RL_CHECK(n >= 0 && n < largest, name, ": output sizes must not be negative, got ", size);
@@ -367,8 +364,8 @@ Tensor put_back(const char* name, int64_t dims, const Tensor& self, const Tensor
     const auto [low, high] = rushlight::aminmax(batching::all_of(indices));
     const int64_t least = low.item<int64_t>();
     const int64_t most = high.item<int64_t>();
-    RL_CHECK(least >= 0 && most < area, "Found an invalid max index: ", most >= area ? most : least,
-             " (output volumes are of size ", by(size), ")");
+    RL_CHECK(least >= 0 && most < area, "unpooling: Found an invalid max index, ",
+             most >= area ? most : least, ", for an output of ", by(size));
   }
   const size_t before = static_cast<size_t>(self.dim() - dims);
   DimVector flat(self.sizes().slice(0, before));
@@ -423,7 +420,7 @@ Tensor lp_pool_in_units(const Tensor& x, double p, IntArrayRef kernel, IntArrayR
 
 Tensor lp_pool(const char* name, int64_t n, const Tensor& self, double p, IntArrayRef kernel_size,
                OptionalIntArrayRef stride, bool ceil_mode) {
-  const DimVector kernel = repeated(name, "kernel_size", kernel_size, n);
+  const DimVector kernel = one_for_each(name, "kernel_size", kernel_size, n);
   const DimVector steps = stride.value_or({});
   const Tensor x = self.to(compute_dtype(self.dtype()));
   const Tensor powers = x.pow(Scalar(p));
@@ -437,7 +434,7 @@ Tensor lp_pool(const char* name, int64_t n, const Tensor& self, double p, IntArr
   const Tensor root =
       plain ? root_of_sum(mean, product(kernel), p)
             : lp_pool_in_units(x, p, kernel,
-                               steps.empty() ? kernel : repeated(name, "stride", steps, n),
+                               steps.empty() ? kernel : one_for_each(name, "stride", steps, n),
                                mean.sizes(), limits);
   return is_differentiable(self.dtype()) ? root.to(self.dtype()) : root;
 }
@@ -499,10 +496,10 @@ Tensor max_unpool2d(const Tensor& self, const Tensor& indices, IntArrayRef outpu
 
 Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef output_size,
                     IntArrayRef stride, IntArrayRef padding) {
-  for (const int64_t s : repeated("max_unpool3d", "stride", stride, 3)) {
-    RL_CHECK(s > 0, "strides should be greater than zero, but got stride: ", stride);
+  for (const int64_t s : one_for_each("max_unpool3d", "stride", stride, 3)) {
+    RL_CHECK(s > 0, "max_unpool3d: strides should be greater than zero, not ", stride);
   }
-  repeated("max_unpool3d", "padding", padding, 3);
+  one_for_each("max_unpool3d", "padding", padding, 3);
   return put_back("max_unpool3d", 3, self, indices, output_size);
 }
 
@@ -511,12 +508,12 @@ Tensor _max_unpool(const Tensor& self, const Tensor& indices, int64_t dims, IntA
                    OptionalIntArrayRef output_size) {
   RL_CHECK(dims >= 1 && dims <= 3, "max_unpool is over 1, 2 or 3 dimensions, not ", dims);
   const std::string name = str("max_unpool", dims, "d");
-  const DimVector kernel = repeated(name.c_str(), "kernel_size", kernel_size, dims);
+  const DimVector kernel = one_for_each(name.c_str(), "kernel_size", kernel_size, dims);
   const DimVector stride =
       stride_.has_value() ? strides_of(name.c_str(), *stride_, kernel) : kernel;
-  const DimVector padding = repeated(name.c_str(), "padding", padding_, dims);
-  RL_CHECK(self.dim() >= dims, "Input to max_unpooling", dims, "d should be a ", dims + 1, "d or ",
-           dims + 2, "d Tensor, but got a tensor with ", self.dim(), " dims.");
+  const DimVector padding = one_for_each(name.c_str(), "padding", padding_, dims);
+  RL_CHECK(self.dim() >= dims, "max_unpool", dims, "d takes (C, ...) or (N, C, ...): ", dims + 1,
+           " or ", dims + 2, " dimensions, not ", self.dim());
   DimVector size;
   for (int64_t d = 0; d < dims; d++) {
     const size_t i = static_cast<size_t>(d);

@@ -35,8 +35,7 @@ void shape::uniform_(Tensor& self, double& from, double& to, Generator&) {
   RL_CHECK(from >= -most && from <= most, "from is out of bounds for ",
            dtype_info(self.dtype()).name);
   RL_CHECK(to >= -most && to <= most, "to is out of bounds for ", dtype_info(self.dtype()).name);
-  RL_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
-           " > to=", to);
+  RL_CHECK(from <= to, "uniform_ draws from [from, to), but found from=", from, " > to=", to);
   RL_CHECK(to - from <= most, "uniform_ expects to-from <= ", most, ", the largest ",
            dtype_info(self.dtype()).name, ", but found to=", to, " and from=", from);
 }
@@ -51,8 +50,8 @@ void shape::bernoulli__Tensor(Tensor& self, Tensor& p, Generator&) {
   RL_CHECK_NOT_IMPLEMENTED(is_floating(p.dtype()),
                            "bernoulli: expected probabilities tensor to have floating type, got ",
                            enum_name(p.dtype()));
-  RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "The expanded size of the tensor ",
-           self.sizes(), " must match the size of the probabilities ", p.sizes());
+  RL_CHECK(is_expandable_to(p.sizes(), self.sizes()), "bernoulli_: probabilities of shape ",
+           p.sizes(), " do not expand to ", self.sizes());
 }
 void shape::bernoulli__float(Tensor&, double& p, Generator&) {
   RL_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
@@ -96,12 +95,10 @@ OutSpec shape::poisson(Tensor& self, Generator&) {
 }
 
 OutSpec shape::binomial(Tensor& count, Tensor& prob, Generator&) {
-  RL_CHECK_VALUE(
-      is_floating(count.dtype()),
-      "binomial only supports floating-point dtypes for count, got: ", enum_name(count.dtype()));
-  RL_CHECK_VALUE(
-      is_floating(prob.dtype()),
-      "binomial only supports floating-point dtypes for prob, got: ", enum_name(prob.dtype()));
+  RL_CHECK_VALUE(is_floating(count.dtype()), "binomial: count must be floating-point, not ",
+                 enum_name(count.dtype()));
+  RL_CHECK_VALUE(is_floating(prob.dtype()), "binomial: prob must be floating-point, not ",
+                 enum_name(prob.dtype()));
   RL_CHECK(count.dtype() == prob.dtype(), "Found dtype ", enum_name(prob.dtype()), " but expected ",
            enum_name(count.dtype()));
   const DimVector sizes = broadcast_sizes(count.sizes(), prob.sizes());
@@ -117,7 +114,7 @@ namespace composite {
 
 namespace {
 
-Tensor fresh(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
+Tensor empty_of(IntArrayRef size, const TensorOptions& options, ScalarType dtype) {
   return make_empty(size, options.dtype_opt().value_or(dtype), options.device());
 }
 
@@ -133,7 +130,7 @@ Tensor fresh_like(const Tensor& self, const TensorOptions& options,
 }
 
 // What was drawn, with a gradient of zeros for a parameter that wants one.
-Tensor recorded(const Tensor& drawn, const Tensor& parameter) {
+Tensor record_pathwise(const Tensor& drawn, const Tensor& parameter) {
   if (!tls.grad_mode || !parameter.requires_grad()) {
     return drawn;
   }
@@ -149,10 +146,10 @@ Tensor as_drawn(const Tensor& drawn) {
 }  // namespace
 
 Tensor rand(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return as_drawn(fresh(size, options, get_default_dtype()).uniform_(0, 1, generator));
+  return as_drawn(empty_of(size, options, get_default_dtype()).uniform_(0, 1, generator));
 }
 Tensor randn(IntArrayRef size, const Generator& generator, const TensorOptions& options) {
-  return as_drawn(fresh(size, options, get_default_dtype()).normal_(0, 1, generator));
+  return as_drawn(empty_of(size, options, get_default_dtype()).normal_(0, 1, generator));
 }
 Tensor rand_like(const Tensor& self, const Generator& generator, const TensorOptions& options,
                  std::optional<MemoryFormat> memory_format) {
@@ -164,9 +161,8 @@ Tensor randn_like(const Tensor& self, const Generator& generator, const TensorOp
 }
 Tensor randint_low(int64_t low, int64_t high, IntArrayRef size, const Generator& generator,
                    const TensorOptions& options) {
-  RL_CHECK(low < high, "random_ expects 'from' to be less than 'to', but got from=", low,
-           " >= to=", high);
-  return as_drawn(fresh(size, options, kInt64).random_(low, high, generator));
+  RL_CHECK(low < high, "randint draws from low to below high, but got from=", low, " >= to=", high);
+  return as_drawn(empty_of(size, options, kInt64).random_(low, high, generator));
 }
 Tensor randint(int64_t high, IntArrayRef size, const Generator& generator,
                const TensorOptions& options) {
@@ -183,12 +179,13 @@ Tensor randint_like(const Tensor& self, int64_t high, const Generator& generator
 Tensor randint_like_Tensor(const Tensor& self, const Tensor& high, const Generator& generator,
                            const TensorOptions& options,
                            std::optional<MemoryFormat> memory_format) {
-  RL_CHECK(high.numel() == 1 && high.is_cpu(), "high must be a scalar tensor and on CPU");
+  RL_CHECK(high.numel() == 1 && high.is_cpu(),
+           "randint_like: high as a tensor is a number on the CPU");
   return randint_like_low(self, 0, high.item<int64_t>(), generator, options, memory_format);
 }
 
 Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& options) {
-  const Tensor t = fresh({n}, options, kInt64);
+  const Tensor t = empty_of({n}, options, kInt64);
   if (n > 1) {
     Scalar(n - 1).check_fits(t.dtype());
   }
@@ -212,14 +209,15 @@ Tensor randperm(int64_t n, const Generator& generator, const TensorOptions& opti
 }
 
 Tensor bernoulli(const Tensor& self, const Generator& generator) {
-  return recorded(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)), self);
+  return record_pathwise(as_drawn(contiguous_like(self).bernoulli_(self.detach(), generator)),
+                         self);
 }
 Tensor bernoulli_Tensor(const Tensor& self, const Tensor& p, const Generator& generator) {
   const Tensor drawn = contiguous_like(self).bernoulli_(p.detach(), generator);
-  return recorded(recorded(as_drawn(drawn), self), p);
+  return record_pathwise(record_pathwise(as_drawn(drawn), self), p);
 }
 Tensor bernoulli_p(const Tensor& self, double p, const Generator& generator) {
-  return recorded(as_drawn(contiguous_like(self).bernoulli_(p, generator)), self);
+  return record_pathwise(as_drawn(contiguous_like(self).bernoulli_(p, generator)), self);
 }
 
 Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator) {
@@ -229,26 +227,26 @@ Tensor normal(const Tensor& mean, const Tensor& std, const Generator& generator)
   const Tensor z = make_empty(broadcast_sizes(mean.sizes(), std.sizes()),
                               promote_types(mean.dtype(), std.dtype()), mean.device());
   z.normal_(0, 1, generator);
-  return recorded(recorded(as_drawn(z.mul_(std.detach()).add_(mean.detach())), mean), std);
+  return record_pathwise(record_pathwise(as_drawn(z.mul_(std.detach()).add_(mean.detach())), mean),
+                         std);
 }
 Tensor normal_Tensor_float(const Tensor& mean, double std, const Generator& generator) {
   RL_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
   const Tensor x = contiguous_like(mean).normal_(0, std, generator);
-  return recorded(as_drawn(x.add_(mean.detach())), mean);
+  return record_pathwise(as_drawn(x.add_(mean.detach())), mean);
 }
 Tensor normal_float_Tensor(double mean, const Tensor& std, const Generator& generator) {
   return composite::normal(rushlight::full_like(std.detach(), mean), std, generator);
 }
 Tensor normal_float_float(double mean, double std, IntArrayRef size, const Generator& generator,
                           const TensorOptions& options) {
-  return as_drawn(fresh(size, options, get_default_dtype()).normal_(mean, std, generator));
+  return as_drawn(empty_of(size, options, get_default_dtype()).normal_(mean, std, generator));
 }
 
 Tensor multinomial(const Tensor& self, int64_t num_samples, bool replacement,
                    const Generator& generator) {
-  RL_CHECK(
-      is_floating(self.dtype()),
-      "multinomial only supports floating-point dtypes for input, got: ", enum_name(self.dtype()));
+  RL_CHECK(is_floating(self.dtype()), "multinomial: weights must be floating-point, not ",
+           enum_name(self.dtype()));
   RL_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
   RL_CHECK(num_samples > 0, "cannot sample n_sample <= 0 samples");
   RL_CHECK(replacement || num_samples <= self.size(-1),
@@ -282,7 +280,7 @@ Tensor _multinomial(const Tensor& p, int64_t num_samples, bool replacement,
 namespace {
 
 void check_p(double p) {
-  RL_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got ", p);
+  RL_CHECK(p >= 0 && p <= 1, "dropout: p has to be between 0 and 1, not ", p);
 }
 
 // What the input is multiplied with: 0 or 1 / (1 - p), of the shape of the input or of its first

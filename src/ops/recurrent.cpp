@@ -44,7 +44,7 @@ LayerSizes check_layer(ScalarType dtype, const Tensor& hidden, const Tensor& cel
   }
   LayerSizes z{};
   z.gates = gates_of(mode);
-  RL_CHECK(!batch_sizes.empty(), "Expected sequence length to be larger than 0 in RNN");
+  RL_CHECK(!batch_sizes.empty(), "a recurrent layer needs a sequence length larger than 0");
   z.batch = batch_sizes[0];
   int64_t last = z.batch;
   for (const int64_t n : batch_sizes) {
@@ -233,7 +233,7 @@ SixTensors recurrent_layer_backward(const Tensor& grad_output, const Tensor& gra
     std::array<Tensor, 6> inputs = {gates, hidden, cell, weight_hh, bias_hh, weight_hr};
     for (Tensor& t : inputs) {
       if (t.defined()) {
-        t = t.requires_grad() ? t.view_as(t) : forward::leaf_of(t);
+        t = begin_transform(t);
       }
     }
     std::vector<Tensor> outputs = plain_layer(inputs[0], inputs[1], inputs[2], inputs[3], inputs[4],
@@ -430,7 +430,7 @@ States run_regular(const char* op, const Stack& s, const Tensor& input, const Te
   RL_CHECK(input.dim() == 3, op, ": expected an input of 3 dimensions, got ", input.sizes());
   const int64_t steps = input.size(s.batch_first ? 1 : 0);
   const int64_t batch = input.size(s.batch_first ? 0 : 1);
-  RL_CHECK(steps > 0, "Expected sequence length to be larger than 0 in RNN");
+  RL_CHECK(steps > 0, "a recurrent layer needs a sequence length larger than 0");
   check_stack(op, s, input, hidden, cell, batch);
   const DimVector batch_sizes(static_cast<size_t>(steps), batch);
   States states = run_stack(s, input.flatten(0, 1), hidden, cell, batch_sizes);
@@ -443,7 +443,7 @@ States run_packed(const char* op, const Stack& s, const Tensor& data, const Tens
   RL_CHECK(data.dim() == 2, op, ": expected packed data of 2 dimensions, got ", data.sizes());
   RL_CHECK(batch_sizes.dim() == 1 && batch_sizes.dtype() == kInt64 && batch_sizes.is_cpu(), op,
            ": batch_sizes must be a vector of int64 on the cpu");
-  RL_CHECK(batch_sizes.numel() > 0, "Expected sequence length to be larger than 0 in RNN");
+  RL_CHECK(batch_sizes.numel() > 0, "a recurrent layer needs a sequence length larger than 0");
   const Tensor sizes = batch_sizes.contiguous();
   const DimVector list(IntArrayRef(sizes.data_ptr<int64_t>(), static_cast<size_t>(sizes.numel())));
   check_stack(op, s, data, hidden, cell, list[0]);

@@ -6,6 +6,7 @@
 
 #include <rushlight/batching.h>
 
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -31,6 +32,7 @@ OutSpec reduced_spec(const Tensor& self, std::optional<DimVector>& dim, bool kee
 // Integers and bool add up in int64.
 ScalarType sum_dtype(const Tensor& self, const std::optional<ScalarType>& dtype) {
   if (dtype.has_value()) {
+    warn_of_lost_parts(self.dtype(), *dtype);
     return *dtype;
   }
   return is_differentiable(self.dtype()) ? self.dtype() : kInt64;
@@ -40,7 +42,7 @@ ScalarType sum_dtype(const Tensor& self, const std::optional<ScalarType>& dtype)
 void check_not_empty(const char* name, const Tensor& self, IntArrayRef wrapped_dims) {
   for (int64_t d : wrapped_dims) {
     RL_CHECK_INDEX(self.dim() == 0 || self.size(d) != 0, name, "(): Expected reduction dim ", d,
-                   " to have non-zero size.");
+                   " to have elements: it has none to choose from");
   }
 }
 
@@ -92,12 +94,13 @@ OutSpec truth(const Tensor& self, std::optional<DimVector>& dim, bool keepdim) {
 
 OutSpec spread(const char* name, const Tensor& self, std::optional<DimVector>& dim,
                const std::optional<Scalar>& correction, bool keepdim) {
-  RL_CHECK(is_differentiable(self.dtype()),
-           "std and var only support floating point and complex dtypes");
+  RL_CHECK(is_differentiable(self.dtype()), name,
+           ": only floating point and complex numbers are supported, not ",
+           enum_name(self.dtype()));
   const OutSpec result = reduced_spec(self, dim, keepdim, to_real(self.dtype()));
   const int64_t results = product(result.sizes);
   const int64_t count = results == 0 ? 0 : self.numel() / results;
-  const double subtracted = correction.has_value() ? correction->as<double>() : 1.0;
+  const double subtracted = correction.has_value() ? correction->toDouble() : 1.0;
   if (static_cast<double>(count) <= subtracted && !self.is_meta()) {
     warn(str(name, "(): degrees of freedom is <= 0: of ", count,
              " elements each, less the correction of ", subtracted, ", none is left to divide by"));
@@ -129,9 +132,10 @@ OutSpec nansum(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
 OutSpec mean(Tensor& self, std::optional<DimVector>& dim, bool& keepdim,
              std::optional<ScalarType>& dtype) {
   const ScalarType result = dtype.value_or(self.dtype());
-  RL_CHECK(is_differentiable(result), "mean(): could not infer output dtype. ",
-           dtype.has_value() ? "Optional" : "Input",
-           " dtype must be either a floating point or complex dtype. Got: ", enum_name(result));
+  RL_CHECK(is_differentiable(result),
+           "mean(): ", dtype.has_value() ? "the dtype" : "the input's dtype",
+           " must be either a floating point or complex dtype. Got: ", enum_name(result));
+  warn_of_lost_parts(self.dtype(), result);
   return reduced_spec(self, dim, keepdim, result);
 }
 
@@ -211,7 +215,7 @@ OutSpecs<2> std_mean(Tensor& self, std::optional<DimVector>& dim, std::optional<
 OutSpec linalg_vector_norm(Tensor& self, Scalar& ord, std::optional<DimVector>& dim, bool& keepdim,
                            std::optional<ScalarType>& dtype) {
   RL_CHECK(is_differentiable(self.dtype()),
-           "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
+           "linalg.vector_norm: the dtype must be floating point or complex, not ",
            enum_name(self.dtype()));
   RL_CHECK(!ord.is_complex(), "linalg.vector_norm: Expected a non-complex scalar for ord, but got ",
            ord);

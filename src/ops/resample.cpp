@@ -30,7 +30,7 @@ void check_image_sizes(IntArrayRef in, IntArrayRef out) {
     positive &= in[d] > 0 && out[d] > 0;
     RL_CHECK(in[d] < largest && out[d] < largest, "interpolate: the image is too large");
   }
-  RL_CHECK(positive, "Input and output sizes should be greater than 0, but are ", in, " and ", out);
+  RL_CHECK(positive, "interpolate: both sizes should be greater than 0, not ", in, " and ", out);
 }
 
 DimVector with_last(IntArrayRef sizes, IntArrayRef last) {
@@ -49,8 +49,9 @@ void check_grid(const Tensor& input, const Tensor& grid, int64_t mode, int64_t p
   RL_CHECK(input.size(0) == grid.size(0),
            "grid_sampler(): input and grid must have the same batch size, but they have sizes ",
            input.sizes(), " and ", grid.sizes());
-  RL_CHECK(grid.size(-1) == input.dim() - 2, "grid_sampler(): expected grid to have size ",
-           input.dim() - 2, " in last dimension, but got grid with sizes ", grid.sizes());
+  RL_CHECK(grid.size(-1) == input.dim() - 2,
+           "grid_sampler(): the last dimension of the grid has size ", input.dim() - 2,
+           ", a number for each dimension of the image, but its shape is ", grid.sizes());
   int64_t area = 1;
   for (int64_t d = 2; d < input.dim(); d++) {
     RL_CHECK(input.size(d) > 0,
@@ -176,11 +177,9 @@ IntArrayRef image_sizes(const Tensor& input) {
 // One item for each dimension of the image.
 template <class T>
 std::vector<T> for_each_dim(const char* name, ArrayRef<T> given, const Tensor& input) {
-  RL_CHECK_VALUE(
-      given.size() == image_sizes(input).size(), "Input and ", name,
-      " must have the same number of spatial dimensions, but input has sizes ", image_sizes(input),
-      " and ", name, " of ", given.size(),
-      " values. An input of shape (N, C, d1, d2, ...) takes a value for each of d1, d2, ...");
+  RL_CHECK_VALUE(given.size() == image_sizes(input).size(), name,
+                 " takes a number for each dimension of the image, (N, C, d1, d2, ...), which has ",
+                 image_sizes(input), ", not ", given.size());
   return std::vector<T>(given.begin(), given.end());
 }
 
@@ -190,7 +189,8 @@ DimVector scaled_sizes(const Tensor& input, const std::vector<double>& scales) {
     const double wanted =
         std::floor(static_cast<double>(input.size(static_cast<int64_t>(d) + 2)) * scales[d]);
     RL_CHECK(wanted >= 0 && wanted < static_cast<double>(largest),
-             "Input and output sizes should be greater than 0, but got scale_factor ", scales[d]);
+             "interpolate: output sizes should be greater than 0, which scale_factor ", scales[d],
+             " does not give");
     size.push_back(static_cast<int64_t>(wanted));
   }
   return size;
@@ -310,10 +310,11 @@ Tensor interpolate(const Tensor& input, OptionalIntArrayRef size, Scales scale_f
                          : mode == "trilinear"                    ? 5
                                                                   : 0;
   RL_CHECK_VALUE(!any_dims || !align_corners.has_value(),
-                 "align_corners option can only be set with the interpolating modes, which are "
-                 "linear, bilinear, bicubic and trilinear");
+                 "align_corners means something for the modes 'linear', 'bilinear', 'bicubic' and "
+                 "'trilinear' only, not for '",
+                 mode, "'");
   RL_CHECK_VALUE(!size.has_value() || !scale_factor.has_value(),
-                 "only one of size or scale_factor should be defined");
+                 "interpolate: size and scale_factor are both given: pass one of them");
   RL_CHECK_VALUE(size.has_value() || scale_factor.has_value(),
                  "either size or scale_factor should be defined");
   DimVector to;
@@ -369,15 +370,15 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, std::string_view mod
 
 Tensor affine_grid(const Tensor& theta, IntArrayRef size, std::optional<bool> align_corners) {
   const bool corners = said_align_corners("affine_grid", align_corners);
-  RL_CHECK_VALUE(theta.is_floating_point(), "Expected theta to have floating point type, but got ",
+  RL_CHECK_VALUE(theta.is_floating_point(), "affine_grid: theta has to be floating point, not ",
                  theta.dtype());
   const int64_t dims = static_cast<int64_t>(size.size()) - 2;
   RL_CHECK_NOT_IMPLEMENTED(
       dims == 2 || dims == 3,
       "affine_grid only supports 4D and 5D sizes, of pictures and of volumes, but got ", size);
   RL_CHECK_VALUE(theta.dim() == 3 && theta.size(1) == dims && theta.size(2) == dims + 1,
-                 "Expected a batch of ", dims, "D affine matrices of shape Nx", dims, "x", dims + 1,
-                 " for size ", size, ". Got ", theta.sizes(), ".");
+                 "affine_grid: images of size ", size, " need a theta of shape [", size[0], ", ",
+                 dims, ", ", dims + 1, "], affine matrices, not ", theta.sizes());
   RL_CHECK_VALUE(*std::min_element(size.begin(), size.end()) > 0,
                  "Expected non-zero, positive output size. Got ", size);
   return rushlight::affine_grid_generator(theta, size, corners);
@@ -401,8 +402,8 @@ Tensor affine_grid_generator(const Tensor& theta, IntArrayRef size, bool align_c
            "AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.");
   RL_CHECK(theta.dim() == 3 && theta.size(0) == size[0] && theta.size(1) == dims &&
                theta.size(2) == dims + 1,
-           "Expected a batch of ", dims, "D affine matrices of shape Nx", dims, "x", dims + 1,
-           " for size ", size, ". Got ", theta.sizes(), ".");
+           "affine_grid: images of size ", size, " need a theta of shape [", size[0], ", ", dims,
+           ", ", dims + 1, "], affine matrices, not ", theta.sizes());
   const IntArrayRef image = size.slice(2, static_cast<size_t>(dims));
   std::vector<Tensor> axes;  // the last dimension first
   for (int64_t d = dims - 1; d >= 0; d--) {

@@ -3,6 +3,7 @@
 
 #include <rushlight/batching.h>
 
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
@@ -13,6 +14,7 @@ namespace {
 
 OutSpec running_total(const Tensor& self, int64_t& dim, const std::optional<ScalarType>& dtype) {
   dim = wrap_dim(dim, self.dim());
+  warn_of_lost_parts(self.dtype(), dtype.value_or(self.dtype()));
   return {self.sizes(), dtype.value_or(is_differentiable(self.dtype()) ? self.dtype() : kInt64)};
 }
 

@@ -4,6 +4,8 @@
 
 #include <rushlight/batching.h>
 
+#include "core/sparse.h"
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 #include "ops/geometry.h"
@@ -62,8 +64,8 @@ Tensor unflatten(const Tensor& self, int64_t dim, IntArrayRef sizes) {
   }
   const int64_t length = self.size(d);
   fits &= unknown == 1 ? known > 0 && length % known == 0 : unknown == 0 && known == length;
-  RL_CHECK(fits, "unflatten: Provided sizes ", sizes, " don't multiply up to the size of dim ", d,
-           " (", length, ") in the input tensor");
+  RL_CHECK(fits, "unflatten: the product of the sizes ", sizes, " is not ", length,
+           ", the size of dimension ", d);
   DimVector shape;
   for (int64_t i = 0; i < self.dim(); i++) {
     if (i != d) {
@@ -82,7 +84,9 @@ Tensor ravel(const Tensor& self) { return self.contiguous().view({-1}); }
 Tensor contiguous(const Tensor& self, MemoryFormat memory_format) {
   RL_CHECK(memory_format != MemoryFormat::Preserve,
            "preserve memory format is unsupported by the contiguous operator");
-  return self.is_contiguous(memory_format) ? self : self.clone(memory_format);
+  const bool already =
+      is_sparse(self) ? sparse_is_contiguous(self) : self.is_contiguous(memory_format);
+  return already ? self : self.clone(memory_format);
 }
 
 Tensor expand_as(const Tensor& self, const Tensor& other) { return self.expand(other.sizes()); }
@@ -126,8 +130,8 @@ Tensor swapdims(const Tensor& self, int64_t dim0, int64_t dim1) {
 
 Tensor movedim(const Tensor& self, IntArrayRef source, IntArrayRef destination) {
   RL_CHECK(source.size() == destination.size(),
-           "movedim: Invalid source or destination dims: source (", source,
-           " dims) should contain the same number of dims as destination (", destination, " dims)");
+           "movedim: source and destination name as many dimensions, not ", source, " and ",
+           destination);
   const DimVector from = wrap_dims(source, self.dim(), false);
   const DimVector to = wrap_dims(destination, self.dim(), false);
   if (self.dim() == 0) {
@@ -154,9 +158,8 @@ Tensor moveaxis(const Tensor& self, IntArrayRef source, IntArrayRef destination)
   return rushlight::movedim(self, source, destination);
 }
 Tensor adjoint(const Tensor& self) {
-  RL_CHECK(self.dim() >= 2,
-           "tensor.adjoint() is only supported on matrices or batches of matrices. Got ",
-           self.dim(), "-D tensor.");
+  RL_CHECK(self.dim() >= 2, "adjoint() takes matrices or batches of them, not a tensor of ",
+           self.dim(), " dimensions");
   const Tensor swapped = self.transpose(-2, -1);
   return self.is_complex() ? swapped.conj() : swapped;
 }
@@ -165,9 +168,8 @@ Tensor narrow(const Tensor& self, int64_t dim, int64_t start, int64_t length) {
   RL_CHECK(self.dim() > 0, "narrow() cannot be applied to a 0-dim tensor.");
   RL_CHECK(length >= 0, "narrow(): length must be non-negative.");
   const int64_t size = self.size(dim);
-  RL_CHECK_INDEX(start >= -size && start <= size,
-                 "start out of range (expected to be in range of [", -size, ", ", size,
-                 "], but got ", start, ")");
+  RL_CHECK_INDEX(start >= -size && start <= size, "narrow: start out of range: ", start,
+                 " is not from ", -size, " to ", size);
   const int64_t from = start < 0 ? start + size : start;
   RL_CHECK(from <= size - length, "start (", from, ") + length (", length,
            ") exceeds dimension size (", size, ").");
@@ -217,7 +219,7 @@ void check_splits(const Tensor& self) {
 }  // namespace
 std::vector<Tensor> tensor_split(const Tensor& self, int64_t sections, int64_t dim) {
   check_splits(self);
-  RL_CHECK(sections > 0, "number of sections must be larger than 0, got ", sections);
+  RL_CHECK(sections > 0, "tensor_split: sections must be larger than 0, not ", sections);
   const int64_t size = self.size(dim);
   check_pieces("tensor_split", sections);
   DimVector sizes;
@@ -255,8 +257,8 @@ bool has_format(const Tensor& t, MemoryFormat format) {
   return false;
 }
 
-Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool non_blocking, bool copy,
-                 std::optional<MemoryFormat> memory_format) {
+Tensor convert_tensor(const Tensor& self, ScalarType dtype, Device device, bool non_blocking,
+                      bool copy, std::optional<MemoryFormat> memory_format) {
   const MemoryFormat format = memory_format.value_or(MemoryFormat::Preserve);
   const bool fits = dtype == self.dtype() && device.type() == self.device().type() &&
                     (!device.has_index() || device == self.device()) && has_format(self, format);
@@ -280,16 +282,16 @@ Tensor converted(const Tensor& self, ScalarType dtype, Device device, bool non_b
 
 Tensor to_dtype(const Tensor& self, ScalarType dtype, bool non_blocking, bool copy,
                 std::optional<MemoryFormat> memory_format) {
-  return converted(self, dtype, self.device(), non_blocking, copy, memory_format);
+  return convert_tensor(self, dtype, self.device(), non_blocking, copy, memory_format);
 }
 Tensor to_device(const Tensor& self, std::optional<Device> device, std::optional<ScalarType> dtype,
                  bool non_blocking, bool copy, std::optional<MemoryFormat> memory_format) {
-  return converted(self, dtype.value_or(self.dtype()), device.value_or(self.device()), non_blocking,
-                   copy, memory_format);
+  return convert_tensor(self, dtype.value_or(self.dtype()), device.value_or(self.device()),
+                        non_blocking, copy, memory_format);
 }
 Tensor to_other(const Tensor& self, const Tensor& other, bool non_blocking, bool copy,
                 std::optional<MemoryFormat> memory_format) {
-  return converted(self, other.dtype(), other.device(), non_blocking, copy, memory_format);
+  return convert_tensor(self, other.dtype(), other.device(), non_blocking, copy, memory_format);
 }
 Tensor type_as(const Tensor& self, const Tensor& other) { return self.to(other); }
 
@@ -352,8 +354,8 @@ std::vector<Tensor> atleast_3d_Sequence(TensorList tensors) {
 
 bool is_nonzero(const Tensor& self) {
   batching::refuse_control_flow(self);
-  RL_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
-  RL_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  RL_CHECK(self.numel() != 0, "Boolean value of Tensor without elements is ambiguous");
+  RL_CHECK(self.numel() == 1, "Boolean value of Tensor of shape ", self.sizes(), " is ambiguous");
   return self.item().toBool();
 }
 bool is_same_size(const Tensor& self, const Tensor& other) { return self.sizes() == other.sizes(); }

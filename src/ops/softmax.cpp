@@ -1,4 +1,5 @@
 // softmax and log_softmax above the kernels: contracts and derivatives.
+#include "core/refusals.h"
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
 
@@ -13,6 +14,7 @@ OutSpec softmax_spec(const char* name, const Tensor& self, int64_t& dim,
   if (!is_floating(result)) {
     dtype_not_implemented(name, result);
   }
+  warn_of_lost_parts(self.dtype(), result);
   return {self.sizes(), result};
 }
 

@@ -18,8 +18,8 @@ int64_t size_along(const Tensor& self, int64_t dim) { return self.dim() == 0 ? 1
 OutSpecs<2> one_per_line(const char* op, const Tensor& self, int64_t& dim, bool keepdim) {
   check_ordered(op, self);
   dim = wrap_dim(dim, self.dim());
-  RL_CHECK_INDEX(size_along(self, dim) != 0, op, "(): Expected reduction dim ", dim,
-                 " to have non-zero size.");
+  RL_CHECK_INDEX(size_along(self, dim) != 0, op, "(): dimension ", dim,
+                 " has no elements to choose from: it has to have non-zero size");
   const DimVector sizes = reduced_sizes(self.sizes(), dim, keepdim);
   return {OutSpec{sizes, self.dtype()}, OutSpec{sizes, kInt64}};
 }
@@ -29,7 +29,7 @@ OutSpecs<2> one_per_line(const char* op, const Tensor& self, int64_t& dim, bool 
 namespace shape {
 
 OutSpecs<2> sort_stable(Tensor& self, std::optional<bool>&, int64_t& dim, bool&) {
-  RL_CHECK(!self.is_complex(), "Sort does not support complex dtypes on CPU");
+  RL_CHECK(!self.is_complex(), "sort: complex numbers have no order");
   dim = wrap_dim(dim, self.dim());
   return {OutSpec{self.sizes(), self.dtype()}, OutSpec{self.sizes(), kInt64}};
 }
@@ -49,8 +49,8 @@ OutSpecs<2> topk(Tensor& self, int64_t& k, int64_t& dim, bool&, bool&) {
 
 OutSpecs<2> kthvalue(Tensor& self, int64_t& k, int64_t& dim, bool& keepdim) {
   const OutSpecs<2> specs = one_per_line("kthvalue", self, dim, keepdim);
-  RL_CHECK(k >= 1 && k <= size_along(self, dim),
-           "kthvalue(): selected number k out of range for dimension ", dim);
+  RL_CHECK(k >= 1 && k <= size_along(self, dim), "kthvalue(): selected number k out of range: ", k,
+           " of ", size_along(self, dim), " elements along dimension ", dim);
   return specs;
 }
 
@@ -105,7 +105,9 @@ OutSpec searchsorted(Tensor& sorted_sequence, Tensor& self, bool& out_int32, boo
   return {self.sizes(), out_int32 ? kInt32 : kInt64};
 }
 
-OutSpec histc(Tensor& self, int64_t& bins, Scalar&, Scalar&) {
+OutSpec histc(Tensor& self, int64_t& bins, Scalar& min, Scalar& max) {
+  min.check_fits(kFloat64);
+  max.check_fits(kFloat64);
   RL_CHECK(bins > 0, "bins must be > 0");
   check_floating("histogram_cpu", self);
   return {{bins}, self.dtype()};
@@ -163,7 +165,10 @@ Tensor searchsorted_Scalar(const Tensor& sorted_sequence, const Scalar& self, bo
   RL_CHECK(sorted_sequence.dim() == 1,
            "searchsorted(): a number as input needs boundaries of 1 dimension, but they have ",
            sorted_sequence.dim());
-  const Tensor value = make_number(self, sorted_sequence.device()).to(sorted_sequence.dtype());
+  Tensor value = make_number(self, sorted_sequence.device());
+  if (is_differentiable(sorted_sequence.dtype())) {  // else it need not be between two of them
+    value = value.to(sorted_sequence.dtype());
+  }
   return rushlight::searchsorted(sorted_sequence, value, out_int32, right, side, sorter);
 }
 

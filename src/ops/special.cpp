@@ -117,7 +117,7 @@ namespace {
 void check_mvlgamma(const Tensor& self, int64_t p) {
   RL_CHECK(self.dtype() != kBool && !self.is_complex(),
            "The input tensor may not be a boolean or complex tensor.");
-  RL_CHECK(p >= 1, "p has to be greater than or equal to 1");
+  RL_CHECK(p >= 1, "mvlgamma: p has to be 1 or more, not ", p);
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
 
 Tensor& mvlgamma_(const Tensor& self, int64_t p) {
   RL_CHECK(is_differentiable(self.dtype()), "mvlgamma: result type ",
-           enum_name(to_floating(self.dtype())), " can't be cast to the desired output type ",
+           enum_name(to_floating(self.dtype())), " can't be cast to the output's ",
            enum_name(self.dtype()));
   return self.copy_(composite::mvlgamma(self, p));
 }
@@ -196,12 +196,21 @@ Tensor special_xlogy_self_scalar(const Scalar& self, const Tensor& other) {
 
 Tensor special_ndtr(const Tensor& self) { return (self * -M_SQRT1_2).erfc() * 0.5; }
 
+// By three powers of 2 that are finite where the product is.
 Tensor ldexp(const Tensor& self, const Tensor& other) {
-  return (self * rushlight::pow(Scalar(2.0), other)).to(to_floating(result_type({self, other})));
+  const ScalarType dtype = to_floating(result_type({self, other}));
+  if (other.is_complex()) {
+    return (self * rushlight::pow(Scalar(2.0), other)).to(dtype);
+  }
+  const int64_t most = to_real(dtype) == kFloat64 ? 2200 : 380;
+  const Tensor exponent = other.dtype() == kBool ? other.to(kInt64) : other.clamp(-most, most);
+  const Tensor part = exponent.div(Scalar(3), "trunc").detach();
+  const Tensor power = rushlight::pow(Scalar(2.0), part);
+  return (self * power * power * rushlight::pow(Scalar(2.0), exponent - part * 2)).to(dtype);
 }
 
 Tensor& ldexp_(const Tensor& self, const Tensor& other) {
-  return self.mul_(rushlight::pow(Scalar(2.0), other));
+  return self.copy_(composite::ldexp(before_write(self), other));
 }
 
 }  // namespace composite

@@ -26,7 +26,8 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
   RL_CHECK(q.dim() <= 1, name, "() q must be a scalar or 1D tensor");
   RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
            "() input tensor must be either float or double dtype");
-  RL_CHECK(q.dtype() == self.dtype(), name, "() q tensor must be same dtype as the input tensor");
+  RL_CHECK(q.dtype() == self.dtype(), name, "(): q must have the dtype of the input, ",
+           self.dtype(), ", not ", q.dtype());
   RL_CHECK(
       interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
           interpolation == "midpoint" || interpolation == "nearest",
@@ -82,7 +83,7 @@ Tensor quantile_of(const char* name, const Tensor& self, const Tensor& q,
 }
 
 Tensor quantile_number(const char* name, const Tensor& self, double q) {
-  RL_CHECK(q >= 0 && q <= 1, name, "() q must be in the range [0, 1] but got ", q);
+  RL_CHECK(q >= 0 && q <= 1, name, "(): q must be in the range [0, 1], not ", q);
   RL_CHECK(self.dtype() == kFloat32 || self.dtype() == kFloat64, name,
            "() input tensor must be either float or double dtype");
   return rushlight::full({}, q, self.options());
@@ -113,8 +114,9 @@ Tensor nanquantile_scalar(const Tensor& self, double q, std::optional<int64_t> d
 
 namespace {
 void check_samples(const char* op, const Tensor& self) {
-  RL_CHECK(self.dim() <= 2, op, "(): expected input to have two or fewer dimensions, but it has ",
-           self.dim());
+  RL_CHECK(self.dim() <= 2, op,
+           "(): expected input to have two or fewer, variables and observations, not ", self.dim(),
+           " dimensions");
 }
 }  // namespace
 
@@ -126,11 +128,10 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   const auto check_weights = [&](const char* which, const Tensor& w, bool integral) {
     RL_CHECK(w.dim() <= 1, "cov(): expected ", which, " to have one or fewer dimensions but got ",
              which, " with ", w.dim(), " dimensions");
-    RL_CHECK(integral ? is_integral(w.dtype()) : is_floating(w.dtype()), "cov(): expected ", which,
-             " to have ", integral ? "integral" : "floating point", " dtype but got ", which,
-             " with ", enum_name(w.dtype()), " dtype");
-    RL_CHECK(w.numel() == n, "cov(): expected ", which,
-             " to have the same numel as there are observations, ", n, ", but got ", w.numel());
+    RL_CHECK(integral ? is_integral(w.dtype()) : is_floating(w.dtype()), "cov(): ", which,
+             " must be ", integral ? "integral" : "floating point", ", not ", enum_name(w.dtype()));
+    RL_CHECK(w.numel() == n, "cov(): ", which, " has ", w.numel(), " numbers for ", n,
+             " observations: it must have one for each");
     RL_CHECK(n == 0 || w.is_meta() || batching::all_of(w).min().item<double>() >= 0,
              "cov(): ", which, " cannot be negative");
   };
@@ -181,7 +182,8 @@ Tensor corrcoef(const Tensor& self) {
 
 Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
             const Tensor& append) {
-  RL_CHECK(self.dim() >= 1, "diff expects input to be at least one-dimensional");
+  RL_CHECK(self.dim() >= 1,
+           "diff: a number has no neighbours: the input to be at least one-dimensional");
   RL_CHECK(n >= 0, "order must be non-negative but got ", n);
   const int64_t d = wrap_dim(dim, self.dim());
   std::vector<Tensor> parts;
@@ -219,9 +221,10 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
 namespace {
 
 void check_integrand(const char* name, const Tensor& y, const Tensor& x) {
-  RL_CHECK(y.dtype() != kBool, name, ": received a bool input for `y`, but bool is not supported");
+  RL_CHECK(y.dtype() != kBool, name,
+           ": y is bool, but bool is not supported: convert it to numbers");
   RL_CHECK(!x.defined() || x.dtype() != kBool, name,
-           ": received a bool input for `x`, but bool is not supported");
+           ": x is bool, but bool is not supported: convert it to numbers");
   existing_dim(-1, y.dim());
 }
 
@@ -229,7 +232,8 @@ void check_integrand(const char* name, const Tensor& y, const Tensor& x) {
 Tensor point_distances(const char* name, const Tensor& y, const Tensor& x, int64_t d) {
   Tensor points = x;
   if (x.dim() <= 1) {
-    RL_CHECK(x.numel() == y.size(d), name, ": There must be one `x` value for each sample point");
+    RL_CHECK(x.numel() == y.size(d), name, ": ", x.numel(), " points do not go with ", y.size(d),
+             " values: one `x` value for each");
     DimVector sizes(static_cast<size_t>(y.dim()), 1);
     sizes[static_cast<size_t>(d)] = x.numel();
     points = x.reshape(sizes);
@@ -356,10 +360,8 @@ Tensor slopes(const Tensor& self, int64_t d, const Tensor& gaps, int64_t edge_or
 template <class F>
 std::vector<Tensor> gradient_along(const Tensor& self, IntArrayRef dims, size_t spacings,
                                    int64_t edge_order, const F& gaps) {
-  RL_CHECK(spacings == dims.size(),
-           "torch.gradient expected spacing to be unspecified, a scalar, or one for each of dim, "
-           "but got ",
-           spacings, " and ", dims.size());
+  RL_CHECK(spacings == dims.size(), "gradient: spacing is a number, or one for each of ",
+           dims.size(), " dimensions, not ", spacings);
   RL_CHECK(edge_order == 1 || edge_order == 2,
            "torch.gradient only supports edge_order=1 and edge_order=2.");
   const DimVector wrapped = wrap_dims(dims, self.dim(), false);

@@ -55,7 +55,7 @@ indexing::TensorIndex::TensorIndex(const char* dots) : kind_(Kind::Ellipsis) {
 
 namespace {
 
-struct Addressed {
+struct Address {
   Tensor view;
   std::vector<std::optional<Tensor>> tensors;  // by dimension; empty where views say it all
 };
@@ -72,13 +72,13 @@ int64_t covered(const TensorIndex& at) {
   }
 }
 
-Addressed address(const Tensor& self, ArrayRef<TensorIndex> list) {
+Address address(const Tensor& self, ArrayRef<TensorIndex> list) {
   int64_t named = 0;
   for (const TensorIndex& at : list) {
     named += covered(at);
   }
   RL_CHECK_INDEX(named <= self.dim(), "too many indices for tensor of dimension ", self.dim());
-  Addressed out{self, {}};
+  Address out{self, {}};
   int64_t dim = 0;
   int64_t rest = self.dim() - named;  // what the first ellipsis stands for
   const auto put = [&](const Tensor& t) {
@@ -143,7 +143,7 @@ void write(const Tensor& view, const Tensor& values) {
 }  // namespace
 
 Tensor Tensor::index(ArrayRef<TensorIndex> at) const {
-  const Addressed found = address(*this, at);
+  const Address found = address(*this, at);
   return found.tensors.empty() ? found.view : found.view.index(found.tensors);
 }
 
@@ -152,7 +152,7 @@ Tensor Tensor::index(std::initializer_list<TensorIndex> at) const {
 }
 
 Tensor& Tensor::index_put_(ArrayRef<TensorIndex> at, const Tensor& values) const {
-  const Addressed found = address(*this, at);
+  const Address found = address(*this, at);
   if (found.tensors.empty()) {
     write(found.view, values);
   } else {
@@ -197,8 +197,7 @@ Tensor Tensor::numpy_T() const {
 
 namespace {
 Tensor matrix_transpose(const Tensor& t, const char* name) {
-  RL_CHECK(t.dim() >= 2 || t.dim() == 0, "tensor.", name,
-           " is only supported on matrices or batches of matrices. Got ", t.dim(), "-D tensor.");
+  RL_CHECK(t.dim() >= 2 || t.dim() == 0, name, " takes matrices or batches of them, not a vector");
   return t.dim() == 0 ? t : t.transpose(-2, -1);
 }
 }  // namespace
@@ -211,8 +210,8 @@ Tensor Tensor::mH() const {
 }
 
 Tensor Tensor::matrix_H() const {
-  RL_CHECK(dim() == 2 || dim() == 0, "tensor.H is only supported on matrices (2-D tensors). Got ",
-           dim(), "-D tensor.");
+  RL_CHECK(dim() == 2 || dim() == 0, "H is only supported on matrices, not on a tensor of ", dim(),
+           " dimensions: mH transposes batches");
   return mH();
 }
 

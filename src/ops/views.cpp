@@ -130,7 +130,7 @@ ViewSpec transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
 
 ViewSpec t(const Tensor& self) {
   RL_CHECK(self.dim() <= 2, "t() expects a tensor with <= 2 dimensions, but self is ", self.dim(),
-           "D");
+           "D: transpose() names the two to exchange");
   return self.dim() < 2 ? same(self) : views::transpose(self, 0, 1);
 }
 
@@ -149,15 +149,15 @@ ViewSpec permute(const Tensor& self, IntArrayRef dims) {
 }
 
 ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
-  RL_CHECK(static_cast<int64_t>(size.size()) >= self.dim(), "expand(", self.toString(), "{",
-           self.sizes(), "}, size=", size, "): the number of sizes provided (", size.size(),
-           ") must be at least the number of dimensions of the tensor (", self.dim(), ")");
+  RL_CHECK(static_cast<int64_t>(size.size()) >= self.dim(),
+           "expand: the number of sizes provided, ", size.size(), ", is too small for a tensor of ",
+           self.dim(), " dimensions: ", self.sizes(), " cannot become ", size);
   const size_t lead = size.size() - static_cast<size_t>(self.dim());
   ViewSpec spec{DimVector(size.size()), DimVector(size.size()), self.storage_offset()};
   for (size_t i = size.size(); i-- > 0;) {
     if (i < lead) {
-      RL_CHECK(size[i] >= 0, "The expanded size of the tensor (", size[i],
-               ") isn't allowed in a leading, non-existing dimension ", i);
+      RL_CHECK(size[i] >= 0, "expand: ", size[i],
+               " is no size for a leading, non-existing dimension, ", i);
       spec.sizes[i] = size[i];
       // What the dimension would have were it of size 1 keeps single rows contiguous.
       spec.strides[i] = size[i] != 1          ? 0
@@ -167,9 +167,9 @@ ViewSpec expand(const Tensor& self, IntArrayRef size, bool) {
     }
     const int64_t old = self.sizes()[i - lead];
     const int64_t wanted = size[i] == -1 ? old : size[i];
-    RL_CHECK(wanted >= 0 && (old == wanted || old == 1), "The expanded size of the tensor (",
-             wanted, ") must match the existing size (", old, ") at non-singleton dimension ", i,
-             ".  Target sizes: ", size, ".  Tensor sizes: ", self.sizes());
+    RL_CHECK(wanted >= 0 && (old == wanted || old == 1), "expand: ", self.sizes(),
+             " cannot become ", size, ": the expanded size of the tensor (", wanted,
+             ") must match the existing size (", old, ") at non-singleton dimension ", i);
     spec.sizes[i] = wanted;
     spec.strides[i] = old == wanted ? self.strides()[i - lead] : 0;
   }
@@ -215,7 +215,8 @@ ViewSpec select(const Tensor& self, int64_t dim, int64_t index) {
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.sizes()[d];
   RL_CHECK_INDEX(index >= -size && index < size, "select(): index ", index,
-                 " out of range for tensor of size ", self.sizes(), " at dimension ", d);
+                 " out of range: dimension ", d, " of a tensor of shape ", self.sizes(), " takes ",
+                 -size, " to ", size - 1);
   const int64_t* const sizes = self.sizes().data();
   const int64_t* const strides = self.strides().data();
   ViewSpec spec;
@@ -254,8 +255,8 @@ ViewSpec unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t ste
   const int64_t d = wrap_dim(dimension, self.dim());
   const int64_t length = self.dim() == 0 ? 1 : self.sizes()[d];
   RL_CHECK(size >= 0, "size is ", size, " but must be >= 0");
-  RL_CHECK(size <= length, "maximum size for tensor at dimension ", d, " is ", length,
-           " but size is ", size);
+  RL_CHECK(size <= length, "unfold: windows of ", size, " are longer than dimension ", d,
+           ", whose maximum size is ", length);
   RL_CHECK(step > 0, "step is ", step, " but must be > 0");
   ViewSpec spec = same(self);
   spec.sizes.push_back(size);
@@ -346,14 +347,11 @@ std::vector<ViewSpec> split_sizes(const Tensor& self, IntArrayRef split_sizes, i
   const int64_t d = wrap_dim(dim, self.dim());
   int64_t total = 0;
   for (const int64_t n : split_sizes) {
-    RL_CHECK(
-        n >= 0 && !__builtin_add_overflow(total, n, &total),
-        "split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes=",
-        split_sizes);
+    RL_CHECK(n >= 0 && !__builtin_add_overflow(total, n, &total),
+             "split_with_sizes: lengths must not be negative, but split_sizes=", split_sizes);
   }
   RL_CHECK(total == self.sizes()[d], "split_with_sizes expects split_sizes to sum exactly to ",
-           self.sizes()[d], " (input tensor's size at dimension ", d,
-           "), but got split_sizes=", split_sizes);
+           self.sizes()[d], ", which dimension ", d, " has, but they are ", split_sizes);
   std::vector<ViewSpec> specs;
   int64_t start = 0;
   for (const int64_t n : split_sizes) {

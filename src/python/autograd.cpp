@@ -16,7 +16,7 @@ namespace {
 
 // A fixed list of parameters, by position or name; missing ones are null.
 template <size_t N>
-struct Bound {
+struct RunArguments {
   PyObject* values[N] = {};
   PyObject* operator[](size_t i) const { return values[i]; }
   bool given(size_t i) const { return values[i] != nullptr && values[i] != Py_None; }
@@ -25,9 +25,9 @@ struct Bound {
   }
 };
 template <size_t N>
-Bound<N> bind(const char* function, const char* const (&names)[N], PyObject* const* args,
-              Py_ssize_t nargs, PyObject* kwnames) {
-  Bound<N> out;
+RunArguments<N> bind(const char* function, const char* const (&names)[N], PyObject* const* args,
+                     Py_ssize_t nargs, PyObject* kwnames) {
+  RunArguments<N> out;
   if (nargs > static_cast<Py_ssize_t>(N)) {
     raise(PyExc_TypeError, str(function, "() takes at most ", N, " arguments (", nargs, " given)"));
   }
@@ -248,7 +248,7 @@ PyObject* backward(PyObject* self, PyObject* const* args, Py_ssize_t nargs, PyOb
       return call_torch_function(method.get(), self, args, nargs, kwnames);
     }
     static const char* const names[] = {"gradient", "retain_graph", "create_graph", "inputs"};
-    const Bound<4> bound = bind("backward", names, args, nargs, kwnames);
+    const RunArguments<4> bound = bind("backward", names, args, nargs, kwnames);
     const Tensor root = unwrap(self);
     const Tensor gradient = bound.given(0) ? expect_tensor(bound[0], "gradient") : Tensor();
     const bool create_graph = bound.truth(2, false);

@@ -388,7 +388,7 @@ PyObject* on_collection(PyObject*, PyObject* args) {
 }
 PyMethodDef on_collection_method = {"_on_collection", on_collection, METH_VARARGS, nullptr};
 
-const Shadow* held_by(const void* of, PyObject* holder) {
+const Shadow* shadow_in(const void* of, PyObject* holder) {
   const Shadow* found = collection->find(of);
   return found != nullptr && found->holder == holder ? found : nullptr;
 }
@@ -397,8 +397,10 @@ const Shadow* held_by(const void* of, PyObject* holder) {
 
 void note_tie() { any_tie.store(true, std::memory_order_relaxed); }
 
-const Shadow* shadow_of(const TensorImpl& impl, PyObject* holder) { return held_by(&impl, holder); }
-const Shadow* shadow_of(const Node& node, PyObject* holder) { return held_by(&node, holder); }
+const Shadow* shadow_of(const TensorImpl& impl, PyObject* holder) {
+  return shadow_in(&impl, holder);
+}
+const Shadow* shadow_of(const Node& node, PyObject* holder) { return shadow_in(&node, holder); }
 
 // One that has got other references since, or more than it should have, counts as held from
 // outside.

@@ -75,7 +75,7 @@ ScalarType dtype_of(DLDataType type) {
 // ---- to a capsule ----
 
 template <class M>
-struct Exported {
+struct ExportedTensor {
   M managed = {};
   Tensor tensor;
   DimVector sizes;
@@ -94,7 +94,7 @@ void drop_capsule(PyObject* capsule) {
 
 template <class M>
 PyObject* export_as(const Tensor& t, uint64_t flags) {
-  auto exported = std::make_unique<Exported<M>>();
+  auto exported = std::make_unique<ExportedTensor<M>>();
   exported->tensor = t;
   exported->sizes = DimVector(t.sizes());
   exported->strides = DimVector(t.strides());
@@ -108,7 +108,7 @@ PyObject* export_as(const Tensor& t, uint64_t flags) {
               exported->strides.data(),
               0};
   m.context = exported.get();
-  m.deleter = [](M* managed) { delete static_cast<Exported<M>*>(managed->context); };
+  m.deleter = [](M* managed) { delete static_cast<ExportedTensor<M>*>(managed->context); };
   if constexpr (std::is_same_v<M, ManagedVersioned>) {
     m.major = 1;
     m.minor = 0;
@@ -153,7 +153,7 @@ void release_imported(void*, size_t, void* context) {
 }
 
 // The geometry, checked; the tensor has no storage yet. Sets the number of bytes that it spans.
-Ref<TensorImpl> described(const DLTensor& dl, size_t& nbytes) {
+Ref<TensorImpl> wrap_dltensor(const DLTensor& dl, size_t& nbytes) {
   RL_CHECK(dl.device.type == device_cpu || dl.device.type == device_cuda_host,
            "from_dlpack: the tensor lies on a device of DLPack's type ", dl.device.type,
            ", which this build cannot read");
@@ -202,7 +202,7 @@ Tensor import_as(PyObject* capsule, bool may_copy) {
     }
   }
   size_t nbytes;
-  Ref<TensorImpl> impl = described(managed->tensor, nbytes);
+  Ref<TensorImpl> impl = wrap_dltensor(managed->tensor, nbytes);
   char* data = static_cast<char*>(managed->tensor.data) + managed->tensor.byte_offset;
   check(PyCapsule_SetName(capsule, used_name<M>));
   impl->set_storage(StorageImpl::borrow(nbytes != 0 ? data : nullptr, nbytes, kCPU,

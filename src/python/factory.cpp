@@ -139,7 +139,7 @@ int64_t integer_value(PyObject* o) {
     if (value == -1.0 && PyErr_Occurred()) {
       throw PythonError();
     }
-    return convert<int64_t>(value);
+    return Scalar(value).to<int64_t>();
   }
   const Object index = Object::check(PyNumber_Index(o));
   int overflow = 0;
@@ -192,7 +192,8 @@ T value_of(PyObject* o) {
     const bool fits =
         sizeof(T) == 8 || (value >= -(int64_t{1} << (8 * sizeof(T) - 1)) &&
                            value < int64_t{1} << (8 * sizeof(T) - std::is_signed_v<T>));
-    RL_CHECK(fits, "value cannot be converted to type ", dtype_of_v<T>, " without overflow");
+    RL_CHECK(fits, "the value does not fit into ", dtype_of_v<T>,
+             ": it cannot be converted without overflow");
     return static_cast<T>(value);
   } else {
     return convert<T>(float_value(o));
@@ -324,7 +325,7 @@ Tensor moved(const Tensor& t, std::optional<ScalarType> dtype, std::optional<Dev
 }
 
 // A tensor on the memory of an array or a tensor; undefined for other data.
-Tensor shared_with(PyObject* data, bool warns) {
+Tensor share_memory_of(PyObject* data, bool warns) {
   if (is_tensor(data)) {
     return unwrap(data);
   }
@@ -336,7 +337,7 @@ Tensor real_from_data(PyObject* data, std::optional<ScalarType> dtype, std::opti
   if (!device.has_value() && !is_tensor(data)) {
     device = default_device();
   }
-  const Tensor shared = shared_with(data, !copy);
+  const Tensor shared = share_memory_of(data, !copy);
   if (shared.defined()) {
     return moved(shared, dtype, device, copy);
   }
@@ -348,21 +349,21 @@ Tensor real_from_data(PyObject* data, std::optional<ScalarType> dtype, std::opti
 }
 
 // What the program wrote down is a real tensor, of which modes are told when it is made.
-Tensor lifted(const Tensor& made) { return tls.lower() == nullptr ? made : lift_fresh(made); }
+Tensor lift(const Tensor& made) { return tls.lower() == nullptr ? made : lift_fresh(made); }
 
 // Makes one while the modes below autograd are hidden.
 template <class F>
-Tensor unseen(const F& make) {
+Tensor make_unseen(const F& make) {
   if (tls.lower() == nullptr) {
     return make();
   }
-  struct Hidden {
+  struct HiddenModes {
     Mode* modes = tls.exchange_lower(nullptr);
-    ~Hidden() { tls.exchange_lower(modes); }
+    ~HiddenModes() { tls.exchange_lower(modes); }
   };
   Tensor made;
   {
-    const Hidden hidden;
+    const HiddenModes hidden;
     made = make();
   }
   return lift_fresh(made);
@@ -371,7 +372,7 @@ Tensor unseen(const F& make) {
 Tensor from_data(PyObject* data, std::optional<ScalarType> dtype, std::optional<Device> device,
                  bool copy) {
   const auto make = [&] { return real_from_data(data, dtype, device, copy); };
-  return is_tensor(data) ? make() : unseen(make);
+  return is_tensor(data) ? make() : make_unseen(make);
 }
 
 void warn_of_copy(const char* call) {
@@ -397,7 +398,7 @@ RL_FUNCTION(tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRES_
   }
   const NoGradGuard no_grad;
   const Tensor made = from_data(data, a.optional_dtype(1), a.optional_device(2), true);
-  return wrap(as_leaf(is_tensor(data) ? lifted(made) : made, a.boolean(3, false)));
+  return wrap(as_leaf(is_tensor(data) ? lift(made) : made, a.boolean(3, false)));
 }
 
 RL_FUNCTION(as_tensor, DATA_PARAM, DTYPE_PARAM(false), DEVICE_PARAM(false)) {
@@ -411,7 +412,7 @@ Tensor lying_in(PyObject* data, std::optional<ScalarType> dtype) {
     return unwrap(
         Object::check(PyObject_CallMethod(module.get(), "_from_dlpack", "Oi", data, 1)).get());
   }
-  const Tensor shared = shared_with(data, true);
+  const Tensor shared = share_memory_of(data, true);
   // Numbers of NumPy's are buffers, too.
   if (shared.defined() || !PyObject_CheckBuffer(data) || PyObject_HasAttrString(data, "dtype")) {
     return shared;
@@ -436,11 +437,11 @@ RL_FUNCTION(asarray, Param{"obj", Kind::Object}, DTYPE_PARAM(true), DEVICE_PARAM
   RL_CHECK_VALUE(!alias || t.dtype() == dtype.value_or(t.dtype()), "can't alias tensor with dtype ",
                  t.dtype(), " into one of dtype ", dtype.value_or(t.dtype()));
   const auto make = [&] { return moved(t, dtype, device, a.boolean(3, false)); };
-  return wrap(as_leaf(is_tensor(data) ? make() : unseen(make), leaf));
+  return wrap(as_leaf(is_tensor(data) ? make() : make_unseen(make), leaf));
 }
 
 PyObject* from_numpy_function(PyObject*, PyObject* array) {
-  return guarded([&] { return wrap(lifted(from_numpy(array, true))); });
+  return guarded([&] { return wrap(lift(from_numpy(array, true))); });
 }
 
 RL_FUNCTION(frombuffer, Param{"buffer", Kind::Object}, Param{"dtype", Kind::Dtype, false, true},
@@ -466,7 +467,7 @@ RL_METHOD(new_tensor, DATA_PARAM, DTYPE_PARAM(true), DEVICE_PARAM(true), REQUIRE
 
 Tensor of_size(IntArrayRef sizes, ScalarType t, Device device) {
   return tls.lower() == nullptr ? unwritten(make_empty(sizes, t, device))
-                              : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
+                                : rushlight::empty(sizes, TensorOptions().dtype(t).device(device));
 }
 
 // Tensor(), Tensor(2, 3), Tensor(torch.Size([2, 3])), Tensor([1, 2]), Tensor(array),

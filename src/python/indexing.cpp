@@ -239,9 +239,9 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
           for (int64_t d = 0; d < k; d++) {
             const int64_t have = self.sizes()[static_cast<size_t>(from + d)];
             RL_CHECK_INDEX(item.tensor.sizes()[static_cast<size_t>(d)] == have,
-                           "The shape of the mask ", item.tensor.sizes(), " at index ", d,
-                           " does not match the shape of the indexed tensor ", self.sizes(),
-                           " at index ", from + d);
+                           "The shape of the mask ", item.tensor.sizes(),
+                           " does not match dimension ", from + d,
+                           " of the indexed tensor, whose shape is ", self.sizes());
           }
         }
         out.tensors.push_back({to, k, item.tensor});
@@ -379,6 +379,9 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
   if (!index.tensors.empty()) {
     const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
     // A number takes the dtype of the tensor; a tensor has to have it.
+    if (is_plain_number) {
+      value.item().check_fits(t.dtype());
+    }
     const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
     const Tensor cast = value.dtype() == dtype && value.device() == t.device()
                             ? value

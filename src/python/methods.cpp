@@ -6,6 +6,8 @@
 
 #include "core/backend.h"
 #include "core/op_support.h"
+#include "core/refusals.h"
+#include "core/sparse.h"
 #include "python/bindings.h"
 #include "python/numpy.h"
 #include "python/parser.h"
@@ -142,6 +144,9 @@ RL_METHOD(is_contiguous, Param{"memory_format", Kind::MemoryFormat, false, true,
   RL_CHECK(format != MemoryFormat::Preserve,
            "preserve memory format is unsupported by the contiguous operator");
   if (RL_UNLIKELY(is_special(a.tensor(0)))) {
+    if (is_sparse(a.tensor(0))) {
+      return PyBool_FromLong(sparse_is_contiguous(a.tensor(0)));
+    }
     PyObject* const more = format == MemoryFormat::Contiguous ? nullptr : a.object(1);
     if (const Object answer = told(a.tensor(0), Asked::Strides, "aten::is_contiguous", more)) {
       return PyBool_FromLong(check(PyObject_IsTrue(answer.get())));

@@ -261,17 +261,17 @@ PyMethodDef functions[] = {
     {},
 };
 
-PyObject* interned(const char* name) { return check(PyUnicode_InternFromString(name)); }
+PyObject* intern(const char* name) { return check(PyUnicode_InternFromString(name)); }
 
 }  // namespace
 
 void init_nn_module(PyObject* module) {
-  names = {{interned("_parameters"), interned("_buffers"), interned("_modules")},
-           {interned("_forward_hooks"), interned("_forward_pre_hooks"), interned("_backward_hooks"),
-            interned("_backward_pre_hooks")},
-           interned("forward"),
-           interned("__getattr__"),
-           interned("__getattribute__")};
+  names = {{intern("_parameters"), intern("_buffers"), intern("_modules")},
+           {intern("_forward_hooks"), intern("_forward_pre_hooks"), intern("_backward_hooks"),
+            intern("_backward_pre_hooks")},
+           intern("forward"),
+           intern("__getattr__"),
+           intern("__getattribute__")};
   global_hooks = check(PyTuple_New(0));
   call_with_hooks = Py_NewRef(Py_None);
   note_error = Py_NewRef(Py_None);

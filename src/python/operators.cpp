@@ -219,7 +219,7 @@ PyObject* nb_invert(PyObject* a) {
 }
 PyObject* nb_positive(PyObject* a) {
   return guarded([&] {
-    RL_CHECK(unwrap(a).dtype() != kBool, "The `+` operator, on a bool tensor is not supported.");
+    RL_CHECK(unwrap(a).dtype() != kBool, "+t: a bool tensor is no number");
     return Py_NewRef(a);
   });
 }
@@ -260,8 +260,11 @@ int nb_bool(PyObject* self) {
     }
     const Tensor& t = unwrap(self);
     batching::refuse_control_flow(t);
-    RL_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
-    RL_CHECK(t.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+    RL_CHECK(t.numel() != 0,
+             "Boolean value of Tensor without elements is ambiguous: numel() tells whether there "
+             "are any");
+    RL_CHECK(t.numel() == 1, "Boolean value of Tensor of shape ", t.sizes(),
+             " is ambiguous: any() and all() say what is meant");
     result = t.item().toBool();
   });
   return status < 0 ? -1 : result;

@@ -32,7 +32,7 @@ Tensors tensors_of(const Backend& b, const nb::sequence& list) {
 
 // An engine may wait: to connect processes, or because its caller would.
 template <class F>
-WorkPtr unlocked(const F& f, bool at_once = false) {
+WorkPtr without_gil(const F& f, bool at_once = false) {
   const nb::gil_scoped_release free;
   const AtOnce until_the_end(at_once);
   return f();
@@ -156,21 +156,21 @@ void init_process_group(nb::module_& m) {
            [](Backend& b, const nb::sequence& tensors, int root, Milliseconds timeout,
               bool at_once) {
              const Tensors list = tensors_of(b, tensors);
-             return unlocked([&] { return b.broadcast(list, root, timeout); }, at_once);
+             return without_gil([&] { return b.broadcast(list, root, timeout); }, at_once);
            })
       .def("all_reduce",
            [](Backend& b, const nb::sequence& tensors, int kind, double factor,
               Milliseconds timeout, bool at_once) {
              const Tensors list = tensors_of(b, tensors);
-             return unlocked([&] { return b.all_reduce(list, reduction(kind, factor), timeout); },
-                             at_once);
+             return without_gil(
+                 [&] { return b.all_reduce(list, reduction(kind, factor), timeout); }, at_once);
            })
       .def("reduce",
            [](Backend& b, nb::handle tensor, int root, int kind, double factor,
               Milliseconds timeout, bool at_once) {
              const Tensor t = tensor_of(b, tensor);
-             return unlocked([&] { return b.reduce(t, root, reduction(kind, factor), timeout); },
-                             at_once);
+             return without_gil([&] { return b.reduce(t, root, reduction(kind, factor), timeout); },
+                                at_once);
            })
       .def("all_gather",
            [](Backend& b, const nb::sequence& outputs, nb::handle input, Milliseconds timeout,
@@ -179,7 +179,7 @@ void init_process_group(nb::module_& m) {
              const Tensor in = tensor_of(b, input);
              check_count(out, b, "all_gather");
              check_like(b, out, in, "all_gather");
-             return unlocked([&] { return b.all_gather(out, in, timeout); }, at_once);
+             return without_gil([&] { return b.all_gather(out, in, timeout); }, at_once);
            })
       .def("gather",
            [](Backend& b, const nb::sequence& outputs, nb::handle input, int root,
@@ -190,7 +190,7 @@ void init_process_group(nb::module_& m) {
                check_count(out, b, "gather");
                check_like(b, out, in, "gather");
              }
-             return unlocked([&] { return b.gather(out, in, root, timeout); }, at_once);
+             return without_gil([&] { return b.gather(out, in, root, timeout); }, at_once);
            })
       .def("scatter",
            [](Backend& b, nb::handle output, const nb::sequence& inputs, int root,
@@ -201,7 +201,7 @@ void init_process_group(nb::module_& m) {
                check_count(in, b, "scatter");
                check_like(b, in, out, "scatter");
              }
-             return unlocked([&] { return b.scatter(out, in, root, timeout); }, at_once);
+             return without_gil([&] { return b.scatter(out, in, root, timeout); }, at_once);
            })
       .def("reduce_scatter",
            [](Backend& b, nb::handle output, const nb::sequence& inputs, int kind, double factor,
@@ -215,7 +215,7 @@ void init_process_group(nb::module_& m) {
                RL_CHECK_VALUE(t.dtype() == out.dtype(),
                               "reduce_scatter: invalid tensor type: ", t.dtype());
              }
-             return unlocked(
+             return without_gil(
                  [&] { return b.reduce_scatter(out, in, reduction(kind, factor), timeout); },
                  at_once);
            })
@@ -226,21 +226,21 @@ void init_process_group(nb::module_& m) {
              const Tensors in = tensors_of(b, inputs);
              check_count(out, b, "all_to_all");
              check_count(in, b, "all_to_all");
-             return unlocked([&] { return b.all_to_all(out, in, timeout); }, at_once);
+             return without_gil([&] { return b.all_to_all(out, in, timeout); }, at_once);
            })
       .def("barrier",
            [](Backend& b, Milliseconds timeout, bool at_once) {
-             return unlocked([&] { return b.barrier(timeout); }, at_once);
+             return without_gil([&] { return b.barrier(timeout); }, at_once);
            })
       .def("send",
            [](Backend& b, nb::handle tensor, int to, uint32_t tag, Milliseconds timeout) {
              const Tensor t = tensor_of(b, tensor);
-             return unlocked([&] { return b.send(t, to, tag, timeout); });
+             return without_gil([&] { return b.send(t, to, tag, timeout); });
            })
       .def("receive",
            [](Backend& b, nb::handle tensor, int from, uint32_t tag, Milliseconds timeout) {
              const Tensor t = tensor_of(b, tensor);
-             return unlocked([&] { return b.receive(t, from, tag, timeout); });
+             return without_gil([&] { return b.receive(t, from, tag, timeout); });
            })
       .def("shutdown", &Backend::shutdown, nb::call_guard<nb::gil_scoped_release>())
       .def("abort", &Backend::abort, nb::call_guard<nb::gil_scoped_release>());

@@ -48,7 +48,7 @@ PyObject* load(PyObject*, PyObject* args) {
   });
 }
 
-class Collected : public Sink {
+class BytesSink : public Sink {
  public:
   void write(const void* data, size_t n) override {
     bytes.append(static_cast<const char*>(data), n);
@@ -88,7 +88,7 @@ PyObject* save(PyObject*, PyObject* args) {
       metadata.emplace_back(key, value);
     }
     if (path == Py_None) {
-      Collected out;
+      BytesSink out;
       {
         const WithoutGil free;
         write_safetensors(state, metadata, out);

@@ -13,6 +13,7 @@
 
 #include "python/cycles.h"
 #include "python/numpy.h"
+#include "python/torch_function.h"
 
 namespace rushlight::python {
 
@@ -278,6 +279,13 @@ PyObject* dir_of_class(PyObject* cls, PyObject*) {
   });
 }
 
+int init_class(PyObject* cls, PyObject* args, PyObject* kwargs) {
+  if (PyType_Type.tp_init(cls, args, kwargs) < 0) {
+    return -1;
+  }
+  return guarded_status([&] { settle_torch_function(reinterpret_cast<PyTypeObject*>(cls)); });
+}
+
 PyMethodDef meta_methods[] = {
     {"__dir__", dir_of_class, METH_NOARGS, "What is public of it."},
     {},
@@ -291,6 +299,7 @@ PyTypeObject tensor_meta_type = {
     .tp_doc = "The metaclass of Tensor.",
     .tp_methods = meta_methods,
     .tp_base = &PyType_Type,
+    .tp_init = init_class,
 };
 
 PyTypeObject tensor_base_type = {

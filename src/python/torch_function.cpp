@@ -431,6 +431,20 @@ PyObject* call_torch_function_method(const char* name, std::initializer_list<PyO
                              static_cast<Py_ssize_t>(args.size()), nullptr);
 }
 
+void settle_torch_function(PyTypeObject* cls) {
+  static PyObject* const dispatch_name = check(PyUnicode_InternFromString("__torch_dispatch__"));
+  if (PyType_IsSubtype(cls, tensor_class) == 0) {
+    return;
+  }
+  const auto inherited = [&](PyObject* name) {
+    return _PyType_Lookup(cls, name) == _PyType_Lookup(tensor_class, name);
+  };
+  if (!inherited(dispatch_name) && inherited(attribute_name)) {
+    check(PyObject_SetAttr(reinterpret_cast<PyObject*>(cls), attribute_name,
+                           disabled_implementation));
+  }
+}
+
 void init_torch_function(PyObject* module) {
   attribute_name = check(PyUnicode_InternFromString("__torch_function__"));
   disabled_implementation = check(PyCFunction_New(&disabled_definition, nullptr));

@@ -57,6 +57,10 @@ PyObject* call_torch_function(PyObject* function, PyObject* self, PyObject* cons
 // For slots: arguments are (self, others…), the callable is TensorBase's method of that name.
 PyObject* call_torch_function_method(const char* name, std::initializer_list<PyObject*> args);
 
+// A new class that brings a __torch_dispatch__ and no __torch_function__ is offered no calls: it
+// sees the ops below instead.
+void settle_torch_function(PyTypeObject* cls);
+
 void init_torch_function(PyObject* module);
 
 }  // namespace rushlight::python

@@ -27,13 +27,13 @@ REFERENCES = {
 ERRORS = {
     "scaled_dot_product_attention": [
         ("x(4), x(4), x(4)", RuntimeError, "to be at least 2 dimensional, but they have 1, 1 and 1 dimensions"),
-        ("x(2, 4, 4), x(2, 4, 4).double(), x(2, 4, 4)", RuntimeError, "Expected query, key, and value to have the same dtype"),
+        ("x(2, 4, 4), x(2, 4, 4).double(), x(2, 4, 4)", RuntimeError, "query, key and value must have the same dtype"),
         ("x(4, 4), x(4, 4), x(4, 4), x(4, 4), 0.0, True", RuntimeError, "Explicit attn_mask should not be set when is_causal=True"),
         ("x(4, 4), x(4, 4), x(4, 4), ints(4, 4, high=2)", RuntimeError, "Expected attn_mask dtype to be bool or float"),
         ("x(1, 1, 4, 4), x(1, 1, 4, 3), x(1, 1, 4, 4)", RuntimeError, "mat1 and mat2|size|shape"),
         ("x(1, 1, 4, 4), x(1, 1, 4, 4), x(1, 1, 5, 4)", RuntimeError, "mat1 and mat2|size|shape"),
         ("x(2, 1, 4, 4), x(3, 1, 4, 4), x(3, 1, 4, 4)", RuntimeError, "size"),
-        ("x(1, 3, 4, 4), x(1, 2, 4, 4), x(1, 2, 4, 4), enable_gqa=True", RuntimeError, "must divide the number of heads in query"),
+        ("x(1, 3, 4, 4), x(1, 2, 4, 4), x(1, 2, 4, 4), enable_gqa=True", RuntimeError, "key has 2 heads, value 2 and query 3"),
         ("x(1, 3, 4, 4), x(1, 3, 4, 4), x(1, 3, 4, 4), x(1, 2, 4, 4)", RuntimeError, "size"),
     ],
 }

@@ -46,18 +46,18 @@ REFERENCES = {
 }
 ERRORS = {
     "conv2d": [
-        ("x(2), x(1, 1, 2, 2)", RuntimeError, r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d, but got input of size: \[2\]"),
+        ("x(2), x(1, 1, 2, 2)", RuntimeError, r"Expected 3D \(unbatched\) or 4D \(batched\) input to conv2d, not one of shape \[2\]"),
         ("x(1, 3, 8, 8), x(6, 1, 5, 5)", RuntimeError,
-         r"Given groups=1, weight of size \[6, 1, 5, 5\], expected input\[1, 3, 8, 8\] to have 1 channels, but got 3 channels instead"),
+         r"expected input\[1, 3, 8, 8\] to have 1 channels, but got 3 channels instead"),
         ("x(1, 3, 2, 2), x(6, 3, 3, 3)", RuntimeError,
-         r"Calculated padded input size per channel: \(2 x 2\). Kernel size: \(3 x 3\). Kernel size can't be greater"),
-        ("x(1, 3, 8, 8), x(6, 3, 3, 3), x(5)", RuntimeError, "expected bias to be 1-dimensional with 6 elements"),
+         "Kernel size can't be greater than actual input size"),
+        ("x(1, 3, 8, 8), x(6, 3, 3, 3), x(5)", RuntimeError, "needs a vector of 6 numbers as bias"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 0", RuntimeError, "non-positive stride is not supported"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, -1", RuntimeError, "negative padding is not supported"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 0, 0", RuntimeError, "dilation should be greater than zero"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 0, 1, 0", RuntimeError, "non-positive groups is not supported"),
-        ("x(1, 4, 8, 8), x(5, 2, 3, 3), groups=2", RuntimeError, "expected weight to be divisible by 2 at dimension 0"),
-        ("x(1, 3, 8, 8).double(), x(6, 3, 3, 3), x(6)", RuntimeError, r"Input type \(double\) and bias type \(float\) should be the same"),
+        ("x(1, 4, 8, 8), x(5, 2, 3, 3), groups=2", RuntimeError, "dimension 0 of the weight must be divisible by 2 groups"),
+        ("x(1, 3, 8, 8).double(), x(6, 3, 3, 3), x(6)", RuntimeError, r"Input type \(double\) and bias type \(float\)"),
         ("mask(1, 3, 8, 8), mask(6, 3, 3, 3)", NotImplementedError, "not implemented for 'Bool'"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 2**62", RuntimeError, "too large"),
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 2**62", RuntimeError, "too large"),
@@ -67,14 +67,14 @@ ERRORS = {
         ("x(1, 3, 8, 8), x(6, 3, 3, 3), None, 1, 'foo'", RuntimeError, "Invalid padding string: 'foo'"),
     ],
     "conv1d": [("x(1, 3, 1, 8), x(4, 3, 3)", RuntimeError, r"Expected 2D \(unbatched\) or 3D \(batched\) input to conv1d")],
-    "im2col": [("x(2, 3, 4, 4), 5, 1, 0, 1", RuntimeError, r"sliding blocks as \(0, 0\), but its components must be at least one")],
+    "im2col": [("x(2, 3, 4, 4), 5, 1, 0, 1", RuntimeError, r"sliding blocks would be \(0, 0\)")],
     "col2im": [
         ("x(2, 13, 9), (4, 4), 2, 1, 0, 1", RuntimeError, r"a multiple of the taps of a window, but got input.size\(1\)=13"),
-        ("x(2, 12, 8), (4, 4), 2, 1, 0, 1", RuntimeError, r"the number of windows, 3 \* 3 = 9, but got input.size\(2\)=8"),
+        ("x(2, 12, 8), (4, 4), 2, 1, 0, 1", RuntimeError, r"are 3 \* 3 = 9, but got input.size\(2\)=8"),
     ],
     "conv_transpose2d": [
-        ("x(1, 3, 8, 8), x(3, 2, 3, 3), None, 1, 0, 2", RuntimeError, "output padding must be smaller than either stride or dilation"),
+        ("x(1, 3, 8, 8), x(3, 2, 3, 3), None, 1, 0, 2", RuntimeError, "output padding must be smaller than stride or dilation"),
         ("x(1, 3, 8, 8), x(4, 2, 3, 3)", RuntimeError, "to have 4 channels, but got 3 channels instead"),
-        ("x(1, 3, 1, 1), x(3, 2, 3, 3), None, 1, 3", RuntimeError, r"Calculated output size per channel: \(-3 x -3\)"),
+        ("x(1, 3, 1, 1), x(3, 2, 3, 3), None, 1, 3", RuntimeError, "images of 1 x 1 would become -3 x -3"),
     ],
 }

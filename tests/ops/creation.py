@@ -36,13 +36,13 @@ REFERENCES = {
 }
 ERRORS = {
     "full": [
-        ("(2,), 300, dtype=m.uint8", RuntimeError, "cannot be converted to type uint8_t without overflow"),
-        ("(2,), 1e300, dtype=m.float32", RuntimeError, "cannot be converted to type float without overflow"),
+        ("(2,), 300, dtype=m.uint8", RuntimeError, "does not fit into type uint8_t"),
+        ("(2,), 1e300, dtype=m.float32", RuntimeError, "does not fit into type float"),
     ],
     "zeros": [
         ("(2, -3)", RuntimeError, "negative dimension -3"),
         ("(2**40, 2**40)", RuntimeError, "overflow"),
     ],
-    "arange.start": [("1, 5, -1", RuntimeError, "inconsistent with step sign"), ("0, 5, 0", RuntimeError, "nonzero")],
-    "eye": [("-1", RuntimeError, "greater or equal to 0")],
+    "arange.start": [("1, 5, -1", RuntimeError, "its sign is inconsistent with the bounds"), ("0, 5, 0", RuntimeError, "nonzero")],
+    "eye": [("-1", RuntimeError, "n must not be negative, but is -1")],
 }

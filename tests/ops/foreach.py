@@ -43,10 +43,10 @@ _OWN["_foreach_addcmul_.Tensor"] = _OWN["_foreach_addcdiv.Tensor"] = _OWN["_fore
 _OWN["_foreach_copy_"] = ["[x(3, 4), x()], [x(4), x()]"]
 SAMPLES = {name: _OWN.get(name) or _samples(op) for name, op in _OPS.items()}
 ERRORS = {
-    "_foreach_exp": [("[]", RuntimeError, "Tensor list must have at least one tensor")],
-    "_foreach_add.List": [("[x(2)], [x(2), x(2)]", RuntimeError, "Tensor lists must have the same number of tensors, got 1 and 2")],
-    "_foreach_mul.ScalarList": [("[x(2)], [1.0, 2.0]", RuntimeError, "Tensor list must have same number of elements as scalar list")],
-    "_foreach_div.Tensor": [("[x(2)], m.ones(2)", RuntimeError, "scalar tensor expected to be 0 dim but it has 1 dimensions and 2 elements")],
+    "_foreach_exp": [("[]", RuntimeError, "the list must have at least one tensor")],
+    "_foreach_add.List": [("[x(2)], [x(2), x(2)]", RuntimeError, "all lists must have as many tensors, but have 1 and 2")],
+    "_foreach_mul.ScalarList": [("[x(2)], [1.0, 2.0]", RuntimeError, "the scalar list must have same number of elements")],
+    "_foreach_div.Tensor": [("[x(2)], m.ones(2)", RuntimeError, "a number is expected to be 0 dim, but the tensor has shape \\[2\\]")],
 }
 SKIPS = {("_foreach_norm.Scalar", "complex numbers"): "an order is real"}
 SKIPS |= {(f"_foreach_{name}.Tensor", "meta"): "the numbers are looked at" for name in ("addcmul", "addcdiv")}

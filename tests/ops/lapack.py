@@ -157,48 +157,48 @@ REFERENCES = {
     "linalg_diagonal": "np.diagonal(A, offset, dim1, dim2)",
     "_lu_permutation": "swapped(pivots, n)",
 }
-_dims = "The input tensor A must have at least 2 dimensions"
-_square = "A must be batches of square matrices, but they are 2 by 3 matrices"
+_dims = "must have at least 2 dimensions"
+_square = "A must be batches of square matrices, not of 2 x 3"
 ERRORS = {
     "linalg_inv": [
-        ("m.zeros(2, 2)", RuntimeError, "linalg.inv: The diagonal element 1 is zero: the input matrix is singular and has no inverse."),
-        ("m.zeros(3, 2, 2)", RuntimeError, r"linalg.inv: \(Batch element 0\): The diagonal element 1 is zero"),
+        ("m.zeros(2, 2)", RuntimeError, "linalg.inv: the input matrix is singular and has no inverse: element 1 of the diagonal of U is zero"),
+        ("m.zeros(3, 2, 2)", RuntimeError, r"linalg.inv: \(Batch element 0\): the input matrix is singular"),
         ("x(2, 3)", RuntimeError, f"linalg.inv: {_square}"),
-        ("x(2)", RuntimeError, f"linalg.inv: {_dims}"),
-        ("x(2, 2).half()", RuntimeError, "linalg.inv: Low precision dtypes not supported. Got Half"),
-        ("x(2, 2).long()", RuntimeError, "linalg.inv: Expected a floating point or complex tensor as input. Got Long"),
+        ("x(2)", RuntimeError, f"linalg.inv: .*{_dims}"),
+        ("x(2, 2).half()", RuntimeError, "linalg.inv: Low precision dtypes not supported, such as Half"),
+        ("x(2, 2).long()", RuntimeError, "linalg.inv: the dtype must be floating point or complex, not Long"),
     ],
-    "linalg_inv_ex": [("m.zeros(2, 2), check_errors=True", RuntimeError, "linalg.inv_ex: The diagonal element 1 is zero")],
+    "linalg_inv_ex": [("m.zeros(2, 2), check_errors=True", RuntimeError, "linalg.inv_ex: the input matrix is singular")],
     "linalg_solve": [
-        ("m.zeros(2, 2), x(2, 2)", RuntimeError, "torch.linalg.solve: The solver failed because the input matrix is singular."),
-        ("x(2, 2), x(3, 2)", RuntimeError, r"linalg.solve: Incompatible shapes of A and B for the equation AX = B \(2x2 and 3x2\)"),
-        ("x(2, 2), x(2, 2).double()", RuntimeError, "Expected A and B to have the same dtype, but they have Float and Double"),
-        ("m.eye(2), x(2), left=False", RuntimeError, "for the equation XA = B"),
+        ("m.zeros(2, 2), x(2, 2)", RuntimeError, "linalg.solve: no unique solution: the input matrix is singular"),
+        ("x(2, 2), x(3, 2)", RuntimeError, r"linalg.solve: Incompatible shapes of A and B: AX = B with 2x2 and 3x2"),
+        ("x(2, 2), x(2, 2).double()", RuntimeError, "A and B must have the same dtype, not Float and Double"),
+        ("m.eye(2), x(2), left=False", RuntimeError, "Incompatible shapes of A and B: XA = B"),
     ],
-    "linalg_solve_triangular": [("x(2, 2), x(3, 2), upper=True", RuntimeError, r"for the equation AX = B \(2x2 and 3x2\)")],
+    "linalg_solve_triangular": [("x(2, 2), x(3, 2), upper=True", RuntimeError, r"AX = B with 2x2 and 3x2")],
     "linalg_cholesky": [
-        ("-m.eye(2)", RuntimeError, r"linalg.cholesky: The factorization could not be completed: the input is not positive-definite, for its leading minor of order 1 is not"),
+        ("-m.eye(2)", RuntimeError, r"linalg.cholesky: the input is not positive-definite, for its leading minor of order 1 is not"),
         ("x(2, 3)", RuntimeError, f"linalg.cholesky: {_square}"),
     ],
-    "cholesky": [("-m.eye(2)", RuntimeError, "cholesky: The factorization could not be completed")],
-    "cholesky_solve": [("x(3, 1), x(2, 2)", RuntimeError, "Incompatible matrix sizes for cholesky_solve: each A matrix is 2 by 2 but each b matrix is 3 by 1")],
-    "linalg_lu_solve": [("x(2, 2), same(1, 2, dtype='int32'), x(2, 1).double()", RuntimeError, "Expected LU and B to have the same dtype")],
-    "linalg_lu_factor": [("m.zeros(2, 2)", RuntimeError, r"torch.linalg.lu_factor: U\[1,1\] is zero and using it on lu_solve")],
-    "linalg_lu": [("x(2, 2), pivot=False", RuntimeError, "LU without pivoting is not implemented on the CPU")],
+    "cholesky": [("-m.eye(2)", RuntimeError, "cholesky: the input is not positive-definite")],
+    "cholesky_solve": [("x(3, 1), x(2, 2)", RuntimeError, "Incompatible matrix sizes: A of 2 x 2 does not go with B of 3 x 1")],
+    "linalg_lu_solve": [("x(2, 2), same(1, 2, dtype='int32'), x(2, 1).double()", RuntimeError, "LU and B must have the same dtype")],
+    "linalg_lu_factor": [("m.zeros(2, 2)", RuntimeError, r"linalg.lu_factor: U\[1,1\] is zero, and lu_solve")],
+    "linalg_lu": [("x(2, 2), pivot=False", RuntimeError, "pivot=False is not implemented on the CPU")],
     "lu_unpack": [
         ("x(2, 2), same(5, 1, dtype='int32')", RuntimeError, "pivots passed to lu_unpack must be numbers of rows, between 1 and 2, but one is 5"),
         ("x(2, 2), same(1, 1, dtype='int64')", RuntimeError, "torch.int32 dtype"),
         ("x(2, 2), same(1, 1, 1, dtype='int32')", RuntimeError, "too many for 2 rows"),
     ],
     "linalg_lstsq": [("x(2, 2), x(2, 2), driver='x'", RuntimeError, "parameter `driver` should be one of")],
-    "linalg_qr": [("x(2, 2), mode='x'", RuntimeError, "qr received unrecognized mode 'x'"), ("x(2)", RuntimeError, f"linalg.qr: {_dims}")],
+    "linalg_qr": [("x(2, 2), mode='x'", RuntimeError, "qr received unrecognized mode 'x'"), ("x(2)", RuntimeError, f"linalg.qr: .*{_dims}")],
     "linalg_svd": [
-        ("x(2)", RuntimeError, f"linalg.svd: {_dims}"),
+        ("x(2)", RuntimeError, f"linalg.svd: .*{_dims}"),
         ("x(2, 2) * nan", RuntimeError, "the input matrix contained non-finite values"),
         ("x(2, 2), driver='gesvd'", RuntimeError, "linalg.svd: `driver=` is only supported on CUDA inputs"),
     ],
-    "linalg_eigh": [("x(2, 2), 'x'", RuntimeError, "Expected UPLO argument to be 'L' or 'U', but got x"), ("x(2, 3)", RuntimeError, f"linalg.eigh: {_square}")],
-    "linalg_eig": [("x(2, 2) * nan", RuntimeError, "torch.linalg.eig: input tensor should not contain infs or NaNs.")],
+    "linalg_eigh": [("x(2, 2), 'x'", RuntimeError, "UPLO argument to be 'L' or 'U' is the triangle to read, but got x"), ("x(2, 3)", RuntimeError, f"linalg.eigh: {_square}")],
+    "linalg_eig": [("x(2, 2) * nan", RuntimeError, "the input tensor has infs or NaNs")],
     "linalg_ldl_solve": [
         ("x(2, 2), same(5, 1, dtype='int32'), x(2, 1)", RuntimeError, "pivots must be between 1 and 2"),
         ("x(2, 2), same(1, -2, dtype='int32'), x(2, 1)", RuntimeError, "negative pivots must come in equal pairs"),
@@ -214,13 +214,13 @@ ERRORS = {
     "linalg_multi_dot": [
         ("[x(2, 2), x(2, 2, 2)]", RuntimeError, r"the last tensor must be 1D or 2D, but is 3D"),
         ("[x(2, 2)]", RuntimeError, r"multi_dot\(\): expected at least 2 tensors but got 1"),
-        ("[x(2, 3), x(2, 3)]", RuntimeError, r"tensors 0 and 1 with shapes \[2, 3\] and \[2, 3\] cannot be multiplied"),
+        ("[x(2, 3), x(2, 3)]", RuntimeError, r"factor 0 of shape \[2, 3\] and the next one of \[2, 3\] cannot be multiplied"),
     ],
     "linalg_cross": [("x(2, 2), x(2, 2)", RuntimeError, "inputs dimension -1 must have length 3. Got 2 and 2")],
     "cross": [("x(2, 2), x(2, 2)", RuntimeError, "no dimension of size 3 in input")],
     "linalg_vander": [("x(3), N=1", RuntimeError, "N must be greater than 1.")],
-    "linalg_tensorinv": [("x(2, 3, 4), 0", RuntimeError, "Expected a strictly positive integer for 'ind', but got 0")],
-    "trace": [("x(2, 2, 2)", RuntimeError, "trace: expected a matrix, but got tensor with dim 3")],
+    "linalg_tensorinv": [("x(2, 3, 4), 0", RuntimeError, "it is a strictly positive integer, not 0")],
+    "trace": [("x(2, 2, 2)", RuntimeError, "trace: expected a matrix, not a tensor of 3 dimensions")],
     "linalg_det": [("x(2, 3)", RuntimeError, f"linalg.det: {_square}")],
 }
 _triangle = "differences of one element leave the matrix without its symmetry: tests/python/test_lapack.py"

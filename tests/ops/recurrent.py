@@ -89,7 +89,7 @@ ERRORS = {
     "lstm.input": [
         ("x(3, 2, 2), [x(1, 2, 2)], [x(8, 2), x(8, 2)], False, 1, 0.0, False, False, False", RuntimeError, "expects two hidden states"),
         ("x(3, 2, 2), [x(1, 2, 2), x(1, 2, 2)], [x(8, 2)], False, 1, 0.0, False, False, False", RuntimeError, "incorrect number of RNN parameters"),
-        ("x(0, 2, 2), [x(1, 2, 2), x(1, 2, 2)], [x(8, 2), x(8, 2)], False, 1, 0.0, False, False, False", RuntimeError, "sequence length to be larger than 0"),
+        ("x(0, 2, 2), [x(1, 2, 2), x(1, 2, 2)], [x(8, 2), x(8, 2)], False, 1, 0.0, False, False, False", RuntimeError, "sequence length larger than 0"),
         ("x(3, 2, 2), [x(1, 2, 3), x(1, 2, 2)], [x(8, 2), x(8, 2)], False, 1, 0.0, False, False, False", RuntimeError, "expected hidden state"),
         ("x(3, 2, 2), [x(1, 2, 2), x(1, 2, 2)], [x(7, 2), x(7, 2)], False, 1, 0.0, False, False, False", RuntimeError, "expected matrices"),
     ],

@@ -89,7 +89,7 @@ ERRORS = {
     ],
     "expand": [
         ("x(3, 2), (3, 4)", RuntimeError, "must match the existing size"),
-        ("x(3), (-1, 3)", RuntimeError, "isn't allowed in a leading, non-existing dimension"),
+        ("x(3), (-1, 3)", RuntimeError, "-1 is no size for a leading, non-existing dimension"),
     ],
     "select": [("x(3), 0, 3", IndexError, "out of range")],
     "as_strided": [
@@ -101,7 +101,7 @@ ERRORS = {
     "narrow": [("x(5), 0, 4, 3", RuntimeError, "exceeds dimension size")],
     "split": [("x(5), -1", RuntimeError, "non-negative")],
     "unfold": [("x(5), 0, 6, 1", RuntimeError, "maximum size")],
-    "unflatten": [("x(2, 6), 1, (2, 2)", RuntimeError, "don't multiply up")],
+    "unflatten": [("x(2, 6), 1, (2, 2)", RuntimeError, "the product of the sizes")],
 }
 _AS_IT_LIES = "refuses inputs whose strides do not allow it"
 NO_GRADIENT = {"detach", "view.dtype"}

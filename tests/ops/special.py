@@ -78,7 +78,7 @@ REFERENCES |= {
 }
 ERRORS = {
     "polygamma": [("-1, x(2)", RuntimeError, r"polygamma\(n, x\) does not support negative n.")],
-    "mvlgamma": [("x(2), 0", RuntimeError, "p has to be greater than or equal to 1")],
+    "mvlgamma": [("x(2), 0", RuntimeError, "p has to be 1 or more, not 0")],
     "frexp": [("x(2).long()", RuntimeError, r"torch.frexp\(\) only supports floating-point dtypes")],
     "gcd": [("m.ones(2), m.ones(2)", RuntimeError, "not implemented for 'Float'")],
     "lgamma": [("m.ones(2, dtype=m.complex64)", RuntimeError, "not implemented for 'ComplexFloat'")],

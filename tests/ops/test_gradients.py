@@ -41,13 +41,19 @@ def function_and_inputs(case, text, dtype):
     def function(*inputs):
         dtype = "float64" if inputs[0].dtype == rushlight.float64 else "float32"
         args, kwargs = Given(dtype, case.key + text, inputs).arguments(text)
-        return [t for t in tensors_of(function_of(rushlight, case.op)(*args, **kwargs)) if t.requires_grad]
+        return [
+            t
+            for t in tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
+            if t.requires_grad
+        ]
 
     return function, makers.inputs
 
 
 def random_like(tensors, rng):
-    return [rushlight.from_numpy(np.asarray(rng.uniform(-1, 1, t.shape))).to(t.dtype) for t in tensors]
+    return [
+        rushlight.from_numpy(np.asarray(rng.uniform(-1, 1, t.shape))).to(t.dtype) for t in tensors
+    ]
 
 
 def gradients(function, inputs, seeds, **how):
@@ -74,12 +80,18 @@ def change_of_gradients(function, inputs, seeds, weights, direction):
     """By differences: how the sum of weighted gradients changes as the inputs move."""
     ends = []
     for step in (STEP, -STEP):
-        moved = [(t.detach() + step * d).requires_grad_() for t, d in zip(inputs, direction, strict=True)]
+        moved = [
+            (t.detach() + step * d).requires_grad_() for t, d in zip(inputs, direction, strict=True)
+        ]
         ends.append(total(gradients(function, moved, seeds), weights).item())
     return (ends[0] - ends[1]) / (2 * STEP), max(map(abs, ends))
 
 
-@over(lambda case: differentiable(case) or case.refuses, lambda case: "float64" in case.dtypes, mode="second")
+@over(
+    lambda case: differentiable(case) or case.refuses,
+    lambda case: "float64" in case.dtypes,
+    mode="second",
+)
 def test_gradients_of_gradients_or_an_error(case):
     """A gradient that depends on the inputs can be differentiated by them, or says that it cannot when it is asked."""
     for text in case.samples:
@@ -106,7 +118,11 @@ def test_gradients_of_gradients_or_an_error(case):
 
 def test_fused_gradients_belong_to_the_graph():
     """They are differentiable, or say that nobody has written it: "none" would cut the graph without a word."""
-    fused = [op for op in table.load() if op.kind == "kernel" and re.search("_(backward|grad|gradients)$", op.name)]
+    fused = [
+        op
+        for op in table.load()
+        if op.kind == "kernel" and re.search("_(backward|grad|gradients)$", op.name)
+    ]
     assert len(fused) > 40 and [op.name for op in fused if op.grad == "none"] == []
 
 
@@ -134,5 +150,147 @@ def test_gradients_in_float32_are_those_in_float64(case):
                 theirs = array(theirs)
                 scale = np.nanmax(np.abs(theirs), initial=1)
                 tolerance = ROUNDINGS * case.looser * 2**-24 * scale
-                np.testing.assert_allclose(array(ours), theirs, rtol=0, atol=tolerance, err_msg=text)
+                np.testing.assert_allclose(
+                    array(ours), theirs, rtol=0, atol=tolerance, err_msg=text
+                )
                 count()
+
+
+# Ops that vmap refuses, each with a message that says so; and what differs from slice to slice in size.
+NOT_MAPPED = "at least one tensor|vmap: (?!inplace arithmetic)|batched tensor|differ in (size|number)|data-dependent"
+
+
+def mapped_or_refused(compute, *arguments):
+    try:
+        return compute(*arguments)
+    except (RuntimeError, NotImplementedError) as error:
+        assert re.search(f"{NOT_MAPPED}|{REFUSAL}|does not support it", str(error)), error
+        count()
+        return None
+
+
+def small_function(case, text):
+    """The function of a small sample, its inputs, and two seeds for each result; None where there is none."""
+    found = function_and_inputs(case, text, "float64")
+    if not found or sum(t.numel() for t in found[1]) > 60:
+        return None
+    outputs = found[0](*found[1])
+    if not outputs or sum(t.numel() for t in outputs) > 200:
+        return None
+    rng = np.random.default_rng(2)
+    return *found, [
+        rushlight.stack(s) for s in zip(*(random_like(outputs, rng) for _ in range(2)), strict=True)
+    ]
+
+
+def close(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            rushlight.testing.assert_close(a, b, rtol=1e-7, atol=1e-9, equal_nan=True)
+
+
+@over(differentiable, lambda case: "float64" in case.dtypes, mode="batched grad")
+def test_batches_of_gradients(case):
+    """Backward of several gradients at once is backward of each."""
+    for text in case.samples:
+        found = small_function(case, text)
+        if found is None:
+            continue
+        function, inputs, seeds = found
+        each = [or_refused(gradients, function, inputs, [s[i] for s in seeds]) for i in range(2)]
+        if each[0] is None:
+            continue
+        batch = mapped_or_refused(lambda: gradients(function, inputs, seeds, is_grads_batched=True))  # noqa: B023
+        if batch is not None:
+            close(
+                batch,
+                [
+                    None if a is None else rushlight.stack([a, b])
+                    for a, b in zip(*each, strict=True)
+                ],
+            )
+            count()
+
+
+def pulled_back(function, seeds):
+    """The gradients of a function of the inputs, as such a function."""
+
+    def run(*inputs):
+        return [
+            g
+            for g in rushlight.func.vjp(lambda *x: tuple(function(*x)), *inputs)[1](tuple(seeds))
+            if g is not None
+        ]
+
+    return run
+
+
+def of_both(results):
+    """Two lists of tensors as one, each pair a batch."""
+    return [rushlight.stack(pair) for pair in zip(*results, strict=True)]
+
+
+@over(differentiable, lambda case: "float64" in case.dtypes, mode="nested")
+def test_hessians_of_batches(case):
+    """Tangents along a batch of directions of a batch of gradients: what `hessian` of several results computes."""
+    jvp, vmap = rushlight.func.jvp, rushlight.vmap
+    for text in case.samples:
+        found = small_function(case, text)
+        if found is None:
+            continue
+        function, leaves, seeds = found
+        inputs = tuple(t.detach() for t in leaves)
+        rng = np.random.default_rng(3)
+        directions = of_both([random_like(inputs, rng) for _ in range(2)])
+
+        def one(i, j, function=function, inputs=inputs, seeds=seeds, directions=directions):
+            pulled = pulled_back(function, [s[j] for s in seeds])
+            return jvp(pulled, inputs, tuple(d[i] for d in directions))[1]
+
+        def all_at_once(*along, function=function, inputs=inputs, seeds=seeds):
+            return jvp(
+                lambda *x: vmap(lambda *s: pulled_back(function, s)(*x))(*seeds), inputs, along
+            )[1]
+
+        if mapped_or_refused(one, 0, 0) is None:
+            continue
+        batch = mapped_or_refused(vmap(all_at_once), *directions)
+        if batch is not None:
+            close(batch, of_both([of_both([one(i, j) for j in range(2)]) for i in range(2)]))
+            count()
+
+
+@over(differentiable, lambda case: "float64" in case.dtypes, mode="nested")
+def test_tangents_within_batches(case):
+    """Tangents along a batch of directions, of a function that makes a batch of its inputs."""
+    jvp, vmap = rushlight.func.jvp, rushlight.vmap
+    ones = rushlight.ones(2, dtype=rushlight.float64)
+    for text in case.samples:
+        found = small_function(case, text)
+        if found is None:
+            continue
+        function, inputs, _ = (
+            found  # which require gradients, so that what depends on them is known
+        )
+        rng = np.random.default_rng(4)
+        directions = of_both([random_like(inputs, rng) for _ in range(2)])
+
+        def one(i, function=function, inputs=inputs, directions=directions):
+            tangents = jvp(
+                lambda *x: tuple(function(*x)), tuple(inputs), tuple(d[i] for d in directions)
+            )[1]
+            return [rushlight.stack([t, t]) for t in tangents]
+
+        def all_at_once(*along, function=function, inputs=inputs):
+            def each(*x):
+                return vmap(lambda scale: tuple(function(*(t * scale for t in x))))(ones)
+
+            return jvp(each, tuple(inputs), along)[1]
+
+        if mapped_or_refused(one, 0) is None:
+            continue
+        batch = mapped_or_refused(vmap(all_at_once), *directions)
+        if batch is not None:
+            close(batch, of_both([one(0), one(1)]))
+            count()

@@ -71,10 +71,10 @@ REFERENCES = {_copy(name): _TOLD[view] for name, view in _VIEWS.items() if view 
 }
 ERRORS = {
     "diagonal_scatter": [
-        ("x(3, 4), x(2)", RuntimeError, "expected src to have a size equal to the slice it fills")
+        ("x(3, 4), x(2)", RuntimeError, "src must have the shape of the slice")
     ],
     "select_scatter": [
-        ("x(3, 4), x(1, 4), 0, 1", RuntimeError, "expected src to have a size equal")
+        ("x(3, 4), x(1, 4), 0, 1", RuntimeError, "src must have the shape of the slice")
     ],
 }
 DTYPES = {"view_as_real_copy": parts.DTYPES["view_as_real"]}

@@ -337,3 +337,57 @@ def test_suggested_fixes(name):
         text = str(error.value).partition("Suggested fixes:\n")[2]
         fixes.append(text.partition("\n\n")[0].strip())
     assert fixes[0] == fixes[1] and fixes[0]
+
+
+# ---- branches and loops ----
+
+
+def controls(library):
+    """Programs with branches and loops, and their arguments."""
+    nn = library.nn
+    ops = __import__(f"{library.__name__}._higher_order_ops", fromlist=["scan"])
+
+    class Cond(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = library.full((3,), 2.0)
+
+        def forward(self, x):
+            return library.cond(x.sum() > 0, lambda x: x * self.scale, lambda x: x.cos(), (x,)) + 1
+
+    class While(nn.Module):
+        def forward(self, i, x):
+            return ops.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (i, x))
+
+    class Map(nn.Module):
+        def forward(self, xs, y):
+            return ops.map(lambda x, y: x + y, xs, y)
+
+    class Scan(nn.Module):
+        def forward(self, init, xs):
+            return ops.scan(lambda c, x: (c + x, c * x), init, xs)
+
+    rows = library.arange(12.0).view(4, 3)
+    return {
+        "cond": (Cond(), (rows,)),
+        "while": (While(), (library.tensor(0), library.ones(2))),
+        "map": (Map(), (rows, library.ones(3))),
+        "scan": (Scan(), (library.zeros(3), rows)),
+    }
+
+
+@pytest.mark.parametrize("name", ["cond", "while", "map", "scan"])
+def test_branches_and_loops_go_both_ways(name):
+    files, results = [], []
+    for library in (ours, torch):
+        net, args = controls(library)[name]
+        files.append(io.BytesIO())
+        library.export.save(library.export.export(net, args), files[-1])
+        files[-1].seek(0)
+        results.append(net(*args))
+    args = controls(ours)[name][1]
+    here, there = ours.export.load(files[1]), torch.export.load(files[0])
+    check(here.module()(*args), results[1])
+    check(there.module()(*to_torch(args)), results[0])
+    names = [[n.name for n in p.graph.nodes if n.op == "call_function"] for p in (here, there)]
+    assert names[0] == names[1]

@@ -11,7 +11,9 @@ NUMBER = torch.ones(())
 @pytest.mark.parametrize("dim", [0, -1, 1])
 @pytest.mark.parametrize("name", ["size", "stride"])
 def test_a_number_has_no_sizes(name, dim):
-    with pytest.raises(IndexError, match=f"Dimension specified as {dim} but tensor has no dim"):
+    with pytest.raises(
+        IndexError, match=f"Dimension specified as {dim} of a number: the tensor has no dim"
+    ):
         getattr(NUMBER, name)(dim)
 
 

@@ -12,6 +12,7 @@ from rushlight._functorch import config
 from rushlight._subclasses import CrossRefFakeMode, FakeTensorMode
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
+    DynamicOutputShapeException,
     FakeTensor,
     FakeTensorConverter,
     MetadataMismatchError,
@@ -243,3 +244,21 @@ def test_bags_of_fakes(mode):
         assert torch.nn.functional.embedding_bag(*given, mode=mode).shape == (2, 3)
     # Weights on meta take indices from anywhere.
     assert bag.to("meta")(index, offsets).is_meta
+
+
+def test_writes_by_masks_change_no_shape():
+    x, mask = torch.zeros(3, 4, 5), torch.ones(3, 4, dtype=torch.bool)
+    with FakeTensorMode() as mode:
+        fake, where = mode.from_tensor(x), mode.from_tensor(mask)
+        for indices, values in (
+            ([where], torch.zeros(())),
+            ([where], torch.zeros(7, 5)),
+            ([where[:, 0]], torch.zeros(2, 4, 5)),
+            ([None, where[0]], torch.zeros(3, 2, 5)),
+        ):
+            assert fake.index_put(indices, values).shape == (3, 4, 5)
+            fake[tuple(slice(None) if i is None else i for i in indices)] = values
+        with pytest.raises(DynamicOutputShapeException):
+            _ = fake[where]
+        with pytest.raises(RuntimeError):
+            fake.index_put([where], torch.zeros(7, 4))

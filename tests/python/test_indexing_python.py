@@ -196,7 +196,7 @@ T = torch.tensor(A)
         (1.0, IndexError, r"only integers, slices.*, not float"),
         (torch.tensor(1.0), IndexError, "must be long, int, byte or bool tensors"),
         ([0, 5], IndexError, "out of"),
-        (torch.tensor([True, False, True]), IndexError, "mask \\[3\\] at index 0 does not match"),
+        (torch.tensor([True, False, True]), IndexError, "mask \\[3\\] does not match dimension 0"),
         (object(), IndexError, "only integers"),
         ({}, IndexError, "only integers"),
         (slice(0.5, 1), TypeError, "slice indices must be integers"),

@@ -487,7 +487,7 @@ def test_small_singular_matrices_are_named():
     a[4, 1, 1] = 0
     assert torch.linalg.inv_ex(a).info.tolist() == [0, 0, 0, 0, 2, 0]
     with pytest.raises(
-        torch.linalg.LinAlgError, match=r"\(Batch element 4\): The diagonal element 2 is zero"
+        torch.linalg.LinAlgError, match=r"\(Batch element 4\): .* element 2 of the diagonal"
     ):
         torch.linalg.inv(a)
     with pytest.raises(torch.linalg.LinAlgError, match=r"\(Batch element 4\).*singular"):

@@ -246,6 +246,14 @@ def test_report(tmp_path):
     assert "`input`" in text
 
 
+def test_the_exported_program_is_kept(tmp_path):
+    torch.onnx.export(
+        nn.Linear(2, 3), (torch.ones(1, 2),), dump_exported_program=True, artifacts_dir=tmp_path
+    )
+    kept = torch.export.load(tmp_path / "onnx_export_program.pt2")
+    assert kept.module()(torch.ones(1, 2)).shape == (1, 3)
+
+
 def test_verification_fails():
     table = {torch.ops.aten.relu.default: lambda g, self: g.Neg(self)}
     with pytest.raises(torch.onnx.OnnxExporterError, match="differs from that of the program"):
@@ -312,6 +320,13 @@ def writes():
         x[:, torch.tensor([3, 0])] += 1
         return x
 
+    def values(x):
+        x = x.clone()
+        mask = x > 0
+        x[mask] = 2.0
+        x[~mask[:, 0]] = torch.ones(4)
+        return x
+
     def dtypes(x):
         count = torch.zeros(4, dtype=torch.int64)
         count += 2
@@ -327,7 +342,7 @@ def writes():
         x.mul_(2)
         return x + 1
 
-    return [views, parts, shapes, masks, dtypes, arguments]
+    return [views, parts, shapes, masks, values, dtypes, arguments]
 
 
 @pytest.mark.parametrize("program", writes(), ids=lambda f: f.__name__)
@@ -343,6 +358,16 @@ def test_writes(program):
     ):
         tolerance = 2e-3 if wanted.dtype == torch.float16 else 1e-5
         np.testing.assert_allclose(ours.numpy(), wanted.numpy(), rtol=tolerance, atol=tolerance)
+
+
+def test_writes_of_several_values_by_a_mask():
+    def program(x, mask, values):
+        x = x.clone()
+        x[mask] = values
+        return x
+
+    mask = torch.tensor([[True, False], [True, True]])
+    agreed(program, torch.zeros(2, 2, 3), mask, torch.arange(9.0).view(3, 3))
 
 
 def test_buffers_of_training():

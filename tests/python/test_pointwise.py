@@ -344,27 +344,27 @@ def test_promotion(call, dtype):
     [
         (
             lambda: torch.ones(2, dtype=torch.int64).mul_(1.5),
-            "result type Float can't be cast to the desired output",
+            "result type Float can't be cast to the output's",
         ),
         (
             lambda: torch.ones(2, dtype=torch.int64).exp_(),
-            "result type Float can't be cast to the desired output",
+            "result type Float can't be cast to the output's",
         ),
         (
             lambda: torch.ones(2).add_(1j),
-            "result type ComplexFloat can't be cast to the desired output type Float",
+            "result type ComplexFloat can't be cast to the output's Float",
         ),
         (
             lambda: torch.zeros(2, dtype=torch.uint8).fill_(300),
-            "value cannot be converted to type uint8.* without overflow",
+            "the value does not fit into type uint8.*without overflow",
         ),
         (
             lambda: torch.zeros(2, dtype=torch.uint8).clamp(max=300),
-            "value cannot be converted to type uint8.* without overflow",
+            "the value does not fit into type uint8.*without overflow",
         ),
         (
             lambda: torch.ones(2, dtype=torch.int64).add(1, alpha=1.5),
-            "argument alpha must not be a floating point number",
+            "alpha must be an integer for integral input tensors",
         ),
         (
             lambda: torch.ones(2).add(1, alpha=True),
@@ -372,11 +372,11 @@ def test_promotion(call, dtype):
         ),
         (
             lambda: torch.ones(2, dtype=torch.bool) - torch.ones(2, dtype=torch.bool),
-            "with two bool tensors is not supported",
+            "bool tensors are not subtracted",
         ),
         (
             lambda: -torch.ones(2, dtype=torch.bool),
-            "Negation, the `-` operator, on a bool tensor is not supported",
+            "a bool tensor has no negative",
         ),
         (
             lambda: torch.lerp(torch.ones(2), torch.ones(2).double(), 0.5),
@@ -393,11 +393,11 @@ def test_promotion(call, dtype):
         # What is wrong with the arguments themselves is seen without elements, too, and on meta.
         (
             lambda: torch.ones(2, dtype=torch.bool, device="meta") - True,
-            "with two bool tensors is not supported",
+            "bool tensors are not subtracted",
         ),
         (
             lambda: torch.ones(0, dtype=torch.int64).add(1, alpha=1.5),
-            "argument alpha must not be a floating point number",
+            "alpha must be an integer for integral input tensors",
         ),
         (
             lambda: torch.ones(0, dtype=torch.int64) ** -1,
@@ -429,7 +429,7 @@ def test_values_are_looked_at_where_there_are_some():
 def test_a_refused_call_leaves_out_alone():
     out = torch.empty(3)
     flags = torch.ones(2, dtype=torch.bool)
-    with pytest.raises(RuntimeError, match="with two bool tensors"):
+    with pytest.raises(RuntimeError, match="bool tensors are not subtracted"):
         torch.sub(flags, flags, out=out)
     assert out.shape == (3,)
 
@@ -633,7 +633,7 @@ def test_fill_and_zero():
     assert x.fill_(2).tolist() == [[2.0] * 6] * 4
     x[:, ::2].zero_()
     assert x.tolist() == [[0.0, 2.0] * 3] * 4
-    with pytest.raises(RuntimeError, match="fill_ only supports 0-dimension value tensor"):
+    with pytest.raises(RuntimeError, match="fill_ only supports a 0-dimensional value"):
         x.fill_(torch.ones(2))
 
 

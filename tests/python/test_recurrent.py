@@ -42,7 +42,7 @@ def test_an_empty_batch(kind, options, given):
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_sequence_is_refused(kind):
     for shape in ((0, 2, 3), (0, 0, 3), (0, 3)):
-        with pytest.raises(RuntimeError, match="sequence length to be larger than 0"):
+        with pytest.raises(RuntimeError, match="sequence length larger than 0"):
             kind(3, 4)(torch.ones(shape))
 
 

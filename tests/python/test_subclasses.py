@@ -720,3 +720,50 @@ def test_sparse_results_are_of_no_other_class():
         assert type(made) is torch.Tensor and torch.equal(made.to_dense(), m * torch.eye(3))
     made = m.as_subclass(Plain).to_sparse()
     assert type(made) is torch.Tensor and torch.equal(made.to_dense(), m)
+
+
+# ---- who is offered calls above ----
+
+
+def _classes():
+    """Ways for a class to come by the two methods, and whether its instances are offered calls."""
+
+    class Above(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    class Below(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            return func(*args, **kwargs or {})
+
+    class Mixed:
+        __torch_dispatch__ = classmethod(lambda cls, func, types, args=(), kwargs=None: None)
+
+    def made(*bases, **members):
+        return type("Made", bases, members)
+
+    yield Above, True
+    yield Below, False
+    yield made(Above, __torch_dispatch__=Below.__torch_dispatch__), True
+    yield made(Below), False
+    yield made(Below, __torch_dispatch__=Mixed.__torch_dispatch__), False
+    yield made(Above, Below), True
+    yield made(Below, Above), False
+    yield made(Mixed, torch.Tensor), False
+    yield made(torch.Tensor, Mixed), True
+    yield made(Below, __torch_function__=Above.__torch_function__), True
+    yield made(torch.Tensor, __torch_dispatch__=torch.Tensor.__torch_dispatch__), True
+    yield made(torch.Tensor), True
+    late = made(torch.Tensor)
+    late.__torch_dispatch__ = Mixed.__torch_dispatch__
+    yield late, True
+
+
+def test_classes_with_rules_below_alone_are_offered_no_calls_above():
+    for cls, offered in _classes():
+        disabled = cls.__torch_function__ is torch._C._disabled_torch_function_impl
+        assert disabled != offered, cls.__mro__
+        made = torch.Tensor._make_subclass(cls, torch.ones(2))
+        assert torch.overrides.has_torch_function((made,)) == offered

@@ -2,8 +2,12 @@
 
 from rushlight.compiler import InvalidBackend, TorchDynamoException
 
-__all__ = ["InvalidBackend", "TorchDynamoException", "UserError"]
+__all__ = ["InvalidBackend", "TorchDynamoException", "UncapturedHigherOrderOpError", "UserError"]
 
 
 class UserError(TorchDynamoException):
     """A program that is not exported because of what its author wrote."""
+
+
+class UncapturedHigherOrderOpError(TorchDynamoException):
+    """A branch or a loop that does not fit into a graph."""

@@ -40,8 +40,8 @@ def make_test_cls_with_patches(
     """A class of the tests of `cls`, each of which runs while attributes have other values.
 
     Args:
-        cls_prefix: goes before the name of the class.
-        fn_suffix: goes behind the names of tests.
+        cls_prefix: a prefix for the name of the class.
+        fn_suffix: a suffix for the names of tests.
         patches: a module or another object, the name of an attribute, its value.
         xfail_prop: tests with an attribute of this name are expected to fail.
         decorator: is put around every test.

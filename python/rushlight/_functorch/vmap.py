@@ -234,8 +234,8 @@ def vmap(
 
     Args:
         in_dims: the dimension of each argument, None for those that stay whole; nested as these.
-        out_dims: where the new dimension of results goes; None for results that are the same for
-            all slices.
+        out_dims: the position of the batch dimension in results; None for results that are the same
+            for all slices.
         randomness: "error" refuses random numbers; "different" draws other ones for each slice,
             "same" the same for all.
         chunk_size: how many slices are computed together; None for all.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rushlight import Tensor
+from rushlight._higher_order_ops import utils
 from rushlight.utils import _pytree
 
 __all__ = ["cond"]
@@ -29,4 +30,6 @@ def cond(pred, true_fn, false_fn, operands=()):
             "Expect operands to be a tuple of tensors and numbers, or of containers of them, "
             f"but got {operands}."
         )
+    if utils.tracer is not None and isinstance(pred, Tensor):
+        return utils.tracer.cond(pred, true_fn, false_fn, operands)
     return true_fn(*operands) if pred else false_fn(*operands)

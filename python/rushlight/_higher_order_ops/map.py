@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import Tensor
+from rushlight._higher_order_ops import utils
 from rushlight._higher_order_ops.utils import _stack_pytree, _unstack_pytree
 from rushlight.utils import _pytree
 
@@ -20,6 +21,8 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         xs: a tensor, or a container of tensors of one length.
         args: further arguments of each call.
     """
+    if utils.tracer is not None:
+        return utils.tracer.map(f, xs, args)
     results = [f(part, *args) for part in _unstack_pytree(xs)]
     for leaf in _pytree.tree_leaves(results):
         if leaf is not None and not isinstance(leaf, Tensor):

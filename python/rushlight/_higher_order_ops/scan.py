@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rushlight
+from rushlight._higher_order_ops import utils
 from rushlight.utils import _pytree
 
 __all__ = ["scan"]
@@ -29,6 +30,8 @@ def scan(combine_fn: Callable[..., Any], init, xs, *, dim: int = 0, reverse=Fals
     length = leaves[0].shape[dim]
     if any(leaf.shape[dim] != length for leaf in leaves):
         raise RuntimeError("All xs leaves must have the same size along dim")
+    if utils.tracer is not None and dim == 0 and not reverse:
+        return utils.tracer.scan(combine_fn, init, xs)
     outs = []
     carry = init
     steps = range(length - 1, -1, -1) if reverse else range(length)

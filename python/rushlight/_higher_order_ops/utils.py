@@ -8,6 +8,8 @@ import rushlight
 from rushlight import Tensor
 from rushlight.utils import _pytree
 
+tracer: Any = None  # set while a program is exported: it writes branches and loops into a graph
+
 
 def _unstack_pytree(xs: Any) -> list[Any]:
     """A container for each slice along the first dimension, which all tensors of `xs` share.

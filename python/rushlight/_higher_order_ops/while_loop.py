@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rushlight import Tensor
+from rushlight._higher_order_ops import utils
 from rushlight.utils import _pytree
 
 __all__ = ["while_loop"]
@@ -21,6 +22,8 @@ def while_loop(cond_fn, body_fn, carried_inputs):
     if not isinstance(carried_inputs, tuple | list):
         raise RuntimeError(f"Expect carried_inputs to be a tuple or list, got {carried_inputs}.")
     carried = tuple(carried_inputs)
+    if utils.tracer is not None:
+        return utils.tracer.while_loop(cond_fn, body_fn, carried)
     form = _pytree.tree_structure(carried)
 
     def goes_on() -> bool:

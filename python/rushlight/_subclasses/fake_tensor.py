@@ -134,6 +134,27 @@ def is_fake(x: object) -> bool:
     return isinstance(x, FakeTensor)
 
 
+def _without_masks(func, args):
+    """Arguments of a write at indices, with places instead of masks: it changes no shape."""
+    if func.overloadpacket not in (rushlight.ops.aten.index_put, rushlight.ops.aten.index_put_):
+        return args
+    x, indices, values, *rest = args
+    masks = [i for i in indices if i is not None and i.dtype == rushlight.bool]
+    if not masks:
+        return args
+    # How many elements are written nobody knows; it is as many as there are values, or one.
+    first = next(i for i, index in enumerate(indices) if index is not None)
+    written = sum(1 if i.dtype != rushlight.bool else i.dim() for i in indices if i is not None)
+    behind = x.dim() - first - written
+    count = values.shape[-1 - behind] if values.dim() > behind else 1
+    places = rushlight.zeros(count, dtype=rushlight.int64, device="meta")
+    found = []
+    for index in indices:
+        is_mask = index is not None and index.dtype == rushlight.bool
+        found += [places] * index.dim() if is_mask else [index]
+    return (x, found, values, *rest)
+
+
 class FakeTensorConverter:
     """Converts real tensors to fake ones; the same tensor gives the same fake, while both exist.
 
@@ -376,7 +397,7 @@ class FakeTensorMode(TorchDispatchMode):
             kwargs["device"] = "meta"
         on_meta = _pytree.tree_map_only(FakeTensor, lambda t: t._meta, (args, kwargs))
         try:
-            made = func(*on_meta[0], **on_meta[1])
+            made = func(*_without_masks(func, on_meta[0]), **on_meta[1])
         except NotImplementedError as error:
             if "depends on values" in str(error):
                 raise DynamicOutputShapeException(func) from error

@@ -42,7 +42,7 @@ class autocast(ContextDecorator):
         device_type: "cpu" or "cuda".
         dtype: bfloat16 or float16; None takes `rushlight.get_autocast_dtype(device_type)`.
         enabled: False leaves all dtypes alone, also inside of another autocast.
-        cache_enabled: whether cast weights are kept; None leaves that as it is.
+        cache_enabled: whether cast weights are cached; None keeps the current setting.
 
     Raises:
         ValueError: if `device_type` is no string.

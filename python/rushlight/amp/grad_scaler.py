@@ -54,7 +54,7 @@ class GradScaler:
         device: the kind of device where the scale is kept, "cuda" or "cpu".
         init_scale: the first scale.
         growth_factor: what the scale is multiplied by when it grows, above 1.
-        backoff_factor: what it is multiplied by after infinite gradients, below 1.
+        backoff_factor: the factor of the scale after infinite gradients, below 1.
         growth_interval: how many steps in a row without infinite gradients it takes to grow.
         enabled: False makes `scale` and `unscale_` do nothing and `step` a plain step.
 

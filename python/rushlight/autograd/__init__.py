@@ -101,7 +101,7 @@ def backward(
 
     Args:
         tensors: one or several tensors (or GradientEdges) that were computed from leaves.
-        grad_tensors: the gradients of these; None stands for 1 where a tensor has one element.
+        grad_tensors: the gradients of these tensors; None means 1 for a tensor of one element.
         retain_graph: keep what the graph saved for another backward. Defaults to `create_graph`.
         create_graph: record backward itself, for derivatives of derivatives.
         grad_variables: `grad_tensors` under its old name.

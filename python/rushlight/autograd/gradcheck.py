@@ -59,7 +59,7 @@ def gradcheck(
             checked. They should be of double precision.
         atol, rtol: as in `allclose`.
         raise_exception: raise GradcheckError if it fails, else return False.
-        nondet_tol: how far two backward passes may differ.
+        nondet_tol: the largest difference allowed between two backward passes.
         check_undefined_grad: also check that backward copes with outputs that have no gradient,
             and forward mode with inputs that have no tangent.
         check_grad_dtypes: also check that gradients have their input's dtype.

@@ -33,7 +33,7 @@ class Stream(_C.Stream):
 
     Args:
         device: the GPU, the current one by default.
-        priority: negative for work that goes first.
+        priority: the priority of the stream's work; negative numbers are more urgent.
     """
 
     priority: int

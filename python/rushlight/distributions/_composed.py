@@ -230,7 +230,7 @@ class FoldedDistribution(TransformedDistribution):
     """Absolute values of numbers whose distribution is symmetric around 0, of a given scale.
 
     Args:
-        base_distribution: of the numbers; it has a `scale`.
+        base_distribution: the base distribution of the numbers; it has a `scale`.
         validate_args: see `Distribution`.
     """
 

@@ -114,8 +114,8 @@ class InverseGamma(TransformedDistribution):
     """Numbers whose reciprocals are gamma numbers.
 
     Args:
-        concentration: of the gamma distribution, positive.
-        rate: of the gamma distribution, positive: the scale of this one.
+        concentration: of the  gamma distribution, positive.
+        rate: of the  gamma distribution, positive: the scale of this one.
         validate_args: see `Distribution`.
     """
 

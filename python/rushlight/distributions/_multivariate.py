@@ -133,7 +133,7 @@ class MultivariateNormal(_ByMatrix):
     Args:
         loc: the mean: (batch, n).
         covariance_matrix: (batch, n, n), positive definite; or
-        precision_matrix: its inverse; or
+        precision_matrix: the inverse of the covariance; or
         scale_tril: its Cholesky factor, the cheapest.
         validate_args: see `Distribution`.
     """
@@ -375,8 +375,8 @@ class Wishart(_ByMatrix, ExponentialFamily):
     Args:
         df: degrees of freedom, above n - 1; need not be an integer.
         covariance_matrix: of the vectors, (batch, n, n), positive definite; or
-        precision_matrix: its inverse; or
-        scale_tril: its Cholesky factor.
+        precision_matrix: the inverse of the covariance; or
+        scale_tril: the Cholesky factor of the covariance.
         validate_args: see `Distribution`.
     """
 
@@ -458,8 +458,8 @@ class Wishart(_ByMatrix, ExponentialFamily):
 
         Args:
             sample_shape: the shape of the sample.
-            max_try_correction: how often at most; 3 times for matrices of more than 10 rows, else
-                10 times.
+            max_try_correction: the maximum number of new draws; 3 by default for matrices of more
+                than 10 rows, else 10.
         """
         if max_try_correction is None:
             max_try_correction = 3 if self._event_shape[-1] > 10 else 10

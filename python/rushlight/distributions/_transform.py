@@ -36,7 +36,7 @@ class Transform:
 
     Attributes:
         bijective: whether t is one to one between domain and codomain, so that `t.inv` undoes it.
-        sign: of the derivative, for increasing or decreasing functions of one number: 1 or -1.
+        sign: of the  derivative, for increasing or decreasing functions of one number: 1 or -1.
     """
 
     bijective: Any = False
@@ -454,7 +454,7 @@ class CatTransform(_Parts):
     Args:
         tseq: a transform for each piece.
         dim: the dimension.
-        lengths: of the pieces along it; 1 by default.
+        lengths: of the  pieces along it; 1 by default.
         cache_size: 0 or 1.
     """
 

@@ -456,7 +456,7 @@ class _Cat(_Sequence):
     Args:
         cseq: a constraint for each piece.
         dim: the dimension.
-        lengths: of the pieces along it; 1 by default.
+        lengths: of the  pieces along it; 1 by default.
     """
 
     def __init__(

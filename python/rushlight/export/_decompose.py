@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import rushlight
 from rushlight import _C, Tensor, nn
-from rushlight._ops import OpOverload
+from rushlight._ops import HigherOrderOperator, OpOverload
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.export._decompositions import below
 from rushlight.export._functional import Functionalizer
@@ -21,7 +21,7 @@ from rushlight.export.graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from rushlight.fx.experimental.proxy_tensor import PythonKeyTracer
+from rushlight.fx.experimental._key_tracer import PythonKeyTracer
 from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.interpreter import Interpreter
 from rushlight.fx.node import Node
@@ -88,6 +88,10 @@ class _Decomposer(Interpreter):
         return value
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(target, HigherOrderOperator):
+            raise NotImplementedError(
+                f"run_decompositions: {target} takes graphs, which are not decomposed"
+            )
         if not isinstance(target, OpOverload):
             return super().call_function(target, args, kwargs)
         return self.step(target, args, kwargs)

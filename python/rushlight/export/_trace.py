@@ -28,8 +28,9 @@ from rushlight.export.graph_signature import (
     TensorArgument,
 )
 from rushlight.fx._symbolic_trace import _Patcher
+from rushlight.fx.experimental._control import ControlTracer
+from rushlight.fx.experimental._key_tracer import fake_of
 from rushlight.fx.experimental._op_forms import lift_fresh_copy
-from rushlight.fx.experimental.proxy_tensor import PythonKeyTracer, _fake_of
 from rushlight.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rushlight.fx.node import Node, _as_torch
 from rushlight.utils import _pytree as pytree
@@ -115,7 +116,7 @@ def _kind_of(module: nn.Module) -> str:
     return f"{_as_torch(type(module).__module__)}.{type(module).__qualname__}"
 
 
-class Tracer(PythonKeyTracer):
+class Tracer(ControlTracer):
     """Writes the graph of one run.
 
     Args:
@@ -171,7 +172,7 @@ class Tracer(PythonKeyTracer):
         place = self.graph.inserting_before(before) if before else self.graph.inserting_after()
         with place:
             node = self.graph.create_node("placeholder", "c_" + _identifier(name))
-        node.meta["val"] = _fake_of(self.fake_mode, a)
+        node.meta["val"] = self._untraced(lambda: fake_of(self.fake_mode, a))
         self.constants.update(dict.fromkeys(names, a))
         spec = InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(node.name), name)
         at = next(
@@ -214,7 +215,7 @@ class Tracer(PythonKeyTracer):
 
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Record a call of an op and run it."""
-        if self._in_custom_op:
+        if self.paused or self._in_custom_op:
             return func(*args, **kwargs)
         if func is rushlight.ops.aten.lift_fresh.default:
             return self.lift(args[0])
@@ -227,7 +228,7 @@ class Tracer(PythonKeyTracer):
     def lift(self, made: Tensor) -> Tensor:
         """A tensor that the program wrote down."""
         result = rushlight.ops.aten.lift_fresh.default(made)
-        source = self.constant(made)
+        source = self.node_of(made)
         copy = self.create_node(
             "call_function", lift_fresh_copy(), (source,), {}, name="lift_fresh_copy"
         )
@@ -276,7 +277,7 @@ class Tracer(PythonKeyTracer):
             return self.call_of(module, call, args, kwargs)
 
         before = compiler._exporting
-        with _Patcher() as patcher, self.fake_mode:
+        with _Patcher() as patcher, self.fake_mode, self.active():
             patcher.patch_method(nn.Module, "__call__", module_call, deduplicate=False)
             compiler._exporting = True
             try:

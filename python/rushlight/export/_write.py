@@ -199,9 +199,8 @@ class _GraphWriter:
         """The arguments of a call by the names of its schema."""
         schema = getattr(node.target, "_schema", None)
         if schema is None:
-            names = (
-                "ab" if node.target is not None and len(node.args) <= 2 else [""] * len(node.args)
-            )
+            # Functions of `operator` name their operands; higher-order operators have no names.
+            names = [""] * len(node.args) if _is_higher_order(node.target) else list("ab")
             given = [(n, a, "") for n, a in zip(names, node.args, strict=False)]
             named = [(k, v, "") for k, v in node.kwargs.items()]
         else:

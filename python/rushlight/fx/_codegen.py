@@ -172,7 +172,11 @@ class PythonCode:
 def _format_target(base: str, target: str) -> str:
     """`base.a.b`; `getattr(base, "0")` for what is no identifier."""
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        if part.isidentifier() and not keyword.iskeyword(part):
+            base = f"{base}.{part}"
+        else:
+            quoted = f'"{part}"' if re.fullmatch(r"[\w@ -]*", part) else repr(part)
+            base = f"getattr({base}, {quoted})"
     return base
 
 
@@ -279,7 +283,7 @@ class _Writer:
         name = repr(node)
         kind = f" : {self.type(node.type)}" if node.type is not None else ""
         if self.verbose and not kind:
-            kind = _known(node.meta.get("val"))
+            kind = _type_annotation(node.meta.get("val"))
         if node.op == "placeholder":
             default = f" = {self.value(node.args[0])}" if node.args else ""
             self.free_vars.append(f"{node.target}{kind}{default}")
@@ -328,7 +332,7 @@ def _plain(parameter: str) -> str:
     return re.match(r"[\w*]+", parameter)[0]  # type: ignore[index]
 
 
-def _known(value: Any) -> str:
+def _type_annotation(value: Any) -> str:
     """An annotation with what is known of a node's value: `: "f32[2, 3]"`."""
     if isinstance(value, Tensor):
         sizes = ", ".join(map(str, value.shape))

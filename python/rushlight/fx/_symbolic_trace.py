@@ -228,7 +228,8 @@ class Tracer(TracerBase):
     """Runs a module or a function on proxies; subclasses choose what is recorded whole.
 
     Args:
-        autowrap_modules: modules whose functions are recorded whole where they meet proxies.
+        autowrap_modules: Python modules whose functions become single nodes when they are called
+            with proxies.
         autowrap_functions: functions for which the same holds.
         param_shapes_constant: sizes of parameters are numbers instead of steps of the graph.
     """
@@ -473,8 +474,8 @@ class Tracer(TracerBase):
 
         Args:
             root: the module or function.
-            concrete_args: by name, values of arguments that are not inputs of the graph; `PH`
-                stands for inputs inside of containers.
+            concrete_args: values by name of arguments that are not inputs of the graph; inside of
+                containers `PH` marks inputs.
         """
         _LazyGraphModule.force_recompile(root)
         if isinstance(root, nn.Module):

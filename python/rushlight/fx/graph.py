@@ -123,7 +123,7 @@ class Graph:
 
         Args:
             op: the kind.
-            target: what is called; needed where functions, methods and modules are.
+            target: the target of the nodes; needed for functions, methods and modules.
             sort: in the order of the graph, which they always are.
         """
         if op == "call_function" and target is None:
@@ -141,8 +141,8 @@ class Graph:
 
         Args:
             g: the other graph.
-            val_map: what stands for nodes of `g` here; filled with the copies. Nodes that are in it
-                are not copied.
+            val_map: a dict from nodes of `g` to nodes of this graph, to which the copies are added.
+                Nodes that it contains are not copied.
             return_output_node: give the output's node as well.
 
         Returns:
@@ -181,7 +181,7 @@ class Graph:
 
         Args:
             op: its kind.
-            target: what is called or read.
+            target: the function, method, module or attribute.
             args: positional arguments.
             kwargs: keyword arguments.
             name: made to be new; by default that of the target.
@@ -296,7 +296,8 @@ class Graph:
 
         Args:
             node: the original.
-            arg_transform: of a node among its arguments, what stands for it here.
+            arg_transform: a function from a node among its arguments to the node of this graph that
+                replaces it.
         """
         args, kwargs = (map_arg(part, arg_transform) for part in (node.args, node.kwargs))
         twin = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
@@ -323,7 +324,7 @@ class Graph:
         Args:
             root_module: what modules and attributes are read from: "self".
             verbose: comments say where steps are from.
-            options: accepted.
+            options: has no effect.
         """
         namespace = Namespace()
         with self._with_names(lambda node: namespace.create_name(node.name, node)):
@@ -404,7 +405,7 @@ class Graph:
         """Remove nodes without users or side effects; returns whether there were any.
 
         Args:
-            is_impure_node: of a node whether it does more than give its result.
+            is_impure_node: of a  node whether it does more than give its result.
         """
         self.lint()
         impure = (lambda node: node.is_impure()) if is_impure_node is None else is_impure_node

@@ -243,7 +243,7 @@ class GraphModule(nn.Module):
         root: the module that modules and attributes of the graph are taken from, or a dict of
             them by dotted names.
         graph: the graph; change it in place and call `recompile`.
-        class_name: the name that the module goes by.
+        class_name: the name of the module's class.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any):
@@ -461,10 +461,10 @@ class GraphModule(nn.Module):
 
         Args:
             print_output: print it, too.
-            include_stride: accepted.
-            include_device: accepted.
-            colored: accepted.
-            options: accepted.
+            include_stride: has no effect.
+            include_device: has no effect.
+            colored: has no effect.
+            options: has no effect.
         """
         code = self._graph.python_code(root_module="self", verbose=True).src.strip("\n")
         body = "\n".join("    " + line if line.strip() else "" for line in code.split("\n"))

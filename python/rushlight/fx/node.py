@@ -76,6 +76,8 @@ def _get_qualified_name(func: Callable[..., Any]) -> str:
         return name
     if isinstance(func, _ops.OpOverload):
         return f"torch.ops.{str(func).replace('::', '.')}"
+    if isinstance(func, _ops.HigherOrderOperator):
+        return f"torch.ops.higher_order.{func}"
     if isinstance(func, _ops.OpOverloadPacket):
         return f"torch.ops.{func._qualified_op_name.replace('::', '.')}"
     method = isinstance(func, types.MethodDescriptorType | types.WrapperDescriptorType)
@@ -380,7 +382,7 @@ class Node:
 
         Args:
             replace_with: the node.
-            delete_user_cb: of a user whether it is changed; None means all are.
+            delete_user_cb: of a  user whether it is changed; None means all are.
             propagate_meta: move `meta` over, to a node that has none.
 
         Returns:
@@ -442,7 +444,7 @@ class Node:
 
         Args:
             root: the module that modules of the graph are in.
-            arg_types: not needed; the signature tells.
+            arg_types: has no effect, since the signature is known.
             kwarg_types: not needed.
             normalize_to_only_use_kwargs: give all by keyword.
         """

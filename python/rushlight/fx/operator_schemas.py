@@ -154,8 +154,9 @@ def normalize_function(
         target: the function.
         args: positional arguments.
         kwargs: keyword arguments.
-        arg_types: accepted; numbers of arguments and their names tell overloads apart.
-        kwarg_types: accepted.
+        arg_types: has no effect, since overloads are told apart by the number and names of
+            arguments.
+        kwarg_types: has no effect.
         normalize_to_only_use_kwargs: give all by keyword.
     """
     kwargs = {} if kwargs is None else kwargs

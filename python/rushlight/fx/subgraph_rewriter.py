@@ -154,7 +154,7 @@ def replace_pattern_with_filters(
 
     Args:
         gm: the module, changed in place.
-        pattern: what is looked for.
+        pattern: the graph to look for.
         replacement: what comes in its place.
         match_filters: all must be true of a match.
         ignore_literals: numbers and strings in the pattern match any.

@@ -36,9 +36,9 @@ def nested_tensor(
     Args:
         tensor_list: tensors, or what `torch.tensor` takes, of equally many dimensions; in the
             jagged layout they differ in the size of one dimension.
-        dtype: of the elements; that of the first tensor by default.
+        dtype: the dtype of the elements; that of the first tensor by default.
         layout: `torch.strided` or `torch.jagged`.
-        device: where it lies; where the first tensor does by default.
+        device: the device of the result; that of the first tensor by default.
         requires_grad: whether gradients are recorded for it.
         pin_memory: whether its memory is page-locked.
     """
@@ -65,8 +65,8 @@ def as_nested_tensor(ts, dtype=None, device=None, layout=None) -> Tensor:
 
     Args:
         ts: a tensor of at least 2 dimensions, a nested tensor, or a list of tensors.
-        dtype: of the elements; that of `ts` by default.
-        device: where it lies; where `ts` does by default.
+        dtype: the dtype of the elements; that of `ts` by default.
+        device: the device of the result; that of `ts` by default.
         layout: `torch.strided` or `torch.jagged`.
     """
     if not isinstance(ts, Tensor) and not (
@@ -120,7 +120,8 @@ def nested_tensor_from_jagged(
     Args:
         values: the components, one behind the other along `jagged_dim - 1`.
         offsets: where each begins and the last ends, one more than components.
-        lengths: how long they are; with offsets, what is behind them is a hole.
+        lengths: the lengths of the components; with offsets, the rows after them up to the next
+            offset are unused.
         jagged_dim: the ragged dimension of the result; 1 by default.
         min_seqlen: the shortest length, where it is known.
         max_seqlen: the longest length, where it is known; also the length of padding.

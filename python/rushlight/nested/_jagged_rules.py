@@ -108,7 +108,7 @@ def _one_number(func, t):
     count = t.numel()
     if count != 1:
         if func.__name__ == "__bool__":
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+            raise RuntimeError("Boolean value of Tensor of several elements is ambiguous")
         raise RuntimeError(f"a Tensor with {count} elements cannot be converted to Scalar")
     return func(without_holes(t)._values.reshape(()))
 

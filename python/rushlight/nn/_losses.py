@@ -247,12 +247,12 @@ def ctc_loss(
     alignments.
 
     Args:
-        log_probs: (length, batch, classes), logarithms of probabilities.
-        targets: (batch, longest) or all targets in one row.
+        log_probs: logarithms of probabilities, (length, batch, classes).
+        targets: the classes, (batch, longest) or all targets in one row.
         input_lengths, target_lengths: how much of each counts, in lists or tensors.
         blank: the class between labels.
         reduction: "mean" divides by the targets' lengths first.
-        zero_infinity: impossible targets count as zero.
+        zero_infinity: whether the loss of impossible targets is zero.
     """
     lengths = (input_lengths, target_lengths)
     if isinstance(input_lengths, rushlight.Tensor) != isinstance(target_lengths, rushlight.Tensor):

@@ -138,9 +138,9 @@ def scaled_mm(
         swizzle_a: `SwizzleType.NO_SWIZZLE`, or None.
         swizzle_b: the same.
         bias: is added.
-        output_dtype: of the result.
+        output_dtype: the output dtype of the result.
         contraction_dim: refused: the sum runs over k.
-        use_fast_accum: accepted: sums are float32.
+        use_fast_accum: has no effect: sums are float32.
     """
     for swizzle in (swizzle_a, swizzle_b):
         if swizzle is not None and _one(swizzle, "order") != SwizzleType.NO_SWIZZLE:
@@ -186,8 +186,8 @@ def _scaled_mm(
         scale_b: one number, or one for each column.
         bias: is added.
         scale_result: what a result of 8 bits is multiplied by.
-        out_dtype: of the result; the input's where None.
-        use_fast_accum: accepted: sums are float32.
+        out_dtype: of the  result; the input's where None.
+        use_fast_accum: has no effect: sums are float32.
     """
     out_dtype = input.dtype if out_dtype is None else out_dtype
     recipes = [
@@ -232,7 +232,7 @@ def linear_cross_entropy(
         linear_weight: (classes, …, in): one class for each place of the dimensions between.
         target: classes, or probabilities of classes.
         linear_bias: (classes, …), or None.
-        weight: of the classes.
+        weight: the weight of the classes.
         reduction: "mean", "sum" or "none".
         ignore_index: the class that counts nothing; -100 where None.
         label_smoothing: as in `cross_entropy`.

@@ -25,8 +25,10 @@ def interpolate(
     Args:
         mode: "nearest", "nearest-exact", "area", "linear" (of vectors), "bilinear", "bicubic" (of
             images), "trilinear" (of volumes).
-        align_corners: whether corner pixels, not corners, of both images lie on each other.
-        recompute_scale_factor: whether the rounded size decides where pixels lie, not the factors.
+        align_corners: whether the centres of the corner pixels of both images coincide, instead of
+            the corners of the images.
+        recompute_scale_factor: whether positions are computed from the rounded size instead of the
+            given factors.
         antialias: whether a smaller image is smoothed, as with Pillow.
     """
     dims = _dims("interpolate", input) - 2

@@ -53,6 +53,8 @@ select_model_mode_for_export = _refused.function("torch.onnx.select_model_mode_f
 
 if TYPE_CHECKING:
     from rushlight.onnx import errors, ops
+    from rushlight.onnx import testing as testing
+    from rushlight.onnx import verification as verification
     from rushlight.onnx._export import export
     from rushlight.onnx._program import ONNXProgram
     from rushlight.onnx._state import is_in_onnx_export
@@ -60,7 +62,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy(
         __name__,
-        "errors ops",
+        "errors ops testing verification",
         {
             "_export": "export",
             "_program": "ONNXProgram",

@@ -95,7 +95,11 @@ def index_put(
             mask = g.unsqueeze(mask, *range(mask.rank, self.rank))
             put = g.Add(self, values) if accumulate else values
             return chosen(g, mask, g.cast(put, self.dtype), self)
-        raise Unsupported("several values for the elements that a mask selects")
+        places = g.Transpose(g.NonZero(mask), perm=[1, 0])
+        count = g.Shape(places, start=0, end=1)
+        rest = g.Shape(self, start=mask.rank)
+        values = g.Expand(g.cast(values, self.dtype), g.Concat(count, rest, axis=0))
+        return g.ScatterND(self, places, values, reduction="add" if accumulate else None)
     at = _Index(g, self, indices)
     order = at.order()
     x = g.transpose(self, order)

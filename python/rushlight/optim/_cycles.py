@@ -64,14 +64,16 @@ class OneCycleLR(LRScheduler):
     """One cycle: from `max_lr / div_factor` up to `max_lr`, then down to almost nothing.
 
     Args:
-        max_lr: the highest rate, or one for each group.
+        max_lr: the highest learning rate, or one for each group.
         total_steps: length of the cycle, or else `epochs` times `steps_per_epoch`.
-        pct_start: part of the cycle that goes up.
-        anneal_strategy: "cos" or "linear".
-        cycle_momentum: move the momentum the other way, from `max_momentum` to `base_momentum`.
+        pct_start: the fraction of the cycle in which the learning rate increases.
+        anneal_strategy: the shape of the curve: "cos" or "linear".
+        cycle_momentum: whether the momentum changes inversely, from `max_momentum` to
+            `base_momentum`.
         div_factor: the initial rate is `max_lr` over this.
         final_div_factor: the last rate is the initial one over this.
-        three_phase: go back to the initial rate in a phase of its own first.
+        three_phase: whether the rate returns to the initial one in a phase of its own before the
+            last one.
     """
 
     __module__ = "rushlight.optim.lr_scheduler"
@@ -188,13 +190,13 @@ class CyclicLR(LRScheduler):
     """The rate between `base_lr` and `max_lr`, up and down again and again.
 
     Args:
-        base_lr: the lowest rate, or one for each group.
-        max_lr: the highest rate, or one for each group.
+        base_lr: the lowest learning rate, or one for each group.
+        max_lr: the highest learning rate, or one for each group.
         step_size_up: steps from the lowest to the highest.
         step_size_down: steps back; as many if None.
         mode: "triangular"; "triangular2" halves each cycle, "exp_range" scales by gamma ** step.
         scale_fn: a function to scale by instead, of the cycle or of the step (`scale_mode`).
-        cycle_momentum: move the momentum the other way.
+        cycle_momentum: whether the momentum changes inversely.
     """
 
     __module__ = "rushlight.optim.lr_scheduler"

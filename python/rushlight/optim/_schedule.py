@@ -78,7 +78,7 @@ class LRScheduler:
     """The base class of learning-rate schedules.
 
     Args:
-        optimizer: the optimiser whose groups get new rates.
+        optimizer: the optimiser whose learning rates are changed.
         last_epoch: number of steps already done; -1 to start from the groups' present rates.
     """
 

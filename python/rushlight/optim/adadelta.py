@@ -27,11 +27,11 @@ class Adadelta(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: factor on the step.
+        lr: the factor of the step.
         rho: weight of the old values in the running means.
         eps: added to both mean squares.
         weight_decay: this times the parameter is added to the gradient.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     def __init__(

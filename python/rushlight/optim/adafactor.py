@@ -19,11 +19,11 @@ class Adafactor(ParameterwiseOptimizer):
     Args:
         params: see `Optimizer`.
         lr: the greatest relative step.
-        beta2_decay: power of the step count that is the share of new squares.
+        beta2_decay: the power of the step count that gives the weight of new squares.
         eps: the least root (None: the dtype's epsilon) and the least size of a parameter.
-        d: steps whose root mean square is above this are cut down to it.
+        d: the limit of the root mean square of steps, to which larger ones are scaled down.
         weight_decay: parameters shrink by lr * weight_decay.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     _later_settings: ClassVar = {"foreach": None}

@@ -28,12 +28,12 @@ class Adagrad(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate.
+        lr: the learning rate.
         lr_decay: the rate is divided by 1 + (steps before) * lr_decay.
         weight_decay: this times the parameter is added to the gradient.
-        initial_accumulator_value: what the sums start from.
-        eps: added to the root.
-        maximize: climb instead.
+        initial_accumulator_value: the initial value of the sums.
+        eps: a number that is added to the root, against division by zero.
+        maximize: maximise the objective instead of minimising it.
     """
 
     _later_settings: ClassVar = {

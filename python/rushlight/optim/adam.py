@@ -27,12 +27,12 @@ class Adam(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate, a number or a tensor of one element.
+        lr: the learning rate, a number or a tensor of one element.
         betas: weights of the old values in the two running means.
-        eps: added to the root.
+        eps: a number that is added to the root, against division by zero.
         weight_decay: this times the parameter is added to the gradient (see `AdamW`).
         amsgrad: divide by the largest mean square so far.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
         decoupled_weight_decay: shrink the parameters by lr * weight_decay instead.
     """
 

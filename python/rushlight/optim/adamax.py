@@ -27,11 +27,11 @@ class Adamax(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate.
+        lr: the learning rate.
         betas: weights of the old values in the running mean and in the running maximum.
         eps: added to the gradient's size.
         weight_decay: this times the parameter is added to the gradient.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     def __init__(

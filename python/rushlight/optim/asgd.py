@@ -27,12 +27,12 @@ class ASGD(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate.
-        lambd: how fast parameters shrink and the rate falls.
-        alpha: power of the rate's fall.
+        lr: the learning rate.
+        lambd: the decay of the parameters and of the learning rate.
+        alpha: the power with which the learning rate decreases.
         t0: steps before averaging starts.
         weight_decay: this times the parameter is added to the gradient.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     def __init__(

@@ -124,8 +124,8 @@ class LBFGS(Optimizer):
         params: real parameters, in one group; see `Optimizer`.
         lr: length of the steps that are not searched for.
         max_iter, max_eval: iterations and evaluations of the closure in a step.
-        tolerance_grad, tolerance_change: where a step ends early.
-        history_size: how many changes are kept.
+        tolerance_grad, tolerance_change: a step ends early below these values.
+        history_size: the number of changes that are kept.
         line_search_fn: "strong_wolfe" or None.
 
     `step` needs a closure that computes the loss and its gradients again.

@@ -365,12 +365,12 @@ class ReduceLROnPlateau(LRScheduler):
     """Lowers the learning rate when a metric stops improving.
 
     Args:
-        mode: "min" or "max", what is better.
-        factor: on the rate.
-        patience: epochs without a better value that are let pass.
-        threshold: how much better counts, relative ("rel") or absolute ("abs").
+        mode: "min" if a smaller metric is better, "max" if a larger one is.
+        factor: the factor of the learning rate.
+        patience: the number of epochs without improvement before the rate is reduced.
+        threshold: the least improvement that counts, relative ("rel") or absolute ("abs").
         cooldown: epochs to wait after a reduction.
-        min_lr: a lower limit on the rate, or one for each group.
+        min_lr: a lower limit on the learning rate, or one for each group.
         eps: smaller changes of the rate are not made.
     """
 

@@ -45,10 +45,10 @@ class Muon(ParameterwiseOptimizer):
 
     Args:
         params: matrices; see `Optimizer`.
-        lr: learning rate.
+        lr: the learning rate.
         weight_decay: parameters shrink by lr * weight_decay.
         momentum: weight of the old value in the running mean.
-        nesterov: look ahead.
+        nesterov: use Nesterov's momentum.
         ns_coefficients, ns_steps, eps: of the Newton-Schulz iteration.
         adjust_lr_fn: "original" (by the ratio of the sides) or "match_rms_adamw".
     """

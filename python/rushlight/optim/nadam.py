@@ -28,13 +28,13 @@ class NAdam(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate.
+        lr: the learning rate.
         betas: weights of the old values in the two running means.
-        eps: added to the root.
+        eps: a number that is added to the root, against division by zero.
         weight_decay: this times the parameter is added to the gradient.
-        momentum_decay: how fast the momentum approaches betas[0].
+        momentum_decay: the rate at which the momentum approaches betas[0].
         decoupled_weight_decay: shrink the parameters by lr * weight_decay instead.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     _later_settings: ClassVar = {

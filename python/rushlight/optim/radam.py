@@ -27,12 +27,12 @@ class RAdam(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate.
+        lr: the learning rate.
         betas: weights of the old values in the two running means.
-        eps: added to the root.
+        eps: a number that is added to the root, against division by zero.
         weight_decay: this times the parameter is added to the gradient.
         decoupled_weight_decay: shrink the parameters by lr * weight_decay instead.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     _later_settings: ClassVar = {

@@ -27,13 +27,13 @@ class RMSprop(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate.
+        lr: the learning rate.
         alpha: weight of the old value in the running mean.
-        eps: added to the root.
+        eps: a number that is added to the root, against division by zero.
         weight_decay: this times the parameter is added to the gradient.
-        momentum: weight of the running step.
-        centered: divide by the running deviation instead.
-        maximize: climb instead.
+        momentum: the weight of the previous step.
+        centered: divide by the running standard deviation instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     _later_settings: ClassVar = {

@@ -29,10 +29,10 @@ class Rprop(StatewiseOptimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: the first length.
-        etas: factors of the length where the sign has changed, and where it has not.
+        lr: the initial length of steps.
+        etas: the factors of the length if the sign has changed, and if it has not.
         step_sizes: the least and the greatest length.
-        maximize: climb instead.
+        maximize: maximise the objective instead of minimising it.
     """
 
     def __init__(

@@ -19,12 +19,12 @@ class SGD(Optimizer):
 
     Args:
         params: see `Optimizer`.
-        lr: learning rate, a number or a tensor of one element.
+        lr: the learning rate, a number or a tensor of one element.
         momentum: weight of the running gradient, which starts as the first gradient.
         dampening: the new gradient counts 1 - dampening in the running one.
         weight_decay: this times the parameter is added to the gradient.
-        nesterov: look ahead along the running gradient.
-        maximize: climb instead.
+        nesterov: use Nesterov's momentum.
+        maximize: maximise the objective instead of minimising it.
     """
 
     _later_settings: ClassVar = {

@@ -18,10 +18,10 @@ class SparseAdam(ParameterwiseOptimizer):
 
     Args:
         params: see `Optimizer`; none of them may be sparse itself.
-        lr: learning rate, a number or a tensor of one element.
+        lr: the learning rate, a number or a tensor of one element.
         betas: shares of the old running means of the gradient and of its square.
-        eps: added to the root.
-        maximize: climb instead.
+        eps: a number that is added to the root, against division by zero.
+        maximize: maximise the objective instead of minimising it.
     """
 
     def __init__(

@@ -89,8 +89,8 @@ class AveragedModel(Module):
     """A copy of a model whose parameters are averages over training.
 
     Args:
-        model: what is copied; it stays as it is.
-        device: where the copy lies.
+        model: the model to copy; it is not changed.
+        device: the device of the copy.
         avg_fn: gives the new average of (average, value, count).
         multi_avg_fn: updates lists of averages in place; the equally weighted ones by default.
         use_buffers: average buffers, too, instead of copying them.
@@ -168,10 +168,10 @@ class SWALR(LRScheduler):
     """Anneals the learning rates to constant ones.
 
     Args:
-        optimizer: whose rates these are.
-        swa_lr: the last rate, for all groups or one for each.
-        anneal_epochs: how many epochs the way takes.
-        anneal_strategy: "cos" or "linear".
+        optimizer: the optimiser whose learning rates are changed.
+        swa_lr: the final learning rate, for all groups or one for each.
+        anneal_epochs: the number of epochs until the final rate.
+        anneal_strategy: the shape of the curve: "cos" or "linear".
     """
 
     def __init__(

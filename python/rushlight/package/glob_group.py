@@ -30,7 +30,7 @@ class GlobGroup:
     Args:
         include: a pattern or several: `torch.*`, `package.**`.
         exclude: those that do not count.
-        separator: what stands between the parts of a name.
+        separator: the text between the parts of a name.
     """
 
     def __init__(self, include: Patterns, *, exclude: Patterns = (), separator: str = ".") -> None:

@@ -204,7 +204,7 @@ class PackageImporter:
         Args:
             package: its package.
             resource: its name there.
-            map_location: as `rushlight.load` has it.
+            map_location: see `rushlight.load`.
         """
 
         def read(key, dtype, numel):

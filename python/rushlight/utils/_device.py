@@ -14,7 +14,7 @@ class DeviceContext:
     """`with torch.device(...)` under its old name.
 
     Args:
-        device: where factories that are told nothing make their tensors.
+        device: the device of factories that are called without one.
     """
 
     def __init__(self, device) -> None:

@@ -81,9 +81,9 @@ def register_pytree_node(
     Args:
         flatten_fn: instance -> (children, context).
         unflatten_fn: (children, context) -> instance.
-        serialized_type_name: what it is called in texts of structures (`treespec_dumps`).
-        to_dumpable_context: context -> what is written of it there; by default JSON.
-        from_dumpable_context: what is written -> context.
+        serialized_type_name: its name in serialised structures (`treespec_dumps`).
+        to_dumpable_context: a function from a context to the data to serialise; JSON by default.
+        from_dumpable_context: the inverse of `to_dumpable_context`.
         flatten_with_keys_fn: instance -> (pairs of key and child, context), for paths.
 
     Raises:

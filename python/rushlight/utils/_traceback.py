@@ -53,9 +53,9 @@ class CapturedTraceback:
         """The stack now, without the innermost `skip` frames.
 
         Args:
-            script: accepted: there are no frames of compiled scripts.
-            cpp: accepted: frames are Python's.
-            skip: how many frames are left out.
+            script: has no effect: there are no frames of compiled scripts.
+            cpp: has no effect: frames are Python's.
+            skip: the number of frames to leave out.
         """
         frames = traceback.extract_stack()[: -1 - skip]
         return CapturedTraceback(frames)

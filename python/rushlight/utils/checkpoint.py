@@ -183,7 +183,7 @@ def checkpoint(
             requires grad. None means True with a warning.
         early_stop: end the repetition as soon as all saved tensors are there.
         context_fn: returns two context managers, for the first and the repeated run.
-        determinism_check: "none" does not compare shapes and dtypes of what is saved.
+        determinism_check: "none" skips the comparison of shapes and dtypes of saved tensors.
         debug: an error of the repetition names the ops of both runs.
         preserve_rng_state: repeat with the random state of the first run (default True).
     """

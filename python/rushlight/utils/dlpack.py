@@ -76,7 +76,7 @@ def from_dlpack(ext_tensor, *, device: Device = None, copy=None):
     """A tensor on the memory of an object with `__dlpack__`, or of a capsule.
 
     Args:
-        device: where it must lie; only the device that it is on.
+        device: must be the device of the tensor.
         copy: True for a copy, False for an error where one would be needed.
 
     What may only be read is copied (with copy=False: BufferError).

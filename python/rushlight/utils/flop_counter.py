@@ -37,7 +37,7 @@ class FlopCounterMode(TorchDispatchMode):
     """Counts floating-point operations inside its `with` block.
 
     Args:
-        depth: down to which level of modules the table goes.
+        depth: the number of levels of modules in the table.
         display: print the table at the end.
         custom_mapping: {op: formula} beside those that are registered.
     """

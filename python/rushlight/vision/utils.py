@@ -36,7 +36,7 @@ def make_grid(
 
     Args:
         tensor: (N, C, H, W), or a list of N images of one size; grey ones get three channels.
-        nrow: how many stand beside each other.
+        nrow: the number of images in a row.
         padding: pixels between them and around.
         normalize: whether values are moved and stretched to 0 … 1.
         value_range: (least, largest) value for that; those of the images if None.
@@ -91,7 +91,7 @@ def save_image(
     Args:
         tensor: as `make_grid` takes them, of values from 0 to 1.
         fp: a path or an open file.
-        format: of the file, by the name of the path if None.
+        format: the format of the file, by the name of the path if None.
         kwargs: arguments of `make_grid`.
     """
     levels = (make_grid(tensor, **kwargs) * 255 + 0.5).clamp(0, 255)
@@ -174,12 +174,12 @@ def draw_bounding_boxes(
         labels: a text, or None, for each box.
         colors: one colour (RGB or a name) or a list of one for each box; some that differ if None.
         fill: whether rectangles are filled, half transparent.
-        width: of the lines, in pixels.
+        width: of the  lines, in pixels.
         font: a TrueType file; Pillow's own if None.
         font_size: in points; 10 if None.
-        label_colors: of the texts; those of the boxes if None, or black with fill_labels.
-        label_background_colors: of what lies behind the texts, with fill_labels.
-        fill_labels: whether something lies behind the texts.
+        label_colors: of the  texts; those of the boxes if None, or black with fill_labels.
+        label_background_colors: the colours behind the labels if fill_labels is True.
+        fill_labels: whether labels have a background.
 
     Raises:
         TypeError, ValueError: it is no such image, a box is inverted, or numbers do not match.
@@ -244,7 +244,7 @@ def draw_segmentation_masks(
     Args:
         image: (3, H, W), bytes or numbers from 0 to 1.
         masks: (N, H, W) or (H, W), bool.
-        alpha: how little of the image is seen below them: 1 for none.
+        alpha: the opacity of the masks, from 0 to 1.
         colors: one colour (RGB or a name) or a list of one for each mask; some that differ if None.
     """
     _check_image(image)
@@ -287,8 +287,8 @@ def draw_keypoints(
         connectivity: pairs of points that lines join.
         colors: of the points: one RGB or name, or a list of one for each thing; None draws the
             lines alone, as torchvision does.
-        radius: of the points, in pixels.
-        width: of the lines, in pixels.
+        radius: the radius of the points, in pixels.
+        width: of the  lines, in pixels.
         visibility: (N, K): points that are 0 are not drawn.
     """
     _check_image(image)

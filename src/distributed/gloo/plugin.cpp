@@ -86,10 +86,10 @@ class GlooMessage : public Message {
         buffer_(context_->createUnboundBuffer(memory, bytes)) {}
 
   void send(int to, uint64_t slot) override {
-    translated([&] { buffer_->send(to, slot); });
+    translate_errors([&] { buffer_->send(to, slot); });
   }
   void receive(int from, uint64_t slot) override {
-    translated([&] { buffer_->recv(from, slot); });
+    translate_errors([&] { buffer_->recv(from, slot); });
   }
   void receive_from_any(uint64_t slot) override {
     std::vector<int> others;
@@ -98,26 +98,26 @@ class GlooMessage : public Message {
         others.push_back(r);
       }
     }
-    translated([&] { buffer_->recv(others, slot); });
+    translate_errors([&] { buffer_->recv(others, slot); });
   }
   void wait_sent(Milliseconds timeout) override {
     const Waiters::Entry entry(*waiters_, *buffer_);
     bool ended = false;
-    translated([&] { ended = buffer_->waitSend(timeout); });
+    translate_errors([&] { ended = buffer_->waitSend(timeout); });
     RL_CHECK_AS(BackendError, ended, "the process group was aborted");
   }
   int wait_received(Milliseconds timeout) override {
     const Waiters::Entry entry(*waiters_, *buffer_);
     bool ended = false;
     int rank = -1;
-    translated([&] { ended = buffer_->waitRecv(&rank, timeout); });
+    translate_errors([&] { ended = buffer_->waitRecv(&rank, timeout); });
     RL_CHECK_AS(BackendError, ended, "the process group was aborted");
     return rank;
   }
 
  private:
   template <class F>
-  static void translated(const F& f) {
+  static void translate_errors(const F& f) {
     try {
       f();
     } catch (const std::exception& e) {

@@ -614,7 +614,7 @@ class NcclBackend : public Backend {
         if (work->end.query()) {
           ended.push_back(work);
         } else if (Clock::now() > work->deadline && wrong.empty()) {
-          wrong = timed_out(*work);
+          wrong = timeout_text(*work);
         }
       }
     } catch (const std::exception& e) {
@@ -702,7 +702,7 @@ class NcclBackend : public Backend {
   }
 
   // What is said of a work that has taken too long, and which ranks have not come to it.
-  std::string timed_out(const Queued& work) {
+  std::string timeout_text(const Queued& work) {
     const std::string text =
         str("Watchdog caught collective operation timeout: ", work.what, " did not end within ",
             work.timeout.count(), " ms on rank ", rank());

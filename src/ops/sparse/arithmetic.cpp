@@ -269,17 +269,18 @@ Tensor copy_(const Tensor& self, const Tensor& src, bool) {
               p.coalesced());
 }
 namespace {
-// The name of a format that says where elements of images stand in memory, null for others.
-const char* image_format(std::optional<MemoryFormat> format) {
-  return format == MemoryFormat::ChannelsLast     ? "ChannelsLast"
+// The name of a format that says how elements lie in memory, null for one that says nothing.
+const char* format_in_memory(std::optional<MemoryFormat> format) {
+  return format == MemoryFormat::Contiguous       ? "Contiguous"
+         : format == MemoryFormat::ChannelsLast   ? "ChannelsLast"
          : format == MemoryFormat::ChannelsLast3d ? "ChannelsLast3d"
                                                   : nullptr;
 }
 }  // namespace
 
 Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
-  RL_CHECK(image_format(format) == nullptr, "clone: unsupported memory format option ",
-           image_format(format), " of a sparse tensor");
+  RL_CHECK(format_in_memory(format) == nullptr, "clone: unsupported memory format option ",
+           format_in_memory(format), " of a sparse tensor");
   const Tensor from = unique_where_recorded(self);
   const SparseTensor& p = parts(from);
   return make(p.layout(), p.first().clone(), p.second().defined() ? p.second().clone() : p.second(),
@@ -329,8 +330,9 @@ Tensor without_entries(const Tensor& self, Layout layout, const TensorOptions& o
 
 Tensor to_copy(const Tensor& self, std::optional<ScalarType> dtype, std::optional<Device> device,
                bool, std::optional<MemoryFormat> format) {
-  RL_CHECK(image_format(format) == nullptr, "to(options): ", printed(layout_of(self)),
-           " only supports memory format Preserve, but got ", image_format(format), " instead.");
+  RL_CHECK(format_in_memory(format) == nullptr, "to(options): ", printed(layout_of(self)),
+           " only supports memory format Preserve, but got ", format_in_memory(format),
+           " instead.");
   if (device.has_value() && device->is_meta() && !self.is_meta()) {
     return without_entries(self, layout_of(self),
                            TensorOptions(dtype.value_or(self.dtype())).device(*device));

@@ -1,4 +1,5 @@
 // Constructors, accessors, and conversions between layouts.
+#include <rushlight/batching.h>
 #include <rushlight/factories.h>
 
 #include "ops/sparse/sparse.h"
@@ -121,7 +122,7 @@ Tensor coo_of_dense(const Tensor& t, int64_t dims) {
   return make_coo(indices, gathered(t, indices), t.sizes(), true);
 }
 
-Tensor dense_of_coo(const Tensor& t) {
+Tensor coo_to_dense(const Tensor& t) {
   const Tensor coo = rushlight::coalesce(t);
   const Tensor values = values_of(coo);
   const Tensor none = rushlight::zeros(t.sizes(), values.options());
@@ -133,7 +134,7 @@ Tensor dense_of_coo(const Tensor& t) {
 }
 
 // Entries of a mask of blocks, by rows or by columns, with equally many in each batch.
-Tensor compressed_of_dense(const Tensor& t, Layout layout, IntArrayRef block, int64_t dense) {
+Tensor compress_dense(const Tensor& t, Layout layout, IntArrayRef block, int64_t dense) {
   const int64_t batch = t.dim() - 2 - dense;
   RL_CHECK(batch >= 0, "to_sparse: dense_dim leaves fewer than two dimensions for the layout ",
            printed(layout));
@@ -187,7 +188,7 @@ Tensor compressed_of_dense(const Tensor& t, Layout layout, IntArrayRef block, in
               t.sizes(), true);
 }
 
-Tensor compressed_of_coo(const Tensor& coo, Layout layout) {
+Tensor compress_coo(const Tensor& coo, Layout layout) {
   const Tensor& indices = parts(coo).first();
   const bool columns = is_by_column(layout);
   Tensor row = indices.select(0, columns ? 1 : 0);
@@ -205,7 +206,7 @@ Tensor compressed_of_coo(const Tensor& coo, Layout layout) {
 }  // namespace
 
 Tensor as_dense(const Tensor& t) {
-  return !is_sparse(t) ? t : dense_of_coo(is_coo(t) ? t : coo_of_compressed(t));
+  return !is_sparse(t) ? t : coo_to_dense(is_coo(t) ? t : coo_of_compressed(t));
 }
 Tensor as_coo(const Tensor& t) {
   return !is_sparse(t) ? coo_of_dense(t, t.dim())
@@ -225,7 +226,7 @@ Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model) {
     return as_coo(t);
   }
   if (!is_blocked(layout) && is_sparse(t) && t.dim() - dense_dims(t) == 2) {
-    return compressed_of_coo(as_coo(t), layout);
+    return compress_coo(as_coo(t), layout);
   }
   DimVector block;
   if (is_blocked(layout)) {
@@ -235,7 +236,7 @@ Tensor as_layout(const Tensor& t, Layout layout, const Tensor& model) {
     const int64_t at = batch_dims(model) + 1;
     block = {values.size(at), values.size(at + 1)};
   }
-  return compressed_of_dense(as_dense(t), layout, block, dense_dims(is_sparse(t) ? t : model));
+  return compress_dense(as_dense(t), layout, block, dense_dims(is_sparse(t) ? t : model));
 }
 
 namespace {
@@ -355,7 +356,7 @@ Tensor _sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor&
 }  // namespace composite
 
 namespace {
-Tensor finished(const Tensor& made, const TensorOptions& options) {
+Tensor with_options(const Tensor& made, const TensorOptions& options) {
   const bool leaf = options.requires_grad() && !made.requires_grad();
   return leaf ? made.detach().requires_grad_() : made;
 }
@@ -369,15 +370,15 @@ Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, IntArrayRe
                          const TensorOptions& options, std::optional<bool> is_coalesced) {
   expect_layout("sparse_coo_tensor", options, kSparse);
   const Tensor held = values.to(options.device_opt(), options.dtype_opt());
-  return finished(_sparse_coo_tensor(indices.to(held.device()), held, OptionalIntArrayRef(size),
-                                     is_coalesced.value_or(false)),
-                  options);
+  return with_options(_sparse_coo_tensor(indices.to(held.device()), held, OptionalIntArrayRef(size),
+                                         is_coalesced.value_or(false)),
+                      options);
 }
 Tensor sparse_coo_tensor(const Tensor& indices, const Tensor& values, const TensorOptions& options,
                          std::optional<bool> is_coalesced) {
   expect_layout("sparse_coo_tensor", options, kSparse);
   const Tensor held = values.to(options.device_opt(), options.dtype_opt());
-  return finished(
+  return with_options(
       _sparse_coo_tensor(indices.to(held.device()), held, {}, is_coalesced.value_or(false)),
       options);
 }
@@ -385,15 +386,15 @@ Tensor sparse_coo_tensor(IntArrayRef size, const TensorOptions& options) {
   expect_layout("sparse_coo_tensor", options, kSparse);
   const auto dims = static_cast<int64_t>(size.size());
   const TensorOptions plain = TensorOptions(options.dtype()).device(options.device());
-  return finished(_sparse_coo_tensor(empty({dims, 0}, plain.dtype(kInt64)), empty({0}, plain),
-                                     OptionalIntArrayRef(size), true),
-                  options);
+  return with_options(_sparse_coo_tensor(empty({dims, 0}, plain.dtype(kInt64)), empty({0}, plain),
+                                         OptionalIntArrayRef(size), true),
+                      options);
 }
 Tensor sparse_compressed_tensor(const Tensor& compressed_indices, const Tensor& plain_indices,
                                 const Tensor& values, OptionalIntArrayRef size,
                                 const TensorOptions& options) {
   const Tensor held = values.to(options.device_opt(), options.dtype_opt());
-  return finished(
+  return with_options(
       _sparse_compressed_tensor(compressed_indices.to(held.device()),
                                 plain_indices.to(held.device()), held, size, options.layout()),
       options);
@@ -454,7 +455,12 @@ Tensor& _coalesced_(const Tensor& self, bool coalesced) {
   return const_cast<Tensor&>(self);
 }
 
-Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool>) {
+Tensor to_dense(const Tensor& self, std::optional<ScalarType> dtype, std::optional<bool> masked) {
+  if (const int64_t level = batching::level_of(self); level != 0) {  // slices of a sparse tensor
+    const int64_t batch = batching::value_of(self).size(0);
+    const Tensor all = batching::remove_batch(self, level, batch, 0);
+    return batching::add_batch(all.to_dense(dtype, masked), 0, level);
+  }
   const Tensor dense = sparse::as_dense(self);
   return dtype.has_value() ? dense.to(*dtype) : dense;
 }
@@ -491,11 +497,11 @@ Tensor to_sparse(const Tensor& self, std::optional<Layout> layout, OptionalIntAr
       return self;
     }
     if (is_sparse(self) && self.dim() - dense == 2) {
-      const Tensor made = sparse::compressed_of_coo(sparse::as_coo(self), wanted);
+      const Tensor made = sparse::compress_coo(sparse::as_coo(self), wanted);
       return sparse::is_coo(self) ? made : sparse::with_indices_as(made, self);
     }
   }
-  const Tensor made = sparse::compressed_of_dense(
+  const Tensor made = sparse::compress_dense(
       sparse::as_dense(self), wanted, blocks ? IntArrayRef(*blocksize) : IntArrayRef(), dense);
   return is_sparse(self) && !sparse::is_coo(self) ? sparse::with_indices_as(made, self) : made;
 }
@@ -545,7 +551,7 @@ Tensor& sparse_resize_(const Tensor& self, IntArrayRef size, int64_t sparse_dim,
     wanted.push_back(size[d]);
   }
   const NoGradGuard no_grad;
-  Tensor values = rushlight::zeros(wanted, p.values().options());
+  const Tensor values = p.values().new_zeros(wanted);
   Tensor part = values;
   for (int64_t d = 1; d < part.dim(); d++) {
     part = part.narrow(d, 0, p.values().size(d));

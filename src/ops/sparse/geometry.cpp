@@ -18,7 +18,7 @@ Tensor through_coo(const Tensor& self, const F& f) {
              : made;
 }
 
-DimVector without(IntArrayRef sizes, int64_t dim) {
+DimVector without_dim(IntArrayRef sizes, int64_t dim) {
   DimVector out(sizes);
   out.erase(static_cast<size_t>(dim));
   return out;
@@ -30,8 +30,8 @@ Tensor rows_without(const Tensor& indices, int64_t dim) {
 }
 
 // The entries whose index in a sparse dimension fits, with new ones in its place.
-Tensor chosen(const Tensor& coo, int64_t dim, const Tensor& which, const Tensor& index,
-              IntArrayRef sizes) {
+Tensor select_entries(const Tensor& coo, int64_t dim, const Tensor& which, const Tensor& index,
+                      IntArrayRef sizes) {
   const Tensor indices = parts(coo).first().index_select(1, which);
   std::vector<Tensor> rows;
   for (int64_t d = 0; d < indices.size(0); d++) {
@@ -136,7 +136,7 @@ Tensor select(const Tensor& self, int64_t dim, int64_t index) {
   const int64_t at = index < 0 ? index + size : index;
   const Tensor coo = as_coo(self);
   const int64_t n = sparse_dims(coo);
-  const DimVector sizes = without(self.sizes(), d);
+  const DimVector sizes = without_dim(self.sizes(), d);
   const Tensor& indices = parts(coo).first();
   if (d >= n) {
     return make_coo(indices, values_of(coo).select(d - n + 1, at), sizes, true);
@@ -181,7 +181,7 @@ Tensor slice(const Tensor& self, int64_t dim, std::optional<int64_t> start,
     }
     const Tensor which = rushlight::nonzero(fits).select(1, 0);
     const Tensor index = (row.index_select(0, which) - from).floor_divide(make_number(step));
-    Tensor made = chosen(coo, d, which, index, sizes);
+    Tensor made = select_entries(coo, d, which, index, sizes);
     parts(made).set_coalesced(true);
     return made;
   });
@@ -218,7 +218,7 @@ Tensor index_select(const Tensor& self, int64_t dim, const Tensor& index) {
     const Tensor result = rushlight::repeat_interleave(counts);  // place in `wanted`
     const Tensor first = (counts.cumsum(0) - counts).index_select(0, result);
     const Tensor place = count_up(result.size(0), result) - first + begin.index_select(0, result);
-    return chosen(coo, d, order.index_select(0, place), result, sizes);
+    return select_entries(coo, d, order.index_select(0, place), result, sizes);
   });
 }
 

@@ -140,8 +140,7 @@ struct Coalesce : autograd::Function<Coalesce> {
     sizes[0] = unique.indices.size(1);
     const bool bits = p.values().dtype() == kBool;
     const Tensor addends = bits ? p.values().to(kInt64) : p.values();
-    Tensor sums = rushlight::zeros(sizes, addends.options());
-    sums.index_add_(0, unique.inverse, addends);
+    const Tensor sums = addends.new_zeros(sizes).index_add_(0, unique.inverse, addends);
     return make_raw(kSparse, unique.indices, Tensor(), bits ? sums.ne(0) : sums, self.sizes(),
                     true);
   }
@@ -171,17 +170,17 @@ void become(const char* op, const Tensor& self, Tensor result) {
     return;
   }
   if (!is_sparse(self)) {
-    RL_CHECK(result.sizes() == self.sizes(), op, ": output with shape ", self.sizes(),
+    RL_CHECK(result.sizes() == self.sizes(), op, ": the output of shape ", self.sizes(),
              " doesn't match the broadcast shape ", result.sizes());
     RL_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", enum_name(result.dtype()),
-             " can't be cast to the desired output type ", enum_name(self.dtype()));
+             " can't be cast to the output's ", enum_name(self.dtype()));
     self.copy_(result);
     return;
   }
   RL_CHECK(is_sparse(result), op, ": a sparse tensor cannot become strided in place");
   if (result.dtype() != self.dtype()) {
     RL_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", enum_name(result.dtype()),
-             " can't be cast to the desired output type ", enum_name(self.dtype()));
+             " can't be cast to the output's ", enum_name(self.dtype()));
     result = result.to(self.dtype());
   }
   self.impl()->set_sizes_contiguous(result.sizes());

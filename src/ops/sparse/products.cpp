@@ -45,9 +45,9 @@ void check_rows(const Tensor& starts, const Tensor& columns, const Tensor& value
 Tensor raw_csr_mm(const Tensor& starts, const Tensor& columns, const Tensor& values,
                   const Tensor& dense) {
   const int64_t rows = starts.size(0) - 1;
-  if (!values.is_cpu()) {
+  if (!values.is_cpu() || is_special(values) || is_special(dense)) {
     const Tensor parts = values.unsqueeze(1) * dense.index_select(0, columns);
-    return rushlight::zeros({rows, dense.size(1)}, parts.options())
+    return parts.new_zeros({rows, dense.size(1)})
         .index_add(0, rows_of_entries(starts, values.size(0)), parts);
   }
   const Tensor from = contiguous_raw(starts.to(kInt64));

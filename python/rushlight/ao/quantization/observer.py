@@ -111,7 +111,7 @@ class ObserverBase(nn.Module):
     """A module that sees tensors and computes how to quantise them.
 
     Args:
-        dtype: of the codes.
+        dtype: the dtype of the codes.
         is_dynamic: the scale is that of each tensor, not of what came before.
     """
 
@@ -134,7 +134,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     """Chooses equidistant codes from the smallest and the largest number.
 
     Args:
-        dtype: of the codes.
+        dtype: the dtype of the codes.
         qscheme: one scale or one for each channel, with 0 at the middle code or not.
         reduce_range: leave one bit of the codes unused.
         quant_min: the first code, with `quant_max`, where it is not the dtype's.
@@ -298,7 +298,7 @@ class MovingAverageMinMaxObserver(MinMaxObserver):
 
     Args:
         averaging_constant: the part of a new tensor in the averages.
-        dtype: of the codes; the rest as in `MinMaxObserver`.
+        dtype: the dtype of the codes; the rest as in `MinMaxObserver`.
     """
 
     def __init__(
@@ -352,7 +352,7 @@ class PerChannelMinMaxObserver(_BoundsObserver):
 
     Args:
         ch_axis: the dimension of the channels.
-        dtype: of the codes; the rest as in the base.
+        dtype: the dtype of the codes; the rest as in the base.
     """
 
     def __init__(
@@ -467,8 +467,8 @@ class HistogramObserver(_BoundsObserver):
     """Observes a histogram, and clips it at both ends so that the quantisation error is least.
 
     Args:
-        bins: of the histogram.
-        dtype: of the codes; the rest as in the base.
+        bins: the bins of the histogram.
+        dtype: the dtype of the codes; the rest as in the base.
     """
 
     histogram: Any
@@ -617,8 +617,8 @@ class FixedQParamsObserver(ObserverBase):
     Args:
         scale: what a step of the codes is.
         zero_point: the code of 0.
-        dtype: of the codes.
-        qscheme: what they are said to be.
+        dtype: the dtype of the codes.
+        qscheme: the scheme that is reported.
         quant_min: the first code.
         quant_max: the last one.
         is_dynamic: refused.
@@ -668,8 +668,8 @@ class PlaceholderObserver(_WithoutScale):
     """Observes nothing; it only says how to quantise.
 
     Args:
-        dtype: of the codes.
-        custom_op_name: a name that goes with the place.
+        dtype: the dtype of the codes.
+        custom_op_name: a name that is stored with the observer.
         compute_dtype: an older way to say that the scale is that of each tensor.
         quant_min: the first code.
         quant_max: the last one.
@@ -705,7 +705,7 @@ class RecordingObserver(_WithoutScale):
     """Keeps the tensors that it observes.
 
     Args:
-        dtype: of the codes that it speaks of.
+        dtype: the dtype of the codes that it reports.
     """
 
     def __init__(self, dtype=rushlight.quint8) -> None:
@@ -725,8 +725,8 @@ class NoopObserver(_WithoutScale):
     """Observes nothing, for tensors that stay floats.
 
     Args:
-        dtype: of the numbers.
-        custom_op_name: a name that goes with the place.
+        dtype: the dtype of the numbers.
+        custom_op_name: a name that is stored with the observer.
     """
 
     def __init__(self, dtype=rushlight.float16, custom_op_name="") -> None:

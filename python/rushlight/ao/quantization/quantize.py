@@ -148,7 +148,7 @@ def swap_module(mod, mapping, custom_module_class_mapping, use_precomputed_fake_
 
     Args:
         mod: the module.
-        mapping: from classes of modules to the classes that stand for them.
+        mapping: a dict from classes of modules to the classes that replace them.
         custom_module_class_mapping: the same for modules that observe themselves.
         use_precomputed_fake_quant: take over fake quantisations that the module has.
     """
@@ -214,10 +214,10 @@ def convert(
 
     Args:
         module: what `prepare` or `prepare_qat` gave.
-        mapping: from classes of modules to those that stand for them.
+        mapping: a dict from classes of modules to the classes that replace them.
         inplace: change the network itself.
         remove_qconfig: leave no qconfigs behind.
-        is_reference: refused: there are no reference modules.
+        is_reference: True raises, because there are no reference modules.
         convert_custom_config_dict: `observed_to_quantized_custom_module_class`.
         use_precomputed_fake_quant: take over fake quantisations that modules have.
     """
@@ -250,8 +250,8 @@ def quantize_dynamic(model, qconfig_spec=None, dtype=rushlight.qint8, mapping=No
     Args:
         model: the network.
         qconfig_spec: classes or names of modules, or a dict from them to qconfigs.
-        dtype: of the weights: `qint8`.
-        mapping: from classes of modules to those that stand for them.
+        dtype: the dtype of the weights, `qint8`.
+        mapping: a dict from classes of modules to the classes that replace them.
         inplace: change the network itself.
     """
     if qconfig_spec is None or isinstance(qconfig_spec, set | frozenset | list | tuple):

@@ -54,7 +54,7 @@ class DefaultSavePlanner(SavePlanner):
     once.
 
     Args:
-        flatten_state_dict: whether what is nested is saved by the names of its leaves.
+        flatten_state_dict: whether nested containers are saved by the names of their leaves.
         flatten_sharded_tensors: no effect.
         dedup_replicated_tensors: no effect; what several have is always written once.
         dedup_save_to_lowest_rank: whether the lowest rank writes it, not who has least to write.
@@ -138,7 +138,7 @@ class DefaultLoadPlanner(LoadPlanner):
     """Fills the tensors of a state in place, and replaces its other objects.
 
     Args:
-        flatten_state_dict: whether what is nested was saved by the names of its leaves.
+        flatten_state_dict: whether nested containers were saved by the names of their leaves.
         flatten_sharded_tensors: no effect.
         allow_partial_load: whether names may be missing in the checkpoint.
     """

@@ -173,7 +173,7 @@ class _FileSystemWriter(StorageWriter):
         thread_count: no effect: a process writes one file after the other.
         per_thread_copy_ahead: no effect.
         overwrite: whether there may be a checkpoint already.
-        serialization_format: how tensors stand in files.
+        serialization_format: the format of tensors in files.
     """
 
     def __init__(

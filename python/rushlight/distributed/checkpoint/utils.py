@@ -34,7 +34,7 @@ class _DistWrapper:
 
     Args:
         group: the group.
-        use_dist: whether there are other processes.
+        use_dist: whether other processes take part.
         coordinator_rank: the rank within the group that makes plans fit.
     """
 

@@ -314,7 +314,7 @@ class FSDPModule:
 
         Args:
             hook: the function.
-            stream: there are none.
+            stream: must be None, because there are no streams on the CPU.
         """
         if stream is not None:
             raise NotImplementedError("set_all_reduce_hook: there are no streams on the CPU")

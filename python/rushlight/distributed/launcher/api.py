@@ -32,17 +32,17 @@ class LaunchConfig:
         min_nodes: how many machines at least,
         max_nodes: and at most.
         nproc_per_node: processes of this machine.
-        logs_specs: where their output goes (`DefaultLogsSpecs`).
-        run_id: the name of the launch; one that nobody has by default.
+        logs_specs: where their output is written (`DefaultLogsSpecs`).
+        run_id: the name of the launch; a unique name by default.
         role: what the processes are called.
         rdzv_endpoint: host:port, where the launchers meet; a free port of this machine by default.
         rdzv_backend: "static" (machine 0 keeps the store, `rdzv_configs["rank"]` is this one's
             number) or "c10d" (whoever can keeps it).
         rdzv_configs: `rank`, `timeout` or `join_timeout`, `last_call_timeout`, in seconds.
-        max_restarts: how often processes start again when one has failed.
+        max_restarts: the number of times that processes are restarted after a failure.
         monitor_interval: seconds between looks at them.
         rdzv_timeout: the same as `rdzv_configs["timeout"]`.
-        start_method: of the processes of a function: "spawn", "fork" or "forkserver".
+        start_method: of the  processes of a function: "spawn", "fork" or "forkserver".
         log_line_prefix_template: what stands before each line of output that is shown and kept,
             with `${role_name}`, `${local_rank}` and `${rank}`.
     """

@@ -21,7 +21,7 @@ def _apply_optimizer_in_backward(
 
     Args:
         optimizer_class: the optimiser's class.
-        params: the parameters; one that stands there twice gets two.
+        params: the parameters; one that is listed twice gets two optimisers.
         optimizer_kwargs: the optimisers' settings.
         register_hook: False only notes the optimisers, for whoever lets them step.
     """

@@ -88,8 +88,8 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         params: see `Optimizer`; all of one dtype.
         optimizer_class: the optimiser of a process's part.
         process_group: the processes; all by default.
-        parameters_as_bucket_view: whether the parameters of a process become one tensor, which
-            travels as it is.
+        parameters_as_bucket_view: whether the parameters of a process become views of one tensor,
+            which is sent without a copy.
         overlap_with_ddp: whether a hook of `ddp_zero_hook` steps in backward, in place of `step`.
             What a process steps are buckets of DDP then, in one group of parameters.
         defaults: the optimiser's settings.

@@ -178,8 +178,8 @@ class DTensor(Tensor):
             placements: one for each dimension of the mesh; by default `Replicate()`.
             run_check: checks that shapes agree on all processes and takes the first one's values
                 where it is replicated.
-            shape: of the whole; needed where pieces differ in size.
-            stride: of the whole, to be given with `shape`.
+            shape: of the  whole; needed where pieces differ in size.
+            stride: of the  whole, to be given with `shape`.
             grad_placements: those that the gradient is brought to, by default `placements`.
         """
         if isinstance(local_tensor, DTensor):
@@ -212,8 +212,8 @@ class DTensor(Tensor):
         """The piece of this process; differentiable.
 
         Args:
-            grad_placements: how the gradients of the pieces lie; by default as this tensor lies,
-                whole where that is yet to be reduced.
+            grad_placements: the placements of the pieces' gradients; by default those of this
+                tensor, with `Replicate` for `Partial`.
         """
         if grad_placements is not None:
             grad_placements = normalize_placements(grad_placements, self.device_mesh, self.ndim, ())
@@ -233,11 +233,11 @@ class DTensor(Tensor):
         """Convert the tensor to other placements; differentiable.
 
         Args:
-            device_mesh: has to be the mesh that it lies on.
+            device_mesh: must be the mesh of the tensor.
             placements: one for each dimension of the mesh; `Partial` only where it is that already.
             async_op: may be asked for; the result is there when the function returns.
-            forward_dtype: of the result, cast before anything is moved.
-            backward_dtype: of the gradient while it is moved.
+            forward_dtype: of the  result, cast before anything is moved.
+            backward_dtype: of the  gradient while it is moved.
         """
         if device_mesh is not None and device_mesh != self.device_mesh:
             raise NotImplementedError("Cross device mesh comm not supported yet!")
@@ -473,7 +473,7 @@ def _factory(name, text):
     factory.__doc__ = f"""A distributed tensor {text}.
 
     Args:
-        size: of the whole.
+        size: of the  whole.
         requires_grad: whether gradients are recorded.
         dtype: by default the default dtype.
         layout: strided is the only one.

@@ -11,8 +11,8 @@ def compute_local_shape_and_global_offset(global_shape, mesh, placements):
     """The shape of this process's piece, and where in each dimension it begins.
 
     Args:
-        global_shape: of the whole.
-        mesh: on which it lies.
+        global_shape: the shape of the whole tensor.
+        mesh: the mesh of the tensor.
         placements: one for each dimension of the mesh.
     """
     return local_shape_and_offset(global_shape, mesh, placements)

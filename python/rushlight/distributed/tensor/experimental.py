@@ -33,12 +33,14 @@ def local_map(
 
     Args:
         func: takes and gives plain tensors, this process's pieces; left out, a decorator is given.
-        out_placements: how the results lie: placements, or a tuple with such for each; None for
-            what is no tensor.
-        in_placements: how arguments have to lie, the same way; None for any.
-        in_grad_placements: how gradients of arguments lie, by default as the arguments do.
+        out_placements: the placements of the results, or a tuple of placements for each; None for
+            results that are no tensors.
+        in_placements: the placements that arguments must have, in the same form; None for any.
+        in_grad_placements: the placements of the arguments' gradients; those of the arguments by
+            default.
         device_mesh: the mesh, by default that of the first distributed argument.
-        redistribute_inputs: whether arguments that lie otherwise are moved; else ValueError.
+        redistribute_inputs: whether arguments with other placements are redistributed; otherwise
+            they raise ValueError.
     """
     if func is None:
         return lambda function: local_map(

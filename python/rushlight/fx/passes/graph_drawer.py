@@ -35,7 +35,7 @@ class FxGraphDrawer:
 
     Args:
         graph_module: the module.
-        name: what it goes by.
+        name: the title of the graph.
         ignore_getattr: leave nodes out that read attributes.
         ignore_parameters_and_buffers: leave the tensors of modules out.
         skip_node_names_in_args: leave names of nodes out of arguments that are shown.

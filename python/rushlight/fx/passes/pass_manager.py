@@ -89,7 +89,7 @@ class PassManager:
     """Runs passes in order if the order satisfies the constraints.
 
     Args:
-        passes: functions of what is passed on.
+        passes: functions that take the result of the previous one.
         constraints: functions of two passes, false where the first must not come before the other.
     """
 

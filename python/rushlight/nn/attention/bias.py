@@ -23,7 +23,7 @@ class CausalBias(rushlight.Tensor):
     """A causal mask of `seq_len_q` rows and `seq_len_kv` columns, which is computed when needed.
 
     Args:
-        variant: the corner that the mask's diagonal goes through.
+        variant: the corner of the mask through which its diagonal goes.
         seq_len_q: the number of queries.
         seq_len_kv: the number of keys.
     """

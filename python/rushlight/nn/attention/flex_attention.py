@@ -261,7 +261,7 @@ def flex_attention(
         score_mod: of (score, b, h, q_idx, kv_idx), tensors that broadcast; gives scores.
         block_mask: from `create_block_mask`.
         scale: 1 / √width by default.
-        enable_gqa: heads of query share those of key in equal groups.
+        enable_gqa: whether equal groups of heads of query share a head of key.
         return_lse: give log(sum(exp(scores))), too.
     """
     if query.dim() != 4 or key.dim() != 4 or value.dim() != 4:

@@ -26,7 +26,7 @@ class CTCLoss(_Loss):
     Args:
         blank: the class between labels.
         reduction: "mean" (of each loss over its target's length), "sum" or "none".
-        zero_infinity: impossible targets count as zero.
+        zero_infinity: whether the loss of impossible targets is zero.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class LinearCrossEntropyLoss(_Loss):
 
     Args:
         in_features: size of an input.
-        num_classes: how many classes.
+        num_classes: the number of classes.
         out_features: sizes of what has a class each, for an input.
         bias: whether the layer has one.
-        device: of the layer.
-        dtype: of the layer.
+        device: the device of the layer.
+        dtype: the dtype of the layer.
         reduction: "mean", "sum" or "none".
-        weight: of the classes.
+        weight: the weight of the classes.
         ignore_index: the class that counts nothing; -100 where None.
         label_smoothing: as in `CrossEntropyLoss`.
         options: refused: the layer's result is made at once.
@@ -127,7 +127,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
     Args:
         distance_function: of two batches of vectors; `PairwiseDistance` by default.
-        margin: how much nearer.
+        margin: the least difference of the distances.
         swap: the negative may also be near the positive.
     """
 

@@ -68,7 +68,7 @@ class _FractionalMaxPoolNd(Module):
     """The largest values of windows at random, nearly equal distances.
 
     Args:
-        kernel_size: of the windows.
+        kernel_size: the kernel size of the windows.
         output_size, output_ratio: one of them: how many windows, or what part of the input's size.
         return_indices: give the places, too.
     """

@@ -59,7 +59,7 @@ class RNNBase(Module):
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
         input_size, hidden_size: widths of input and cell.
         num_layers: layers on top of each other.
-        bias: whether there are biases.
+        bias: whether the layers have biases.
         batch_first: inputs and outputs are (batch, length, width), not (length, batch, width).
         dropout: probability with which outputs of all layers but the last are zeroed in training.
         bidirectional: run each layer in both directions and join the outputs.

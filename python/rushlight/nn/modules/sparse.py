@@ -58,10 +58,11 @@ class Embedding(_Table):
 
     Args:
         num_embeddings: number of rows.
-        embedding_dim: length of each.
+        embedding_dim: the length of each row.
         padding_idx: a row that starts as zeros and gets no gradient.
         max_norm: rows that are longer are shortened to this `norm_type`-norm when looked up.
-        scale_grad_by_freq: divide gradients by how often a row occurs in the batch.
+        scale_grad_by_freq: divide gradients by the number of times that the row occurs in the
+            batch.
         sparse: the gradient of the weight is sparse.
 
     `weight` has shape (num_embeddings, embedding_dim) and starts from N(0, 1).

@@ -151,7 +151,7 @@ class TransformerEncoderLayer(_Layer):
     Args:
         d_model, nhead: width and number of heads.
         dim_feedforward: width between the linear layers.
-        activation: "relu", "gelu" or a function.
+        activation: the activation: "relu", "gelu" or a function.
         norm_first: normalise before attention and network, not after.
         batch_first: inputs are (batch, length, width), not (length, batch, width).
     """
@@ -280,7 +280,7 @@ class Transformer(Module):
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, norm_first, bias: of
             every layer.
-        num_encoder_layers, num_decoder_layers: how many there are.
+        num_encoder_layers, num_decoder_layers: the number of layers of each.
         custom_encoder, custom_decoder: modules to use instead.
         batch_first: inputs are (batch, length, width), not (length, batch, width).
     """

@@ -28,8 +28,8 @@ def broadcast(tensor: Tensor, devices: Any = None, *, out: Sequence[Tensor] | No
     """A copy of a tensor on each device; on its own device a view of the tensor.
 
     Args:
-        tensor: what is copied.
-        devices: where to; a number is a GPU.
+        tensor: the tensor to copy.
+        devices: the devices of the copies; a number is a GPU.
         out: written and returned instead.
     """
     _one_of("broadcast", devices, out)
@@ -76,10 +76,10 @@ def scatter(
     """Split a tensor along a dimension, one piece for each device.
 
     Args:
-        tensor: what is cut.
-        devices: where the pieces go.
-        chunk_sizes: of the pieces; by default equal ones.
-        dim: which dimension.
+        tensor: the tensor to split.
+        devices: the devices of the pieces.
+        chunk_sizes: of the  pieces; by default equal ones.
+        dim: the dimension.
         streams: accepted; copies are queued on the current streams.
         out: written and returned instead; their sizes say how it is cut.
     """

@@ -55,7 +55,7 @@ class DataParallel(Module):
     Args:
         module: the module, found again under `.module`.
         device_ids: the GPUs to use; all if None.
-        output_device: where results are gathered.
+        output_device: the device on which results are gathered.
         dim: the dimension of batches.
     """
 

@@ -85,7 +85,8 @@ def _reparametrize_module(
     What the block assigned in their place is in `parameters_and_buffers` afterwards.
 
     Args:
-        tie_weights: what the module has under several names is replaced under all.
+        tie_weights: whether tensors that the module has under several names are replaced under all
+            of them.
         strict: RuntimeError if names are missing or unknown.
         stack_weights: put back in the reverse order, so that one name may occur twice.
     """

@@ -70,7 +70,7 @@ class RandomSampler(Sampler):
     Args:
         data_source: something with a length.
         replacement: draw each index independently.
-        num_samples: how many indices; as many as there are if None.
+        num_samples: the number of indices to draw; the length of the data set if None.
         generator: source of randomness; one seeded from the default generator if None.
     """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, nn
-from rushlight.fx.experimental.proxy_tensor import _key
+from rushlight.fx.experimental._key_tracer import key_of
 from rushlight.utils import _pytree as pytree
 from rushlight.utils.tensorboard._events import message
 
@@ -28,16 +28,16 @@ class _Recorder:
         self.nodes.append((name, op, inputs, outputs))
         for tensor in outputs:
             self.kept.append(tensor)
-            self.names[_key(tensor)] = name
+            self.names[key_of(tensor)] = name
         return name
 
     def inputs_of(self, values: Any) -> list[str]:
         """The nodes that tensors come from; constants become nodes."""
         names = []
         for tensor in (v for v in pytree.tree_leaves(values) if isinstance(v, Tensor)):
-            if _key(tensor) not in self.names:
+            if key_of(tensor) not in self.names:
                 self.add(f"{self.scopes[-1]}/Constant", "prim::Constant", [], [tensor])
-            names.append(self.names[_key(tensor)])
+            names.append(self.names[key_of(tensor)])
         return names
 
     def __call__(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -66,7 +66,7 @@ def graph(model: nn.Module, input_to_model: Any) -> tuple[bytes, str]:
     """Runs a model and gives what ran as TensorFlow's GraphDef, and as text.
 
     Args:
-        model: what is run.
+        model: the model to run.
         input_to_model: its argument, or a tuple of them.
     """
     arguments = input_to_model if isinstance(input_to_model, tuple) else (input_to_model,)

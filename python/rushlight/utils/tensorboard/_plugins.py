@@ -37,10 +37,10 @@ def pr_curve(
 
     Args:
         tag: its name.
-        labels: what is true, 0 or 1.
-        predictions: how likely 1 was said to be.
-        num_thresholds: how many.
-        weights: what each counts for.
+        labels: the true classes, 0 or 1.
+        predictions: the predicted probabilities of class 1.
+        num_thresholds: the number of thresholds.
+        weights: the weight of each.
     """
     n = min(num_thresholds, _MOST_THRESHOLDS)
     labels, predictions = _floats(labels), _floats(predictions)
@@ -89,7 +89,7 @@ def mesh(
     Args:
         tag: their name.
         vertices: (batch, points, 3).
-        colors: of the points, 0 to 255, (batch, points, 3).
+        colors: the colors of the points, 0 to 255, (batch, points, 3).
         faces: numbers of the points at the corners of triangles, (batch, faces, 3).
         config: how to show them, as threejs has it: a dict.
     """

@@ -25,7 +25,7 @@ class FileWriter:
     Args:
         log_dir: the folder.
         max_queue: nothing waits in a queue.
-        flush_secs: how often readers see what is new.
+        flush_secs: the number of seconds between writes to the file.
         filename_suffix: put after the file's name.
     """
 
@@ -94,9 +94,9 @@ class SummaryWriter:
     """Writes event files into a folder, by default `runs/DATE_HOST`.
 
     Args:
-        log_dir, comment: the folder, or what is put after the default one's name.
+        log_dir, comment: the folder, or a suffix for the name of the default one.
         purge_step: what earlier runs wrote from this step on counts no more.
-        flush_secs: how often readers see what is new.
+        flush_secs: the number of seconds between writes to the file.
         filename_suffix: put after the file's name.
     """
 

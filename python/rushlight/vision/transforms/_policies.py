@@ -69,7 +69,7 @@ def _space(
     signs.
 
     Args:
-        names: of the ops.
+        names: the names of the ops.
         bins: how many magnitudes.
         shear, turn, colour: the largest ones.
         move: the largest along x and along y, in pixels.

@@ -48,7 +48,7 @@ class RandomCrop(PrintedTransform):
         padding: pixels that are put around the image before, as `functional.pad` takes them.
         pad_if_needed: whether an image that is too small gets more pixels; else ValueError.
         fill: the value of such pixels.
-        padding_mode: how they are made.
+        padding_mode: the way to make the new pixels.
     """
 
     _shows = ("size", "padding")
@@ -374,7 +374,7 @@ class RandomErasing(PrintedTransform):
         p: a probability.
         scale: range of the part's share of the area.
         ratio: range of its width by its height.
-        value: what is written: a number, one for each channel, or "random" for normal noise.
+        value: the value to write: a number, one for each channel, or "random" for normal noise.
         inplace: whether the tensor itself is changed.
     """
 
@@ -473,7 +473,7 @@ class ElasticTransform(PrintedTransform):
     """Moves every pixel by smoothed noise, as if seen through water.
 
     Args:
-        alpha: how far, one number or one for each axis.
+        alpha: the size of the displacements, one number or one for each axis.
         sigma: how smooth, in pixels, likewise.
         interpolation, fill: those of `functional.elastic_transform`.
     """

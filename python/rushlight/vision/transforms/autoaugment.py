@@ -63,7 +63,7 @@ class AutoAugment(_Augment):
     """Applies one of 25 learned pairs of ops.
 
     Args:
-        policy: what it was learned on.
+        policy: the data set on which the policy was learned.
         interpolation: nearest or bilinear for tensors.
         fill: the value of pixels from outside: one, or one for each channel.
     """
@@ -106,9 +106,9 @@ class RandAugment(_Augment):
     """Applies several random ops of one magnitude.
 
     Args:
-        num_ops: how many.
+        num_ops: the number of transforms.
         magnitude: the number of the bin.
-        num_magnitude_bins: how many bins.
+        num_magnitude_bins: the number of magnitudes.
         interpolation, fill: those of AutoAugment.
     """
 
@@ -142,7 +142,7 @@ class TrivialAugmentWide(_Augment):
     """Applies one random op with a magnitude from a wide range.
 
     Args:
-        num_magnitude_bins: how many magnitudes.
+        num_magnitude_bins: the number of magnitudes.
         interpolation, fill: those of AutoAugment.
     """
 
@@ -170,9 +170,9 @@ class AugMix(Mixing, _Augment):
 
     Args:
         severity: magnitudes are drawn below it, 1 to 10 (else ValueError).
-        mixture_width: how many chains.
+        mixture_width: the number of chains.
         chain_depth: ops in a chain; drawn from 1 to 3 if not positive.
-        alpha: of the distributions.
+        alpha: the alpha of the distributions.
         all_ops: also brightness, contrast, colour and sharpness.
         interpolation, fill: those of AutoAugment.
     """

@@ -34,7 +34,7 @@ def set_return_type(return_type: str) -> _ReturnTypeScope:
     classes.
 
     Args:
-        return_type: "Tensor", as it is at first, or "TVTensor", in any case of letters.
+        return_type: "Tensor" (the default) or "TVTensor"; upper and lower case are equal.
     """
     global _keeps_kind
     ways = {"tensor": False, "tvtensor": True}

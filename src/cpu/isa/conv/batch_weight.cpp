@@ -105,11 +105,11 @@ constexpr std::array<GradientTile<T>, sizeof...(I)> gradient_tiles(std::index_se
 }
 
 // Outputs begin..end of `count` for which all of taps k0..k1 are inside of the image.
-struct Inside {
+struct Interior {
   int64_t begin;
   int64_t end;
 };
-Inside inside(const Conv& c, int d, int64_t k0, int64_t k1) {
+Interior inside(const Conv& c, int d, int64_t k0, int64_t k1) {
   const int64_t low = k0 * c.dilation[d] - c.padding[d];
   const int64_t high = (k1 - 1) * c.dilation[d] - c.padding[d];
   const int64_t stride = c.stride[d];
@@ -178,9 +178,9 @@ class GroupGradient {
       const int64_t channels = blocks.begin(b + 1) - o;
       for (int64_t i = 0; i < c_.in_channels; i++) {
         for (int64_t kd = 0; kd < c_.kernel[0]; kd++) {
-          const Inside depth = inside(c_, 0, kd, kd + 1);
+          const Interior depth = inside(c_, 0, kd, kd + 1);
           for (int64_t kh = 0; kh < c_.kernel[1]; kh++) {
-            const Inside height = inside(c_, 1, kh, kh + 1);
+            const Interior height = inside(c_, 1, kh, kh + 1);
             const int64_t begin = std::max(h0, height.begin);
             const int64_t end = std::max(begin, std::min(h1, height.end));
             rows_.count = d >= depth.begin && d < depth.end ? end - begin : 0;
@@ -207,7 +207,7 @@ class GroupGradient {
     for (int64_t b = 0; b < blocks.count; b++) {
       const int64_t k = blocks.begin(b);
       const int64_t taps = blocks.begin(b + 1) - k;
-      const Inside width = inside(c_, 2, k, k + taps);
+      const Interior width = inside(c_, 2, k, k + taps);
       rows_.inside[0] = width.begin;
       rows_.inside[1] = width.end;
       rows_.column = under(2, 0, k);

@@ -188,7 +188,7 @@ class PowerFft {
 
   // Alternating runs of Block elements of a and b: those of their lower or upper halves.
   template <int Block, bool Upper, size_t... Lane>
-  static V zipped(V a, V b, std::index_sequence<Lane...>) {
+  static V interleave(V a, V b, std::index_sequence<Lane...>) {
     constexpr int n = sizeof...(Lane);
     constexpr auto source = [](int lane) {
       const int run = lane / Block;
@@ -198,7 +198,7 @@ class PowerFft {
   }
   template <int Block, bool Upper>
   static V zip(V a, V b) {
-    return zipped<Block, Upper>(a, b, std::make_index_sequence<lanes>());
+    return interleave<Block, Upper>(a, b, std::make_index_sequence<lanes>());
   }
   template <int Block>
   static void store_mixed(R* to, V a, V b, V c, V d) {

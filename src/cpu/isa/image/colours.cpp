@@ -33,14 +33,13 @@ inline int32_t grey_of(Colour c) {
 }
 
 // From one byte (factor 0) to another (factor 1), or beyond.
-inline int32_t blended(int32_t from, int32_t to, float factor) {
+inline int32_t blend(int32_t from, int32_t to, float factor) {
   const float v = static_cast<float>(from) + factor * static_cast<float>(to - from);
   return static_cast<int32_t>(v > 0.0f ? (v < 255.0f ? v : 255.0f) : 0.0f);
 }
 
-inline Colour blended(int32_t from, Colour to, float factor) {
-  return {blended(from, to.red, factor), blended(from, to.green, factor),
-          blended(from, to.blue, factor)};
+inline Colour blend(int32_t from, Colour to, float factor) {
+  return {blend(from, to.red, factor), blend(from, to.green, factor), blend(from, to.blue, factor)};
 }
 
 // One of two by a mask, which compilers leave without a branch.
@@ -128,7 +127,7 @@ void _adjust_pixels(const Tensor& out, const Tensor& self, std::string_view chan
     const int32_t start =
         change == "brightness" ? 0 : mean_of(from, n, [](uint8_t v) { return int32_t{v}; });
     change_all(from, to, n,
-               [=](uint8_t v) { return static_cast<uint8_t>(blended(start, v, share)); });
+               [=](uint8_t v) { return static_cast<uint8_t>(blend(start, v, share)); });
     return;
   }
   const auto* const from = reinterpret_cast<const uint32_t*>(self.data<uint8_t>());
@@ -137,7 +136,7 @@ void _adjust_pixels(const Tensor& out, const Tensor& self, std::string_view chan
     change_all(from, to, n, [=](uint32_t p) { return with_colour(p, changed(colour_of(p))); });
   };
   if (change == "saturation") {
-    change_colours([=](Colour c) { return blended(grey_of(c), c, share); });
+    change_colours([=](Colour c) { return blend(grey_of(c), c, share); });
   } else if (change == "hue") {
     const auto steps = static_cast<int32_t>(factor * 255);
     change_colours([=](Colour c) { return turned(c, steps); });
@@ -145,7 +144,7 @@ void _adjust_pixels(const Tensor& out, const Tensor& self, std::string_view chan
     const int32_t start = change == "brightness"
                               ? 0
                               : mean_of(from, n, [](uint32_t p) { return grey_of(colour_of(p)); });
-    change_colours([=](Colour c) { return blended(start, c, share); });
+    change_colours([=](Colour c) { return blend(start, c, share); });
   }
 }
 

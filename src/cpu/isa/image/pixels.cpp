@@ -177,7 +177,7 @@ void narrow_four(const PixelAxis& w, const SpreadWeights& weights, const uint8_t
 // ---- rows ----
 
 // A byte of each of two rows, as 16-bit numbers side by side.
-inline Sums paired(const uint8_t* a, const uint8_t* b) {
+inline Sums add_pairs(const uint8_t* a, const uint8_t* b) {
 #if defined(__AVX512F__) && defined(__AVX512BW__)
   const __m128i p = _mm_loadu_si128(reinterpret_cast<const __m128i*>(a));
   const __m128i q = _mm_loadu_si128(reinterpret_cast<const __m128i*>(b));
@@ -221,7 +221,7 @@ void shorten(const PixelAxis& h, int64_t y, const uint8_t* rows, int64_t length,
     Sums high{};
     for (int64_t t = 0; t < count; t += 2) {
       const uint8_t* const row = rows + t * length + i;
-      const Sums pair = paired(row, t + 1 < count ? row + length : row);
+      const Sums pair = add_pairs(row, t + 1 < count ? row + length : row);
       const auto at = [t](const int16_t* weights) {
         int32_t both;
         std::memcpy(&both, weights + t, sizeof(both));

@@ -509,8 +509,8 @@ void index_fill_value(const Tensor& out, int64_t dim, const Tensor& index, const
 namespace {
 
 [[noreturn]] void out_of_range(int64_t at, int64_t numel) {
-  throw IndexError(
-      str("out of range: tried to access index ", at, " on a tensor of ", numel, " elements."));
+  throw IndexError(str("index ", at, " is out of range: a tensor of ", numel, " elements takes ",
+                       -numel, " to ", numel - 1));
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ void masked_scatter(const Tensor& out, const Tensor& mask, const Tensor& source)
   for (int64_t i = 0; i < where.numel(); i++) {
     wanted += m[i] != 0;
   }
-  RL_CHECK(wanted <= source.numel(), "Number of elements of source < number of ones in mask");
+  RL_CHECK(wanted <= source.numel(), "masked_scatter: the mask has ", wanted,
+           " true elements, but source only ", source.numel());
   const Tensor from = contiguous_raw(source);
   Dims dims;
   for (int64_t d = out.dim() - 1; d >= 0; d--) {

@@ -311,7 +311,7 @@ void finish_rows(const Gemm& g, const T* sums) {
 
 // What comes of S and E: blocks, panels of B, and tiles.
 template <class S, class E>
-struct Blocked {
+struct BlockSizes {
   using T = typename Terms<E>::Sum;
   using B = GemmBlocks<T>;
   static constexpr bool pairs = std::is_same_v<E, Pair>;
@@ -476,17 +476,17 @@ struct Blocked {
   }
 };
 
-// Calls f(Blocked<S, E>()).
+// Calls f(BlockSizes<S, E>()).
 template <class F>
 auto visit_terms(const Gemm& g, [[maybe_unused]] bool pairs, const F& f) {
 #if defined(__AVX512F__)
   if (pairs) {
-    return f(Blocked<BFloat16, Pair>());
+    return f(BlockSizes<BFloat16, Pair>());
   }
 #endif
   return visit_dtype<set_all>("matmul", g.dtype, [&](auto tag) {
     using S = typename decltype(tag)::type;
-    return f(Blocked<S, sum_t<S>>());
+    return f(BlockSizes<S, sum_t<S>>());
   });
 }
 

@@ -293,7 +293,7 @@ namespace {
 
 // Four vectors of four elements, rows to columns.
 template <class T>
-struct Square {
+struct SquareTile {
   typedef T Vector __attribute__((vector_size(4 * sizeof(T)), aligned(1), may_alias));
   static void transpose(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
     const Vector a = *reinterpret_cast<const Vector*>(from);
@@ -367,8 +367,8 @@ void transpose_as(char* to, int64_t to_stride, const char* from, int64_t from_st
       for (; j + 4 <= columns; j += 4) {
         int64_t i = i0;
         for (; i + 4 <= i1; i += 4) {
-          Square<T>::transpose(to + i * to_stride + j * size, to_stride,
-                               from + j * from_stride + i * size, from_stride);
+          SquareTile<T>::transpose(to + i * to_stride + j * size, to_stride,
+                                   from + j * from_stride + i * size, from_stride);
         }
         for (; i < i1; ++i) {
           for (int64_t k = j; k < j + 4; ++k) {

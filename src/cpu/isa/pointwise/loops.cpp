@@ -540,6 +540,9 @@ void run_pointwise(const TensorIterator& it, const PointwiseKernel& kernel,
   }
   alignas(16) char values[max_attributes * 16];
   for (int i = 0; i < kernel.num_attributes; ++i) {
+    if (attributes[i].is_complex() || is_integral(compute)) {
+      attributes[i].check_fits(compute);
+    }
     store_scalar(values + i * itemsize(compute), compute, attributes[i]);
   }
   if (it.common_dtype() == kFloat32

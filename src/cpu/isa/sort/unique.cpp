@@ -65,7 +65,7 @@ Tensor pick_elements(const T* x, const std::vector<int64_t>& at, ScalarType dtyp
   return out;
 }
 
-Tensor shaped(const Tensor& t, IntArrayRef sizes) {
+Tensor with_sizes(const Tensor& t, IntArrayRef sizes) {
   return make_view(t, {sizes, contiguous_strides(sizes), t.storage_offset()});
 }
 
@@ -256,7 +256,7 @@ Three _unique2(const Tensor& self, bool sorted, bool return_inverse, bool return
         if (range.above(range.greatest) < std::max(small_table, 4 * static_cast<uint64_t>(n))) {
           const auto [values, inverse, counts] =
               unique_in_table(x, range, return_inverse, return_counts);
-          return {values, return_inverse ? shaped(inverse, self.sizes()) : inverse, counts};
+          return {values, return_inverse ? with_sizes(inverse, self.sizes()) : inverse, counts};
         }
         if (!return_inverse) {
           return unique_values<T>(x, return_counts);
@@ -292,7 +292,7 @@ Three _unique2(const Tensor& self, bool sorted, bool return_inverse, bool return
       sort_items(Item(), sizeof(T), [](T v) { return key_of<T>::get(v); });
     }
     auto& [values, inverse, counts] = result;
-    return {values, return_inverse ? shaped(inverse, self.sizes()) : inverse, counts};
+    return {values, return_inverse ? with_sizes(inverse, self.sizes()) : inverse, counts};
   });
 }
 
@@ -355,7 +355,7 @@ Three unique_consecutive(const Tensor& self, bool return_inverse, bool return_co
     if (dim.has_value()) {
       return {pick_slices(slices, runs.first, d), runs.inverse, runs.counts};
     }
-    const Tensor inverse = return_inverse ? shaped(runs.inverse, self.sizes()) : runs.inverse;
+    const Tensor inverse = return_inverse ? with_sizes(runs.inverse, self.sizes()) : runs.inverse;
     return {pick_elements(x, runs.first, self.dtype()), inverse, runs.counts};
   });
 }

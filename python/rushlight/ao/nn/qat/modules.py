@@ -49,8 +49,8 @@ class Linear(_Rounds, nn.Linear):
         out_features: size of the results.
         bias: whether a bias is added.
         qconfig: makes the fake quantisation of the weight.
-        device: of the parameters.
-        dtype: of the parameters.
+        device: the device of the parameters.
+        dtype: the dtype of the parameters.
     """
 
     _FLOAT_MODULE = nn.Linear

@@ -38,7 +38,7 @@ class Quantize(nn.Module):
     Args:
         scale: what a step of the codes is.
         zero_point: the code of 0.
-        dtype: of the codes.
+        dtype: the dtype of the codes.
     """
 
     scale: Any
@@ -229,7 +229,7 @@ class Linear(_Layer):
         in_features: size of the inputs.
         out_features: size of the results.
         bias_: whether a bias is added.
-        dtype: of the weight: `qint8`.
+        dtype: the dtype of the weight, `qint8`.
     """
 
     _relu = False

@@ -94,7 +94,7 @@ class CheckpointWrapper(ActivationWrapper):
     Args:
         mod: the inner module.
         checkpoint_impl: how it is recorded.
-        checkpoint_fn: what is called in the place of `utils.checkpoint.checkpoint`.
+        checkpoint_fn: a function to call instead of `utils.checkpoint.checkpoint`.
         checkpoint_fn_kwargs: passed to it.
     """
 

@@ -30,7 +30,7 @@ class PowerSGDState:
         warm_start: whether Q begins as the last one, not as random numbers.
         orthogonalization_epsilon: 0 takes the QR decomposition; above 0, columns are made
             orthogonal one after the other, and divided by their norm and this number.
-        random_seed: of the first Q, the same on all processes.
+        random_seed: the random seed of the first Q, the same on all processes.
         compression_stats_logging_frequency: iterations between two lines of the log.
         batch_tensors_with_same_shape: whether gradients of one shape are multiplied as a batch.
 

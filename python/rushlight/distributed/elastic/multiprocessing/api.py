@@ -43,8 +43,8 @@ class DefaultLogsSpecs:
 
     Args:
         log_dir: the folder of files; one for temporary files where something goes to files.
-        redirects: what goes to files,
-        tee: and what is shown as well, of all local ranks or by rank.
+        redirects: the streams that are written to files, for all local ranks or by rank.
+        tee: the streams that are also shown, in the same form.
         local_ranks_filter: the local ranks whose output is shown; all by default.
     """
 

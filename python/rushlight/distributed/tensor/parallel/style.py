@@ -93,8 +93,8 @@ class ColwiseParallel(_Layer):
     """Shards a linear layer by its outputs, or an embedding by its features.
 
     Args:
-        input_layouts: how the input lies where it is a plain tensor; by default `Replicate()`.
-        output_layouts: how the output lies; by default `Shard(-1)`.
+        input_layouts: the placement of an input that is a plain tensor; `Replicate()` by default.
+        output_layouts: the placement of the output; `Shard(-1)` by default.
         use_local_output: whether the output is this process's piece as a plain tensor.
     """
 
@@ -118,8 +118,8 @@ class RowwiseParallel(_Layer):
     """Shards a linear layer by its inputs, or an embedding by its rows.
 
     Args:
-        input_layouts: how the input lies where it is a plain tensor; by default `Shard(-1)`.
-        output_layouts: how the output lies; by default `Replicate()`.
+        input_layouts: the placement of an input that is a plain tensor; `Shard(-1)` by default.
+        output_layouts: the placement of the output; `Replicate()` by default.
         use_local_output: whether the output is this process's piece as a plain tensor.
     """
 
@@ -185,11 +185,11 @@ class PrepareModuleInput(ParallelStyle):
     """Converts the inputs of a module to given placements.
 
     Args:
-        input_layouts: how plain tensors among the inputs lie, one for each; None for what stays as
-            it is.
-        desired_input_layouts: how they shall lie.
+        input_layouts: the placements of inputs that are plain tensors, one for each; None for
+            inputs that are not changed.
+        desired_input_layouts: the placements that they get.
         input_kwarg_layouts: the same of inputs by keyword.
-        desired_input_kwarg_layouts: how those shall lie.
+        desired_input_kwarg_layouts: the placements that those get.
         use_local_output: whether the module gets pieces as plain tensors.
     """
 
@@ -258,8 +258,9 @@ class PrepareModuleOutput(ParallelStyle):
     """Converts the outputs of a module to given placements.
 
     Args:
-        output_layouts: how plain tensors among the outputs lie, one for each; None for what stays.
-        desired_output_layouts: how they shall lie.
+        output_layouts: the placements of outputs that are plain tensors, one for each; None for
+            outputs that are not changed.
+        desired_output_layouts: the placements that they get.
         use_local_output: whether the outputs are pieces as plain tensors.
     """
 

@@ -90,7 +90,7 @@ class PassManager:
     Args:
         passes: functions of a GraphModule that give a PassResult.
         constraints: functions of two passes, false where the first must not come before the other.
-        steps: how often at most; it ends when nothing was changed.
+        steps: the maximum number of rounds; the passes end earlier once nothing changes.
         run_checks_after_each_pass: run the check behind each, not only in the end.
         suppress_check_failures: go on where the check fails.
     """

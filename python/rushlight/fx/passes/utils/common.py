@@ -30,7 +30,7 @@ def lift_subgraph_as_module(
         gm: where modules and attributes are.
         subgraph: the graph.
         comp_name: put before the new names in the returned dict.
-        class_name: the name that the module goes by.
+        class_name: the name of the module's class.
 
     Returns:
         the module, and from its names, behind `comp_name`, to those in `gm`.

@@ -65,7 +65,7 @@ def fuse_as_graphmodule(
     """Make a module of some nodes; returns it with its input and output nodes.
 
     Args:
-        gm: the module, which stays as it is.
+        gm: the module, which is not changed.
         nodes: its nodes, each behind those that it uses.
         module_name: the name of the new module's class.
         partition_lookup_table: the nodes again, as keys; made of `nodes` if not given.
@@ -122,10 +122,10 @@ def insert_subgm(
 
     Args:
         gm: the module, changed in place.
-        sub_gm: what is called.
-        orig_inputs: what it takes.
-        orig_outputs: what it stands for.
-        insertion_point: the call stands behind this node; by default behind the last output.
+        sub_gm: the module to call.
+        orig_inputs: the nodes that it gets as inputs.
+        orig_outputs: the nodes that its outputs replace.
+        insertion_point: the node after which the call is inserted; the last output by default.
     """
     name = type(sub_gm).__name__
     gm.add_submodule(name, sub_gm)

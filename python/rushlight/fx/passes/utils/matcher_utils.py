@@ -32,10 +32,10 @@ class SubgraphMatcher:
 
     Args:
         pattern: the graph.
-        match_output: its output stands for an output, too.
-        match_placeholder: its inputs stand for inputs; otherwise for anything.
+        match_output: whether the pattern's output matches only an output.
+        match_placeholder: whether the pattern's inputs match only inputs, instead of any node.
         remove_overlapping_matches: of matches that share nodes the first counts.
-        ignore_literals: numbers and strings of the pattern stand for any.
+        ignore_literals: whether numbers and strings of the pattern match any others.
 
     Raises:
         ValueError: the pattern has no nodes.

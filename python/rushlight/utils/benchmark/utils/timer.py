@@ -30,7 +30,7 @@ class Timer:
 
     Args:
         stmt, setup, timer, globals: as for Python's timeit.Timer.
-        label, sub_label, description, env: what tells the measurement from others in a table.
+        label, sub_label, description, env: texts that identify the measurement in a table.
         num_threads: how many threads ops may use meanwhile.
 
     Raises:
@@ -123,7 +123,7 @@ class Timer:
         """Run the statement in blocks for `min_run_time` seconds, to measure the spread.
 
         Args:
-            callback: is told each block's number of calls and seconds.
+            callback: a function that is called with each block's number of calls and seconds.
         """
         with common.set_torch_threads(self._task_spec.num_threads):
             number = self._block_size(min_run_time)

@@ -26,8 +26,8 @@ class functional_datapipe:
     """Makes a class of pipes a method of all pipes of its kind.
 
     Args:
-        name: of the method.
-        enable_df_api_tracing: of no effect: there are no pipes of data frames.
+        name: the name of the method.
+        enable_df_api_tracing: has no effect, because there are no pipes of data frames.
     """
 
     def __init__(self, name: str, enable_df_api_tracing: bool = False) -> None:

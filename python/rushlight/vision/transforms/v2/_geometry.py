@@ -171,7 +171,7 @@ class ElasticTransform(Transform):
     """Moves every pixel by smoothed noise, as if seen through water.
 
     Args:
-        alpha: how far, one number or one for each axis.
+        alpha: the size of the displacements, one number or one for each axis.
         sigma: how smooth, in pixels, likewise.
         interpolation: that of `functional.elastic`.
         fill: that of RandomRotation.

@@ -159,7 +159,7 @@ class Lambda(Transform):
 
     Args:
         lambd: the function.
-        types: of the inputs that it gets; all if none are given.
+        types: of the  inputs that it gets; all if none are given.
     """
 
     _transformed_types = (object,)

@@ -31,7 +31,7 @@ class RandomErasing(Sometimes):
         p: a probability.
         scale: range of the part's share of the area.
         ratio: range of its height by its width.
-        value: what is written: a number, one for each channel, or "random" for normal noise.
+        value: the value to write: a number, one for each channel, or "random" for normal noise.
         inplace: whether tensors themselves are changed.
     """
 
@@ -173,7 +173,7 @@ class MixUp(_BatchMix):
     batch (arXiv 1710.09412).
 
     Args:
-        alpha: of the Beta distribution of the share.
+        alpha: the alpha of the Beta distribution of the share.
         num_classes: how many classes; None if labels are shares already.
         labels_getter: a function of the sample that finds the labels, or "default": the second
             input, or what it has under a key like "labels".

@@ -70,7 +70,7 @@ class SanitizeBoundingBoxes(_Sanitize):
 
     Args:
         min_size: the least width and height, from 1 on.
-        min_area: the least area, from 1 on.
+        min_area: the least area, at least 1.
         labels_getter: a function of the sample that finds the labels, or several tensors with an
             entry for each box; None for none; "default": what the sample, or its second part, has
             under a key like "labels".

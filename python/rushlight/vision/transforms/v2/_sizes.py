@@ -196,7 +196,7 @@ class RandomCrop(Transform):
         padding: pixels that are put around before, as `functional.pad` takes them.
         pad_if_needed: whether inputs that are too small get more pixels; else ValueError.
         fill: the value of such pixels: one, or one for each channel, or a dict of these by kind.
-        padding_mode: how they are made.
+        padding_mode: the way to make the new pixels.
     """
 
     _v1_transform_cls = v1.RandomCrop
@@ -362,7 +362,7 @@ class RandomIoUCrop(Transform):
     Args:
         min_scale, max_scale: range of the part's share of height and of width.
         min_aspect_ratio, max_aspect_ratio: range of its width by its height.
-        sampler_options: shares to draw from; from 1 on the sample stays as it is.
+        sampler_options: minimum IoUs to draw from; with 1 or more the sample is not changed.
         trials: parts that are tried for one share.
     """
 

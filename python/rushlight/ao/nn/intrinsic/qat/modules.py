@@ -220,8 +220,8 @@ class LinearBn1d(_WithNorm, nn.Linear):
         in_features: size of the inputs.
         out_features: size of the results.
         bias: whether a bias is added.
-        eps: of the norm.
-        momentum: of the norm.
+        eps: the eps of the norm.
+        momentum: the momentum of the norm.
         freeze_bn: normalise by the running statistics.
         qconfig: makes the fake quantisation of the weight.
     """

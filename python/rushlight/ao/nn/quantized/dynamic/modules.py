@@ -29,7 +29,7 @@ class Linear(quantized.Linear):
         in_features: size of the inputs.
         out_features: size of the results.
         bias_: whether a bias is added.
-        dtype: of the weight: `qint8`.
+        dtype: the dtype of the weight, `qint8`.
     """
 
     def _get_name(self):

@@ -43,7 +43,8 @@ class MapperIterDataPipe(IterDataPipe):
         datapipe: the stream.
         fn: the function.
         input_col: the column or columns it is applied to; the whole item if None.
-        output_col: where its result goes: the first of these if None, behind the last for -1.
+        output_col: the column for the result: the first input column if None, a new last one for
+            -1.
     """
 
     def __init__(self, datapipe, fn, input_col: Any = None, output_col: Any = None) -> None:

@@ -81,9 +81,9 @@ class _Branches:
     """A stream that is read once, for several readers, each with what it has not read yet.
 
     Args:
-        name: of the class in messages.
+        name: the name of the class in messages.
         datapipe: the stream.
-        count: of the readers.
+        count: the count of the readers.
         buffer_size: how many items may wait, in all or for the reader that is behind; -1: any.
         branch_of: a function that says which reader an item is for; all of them if None.
         drop_none: leave out items of which it says None.
@@ -177,7 +177,7 @@ class ForkerIterDataPipe(IterDataPipe):
     Args:
         datapipe: the stream.
         num_instances: how many.
-        buffer_size: how far one may be ahead of another; -1: as far as it likes.
+        buffer_size: the number of items that one pipe may be ahead of another; -1 for no limit.
         copy: "shallow" or "deep": each gets copies of the items.
     """
 

@@ -16,7 +16,7 @@ class BatcherIterDataPipe(IterDataPipe):
 
     Args:
         datapipe: the stream.
-        batch_size: how many.
+        batch_size: the number of samples in a batch.
         drop_last: leave out a last list that is shorter.
         wrapper_class: the type of the lists.
     """
@@ -85,9 +85,11 @@ class GrouperIterDataPipe(IterDataPipe):
         datapipe: the stream.
         group_key_fn: a function that gives the key of an item.
         keep_key: give pairs of a key and a list.
-        buffer_size: how many items may wait; then the largest group that is large enough goes.
-        group_size: items in a list; as many as there are if None.
-        guaranteed_group_size: the fewest items in a list that goes because of the buffer.
+        buffer_size: the number of items to keep; when it is reached, the largest group that is
+            large enough is returned.
+        group_size: the number of items in a list; all of a group if None.
+        guaranteed_group_size: the least number of items in a list that is returned because the
+            buffer is full.
         drop_remaining: leave out the lists that are too short for that.
     """
 

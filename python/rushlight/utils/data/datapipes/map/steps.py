@@ -21,7 +21,7 @@ class SequenceWrapperMapDataPipe(MapDataPipe):
     """The items of a sequence or a mapping.
 
     Args:
-        sequence: what it looks into.
+        sequence: the sequence or mapping to index.
         deepcopy: look into a copy.
     """
 
@@ -41,7 +41,7 @@ class BatcherMapDataPipe(MapDataPipe):
 
     Args:
         datapipe: the samples.
-        batch_size: how many.
+        batch_size: the number of samples in a batch.
         drop_last: leave out a last list that is shorter.
         wrapper_class: the type of the lists.
     """

@@ -135,7 +135,7 @@ def convert_bounding_box_format(
 
     Args:
         inpt: BoundingBoxes, or a tensor.
-        old_format: of a plain tensor.
+        old_format: the old format of a plain tensor.
         new_format: a BoundingBoxFormat or its name; turned boxes stay turned boxes (ValueError).
         inplace: whether numbers may be written into the tensor, where as many are needed.
     """
@@ -218,7 +218,7 @@ def clamp_keypoints(inpt: Tensor, canvas_size: Any = None) -> Tensor:
 
     Args:
         inpt: KeyPoints, or a tensor.
-        canvas_size: of a plain tensor.
+        canvas_size: the canvas size of a plain tensor.
     """
     kept = isinstance(inpt, KeyPoints)
     if not kept and not is_pure_tensor(inpt):
@@ -312,7 +312,7 @@ def sanitize_keypoints(key_points: Tensor, canvas_size: Any = None) -> tuple[Ten
 
     Args:
         key_points: KeyPoints, or a tensor.
-        canvas_size: of a plain tensor.
+        canvas_size: the canvas size of a plain tensor.
     """
     if is_pure_tensor(key_points):
         if canvas_size is None:

@@ -74,8 +74,8 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
 
     Args:
         inpt: an image or a video, of floating-point numbers or bytes; no picture of Pillow.
-        mean: of the noise, where white is 1.
-        sigma: its deviation.
+        mean: of the  noise, where white is 1.
+        sigma: its standard deviation.
         clip: whether numbers beyond black and white become these.
     """
     return call(gaussian_noise, inpt, mean=mean, sigma=sigma, clip=clip)
