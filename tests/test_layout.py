@@ -230,8 +230,6 @@ PACKAGE = ROOT / "python"
 # names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
 POSTPONED = {
     ("rushlight.jit", "rushlight.jit._program"): "archives are read when one is loaded",
-    ("rushlight.jit", "rushlight.jit._compile"): "the compiler is read when it is asked for",
-    ("rushlight.jit._compile", "rushlight.jit._compile_module"): "the same, for modules",
     ("rushlight.nn.modules.module", "rushlight.compiler"): "modules compile themselves, to modules",
     ("rushlight.fx.graph_module", "rushlight.fx._symbolic_trace"): "pickles are traced again",
 }

@@ -110,6 +110,14 @@ RL_API Module load(const std::string& path, std::optional<Device> device = {},
 RL_API Module load(std::istream& stream, std::optional<Device> device = {},
                    bool load_debug_files = true);
 
+// A copy that shares its tensors; graphs are run as they are, and nothing is folded into them.
+// RuntimeError in training mode.
+inline Module freeze(const Module& module) {
+  RL_CHECK(!module.is_training(), "Freezing is only for modules in eval mode: call eval()");
+  return module.copy();
+}
+inline Module optimize_for_inference(const Module& module) { return freeze(module); }
+
 namespace script {
 using jit::Method;
 using jit::Module;

@@ -214,8 +214,10 @@ Exit Lowering::then(Exit exit, const Rest& rest) {
   }
   Condition left;
   left.value = flag("done");
-  branch(left, {}, [] { return Exit::Always; }, rest, [] { return Exit::Falls; });
-  return Exit::Sometimes;
+  Exit last = Exit::Falls;
+  const auto go_on = [&] { return last = rest(); };
+  branch(left, {}, [] { return Exit::Always; }, go_on, [] { return Exit::Falls; });
+  return last == Exit::Always || last == Exit::Raises ? Exit::Always : Exit::Sometimes;
 }
 
 Exit Lowering::statements(const Body& body, size_t from) {

@@ -76,6 +76,9 @@ std::string Parser::name() {
 // ---- trees ----
 
 ExprPtr Parser::make(Kind kind, uint32_t begin, std::vector<ExprPtr> of) const {
+  if (++nodes_ > max_nodes) {
+    fail("this text is too long to be a program");
+  }
   auto out = std::make_unique<Expr>();
   out->kind = kind;
   out->span = {begin, std::max(begin, last_end())};

@@ -16,6 +16,8 @@ class Parser {
   static constexpr int max_nesting = 200;      // of brackets and blocks
   static constexpr uint16_t max_depth = 1000;  // of trees, which chains of operators make deep
 
+  static constexpr int max_nodes = 1'000'000;  // no program that people write has as many
+
   // Counts how deep the parser calls itself, so that no text overflows the stack.
   struct Nested {
     explicit Nested(Parser& parser) : count(parser.nesting_) {
@@ -96,6 +98,7 @@ class Parser {
   Tokens tokens_;
   size_t next_ = 0;
   int nesting_ = 0;
+  mutable int nodes_ = 0;
 };
 
 }  // namespace rushlight::script

@@ -16,6 +16,6 @@ std::optional<std::string> earlier_form(const std::string& name, int64_t version
                                         bool has_mode);
 
 // `torch`, `ops`: the names of all ops.
-std::optional<Meaning> op_name(std::string_view name);
+RL_API std::optional<Meaning> op_name(std::string_view name);
 
 }  // namespace rushlight::script

@@ -64,6 +64,9 @@ ExprPtr Parser::targets(std::string_view end) {
 }
 
 Stmt Parser::stmt(Stmt::Kind kind, uint32_t begin) const {
+  if (++nodes_ > max_nodes) {
+    fail("this text is too long to be a program");
+  }
   Stmt out;
   out.kind = kind;
   out.span = {begin, std::max(begin, last_end())};

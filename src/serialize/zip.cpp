@@ -29,7 +29,7 @@ constexpr uint16_t field_64 = 1;            // extra field with 64-bit sizes
 constexpr uint16_t field_padding = 0x4246;  // "FB", as PyTorch pads
 constexpr uint64_t alignment = 64;
 constexpr uint16_t deflated = 8;                      // the method of compression
-constexpr uint64_t max_inflated = uint64_t{1} << 26;  // what a compressed entry may stand for
+constexpr uint64_t max_inflated = uint64_t{1} << 24;  // what a compressed entry may stand for
 
 template <class T>
 T number_at(const char* p) {

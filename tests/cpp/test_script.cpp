@@ -140,7 +140,9 @@ RL_TEST(parser_names_what_it_refuses) {
     }
     CHECK(what.find(words) != std::string::npos);
   }
-  CHECK_THROWS(Error, "deep", script::parse(text_of("x = " + std::string(5000, '(') + "1")));
+  CHECK_THROWS(
+      Error, "deep",
+      script::parse(text_of("x = " + std::string(5000, '(') + "1" + std::string(5000, ')'))));
   CHECK_THROWS(Error, "deep", script::parse(text_of("x = a" + std::string(5000, '+') + "b\n")));
   std::string sum = "x = a";
   for (int i = 0; i < 5000; i++) {
@@ -199,7 +201,8 @@ RL_TEST(many_threads_run_one_module) {
     threads.emplace_back([&, t] {
       const jit::Module own = net.deepcopy();
       for (int i = 0; i < 50; i++) {
-        const float sum = own.forward({full({1, 3}, static_cast<float>(t)), 0}).toTensor().sum().item<float>();
+        const float sum =
+            own.forward({full({1, 3}, static_cast<float>(t)), 0}).toTensor().sum().item<float>();
         wrong += sum == 21.0F * static_cast<float>(t) ? 0 : 1;
       }
     });

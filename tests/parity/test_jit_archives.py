@@ -4,7 +4,7 @@ import copy
 import io
 import pickle
 from enum import Enum
-from typing import Dict, List, NamedTuple, Optional  # noqa: UP035
+from typing import Dict, List, NamedTuple  # noqa: UP035
 
 import pytest
 
@@ -292,7 +292,7 @@ class Block(nn.Module):
 
 class Program(nn.Module):
     size: torch.jit.Final[int]
-    empty: Optional[torch.Tensor]
+    empty: torch.Tensor | None
 
     def __init__(self):
         super().__init__()
@@ -425,7 +425,7 @@ class Recurrent(nn.Module):
         self.attention = nn.MultiheadAttention(4, 2)
         self.layer = nn.TransformerEncoderLayer(4, 2, 8)
 
-    def forward(self, x, mask: Optional[torch.Tensor] = None):
+    def forward(self, x, mask: torch.Tensor | None = None):
         y, (h, c) = self.lstm(x)
         z, g = self.gru(y, h[:1])
         a, w = self.attention(z, z, z, attn_mask=mask)
@@ -487,5 +487,3 @@ def test_functions_come_back(name):
     for arguments in calls:
         expected = theirs(*copy.deepcopy(arguments))
         same(to_ours(back(*copy.deepcopy(arguments))), expected)
-
-

@@ -155,7 +155,7 @@ def test_what_is_not_known_is_named_at_once():
 
     with pytest.raises(NotImplementedError, match=r"aten.nope.default, os.system"):
         load(with_model(file, ops))
-    for name in ("__class__", "a.__init__", "forward", ""):
+    for name in ("__class__", "a.__init__", "forward", "", 'x")+exit("', "a b"):
 
         def rename(model, name=name):
             spec = model["graph_module"]["signature"]["input_specs"][0]
@@ -227,3 +227,39 @@ def test_damaged_tensors_raise():
 
     with pytest.raises((ValueError, RuntimeError)):
         load(changed(file, offset))
+
+
+EVIL = "x=exit(3)):#\"'); exit(3)\n"
+
+
+def test_no_text_of_a_file_becomes_code():
+    """Every text in the record of a program is replaced by code: it is refused or stays a text."""
+    programs = [
+        export(Branchy().eval(), *branchy_inputs()),
+        export(nn.Linear(4, 4), (torch.ones(3, 4),), dynamic_shapes=({0: torch.export.Dim("n")},)),
+    ]
+    for program in programs:
+        file = saved(program)
+        with zipfile.ZipFile(file) as archive:
+            name = next(n for n in archive.namelist() if n.endswith("models/model.json"))
+            text = archive.read(name)
+        for path in [p for p in places(json.loads(text)) if p]:
+            model = json.loads(text)
+            holder = model
+            for key in path[:-1]:
+                holder = holder[key]
+            if not isinstance(holder[path[-1]], str):
+                continue
+            evil = EVIL
+            if path[-1] == "expr_str":
+                evil = "exit(Symbol('s0', positive=True, integer=True))"
+            if path[-1] == "in_spec":
+                evil = holder[path[-1]].replace("bias", 'b\\":exit(3),\\"')
+            holder[path[-1]] = evil
+            bad = with_model(file, lambda m, model=model: (m.clear(), m.update(model)))
+            try:
+                module = load(bad).module()
+                (args, kwargs) = program.example_inputs
+                module(*args, **kwargs)
+            except (ValueError, NotImplementedError, RuntimeError, AssertionError, TypeError):
+                continue

@@ -362,6 +362,12 @@ def test_expressions_and_their_texts():
     for bad in ("", "Add(", "Symbol('a b')", "os.system('x')", "Add('x')", "f" * 30000, "(" * 99):
         with pytest.raises(ValueError, match="expression of a size"):
             parse(bad)
+    many = ", ".join(f"Symbol('s{i}')" for i in range(40))
+    many = f"Add({many})"
+    for huge in (f"Pow({many}, Integer(16))", f"Mul({many}, {many}, {many})"):
+        with pytest.raises(ValueError, match="more than"):
+            parse(huge)
+    assert str(parse("PowByNatural(Integer(9), Integer(999999999))")).startswith("PowByNatural")
     deep = "Add(" * 100 + "Integer(1)" + ")" * 100
     with pytest.raises(ValueError, match="too deep"):
         parse(deep)

@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["Expression", "parse", "sympy_text"]
 
 Number = int | float
+_MOST_TERMS = 2000
 
 
 def _ceiling(a: Number, b: Number) -> int:
@@ -37,7 +38,6 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "FloorToInt": math.floor,
     "CeilToInt": math.ceil,
     "RoundToInt": round,
-    "PowByNatural": lambda a, b: a**b,
     "Abs": abs,
     "FloatMul": lambda a, b: a * b,
 }
@@ -133,6 +133,14 @@ class Expression:
                     found.update(*(a.symbols() for a in atom.args))
         return found
 
+    def functions(self) -> set[str]:
+        """The names of all functions in it."""
+        found: set[str] = set()
+        for atom in (atom for monomial in self.terms for atom in monomial):
+            if atom.args is not None:
+                found.update([atom.name], *(a.functions() for a in atom.args))
+        return found
+
     def value(self, symbols: Mapping[str, Number]) -> Number:
         """The number that it is for these values of the symbols.
 
@@ -169,8 +177,11 @@ class Expression:
 
     def __mul__(self, other: Any) -> Expression:
         terms: dict[Monomial, Number] = {}
+        factor = Expression.of(other)
+        if len(self.terms) * len(factor.terms) > _MOST_TERMS:
+            raise ValueError(f"the expression of a size has more than {_MOST_TERMS} terms")
         for a, x in self.terms.items():
-            for b, y in Expression.of(other).terms.items():
+            for b, y in factor.terms.items():
                 monomial = tuple(sorted((*a, *b), key=str))
                 terms[monomial] = terms.get(monomial, 0) + x * y
         return Expression(terms)

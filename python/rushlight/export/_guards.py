@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -11,6 +12,20 @@ from rushlight.utils import _pytree as pytree
 
 __all__ = ["GuardsFn", "check_call", "range_guards", "static_guards"]
 
+# All that conditions may call.
+_SPACE: dict[str, Any] = {
+    "__builtins__": {},
+    "Max": max,
+    "Min": min,
+    "Mod": lambda a, b: a % b,
+    "PythonMod": lambda a, b: a % b,
+    "FloorDiv": lambda a, b: a // b,
+    "CleanDiv": lambda a, b: a // b,
+    "ToFloat": float,
+    "IntTrueDiv": lambda a, b: a / b,
+    "FloatPow": lambda a, b: a**b,
+    "FloatMul": lambda a, b: a * b,
+}
 _PLAIN = (int, float, bool, str, type(None))
 
 
@@ -28,7 +43,8 @@ class GuardsFn(nn.Module):
         super().__init__()
         self._names, self._guards = names, guards
         source = f"lambda {', '.join(names)}: ({''.join(f'{g}, ' for g in guards)})"
-        self._conditions = eval(compile(source, "<guards of an exported module>", "eval"), {})
+        code = compile(source, "<guards of an exported module>", "eval")
+        self._conditions = eval(code, dict(_SPACE))
 
     def forward(self, *args: Any) -> None:
         """Check the arguments."""
@@ -44,7 +60,7 @@ class GuardsFn(nn.Module):
         space = dict(zip(self._names, args, strict=True))
         for guard in self._guards:
             try:
-                if not eval(guard, {}, space):
+                if not eval(guard, dict(_SPACE), space):
                     return guard
             except (IndexError, AttributeError, TypeError):
                 return guard
@@ -60,6 +76,8 @@ def static_guards(name: str, value: Any) -> list[str]:
         return []
     if value is None or isinstance(value, bool):
         return [f"{name} is {value}"]
+    if isinstance(value, float) and not math.isfinite(value):
+        return []
     return [f"{name} == {value!r}"] if isinstance(value, _PLAIN) else []
 
 
@@ -93,7 +111,8 @@ def range_guards(inputs: list[Any], ranges: dict[Any, Any]) -> list[str]:
             if known is not None and known.bounded:
                 guards.append(f"{text} <= {known.upper}")
     for text, expr in sizes:
-        if of_symbol.get(expr.name or "") != text and expr.symbols() <= set(of_symbol):
+        other = of_symbol.get(expr.name or "") != text and expr.symbols() <= set(of_symbol)
+        if other and expr.functions() <= set(_SPACE):
             guards.append(f"{text} == {python_text(expr, of_symbol)}")
     return guards
 
@@ -103,7 +122,7 @@ def python_text(expr: Any, of_symbol: dict[str, str]) -> str:
     text = str(expr)
     for name, size in of_symbol.items():
         text = re.sub(rf"\b{re.escape(name)}\b", size, text)
-    return text.replace("Max(", "max(").replace("Min(", "min(")
+    return text
 
 
 def check_call(in_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rushlight.export._dynamic import Run, Solver, Symbol
 from rushlight.export._expressions import Expression
 from rushlight.export._fakes import SizedFake
 from rushlight.export._fit import Fitter
-from rushlight.export._guards import python_text
+from rushlight.export._guards import _SPACE, python_text
 from rushlight.export._sizes import Range, SizeFloat, SizeInt
 from rushlight.export._trace import Traced, format_frames
 from rushlight.export.graph_signature import ConstantArgument, SymIntArgument
@@ -393,6 +393,7 @@ class OpenSizes:
             f"{python_text(a, of_symbol)} {sign} {python_text(b, of_symbol)}"
             for sign, a, b in dict.fromkeys(self.conditions)
             if a.symbols() | b.symbols() <= set(of_symbol)
+            and a.functions() | b.functions() <= set(_SPACE)
         ]
 
 

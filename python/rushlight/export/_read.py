@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 import operator
 import re
@@ -196,12 +197,15 @@ class _GraphReader:
             kind, value = _only(record)
             if kind in ("as_tensor", "as_sym_int", "as_sym_float", "as_sym_bool"):
                 name = value.get("name", value.get("as_name"))
-                self.place(self.graph.create_node("placeholder", name, name=name), name)
+                node = self.graph.create_node("placeholder", str(name))
+                node.target = node.name  # a name that code can have
+                self.place(node, name)
             elif kind == "as_custom_obj":
                 raise NotImplementedError("a .pt2 file has an object of a class, which is not read")
             else:
                 name = names[i] if names else f"input_{i}"
-                node = self.graph.create_node("placeholder", name, name=name)
+                node = self.graph.create_node("placeholder", str(name))
+                node.target = node.name
                 node.meta["val"] = self.argument(record)
 
     def call(self, record: dict[str, Any], function: Any) -> None:
@@ -213,6 +217,9 @@ class _GraphReader:
             value = self.argument(given["arg"])
             by_name = given["kind"] == 2 if given.get("kind") else given["name"] in only
             if by_name:
+                known = (a.name for a in schema.arguments) if schema else ()
+                if given["name"] not in known:
+                    raise ValueError(f"a .pt2 file passes {given['name']!r} to {record['target']}")
                 kwargs[given["name"]] = value
             elif schema and len(args) < len(schema.arguments):
                 self.fill(args, schema, given["name"])
@@ -310,14 +317,22 @@ def _set_meta(node: Node, metadata: dict[str, str]) -> None:
 # ---- signature ----
 
 
+def _is_name(name: Any) -> bool:
+    """Whether code can have a parameter of that name."""
+    return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
+
+
 def _path(name: Any) -> str:
     """A dotted name in a module, which reaches nothing but what the file brings."""
     parts = str(name).split(".")
-    if any(not part or part.startswith("__") or part in _RESERVED for part in parts):
+    if any(
+        not _PART.fullmatch(part) or part.startswith("__") or part in _RESERVED for part in parts
+    ):
         raise ValueError(f"a .pt2 file has the name {name!r}, which a module cannot have")
     return str(name)
 
 
+_PART = re.compile(r"[\w@-]{1,200}")
 _RESERVED = {"forward", "training", "_parameters", "_buffers", "_modules"}
 
 
@@ -394,6 +409,9 @@ def _call_entry(record: dict[str, Any]) -> ModuleCallEntry:
     ]
     specs = (treespec_loads(told["in_spec"]), treespec_loads(told["out_spec"]))
     names = told.get("forward_arg_names")
+    keywords = (specs[0].children()[1].context or ()) if len(specs[0].children()) == 2 else ()
+    if not all(_is_name(n) for n in (*(names or ()), *keywords)):
+        raise ValueError(f"a .pt2 file has arguments called {names} and {list(keywords)}")
     return ModuleCallEntry(record["fqn"], ModuleCallSignature(*arguments, *specs, names))
 
 

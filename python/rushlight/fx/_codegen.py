@@ -172,7 +172,11 @@ class PythonCode:
 def _format_target(base: str, target: str) -> str:
     """`base.a.b`; `getattr(base, "0")` for what is no identifier."""
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        if part.isidentifier() and not keyword.iskeyword(part):
+            base = f"{base}.{part}"
+        else:
+            quoted = f'"{part}"' if re.fullmatch(r"[\w@ -]*", part) else repr(part)
+            base = f"getattr({base}, {quoted})"
     return base
 
 

@@ -172,11 +172,36 @@ def _without_script(script: Any) -> Any:
 
 
 class CompilationUnit:
-    """Functions that are compiled from text, which is not supported yet."""
+    """Functions that are compiled from text; they are its attributes and run in C++.
+
+    Args:
+        lang: functions in TorchScript's subset of Python, which may call each other's names, ops as
+            `torch.NAME`, and functions of the language. `RuntimeError` names what cannot be
+            compiled, and its line.
+    """
 
     def __init__(self, lang=None, _frames_up: int = 0) -> None:
+        self._functions: dict[str, Any] = {}
+        self._unit: Any = None
         if lang is not None:
-            raise RuntimeError("rushlight has no compiler for TorchScript yet")
+            self.define(lang)
+
+    def define(self, lang, rcb=None, _frames_up: int = 0) -> None:
+        """Compile more functions; `rcb` is refused: names of Python mean nothing in a text."""
+        from rushlight import _C
+        from rushlight.jit._program import UnitFunction
+
+        if rcb is not None:
+            raise NotImplementedError("CompilationUnit.define(): names of Python are not looked up")
+        self._unit = self._unit or _C._ProgramUnit()
+        for name in self._unit.define(lang):
+            self._functions[name] = UnitFunction(self._unit, name)
+
+    def __getattr__(self, name):
+        functions = self.__dict__.get("_functions", {})
+        if name not in functions:
+            raise AttributeError(f"the unit has no function '{name}'")
+        return functions[name]
 
 
 class Attribute(NamedTuple):

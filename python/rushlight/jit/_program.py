@@ -10,8 +10,7 @@ from collections import namedtuple
 from typing import Any
 
 from rushlight import _C, nn
-from rushlight.jit import RecursiveScriptModule
-
+from rushlight.jit import RecursiveScriptModule, ScriptFunction
 
 _TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 
@@ -43,6 +42,35 @@ class ScriptMethod:
 
     def __repr__(self):
         return f"<ScriptMethod {self.schema}>"
+
+
+class UnitFunction(ScriptFunction):
+    """A function of a `CompilationUnit`."""
+
+    def __init__(self, unit: Any, name: str) -> None:
+        self._unit = unit
+        self.name = name
+
+    def __call__(self, *args, **kwargs):
+        return self._unit.call(self.name, args, kwargs)
+
+    @property
+    def graph(self):
+        """The function's graph, as text."""
+        return self._unit.text(self.name, "graph")
+
+    @property
+    def code(self) -> str:
+        """The function's text."""
+        return self._unit.text(self.name, "code")
+
+    @property
+    def schema(self):
+        """What the function takes and returns, as text."""
+        return self._unit.text(self.name, "schema")
+
+    def __repr__(self):
+        return f"<ScriptFunction {self.schema}>"
 
 
 class _ModuleMethod(ScriptMethod):
