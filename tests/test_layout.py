@@ -35,6 +35,7 @@ FLOORS = {
     "data": 5,
     "vision": 5,
     "serialize": 5,
+    "script": 5,
     "distributed": 5,
     "jit": 5,
     "python": 6,
@@ -56,6 +57,7 @@ PUBLIC_FLOORS = {
     "graph_passes": 4,
     "executor": 4,
     "archive": 5,
+    "script": 5,
     "rushlight": 6,
     "nn": 5,
     "optim": 5,
@@ -152,6 +154,7 @@ SPELL_THE_DEVICE = {
     "src/python/properties.cpp",
     "src/python/storage.cpp",
     "src/python/types.cpp",
+    "src/script/expressions.cpp",
 }
 
 
@@ -225,6 +228,7 @@ PACKAGE = ROOT / "python"
 # closes. Not so in what `import rushlight` loads, which leaves all else for later on purpose (as the
 # names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
 POSTPONED = {
+    ("rushlight.jit", "rushlight.jit._program"): "archives are read when one is loaded",
     ("rushlight.nn.modules.module", "rushlight.compiler"): "modules compile themselves, to modules",
     ("rushlight.fx.graph_module", "rushlight.fx._symbolic_trace"): "pickles are traced again",
 }

@@ -1,61 +1,125 @@
-// What programs name of torch::jit. Graphs of TorchScript are not run, so there are no modules but
-// empty ones: load refuses, and so does all that an empty module is asked for.
+// Programs of TorchScript: modules that archives hold, which run without Python.
 #pragma once
 
-#include <fstream>
+#include <iosfwd>
 #include <unordered_map>
 
-#include <rushlight/ivalue.h>
+#include <rushlight/graph_function.h>
 
 namespace rushlight::jit {
 
 using rushlight::IValue;
+using Kwargs = std::unordered_map<std::string, IValue>;
+// Records beside the module, by name; a file of that name is filled in or written.
+using ExtraFilesMap = std::unordered_map<std::string, std::string>;
 
-class Module {
+class Module;
+
+struct NamedTensor {
+  std::string name;  // "layer.weight"
+  Tensor value;
+};
+struct NamedValue {
+  std::string name;
+  IValue value;
+};
+
+// A method of one object.
+class RL_API Method {
  public:
-  using Kwargs = std::unordered_map<std::string, IValue>;
-  IValue forward(std::vector<IValue>, const Kwargs& = {}) { refuse(); }
-  IValue operator()(std::vector<IValue>) { refuse(); }
-  IValue run_method(const std::string&, ...) { refuse(); }
-  IValue attr(const std::string&) const { refuse(); }
-  bool hasattr(const std::string&) const { refuse(); }
-  std::vector<Tensor> parameters(bool = true) const { refuse(); }
-  std::vector<Tensor> buffers(bool = true) const { refuse(); }
-  std::vector<Module> children() const { refuse(); }
-  std::vector<Module> modules() const { refuse(); }
-  void eval() { refuse(); }
-  void train(bool = true) { refuse(); }
-  bool is_training() const { refuse(); }
-  void to(Device, ScalarType, bool = false) { refuse(); }
-  void to(ScalarType, bool = false) { refuse(); }
-  void to(Device, bool = false) { refuse(); }
-  void save(const std::string&) const { refuse(); }
-  Module clone(bool = false) const { refuse(); }
-  Module copy() const { refuse(); }
-  Module deepcopy() const { refuse(); }
+  Method(intrusive_ptr<Object> object, graph::Function& function)
+      : object_(std::move(object)), function_(&function) {}
+  // Any number of threads may call it. RuntimeError where arguments do not fit, or where it fails;
+  // the message shows the lines of the program.
+  IValue operator()(std::vector<IValue> arguments, const Kwargs& by_name = {}) const;
+  graph::Function& function() const { return *function_; }
+  std::string name() const { return function_->base_name(); }
 
  private:
-  [[noreturn]] static void refuse() {
-    throw Error("torch::jit::Module: the module is empty; graphs of TorchScript are not run");
-  }
+  intrusive_ptr<Object> object_;
+  graph::Function* function_;
 };
-inline Module freeze(const Module& module) { return module.copy(); }
-inline Module optimize_for_inference(Module& module) { return module.copy(); }
 
-[[noreturn]] inline void refuse_graph(const std::string& what) {
-  throw NotImplementedError("torch::jit::load: " + what +
-                            " is a graph of TorchScript, which is not run. Save the module's state "
-                            "dict in Python, and load it into a module of C++ by torch::load");
+// An object whose class is a module's. Copies of a Module are the same object.
+class RL_API Module {
+ public:
+  Module() = default;  // none: whatever it is asked raises
+  explicit Module(intrusive_ptr<Object> object);
+
+  IValue forward(std::vector<IValue> arguments, const Kwargs& by_name = {}) const {
+    return get_method("forward")(std::move(arguments), by_name);
+  }
+  IValue operator()(std::vector<IValue> arguments) const { return forward(std::move(arguments)); }
+  template <class... A>
+  IValue run_method(const std::string& name, A&&... arguments) const {
+    return get_method(name)({IValue(std::forward<A>(arguments))...});
+  }
+  Method get_method(const std::string& name) const;  // RuntimeError where there is none
+  std::optional<Method> find_method(const std::string& name) const;
+  std::vector<Method> get_methods() const;
+
+  IValue attr(const std::string& name) const;  // RuntimeError where there is none
+  IValue attr(const std::string& name, IValue otherwise) const;
+  bool hasattr(const std::string& name) const;
+  // RuntimeError where there is none, or where it is of another type.
+  void setattr(const std::string& name, IValue value) const;
+
+  std::vector<Tensor> parameters(bool recurse = true) const;
+  std::vector<Tensor> buffers(bool recurse = true) const;
+  std::vector<NamedTensor> named_parameters(bool recurse = true) const;
+  std::vector<NamedTensor> named_buffers(bool recurse = true) const;
+  std::vector<NamedValue> named_attributes(bool recurse = true) const;
+  std::vector<Module> children() const;
+  std::vector<Module> modules() const;  // with itself, depth first, each once
+  std::vector<std::pair<std::string, Module>> named_children() const;
+  std::vector<std::pair<std::string, Module>> named_modules() const;
+
+  void train(bool on = true) const;
+  void eval() const { train(false); }
+  bool is_training() const;
+  // Parameters and buffers change in place; a dtype changes those of floating-point numbers.
+  void to(Device device, ScalarType dtype, bool non_blocking = false) const;
+  void to(ScalarType dtype, bool non_blocking = false) const;
+  void to(Device device, bool non_blocking = false) const;
+
+  // New objects for it and its submodules: with copies of all else, or with the same values.
+  Module clone(bool same_values = false) const;
+  Module copy() const;      // a new object of the same values, submodules too
+  Module deepcopy() const;  // a copy of everything
+  // An archive, which PyTorch reads as well; RuntimeError where it holds what archives cannot.
+  void save(const std::string& path, const ExtraFilesMap& extra_files = {}) const;
+
+  const intrusive_ptr<Object>& object() const;  // RuntimeError where there is none
+  ClassType& type() const { return *object()->type; }
+  bool operator==(const Module& o) const { return object_.get() == o.object_.get(); }
+
+ private:
+  void change_tensors(std::optional<Device> device, std::optional<ScalarType> dtype) const;
+  intrusive_ptr<Object> object_;
+};
+using script_module = Module;
+
+// A module from an archive, on `device` or where it was saved. Nothing in a file runs before a
+// method is called. RuntimeError where it is no archive, is damaged, or needs what the language
+// lacks. `extra_files`: names to look for, which get their contents.
+RL_API Module load(const std::string& path, std::optional<Device> device,
+                   ExtraFilesMap& extra_files);
+RL_API Module load(std::istream& stream, std::optional<Device> device, ExtraFilesMap& extra_files);
+RL_API Module load(const std::string& path, std::optional<Device> device = {},
+                   bool load_debug_files = true);
+RL_API Module load(std::istream& stream, std::optional<Device> device = {},
+                   bool load_debug_files = true);
+
+// A copy that shares its tensors; graphs are run as they are, and nothing is folded into them.
+// RuntimeError in training mode.
+inline Module freeze(const Module& module) {
+  RL_CHECK(!module.is_training(), "Freezing is only for modules in eval mode: call eval()");
+  return module.copy();
 }
-[[noreturn]] inline Module load(const std::string& path, std::optional<Device> = {}, bool = true) {
-  RL_CHECK(std::ifstream(path).good(), "torch::jit::load: open file failed, file path: ", path);
-  refuse_graph(path);
-}
-[[noreturn]] inline Module load(std::istream&, std::optional<Device> = {}, bool = true) {
-  refuse_graph("the stream");
-}
+inline Module optimize_for_inference(const Module& module) { return freeze(module); }
 
 namespace script {
+using jit::Method;
 using jit::Module;
 }  // namespace script
 

@@ -244,7 +244,7 @@ ROWS = (
     Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
     Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
     Row("onnx.ops.aten_decompositions", "", FIXED, "graphs hold no op to replace"),
-    Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "nothing is compiled"),
+    Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "a text sees nothing of its caller"),
     Row(
         "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.*",
         "",

@@ -73,6 +73,8 @@ void init(PyObject* module) {
   init_autocast(module);
   init_calls(module);
   init_library(module);
+  init_script(module);
+  init_script_compile(module);
   init_overrides(module);
   init_classes(module);
   init_graph(module);

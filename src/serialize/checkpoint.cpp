@@ -132,8 +132,10 @@ Storage CheckpointReader::read_storage(const ZipReader::Entry& entry, ScalarType
   return copy;
 }
 
-Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int64_t numel) {
-  const ZipReader::Entry& e = entry("data/" + key);
+Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int64_t numel,
+                                  const std::string& folder) {
+  const std::string path = folder + '/' + key;
+  const ZipReader::Entry& e = entry(path);
   int64_t bytes = 0;
   RL_CHECK(numel >= 0 && !__builtin_mul_overflow(numel, itemsize(dtype), &bytes), "storage '", key,
            "' has the impossible number of ", numel, " elements");
@@ -142,12 +144,12 @@ Storage CheckpointReader::storage(const std::string& key, ScalarType dtype, int6
   RL_CHECK(least <= e.size && e.size - least < static_cast<uint64_t>(itemsize(dtype)), "storage '",
            key, "' has wrong byte size: expected ", bytes, ", got ", e.size);
   std::unique_lock lock(mutex_);
-  auto found = storages_.find(key);
+  auto found = storages_.find(path);
   if (found == storages_.end()) {
     lock.unlock();  // others read other storages meanwhile
     Storage fresh = read_storage(e, dtype);
     lock.lock();
-    found = storages_.emplace(key, std::move(fresh)).first;  // or another thread was faster
+    found = storages_.emplace(path, std::move(fresh)).first;  // or another thread was faster
   }
   return found->second;
 }

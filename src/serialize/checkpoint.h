@@ -39,8 +39,9 @@ class RL_API CheckpointReader {
   std::string record(const std::string& name) const;
   std::vector<std::string> records() const;
   // The bytes of storage KEY, which must be numel elements; the same storage whenever it is asked
-  // for.
-  Storage storage(const std::string& key, ScalarType dtype, int64_t numel);  // thread-safe
+  // for. Thread-safe.
+  Storage storage(const std::string& key, ScalarType dtype, int64_t numel,
+                  const std::string& folder = "data");
 
  private:
   Storage read_storage(const ZipReader::Entry& entry, ScalarType dtype) const;

@@ -469,7 +469,13 @@ class Reader {
   }
 
   void make_call(Kind kind) {
-    if (height() - 2 < floor() || result_.nodes[stack_.back()].kind != Kind::Tuple) {
+    if (height() - 2 < floor()) {
+      s_.fail("stack underflow in ", s_.name());
+    }
+    // TorchScript calls the enums of its programs with the value itself.
+    const PickleNode& function = result_.nodes[stack_[stack_.size() - 2]];
+    const bool is_enum = function.kind == Kind::Global && function.bytes.starts_with("__torch__");
+    if (result_.nodes[stack_.back()].kind != Kind::Tuple && !is_enum) {
       s_.fail(s_.name(), " without a tuple of arguments");
     }
     make_of_items(kind, height() - 2);

@@ -106,8 +106,13 @@ class RL_API PickleWriter {
   void empty_list() { out_ += ']'; }
   void append_items() { out_ += 'e'; }
   void empty_tuple() { out_ += ')'; }
-  void reduce() { out_ += 'R'; }      // calls the global below the tuple
-  void persistent() { out_ += 'Q'; }  // the id on top
+  void reduce() { out_ += 'R'; }          // calls the global below the tuple
+  void persistent() { out_ += 'Q'; }      // the id on top
+  void make_object() { out_ += '\x81'; }  // of the class below the tuple of arguments
+  void build() { out_ += 'b'; }           // gives the state on top to the object below it
+  // Remembers what is on top under a number, and puts it there again.
+  void remember(uint32_t number);
+  void recall(uint32_t number);
   std::string finish();
 
  private:

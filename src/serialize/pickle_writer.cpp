@@ -46,6 +46,16 @@ void PickleWriter::global(std::string_view module, std::string_view name) {
   out_ += '\n';
 }
 
+void PickleWriter::remember(uint32_t number) {
+  out_ += 'r';
+  out_.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+void PickleWriter::recall(uint32_t number) {
+  out_ += 'j';
+  out_.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
 std::string PickleWriter::finish() {
   out_ += '.';
   return std::move(out_);

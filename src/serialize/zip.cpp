@@ -8,6 +8,7 @@
 
 #include "core/parallel.h"
 #include "serialize/crc32.h"
+#include "serialize/inflate.h"
 
 namespace rushlight::serialize {
 namespace {
@@ -27,6 +28,8 @@ constexpr uint16_t max_16 = std::numeric_limits<uint16_t>::max();
 constexpr uint16_t field_64 = 1;            // extra field with 64-bit sizes
 constexpr uint16_t field_padding = 0x4246;  // "FB", as PyTorch pads
 constexpr uint64_t alignment = 64;
+constexpr uint16_t deflated = 8;                      // the method of compression
+constexpr uint64_t max_inflated = uint64_t{1} << 24;  // what a compressed entry may stand for
 
 template <class T>
 T number_at(const char* p) {
@@ -188,11 +191,16 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
     if ((u16(p + 8) & 1) != 0) {
       bad("the entry '", entry.name, "' is encrypted");
     }
-    if (u16(p + 10) != 0) {
-      bad("the entry '", entry.name, "' is compressed (method ", u16(p + 10),
-          "); .pt files hold stored entries only");
+    const uint16_t method = u16(p + 10);
+    if (method != 0 && method != deflated) {
+      bad("the entry '", entry.name, "' is compressed by the unknown method ", method);
     }
-    if (packed != entry.size) {
+    entry.packed = packed;
+    entry.compressed = method == deflated;
+    if (entry.compressed && entry.size > max_inflated) {
+      bad("the entry '", entry.name, "' stands for ", entry.size, " bytes, more than any text has");
+    }
+    if (!entry.compressed && packed != entry.size) {
       bad("the entry '", entry.name, "' has two different sizes");
     }
     entries_.push_back(std::move(entry));
@@ -224,10 +232,11 @@ void ZipReader::locate_data(uint64_t directory) {
     source_->read(begin, header, sizeof header);
     const size_t name_size = u16(header + 26);
     const uint64_t before = entry_header + name_size + u16(header + 28);
-    if (u32(header) != entry_signature || u16(header + 8) != 0 || name_size != entry.name.size()) {
+    if (u32(header) != entry_signature || u16(header + 8) != (entry.compressed ? deflated : 0) ||
+        name_size != entry.name.size()) {
       bad("the header of the entry '", entry.name, "' is damaged");
     }
-    if (before > directory - begin || entry.size > directory - begin - before) {
+    if (before > directory - begin || entry.packed > directory - begin - before) {
       bad("the entry '", entry.name, "' lies beyond the file");
     }
     name.resize(name_size);
@@ -236,7 +245,7 @@ void ZipReader::locate_data(uint64_t directory) {
       bad("the entry '", entry.name, "' has another name in its header");
     }
     entry.offset = begin + before;
-    ranges.push_back({begin, entry.offset + entry.size, &entry});
+    ranges.push_back({begin, entry.offset + entry.packed, &entry});
   }
   std::sort(ranges.begin(), ranges.end(),
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -254,6 +263,9 @@ const ZipReader::Entry* ZipReader::find(std::string_view name) const {
 }
 
 void ZipReader::read(const Entry& entry, void* to) const {
+  if (entry.compressed) {
+    bad("the entry '", entry.name, "' is compressed, and data of tensors is stored as it is");
+  }
   const uint32_t crc = checksum(entry.size, [&](uint64_t at, size_t n) {
     source_->read(entry.offset + at, static_cast<char*>(to) + at, n);
     return static_cast<const char*>(to) + at;
@@ -264,13 +276,23 @@ void ZipReader::read(const Entry& entry, void* to) const {
 }
 
 std::string ZipReader::read(const Entry& entry) const {
+  if (entry.compressed) {
+    std::string packed(entry.packed, '\0');
+    source_->read(entry.offset, packed.data(), packed.size());
+    std::string bytes = inflated(packed, entry.size);
+    if (entry.crc != 0 && crc32(0, bytes.data(), bytes.size()) != entry.crc) {
+      bad("the entry '", entry.name, "' is damaged: its checksum differs");
+    }
+    return bytes;
+  }
   std::string bytes(entry.size, '\0');
   read(entry, bytes.data());
   return bytes;
 }
 
 const char* ZipReader::in_place(const Entry& entry) const {
-  return source_->mapped() == nullptr ? nullptr : source_->mapped() + entry.offset;
+  return source_->mapped() == nullptr || entry.compressed ? nullptr
+                                                          : source_->mapped() + entry.offset;
 }
 
 void ZipWriter::put(const std::string& bytes) {

@@ -1,6 +1,6 @@
-// The zip container of .pt files: stored entries only, each aligned to 64 bytes, with the 64-bit
-// extensions where sizes ask for them. The reader trusts nothing: whatever an entry says has been
-// checked against the file when it is opened.
+// The zip container of .pt files: stored entries, each aligned to 64 bytes, with the 64-bit
+// extensions where sizes ask for them; texts of programs may be compressed. The reader trusts
+// nothing: whatever an entry says has been checked against the file when it is opened.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,9 @@ class RL_API ZipReader {
     std::string name;
     uint64_t offset = 0;  // of the data
     uint64_t size = 0;
+    uint64_t packed = 0;  // in the file: the same, or less where it is compressed
     uint32_t crc = 0;
+    bool compressed = false;
   };
   // RuntimeError where this is no zip file, or a damaged one.
   explicit ZipReader(std::shared_ptr<Source> source);

@@ -137,7 +137,7 @@ RL_TEST(hostile_zips) {
   CHECK_THROWS(Error, "there twice", ZipReader(source_of(twice)));
   std::string packed = small_zip();
   packed[packed.find("PK\x01\x02") + 10] = 8;
-  CHECK_THROWS(Error, "compressed", ZipReader(source_of(packed)));
+  CHECK_THROWS(Error, "damaged", ZipReader(source_of(packed)));  // its header says another method
   std::string overlapping = small_zip();
   const size_t second = overlapping.find("PK\x01\x02", overlapping.find("PK\x01\x02") + 4);
   std::memset(&overlapping[second + 20], 0x7f, 1);  // both sizes of the empty entry

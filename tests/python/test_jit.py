@@ -135,8 +135,6 @@ def test_modules_written_for_scripts_run(tmp_path):
     for kind in (jit.ScriptFunction, jit.RecursiveScriptModule, jit.TopLevelTracedModule):
         with pytest.raises(RuntimeError, match="yet"):
             kind()
-    with pytest.raises(RuntimeError, match="no compiler"):
-        jit.CompilationUnit("def f(x): return x")
     from rushlight.jit._script import RecursiveScriptModule
     from rushlight.jit.annotations import List as Listed
 
@@ -144,7 +142,7 @@ def test_modules_written_for_scripts_run(tmp_path):
     path = tmp_path / "net.pt"
     with pytest.raises(RuntimeError, match="writes no TorchScript files yet"):
         jit.save(Net(), path)
-    with pytest.raises(RuntimeError, match="reads no TorchScript files yet"):
+    with pytest.raises(ValueError, match="does not exist"):
         jit.load(path)
     assert not path.exists()
 
@@ -323,3 +321,59 @@ def test_what_programs_take_from_the_inside():
 
     with pytest.warns(UserWarning, match="runs as Python"):
         assert len(jit.script(List())) == 7
+
+
+def test_units_of_text():
+    unit = jit.CompilationUnit("""
+def scaled(x, by: float = 2.0):
+    return x * by
+
+def f(x: Tensor, n: int) -> Tuple[Tensor, List[str]]:
+    words: List[str] = []
+    for i in range(n):
+        if i == 3:
+            return x, words
+        if i % 2 == 1:
+            continue
+        words.append(f"{i} of {n}")
+        x = scaled(x, float(i))
+    while True:
+        n += 1
+        if n > 5:
+            break
+    return scaled(x) + n, words
+""")
+    assert isinstance(unit.f, jit.ScriptFunction) and unit.f.name == "f"
+    x = torch.ones(2)
+    assert torch.equal(unit.f(x, n=0)[0], x * 2 + 6) and unit.f(x, 2)[1] == ["0 of 2"]
+    assert torch.equal(unit.f(x, 9)[0], x * 0)
+    assert torch.equal(unit.scaled(x, by=3), x * 3)
+    assert "def f(" in unit.f.code and "while" in unit.f.code and "prim::Loop" in unit.f.graph
+    again = jit.CompilationUnit(unit.scaled.code)
+    assert torch.equal(again.scaled(x), x * 2)
+    unit.define("def g(x):\n    return scaled(x)\n")
+    assert torch.equal(unit.g(x), x * 2)
+    with pytest.raises(AttributeError):
+        unit.h  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("def f(x):\n    return lambda: x\n", "lambda"),
+        ("def f(x):\n    try:\n        pass\n", "try"),
+        ("def f(x):\n    return y\n", "undefined value y"),
+        ("def f(x, n: int):\n    if n > 1:\n        y = x\n    return y\n", "not defined in the"),
+        ("def f(n: int):\n    if n > 1:\n        n = 'a'\n    return n\n", "previously had type"),
+        ("def f(x):\n    return torch.relu(x, x, x)\n", "not valid"),
+        ("def f(x) -> int:\n    return x.shape\n", "annotated as having type int"),
+        ("def f(x: Net):\n    return x\n", "Unknown type"),
+        ("def f(x, n: int) -> int:\n    if n > 1:\n        return n\n", "without a return"),
+        ("def f(x):\n    break\n", "inside of a loop"),
+        ("def f(x):\n    a, b = 1, 2, 3\n", "unpack"),
+        ("def f(x):\n    return f(x)\n", "undefined value f"),
+    ],
+)
+def test_what_units_refuse(text, message):
+    with pytest.raises(RuntimeError, match=message):
+        jit.CompilationUnit(text)

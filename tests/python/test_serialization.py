@@ -426,13 +426,31 @@ def test_torchscript_is_named():
         torch.load(stream)
 
 
-def test_compressed_entries_are_refused():
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("a/data.pkl", b"\x80\x02)." * 100)
-    stream.seek(0)
+def compressed(method, stored=()):
+    """A file like a saved list of one tensor, whose entries are compressed but for some."""
+    plain, packed = io.BytesIO(), io.BytesIO()
+    torch.save([torch.arange(4.0)], plain)
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(packed, "w") as file:
+        for name in source.namelist():
+            as_it_is = name.endswith(tuple(stored))
+            file.writestr(name, source.read(name), zipfile.ZIP_STORED if as_it_is else method)
+    packed.seek(0)
+    return packed
+
+
+def test_compressed_entries():
+    """Texts may be compressed, as programs in archives are; data of tensors may not."""
+    loaded = torch.load(compressed(zipfile.ZIP_DEFLATED, ["data/0"]))
+    assert loaded[0].tolist() == [0, 1, 2, 3]
     with pytest.raises(RuntimeError, match="compressed"):
-        torch.load(stream)
+        torch.load(compressed(zipfile.ZIP_DEFLATED))
+    with pytest.raises(RuntimeError, match="unknown method"):
+        torch.load(compressed(zipfile.ZIP_BZIP2))
+    damaged = compressed(zipfile.ZIP_DEFLATED, ["data/0"]).getvalue()
+    at = damaged.index(b"data.pkl") + 8
+    for place in range(at, at + 40):
+        with pytest.raises((RuntimeError, pickle.UnpicklingError)):
+            torch.load(io.BytesIO(damaged[:place] + b"\xff\xee" + damaged[place + 2 :]))
 
 
 # What a damaged file may raise.

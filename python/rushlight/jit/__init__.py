@@ -13,11 +13,12 @@ import copy
 import sys
 import types
 import typing
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from rushlight import Tensor, _refused, nn
+from rushlight import Tensor, nn
 from rushlight._C import JITException as Error
 from rushlight._warnings import warn
 from rushlight.futures import Future
@@ -171,11 +172,36 @@ def _without_script(script: Any) -> Any:
 
 
 class CompilationUnit:
-    """Functions that are compiled from text, which is not supported yet."""
+    """Functions that are compiled from text; they are its attributes and run in C++.
+
+    Args:
+        lang: functions in TorchScript's subset of Python, which may call each other's names, ops as
+            `torch.NAME`, and functions of the language. `RuntimeError` names what cannot be
+            compiled, and its line.
+    """
 
     def __init__(self, lang=None, _frames_up: int = 0) -> None:
+        self._functions: dict[str, Any] = {}
+        self._unit: Any = None
         if lang is not None:
-            raise RuntimeError("rushlight has no compiler for TorchScript yet")
+            self.define(lang)
+
+    def define(self, lang, rcb=None, _frames_up: int = 0) -> None:
+        """Compile more functions; `rcb` is refused: names of Python mean nothing in a text."""
+        from rushlight import _C
+        from rushlight.jit._program import UnitFunction
+
+        if rcb is not None:
+            raise NotImplementedError("CompilationUnit.define(): names of Python are not looked up")
+        self._unit = self._unit or _C._ProgramUnit()
+        for name in self._unit.define(lang):
+            self._functions[name] = UnitFunction(self._unit, name)
+
+    def __getattr__(self, name):
+        functions = self.__dict__.get("_functions", {})
+        if name not in functions:
+            raise AttributeError(f"the unit has no function '{name}'")
+        return functions[name]
 
 
 class Attribute(NamedTuple):
@@ -358,20 +384,50 @@ def optimize_for_inference(mod, other_methods=None):
     return mod.eval()
 
 
-@_refused.refuses("TorchScript files are not written; save m.state_dict() with torch.save")
 def save(m, f, _extra_files=None):
-    """Raises: there are no graphs to write; `rushlight.save` writes a `state_dict`."""
-    raise RuntimeError(
-        "rushlight writes no TorchScript files yet: save m.state_dict() with torch.save"
-    )
+    """Write a program as an archive, which PyTorch's `jit.load` reads as well.
+
+    Args:
+        m: a module that `jit.load` has read.
+        f: a path, or what has `write()`.
+        _extra_files: a dict of texts or bytes that are written beside it, by name.
+
+    Raises `RuntimeError` of modules that are Python, of which there is no program to write.
+    """
+    from rushlight.jit._program import ProgramModule
+    from rushlight.jit._program import save as save_program
+
+    if not _is(m, ProgramModule):
+        raise RuntimeError(
+            "rushlight writes no TorchScript files yet of modules that run as Python: save "
+            "m.state_dict() with torch.save"
+        )
+    save_program(m, f, _extra_files)
 
 
-@_refused.refuses("TorchScript files are not read; load a state_dict into the Python module")
 def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
-    """Raises: scripts cannot be run yet; `rushlight.load` reads files of tensors."""
-    raise RuntimeError(
-        "rushlight reads no TorchScript files yet: load a state_dict into the Python module"
+    """Load a module that PyTorch's `jit.save` has written.
+
+    Args:
+        f: a path, or what has `read()`.
+        map_location: the device of the tensors; None: where they were saved.
+        _extra_files: a dict, whose values become what the archive holds under its keys.
+        _restore_shapes: refused: shapes of traced inputs are not kept.
+
+    Nothing in a file runs before a method of the module is called. Raises `ValueError` where there
+    is no such file, and `RuntimeError` where it is no archive of a module, is damaged, or uses what
+    this version lacks.
+    """
+    from rushlight.jit._program import load as load_program
+
+    if _restore_shapes:
+        raise NotImplementedError("jit.load(): shapes of traced inputs are not restored")
+    warnings.warn(
+        "`torch.jit.load` is deprecated: `torch.export` writes files of the newer kind",
+        DeprecationWarning,
+        stacklevel=2,
     )
+    return load_program(f, map_location, _extra_files)
 
 
 # ---- tasks, which run at once, and settings ----

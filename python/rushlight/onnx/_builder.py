@@ -9,6 +9,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight.onnx._model import rename
 from rushlight.onnx._types import ELEMENT_TYPES, element_type, onnx_package, tensor_proto
 from rushlight.onnx._values import Expected, Size, SizeOf, Unsupported, Value, expression_of
 
@@ -129,7 +130,7 @@ class Builder:
         # By symbol, where a size is that it can be read off: a tensor, a dimension, and the factor
         # and the number by which the size there differs.
         self.symbols: dict[str, tuple[Value, int | None, int, int]] = {}
-        self._sizes: dict[Any, Value] = {}
+        self.sizes_written: dict[Any, Value] = {}
         self.overload = ""  # what the node under way calls
         self._constants: dict[tuple[str, str], Value] = {}
 
@@ -159,11 +160,7 @@ class Builder:
             return
         self.names.discard(value.name)
         self.names.add(name)
-        for node in own:
-            for names in (node.input, node.output):
-                for i, n in enumerate(names):
-                    if n == value.name:
-                        names[i] = name
+        rename(own, {value.name: name})
         value.name = name
 
     def initializer(self, name: str, tensor: Tensor) -> Value:
@@ -294,11 +291,11 @@ class Builder:
 
     def computed(self, expr: Any) -> Value:
         """The 0-d tensor of an expression of sizes, written once."""
-        if expr not in self._sizes:
+        if expr not in self.sizes_written:
             where, self.where = self.where, "size"
-            self._sizes[expr] = self._size(expr)
+            self.sizes_written[expr] = self._size(expr)
             self.where = where
-        return self._sizes[expr]
+        return self.sizes_written[expr]
 
     def _size(self, expr: Any) -> Value:
         if expr.number is not None:

@@ -17,7 +17,7 @@ from rushlight.onnx._axes import OpenSizes, from_axes, from_shapes
 from rushlight.onnx._builder import Builder, Value
 from rushlight.onnx._graph import ExportedGraph, exported_graph
 from rushlight.onnx._lowering import Lowering
-from rushlight.onnx._model import OnnxGraph
+from rushlight.onnx._model import OnnxGraph, rename
 from rushlight.onnx._program import ONNXProgram
 from rushlight.onnx._report import write_report
 from rushlight.onnx._state import running
@@ -264,10 +264,7 @@ def _named_outputs(g: Builder, values: list[Value], wanted: Sequence[str] | None
             if name not in produced:
                 raise ValueError(f"output_names: {name!r} is the name of an input or a weight")
             renamed[name] = g.name(name)
-    for node in g.nodes:
-        for field in (node.input, node.output):
-            for i, name in enumerate(field):
-                field[i] = renamed.get(name, name)
+    rename(g.nodes, renamed)
     for value, name in zip(outputs, names, strict=True):
         value.name = name
     return outputs

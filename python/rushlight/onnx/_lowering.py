@@ -12,9 +12,11 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
+from rushlight.fx.graph_module import GraphModule
 from rushlight.fx.node import Node
 from rushlight.onnx import _views
 from rushlight.onnx._builder import Builder
+from rushlight.onnx._control import CONTROL
 from rushlight.onnx._graph import ExportedGraph
 from rushlight.onnx._registry import call, functional, lowering_of
 from rushlight.onnx._types import ELEMENT_TYPES
@@ -73,15 +75,33 @@ class Lowering:
             else:
                 self._values[node] = Value(name, tensor.dtype, tensor.shape)
         self._values.update(self.found.numbers)
-        for node in self.found.program.graph.nodes:
-            if node.op == "call_function":
-                self._lower(node)
-            elif node.op == "get_attr":
-                self._problem(f"{node.target}, a graph inside the graph", node)
+        self._lower_all(self.found.program.graph_module)
         outputs = [self._output(leaf) for leaf in self.found.outputs if leaf is not None]
         if self._problems:
             raise UnsupportedOps(self._problems)
         return outputs
+
+    def _lower_all(self, module: GraphModule) -> None:
+        for node in module.graph.nodes:
+            if node.op == "call_function":
+                self._lower(node)
+            elif node.op == "get_attr":
+                owner, _, name = str(node.target).rpartition(".")
+                self._values[node] = getattr(module.get_submodule(owner), name)
+
+    def _run(self, module: GraphModule, values: Sequence[Any]) -> list[Value]:
+        """Lowers a graph inside the graph, whose placeholders stand for these values."""
+        inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+        for node, value in zip(inputs, values, strict=True):
+            meta = node.meta.get("val")
+            known = self.g.sized(meta.shape) if isinstance(meta, Tensor) else None
+            if isinstance(value, Value) and known is not None and value.sizes != known:
+                raise Unsupported("a branch or a loop over tensors of which a size is open")
+            self._values[node] = value
+        self._lower_all(module)
+        end = next(node for node in module.graph.nodes if node.op == "output")
+        found = end.args[0]
+        return [self._output(x) for x in (found if isinstance(found, list | tuple) else [found])]
 
     # ---- what does not go ----
 
@@ -112,6 +132,8 @@ class Lowering:
         try:
             if node.target is operator.getitem:
                 made = self._item(node)
+            elif not _is_overload(node) and str(node.target) in CONTROL:
+                made = CONTROL[str(node.target)](g, self._run, *self._read(list(node.args)))
             else:
                 function, named = self._bound(node)
                 made = call(function, g, named)
@@ -133,6 +155,8 @@ class Lowering:
     def _bound(self, node: Node) -> tuple[Callable[..., Any], dict[str, Any]]:
         """The lowering of a node and all arguments of its schema, by name and in order."""
         overload = str(node.target)
+        if not _is_overload(node):
+            raise Unsupported("it has no form in ONNX")
         function = self.custom.get(overload) or lowering_of(overload)
         if function is None:
             raise Unsupported("no lowering is registered for it")

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import rushlight
 from rushlight import Tensor
+
+
+def names_used(node: Any) -> Iterator[str]:
+    """The values that a node reads, those that its bodies read from outside among them."""
+    yield from node.input
+    for attribute in node.attribute:
+        for inner in attribute.g.node:
+            yield from names_used(inner)
+
+
+def rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
+    """Renames values of nodes and of their bodies, in place."""
+    for node in nodes:
+        for listed in (node.input, node.output):
+            for i, name in enumerate(listed):
+                listed[i] = names.get(name, name)
+        for attribute in node.attribute:
+            rename(attribute.g.node, names)
 
 
 @dataclass

@@ -6,11 +6,19 @@ import importlib
 from typing import Any
 
 import rushlight
-from rushlight.onnx._model import OnnxGraph
+from rushlight.onnx._model import OnnxGraph, names_used
 from rushlight.onnx._types import onnx_package, tensor_proto
 
 # What differs from run to run, or makes much of little.
-_LEFT = {"RandomUniform", "RandomNormal", "RandomUniformLike", "RandomNormalLike", "Dropout"}
+_LEFT = {
+    "RandomUniform",
+    "RandomNormal",
+    "RandomUniformLike",
+    "RandomNormalLike",
+    "Dropout",
+    "If",
+    "Loop",
+}
 # Ops of which later results may be left out.
 _OPTIONAL = {"MaxPool", "LSTM", "GRU", "RNN", "LayerNormalization", "Dropout"}
 _LARGEST = 4096  # elements of what is made of smaller constants
@@ -92,7 +100,7 @@ def _drop(model: OnnxGraph) -> None:
             while node.op_type in _OPTIONAL and node.output[-1] not in needed:
                 node.output.pop()
             kept.append(node)
-            needed.update(node.input)
+            needed.update(names_used(node))
     model.nodes[:] = reversed(kept)
     for name in set(model.initializers) - needed:
         del model.initializers[name]

@@ -1,0 +1,253 @@
+// Values of programs from and to Python.
+#include "python/script_values.h"
+
+#include <functional>
+
+#include "python/convert.h"
+#include "python/types.h"
+
+namespace rushlight::python {
+
+using ProgramObject = intrusive_ptr<rushlight::Object>;
+using Kind = Type::Kind;
+
+namespace {
+
+[[noreturn]] void wrong(PyObject* o, const Type& type, const std::string& what) {
+  raise(PyExc_TypeError,
+        str(what, " expected a value of type '", type.annotation(), "' but got ", type_name(o)));
+}
+
+IValue::Items items_of(PyObject* o, const std::function<const Type&(size_t)>& type,
+                       const std::string& what) {
+  IValue::Items out;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++) {
+    const Object item = Object::borrow(PySequence_Fast_GET_ITEM(o, i));
+    out.push_back(to_script(item.get(), type(static_cast<size_t>(i)), what));
+  }
+  return out;
+}
+
+IValue dict_of(PyObject* o, const Type& key, const Type& value, const std::string& what) {
+  auto out = std::make_shared<ivalue::DictItems>();
+  Py_ssize_t place = 0;
+  PyObject* k = nullptr;
+  PyObject* v = nullptr;
+  while (PyDict_Next(o, &place, &k, &v) != 0) {
+    const Object kept_key = Object::borrow(k);
+    const Object kept = Object::borrow(v);
+    out->insert(to_script(k, key, what), to_script(v, value, what), true);
+  }
+  return IValue::dict(std::move(out));
+}
+
+// What Python says a value is, where the program does not ask for a type.
+IValue of_any(PyObject* o, const std::string& what) {
+  static const Type any{Kind::Any};
+  const auto each = [](size_t) -> const Type& { return any; };
+  if (PyList_Check(o)) {
+    return IValue::list(std::make_shared<IValue::Items>(items_of(o, each, what)));
+  }
+  if (PyTuple_Check(o)) {
+    return IValue::tuple(items_of(o, each, what));
+  }
+  if (PyDict_Check(o)) {
+    return dict_of(o, any, any, what);
+  }
+  if (const ProgramObject object = unwrap_object(o)) {
+    return object->value();
+  }
+  return to_ivalue(o, any, what.c_str());
+}
+
+// A member of an enum by its name, of whatever Python class.
+IValue of_enum(PyObject* o, const Type& type, const std::string& what) {
+  const Object name = Object::maybe(PyObject_GetAttrString(o, "name"));
+  if (!name || !PyUnicode_Check(name.get())) {
+    PyErr_Clear();
+    wrong(o, type, what);
+  }
+  const IValue* const member = type.definition->find_constant(text_view(name.get()));
+  if (member == nullptr) {
+    wrong(o, type, what);
+  }
+  return *member;
+}
+
+// The first of several types that the value is of.
+IValue one_of(PyObject* o, const Type& type, const std::string& what) {
+  const IValue plain = of_any(o, what);
+  for (const Type& member : type.members()) {
+    if (is_of(plain, member)) {
+      return to_script(o, member, what);
+    }
+  }
+  for (const Type& member : type.members()) {
+    try {
+      return to_script(o, member, what);
+    } catch (const PythonError&) {
+      PyErr_Clear();
+    }
+  }
+  wrong(o, type, what);
+}
+
+}  // namespace
+
+IValue to_script(PyObject* o, const Type& type, const std::string& what) {
+  switch (type.kind) {
+    case Kind::Any:
+      return of_any(o, what);
+    case Kind::None:
+      if (o != Py_None) {
+        wrong(o, type, what);
+      }
+      return {};
+    case Kind::Optional:
+      return o == Py_None ? IValue() : to_script(o, type.of[0], what);
+    case Kind::Union:
+      return one_of(o, type, what);
+    case Kind::List: {
+      if (!PyList_Check(o) && !PyTuple_Check(o)) {
+        wrong(o, type, what);
+      }
+      const auto each = [&](size_t) -> const Type& { return type.of[0]; };
+      return IValue::list(std::make_shared<IValue::Items>(items_of(o, each, what)));
+    }
+    case Kind::Tuple:
+    case Kind::NamedTuple: {
+      if ((!PyTuple_Check(o) && !PyList_Check(o)) ||
+          static_cast<size_t>(PySequence_Fast_GET_SIZE(o)) != type.of.size()) {
+        wrong(o, type, what);
+      }
+      const auto each = [&](size_t i) -> const Type& { return type.of[i]; };
+      return IValue::tuple(items_of(o, each, what));
+    }
+    case Kind::Dict:
+      if (!PyDict_Check(o)) {
+        wrong(o, type, what);
+      }
+      return dict_of(o, type.of[0], type.of[1], what);
+    case Kind::Class:
+    case Kind::Interface: {
+      const ProgramObject object = unwrap_object(o);
+      if (!object || !Type::of_class(*object->type).is_subtype_of(type)) {
+        wrong(o, type, what);
+      }
+      return object->value();
+    }
+    case Kind::Enum:
+      return of_enum(o, type, what);
+    case Kind::Int:
+      if (const std::optional<ScalarType> dtype = as_dtype(o)) {
+        return static_cast<int64_t>(*dtype);
+      }
+      return to_ivalue(o, type, what.c_str());
+    case Kind::Complex: {
+      const IValue number = to_ivalue(o, Type{Kind::Scalar}, what.c_str());
+      return Scalar(number.toScalar().to<complex<double>>());
+    }
+    default:
+      return to_ivalue(o, type, what.c_str());
+  }
+}
+
+// ---- to Python ----
+
+namespace {
+
+PyObject* list_from(const IValue& value, const Type& item) {
+  const IValue::Items items = value.toListRef();
+  Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(items.size())));
+  for (size_t i = 0; i < items.size(); i++) {
+    PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(from_script(items[i], item)));
+  }
+  return out.release();
+}
+
+PyObject* tuple_from(const IValue& value, const Type& type) {
+  const IValue::Items& items = *value.items();
+  const bool typed = type.is_tuple() && type.of.size() == items.size();
+  Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+  for (size_t i = 0; i < items.size(); i++) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
+                     check(from_script(items[i], typed ? type.of[i] : Type())));
+  }
+  if (!typed || !type.is(Kind::NamedTuple)) {
+    return out.release();
+  }
+  static PyObject* make = nullptr;
+  Object names = Object::check(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+  for (size_t i = 0; i < items.size(); i++) {
+    const std::string& name = type.definition->attributes[i].name;
+    PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
+                     check(PyUnicode_FromString(name.c_str())));
+  }
+  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_named_tuple"),
+                                     "sOO", type.definition->name.c_str(), names.get(), out.get()));
+}
+
+PyObject* dict_from(const IValue& value, const Type& type) {
+  const bool typed = type.is(Kind::Dict);
+  Object out = Object::check(PyDict_New());
+  for (const auto& [key, item] : value.dict_items()->pairs) {
+    const Object k = Object::check(from_script(key, typed ? type.of[0] : Type()));
+    const Object v = Object::check(from_script(item, typed ? type.of[1] : Type()));
+    check(PyDict_SetItem(out.get(), k.get(), v.get()));
+  }
+  return out.release();
+}
+
+PyObject* enum_from(const rushlight::Object& member) {
+  static PyObject* make = nullptr;
+  const ClassType& type = *member.type;
+  Object members = Object::check(PyList_New(0));
+  for (const ClassType::Named& one : type.constants) {
+    const rushlight::Object* const object = object_of(one.second);
+    const Object value = Object::check(from_script(object->slots.at(1), Type()));
+    const Object row = Object::check(Py_BuildValue("(sO)", one.first.c_str(), value.get()));
+    check(PyList_Append(members.get(), row.get()));
+  }
+  const std::string name = member.slots.at(0).toStringRef();
+  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_enum_member"),
+                                     "sOs", type.name.c_str(), members.get(), name.c_str()));
+}
+
+// The type of a tuple among those that a value may be of.
+const Type& narrowed(const IValue& value, const Type& type) {
+  if (type.is(Kind::Optional) || type.is(Kind::Union)) {
+    for (const Type& member : type.of) {
+      if (!member.is(Kind::None) && is_of(value, member)) {
+        return member;
+      }
+    }
+  }
+  return type;
+}
+
+}  // namespace
+
+PyObject* from_script(const IValue& value, const Type& declared) {
+  const Type& type = narrowed(value, declared);
+  if (value.isTuple()) {
+    return tuple_from(value, type);
+  }
+  if (value.isList()) {
+    return list_from(value, type.is(Kind::List) ? type.of[0] : Type());
+  }
+  if (value.isGenericDict()) {
+    return dict_from(value, type);
+  }
+  if (rushlight::Object* const object = object_of(value)) {
+    if (object->type->form == ClassType::Form::Enum) {
+      return enum_from(*object);
+    }
+    static PyObject* make = nullptr;
+    const Object handle = Object::check(wrap_object(ProgramObject(object)));
+    return check(PyObject_CallOneArg(imported(make, "rushlight.jit._program", "_object_from"),
+                                     handle.get()));
+  }
+  return from_ivalue(value);
+}
+
+}  // namespace rushlight::python

@@ -1,0 +1,182 @@
+// Calls: of ops, functions, methods and classes. The forms of the language are in specials.cpp.
+#include <algorithm>
+
+#include "script/lower.h"
+#include "script/prelude.h"
+
+namespace rushlight::script {
+
+using Kind = Expr::Kind;
+using NodeKind = graph::Kind;
+using TypeKind = Type::Kind;
+
+Arguments Lowering::arguments(const Expr& e) {
+  Arguments out;
+  for (size_t i = 1; i < e.of.size(); i++) {
+    if (e.of[i]->is(Kind::Starred)) {
+      for (const Meaning& part : parts_of(meaning(*e.of[i]->of[0]), e.of[i]->span)) {
+        out.positional.push_back(as_value(part, e.of[i]->span));
+      }
+    } else {
+      out.positional.push_back(value(*e.of[i]));
+    }
+  }
+  for (const Keyword& keyword : e.keywords) {
+    if (keyword.name.empty()) {
+      fail(keyword.value->span, "keyword-arg expansion is not supported: name the arguments");
+    }
+    out.named.emplace_back(keyword.name, value(*keyword.value));
+  }
+  return out;
+}
+
+// ---- ops ----
+
+Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments, Span span) {
+  const bool formats = name == "aten::percentFormat" && arguments.positional.size() == 2;
+  if (formats && arguments.positional[1]->type.is_tuple()) {
+    return Meaning::of_value(
+        operation("%", arguments.positional[0], arguments.positional[1], span));
+  }
+  if (version_ < newest_version) {
+    const auto is_tensor = [](const Value* value) { return value->type.is(TypeKind::Tensor); };
+    const auto first = arguments.positional.begin();
+    const size_t seen = std::min<size_t>(arguments.positional.size(), 2);
+    const auto tensors = std::count_if(first, first + static_cast<int64_t>(seen), is_tensor);
+    const bool has_mode = arguments.positional.size() > 2 || !arguments.named.empty();
+    const auto form = earlier_form(name, version_, static_cast<int>(tensors), has_mode);
+    if (form) {
+      return Meaning::of_value(call_function(*prelude_function(unit_, *form), arguments, span));
+    }
+  }
+  if (!is_op(name)) {
+    const bool aten = name.starts_with("aten::");
+    graph::Function* const own = aten ? prelude_function(unit_, name.substr(6)) : nullptr;
+    return own != nullptr ? Meaning::of_value(call_function(*own, arguments, span))
+                          : library_call(name, arguments, span);
+  }
+  Node* node;
+  try {
+    node = call_op(*graph_, name, arguments);
+  } catch (const Error& error) {
+    fail(span, error.what());
+  }
+  Value* const out = result_of(*graph_, node);
+  if (node->outputs().size() > 1) {
+    fields_[out] = node->op != nullptr ? &graph::schema_of(*node->op) : &node->builtin->schema;
+  }
+  return Meaning::of_value(out);
+}
+
+graph::Value* Lowering::op(const std::string& name, const std::vector<Value*>& arguments,
+                           Span span) {
+  return call_op_at(name, {arguments, {}}, span).value;
+}
+
+// ---- functions, methods, classes ----
+
+graph::Value* Lowering::call_function(graph::Function& function, const Arguments& arguments,
+                                      Span span, Value* self) {
+  Arguments all = arguments;
+  if (self != nullptr) {
+    all.positional.insert(all.positional.begin(), self);
+  }
+  std::string why;
+  TypeVariables variables;
+  const auto inputs = matched(*graph_, function.schema, all, true, variables, &why);
+  if (!inputs) {
+    fail(span, str(function.base_name(), ": ", why, "; its arguments are ", function.schema.str()));
+  }
+  const std::vector<graph::Argument>& results = function.schema.results;
+  const bool method = self != nullptr;
+  Node* const node =
+      graph_->append(method ? NodeKind::CallMethod : NodeKind::CallFunction, *inputs);
+  if (method) {
+    node->set_attribute("name", function.base_name());
+  } else {
+    node->function = &function;
+  }
+  return node->output()->set_type(results.empty() ? Type{TypeKind::None} : results[0].type);
+}
+
+// Class(…): an object whose __init__ is called, or a tuple with named parts.
+graph::Value* Lowering::construct(const Type& type, const Arguments& arguments, Span span) {
+  if (type.is(TypeKind::NamedTuple)) {
+    graph::Schema schema;
+    schema.name = type.definition->base_name();
+    for (const ClassType::Attribute& field : type.definition->attributes) {
+      schema.arguments.push_back({field.name, field.type, field.fallback});
+    }
+    std::string why;
+    TypeVariables variables;
+    const auto inputs = matched(*graph_, schema, arguments, true, variables, &why);
+    if (!inputs) {
+      fail(span, str(schema.str(), ": ", why));
+    }
+    return graph_->append(NodeKind::TupleConstruct, *inputs)->output()->set_type(type);
+  }
+  if (!type.is(TypeKind::Class)) {
+    fail(span, str("an object of ", type.annotation(), " cannot be made by a call"));
+  }
+  Value* const object = graph_->append(NodeKind::CreateObject, {})->output()->set_type(type);
+  graph::Function* const init = type.definition->find_method("__init__");
+  if (init == nullptr) {
+    fail(span, str("the class ", type.definition->name, " has no __init__ that can be called"));
+  }
+  call_function(*init, arguments, span, object);
+  return object;
+}
+
+Meaning Lowering::call(const Meaning& what, const Arguments& arguments, Span span) {
+  switch (what.kind) {
+    case Meaning::Kind::Op:
+      return call_op_at(what.name, arguments, span);
+    case Meaning::Kind::OpMethod: {
+      Arguments all = arguments;
+      all.positional.insert(all.positional.begin(), what.value);
+      return call_op_at(what.name, all, span);
+    }
+    case Meaning::Kind::Function:
+      return Meaning::of_value(call_function(*what.function, arguments, span));
+    case Meaning::Kind::Method: {
+      graph::Function* const method = what.function != nullptr
+                                          ? what.function
+                                          : what.value->type.definition->find_method(what.name);
+      return Meaning::of_value(call_function(*method, arguments, span, what.value));
+    }
+    case Meaning::Kind::Class:
+    case Meaning::Kind::TypeName:
+      return Meaning::of_value(construct(what.type, arguments, span));
+    case Meaning::Kind::Value:
+      if (what.value->type.is(TypeKind::Class) || what.value->type.is(TypeKind::Interface)) {
+        const bool module = what.value->type.definition->form != ClassType::Form::Class;
+        return call(attribute_of_value(what.value, module ? "forward" : "__call__", span),
+                    arguments, span);
+      }
+      fail(span, str("a ", what.value->type.annotation(), " cannot be called"));
+    default:
+      fail(span, "this cannot be called");
+  }
+}
+
+Meaning Lowering::call(const Expr& e, const Type* hint) {
+  const Meaning what = meaning(*e.of[0]);
+  if (what.is(Meaning::Kind::Special)) {
+    return special(what, e, hint);
+  }
+  if (what.is(Meaning::Kind::OpMethod) && what.name == "aten::tolist") {
+    return Meaning::of_value(to_list(what.value, hint, e.span));
+  }
+  const Arguments given = arguments(e);
+  const bool counts =
+      what.is(Meaning::Kind::Op) && what.name == "aten::len" && given.positional.size() == 1;
+  if (counts && given.positional[0]->type.is(TypeKind::Class)) {
+    if (const auto names = resolver_.submodules(given.positional[0]->type)) {
+      return Meaning::of_constant(static_cast<int64_t>(names->size()), Type{TypeKind::Int});
+    }
+    return call(attribute_of_value(given.positional[0], "__len__", e.span), {}, e.span);
+  }
+  return call(what, given, e.span);
+}
+
+}  // namespace rushlight::script

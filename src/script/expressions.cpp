@@ -1,0 +1,427 @@
+// Expressions to values.
+#include "script/lower.h"
+
+#include <algorithm>
+
+namespace rushlight::script {
+
+using Kind = Expr::Kind;
+using NodeKind = graph::Kind;
+using TypeKind = Type::Kind;
+
+graph::Value* Lowering::constant(IValue v, Type type) {
+  return graph_->constant(std::move(v), std::move(type));
+}
+
+graph::Value* Lowering::value(const Expr& e, const Type* hint) {
+  return as_value(meaning(e, hint), e.span);
+}
+
+graph::Value* Lowering::as_value(const Meaning& m, Span span) {
+  switch (m.kind) {
+    case Meaning::Kind::Value:
+      return m.value;
+    case Meaning::Kind::Constant:
+      return constant(m.constant, m.type);
+    case Meaning::Kind::Tuple: {
+      std::vector<Value*> values;
+      std::vector<Type> types;
+      for (const Meaning& part : m.of) {
+        values.push_back(as_value(part, span));
+        types.push_back(values.back()->type);
+      }
+      Node* const node = graph_->append(NodeKind::TupleConstruct, values);
+      return node->output()->set_type(Type::tuple(std::move(types)));
+    }
+    case Meaning::Kind::Iterable:
+      fail(span, str("'", m.name, "' can only be gone over by a loop here"));
+    case Meaning::Kind::Space:
+      fail(span, str(m.space->describe(), " cannot be used as a value"));
+    default:
+      fail(span, "a function or a type cannot be used as a value here: call it");
+  }
+}
+
+Meaning Lowering::meaning(const Expr& e, const Type* hint) {
+  const At at(*this, e.span);
+  switch (e.kind) {
+    case Kind::Name:
+      return name(e);
+    case Kind::Int:
+      return Meaning::of_constant(e.integer, Type{TypeKind::Int});
+    case Kind::Float:
+      return Meaning::of_constant(e.number, Type{TypeKind::Float});
+    case Kind::Imaginary:
+      return Meaning::of_constant(Scalar(rushlight::complex<double>(0, e.number)),
+                                  Type{TypeKind::Complex});
+    case Kind::String:
+      return Meaning::of_constant(e.text, Type{TypeKind::String});
+    case Kind::True:
+    case Kind::False:
+      return Meaning::of_constant(e.is(Kind::True), Type{TypeKind::Bool});
+    case Kind::None:
+      return Meaning::of_constant(IValue(), Type{TypeKind::None});
+    case Kind::Attribute:
+      return attribute(meaning(*e.of[0]), e.text, e.span);
+    case Kind::Call:
+      return call(e, hint);
+    case Kind::Subscript:
+      return subscript(e);
+    case Kind::Tuple:
+      return tuple(e, hint);
+    case Kind::List:
+      return Meaning::of_value(list(e, hint));
+    case Kind::Dict:
+      return Meaning::of_value(dict(e, hint));
+    case Kind::ListComp:
+    case Kind::DictComp:
+      return Meaning::of_value(comprehension(e, hint));
+    case Kind::Unary:
+      return Meaning::of_value(unary(e));
+    case Kind::Binary:
+      return Meaning::of_value(binary(e));
+    case Kind::Compare:
+      return Meaning::of_value(compare(e));
+    case Kind::And:
+    case Kind::Or:
+      return Meaning::of_value(truth_of(condition(e)));
+    case Kind::IfElse: {
+      const auto yes = [&] { return value(*e.of[1], hint); };
+      const auto no = [&] { return value(*e.of[2], hint); };
+      return Meaning::of_value(pick(condition(*e.of[0]), yes, no, e.span, "if-expression"));
+    }
+    case Kind::FormatText:
+      return Meaning::of_value(format_text(e));
+    default:
+      fail(e.span, "this expression means nothing here");
+  }
+}
+
+// ---- names ----
+
+Meaning Lowering::name(const Expr& e) {
+  if (const Variable* const variable = find_variable(e.text)) {
+    return variable->meaning;
+  }
+  for (const Scope* scope = scope_; scope != nullptr; scope = scope->outer) {
+    const auto missing = scope->missing.find(e.text);
+    if (missing != scope->missing.end()) {
+      fail(e.span, str(e.text, " has no value here: ", missing->second, "\nand it is used here"));
+    }
+  }
+  if (std::optional<Meaning> found = resolver_.find(e.text)) {
+    return *found;
+  }
+  if (std::optional<Meaning> found = language_name(e.text)) {
+    return *found;
+  }
+  fail(e.span, str("undefined value ", e.text));
+}
+
+Meaning Lowering::attribute(const Meaning& of, const std::string& name, Span span) {
+  switch (of.kind) {
+    case Meaning::Kind::Space:
+      if (std::optional<Meaning> found = of.space->find(name)) {
+        return *found;
+      }
+      fail(span, str(of.space->describe(), " has no '", name, "' that compiled code can use"));
+    case Meaning::Kind::Class: {
+      const ClassType* const type = of.type.definition;
+      if (const IValue* member = type != nullptr ? type->find_constant(name) : nullptr) {
+        return Meaning::of_constant(*member, of.type);
+      }
+      if (name == "__new__") {
+        Meaning out = Meaning::named(Meaning::Kind::Special, "__new__");
+        out.type = of.type;
+        return out;
+      }
+      if (graph::Function* const method = type != nullptr ? type->find_method(name) : nullptr) {
+        return Meaning::of_function(*method);
+      }
+      fail(span, str("the class ", of.type.annotation(), " has no '", name, "'"));
+    }
+    case Meaning::Kind::Value:
+    case Meaning::Kind::Constant:
+    case Meaning::Kind::Tuple:
+      return attribute_of_value(as_value(of, span), name, span);
+    default:
+      fail(span, str("this has no attribute '", name, "' that compiled code can use"));
+  }
+}
+
+graph::Value* Lowering::get_attribute(Value* object, const std::string& name) {
+  const ClassType& type = *object->type.definition;
+  const size_t place = type.find_attribute(name);
+  Node* const node = graph_->append(NodeKind::GetAttr, {object});
+  node->set_attribute("name", name);
+  return node->output()->set_type(type.attributes.at(place).type)->set_name(name);
+}
+
+namespace {
+// Properties, and the functions that they are; methods have their own names.
+std::string property_function(TypeKind kind, const std::string& name) {
+  if (kind == TypeKind::Tensor) {
+    constexpr std::pair<std::string_view, std::string_view> functions[] = {
+        {"shape", "aten::size"},
+        {"ndim", "aten::dim"},
+        {"T", "aten::numpy_T"},
+        {"H", "aten::matrix_H"},
+        {"mT", "aten::mT"},
+        {"mH", "aten::mH"},
+        {"real", "aten::real"},
+        {"imag", "aten::imag"},
+        {"is_leaf", "aten::is_leaf"},
+        {"data", "prim::data"},
+        {"dtype", "prim::dtype"},
+        {"device", "prim::device"},
+        {"grad", "prim::grad"},
+        {"layout", "prim::layout"},
+        {"is_cuda", "prim::is_cuda"},
+        {"is_cpu", "prim::is_cpu"},
+        {"is_sparse", "prim::is_sparse"},
+        {"is_sparse_csr", "prim::is_sparse_csr"},
+        {"is_quantized", "prim::is_quantized"},
+        {"is_mkldnn", "prim::is_mkldnn"},
+        {"is_meta", "prim::is_meta"},
+        {"is_mps", "prim::is_mps"},
+        {"is_xpu", "prim::is_xpu"},
+        {"is_xla", "prim::is_xla"},
+        {"is_nested", "prim::is_nested"},
+        {"is_vulkan", "prim::is_vulkan"},
+        {"is_ipu", "prim::is_ipu"},
+        {"requires_grad", "prim::requires_grad"},
+        {"name", "prim::name"},
+        {"itemsize", "prim::itemsize"},
+        {"nbytes", "prim::nbytes"},
+        {"output_nr", "aten::output_nr"}};
+    for (const auto& [property, function] : functions) {
+      if (property == name) {
+        return std::string(function);
+      }
+    }
+  }
+  if (kind == TypeKind::Device && (name == "type" || name == "index")) {
+    return "prim::" + name;
+  }
+  if (kind == TypeKind::Enum && (name == "name" || name == "value")) {
+    return name == "name" ? "prim::EnumName" : "prim::EnumValue";
+  }
+  return "";
+}
+}  // namespace
+
+namespace {
+std::optional<ScalarType> dtype_of_cast(std::string_view name) {
+  constexpr std::pair<std::string_view, ScalarType> casts[] = {
+      {"float", kFloat}, {"double", kDouble}, {"half", kHalf},   {"bfloat16", kBFloat16},
+      {"int", kInt},     {"long", kLong},     {"short", kShort}, {"char", kChar},
+      {"byte", kByte},   {"bool", kBool}};
+  for (const auto& [method, dtype] : casts) {
+    if (method == name) {
+      return dtype;
+    }
+  }
+  return {};
+}
+}  // namespace
+
+Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Span span) {
+  const Type& type = object->type;
+  const std::string property = property_function(type.kind, name);
+  if (!property.empty()) {
+    Value* const out = op(property, {object}, span);
+    if (property == "prim::EnumValue") {
+      out->set_type(type.definition->attributes.at(1).type);
+    }
+    return Meaning::of_value(out);
+  }
+  if (type.is(TypeKind::Class) || type.is(TypeKind::Interface)) {
+    const ClassType& definition = *type.definition;
+    if (definition.find_attribute(name) != ClassType::npos) {
+      return Meaning::of_value(get_attribute(object, name));
+    }
+    if (definition.find_method(name) != nullptr) {
+      Meaning out = Meaning::named(Meaning::Kind::Method, name);
+      out.value = object;
+      return out;
+    }
+    if ((name == "items" || name == "keys" || name == "values") && resolver_.submodules(type)) {
+      Meaning out = Meaning::named(Meaning::Kind::Special, name);
+      out.value = object;
+      return out;
+    }
+    if (const IValue* member = definition.find_constant(name)) {
+      return Meaning::of_constant(*member, rushlight::type_of(*member));
+    }
+    if (std::optional<Meaning> found = resolver_.member(type, object, name)) {
+      return *found;
+    }
+    fail(span, str("Module or object of class '", definition.base_name(),
+                   "' has no attribute or method '", name, "'"));
+  }
+  if (type.is(TypeKind::NamedTuple)) {
+    const size_t place = type.definition->find_attribute(name);
+    if (place != ClassType::npos) {
+      return parts_of(Meaning::of_value(object), span)[place];
+    }
+  }
+  if (type.is_tuple()) {
+    const auto fields = fields_.find(object);
+    if (fields != fields_.end()) {
+      for (size_t i = 0; i < fields->second->results.size(); i++) {
+        if (fields->second->results[i].name == name) {
+          return parts_of(Meaning::of_value(object), span)[i];
+        }
+      }
+    }
+  }
+  if (type.is(TypeKind::Future) && name == "wait") {
+    Meaning out = Meaning::named(Meaning::Kind::Special, "wait method");
+    out.value = object;
+    return out;
+  }
+  if (type.is(TypeKind::Tensor)) {
+    if (const std::optional<ScalarType> dtype = dtype_of_cast(name)) {  // x.float()
+      Meaning out = Meaning::named(Meaning::Kind::Special, "tensor cast");
+      out.value = object;
+      out.constant = static_cast<int64_t>(*dtype);
+      return out;
+    }
+  }
+  Meaning out = Meaning::named(Meaning::Kind::OpMethod, "aten::" + name);
+  out.value = object;
+  const bool known = is_op(out.name) || (type.is(TypeKind::Tensor) && name == "tolist");
+  if (!known) {
+    fail(span, str("'", type.annotation(), "' object has no attribute or method '", name, "'"));
+  }
+  return out;
+}
+
+// ---- literals ----
+
+Meaning Lowering::tuple(const Expr& e, const Type* hint) {
+  std::vector<Meaning> parts;
+  const bool hinted = hint != nullptr && hint->is_tuple() && hint->of.size() == e.of.size();
+  bool values = true;
+  for (size_t i = 0; i < e.of.size(); i++) {
+    if (e.of[i]->is(Kind::Starred)) {
+      for (Meaning& part : parts_of(meaning(*e.of[i]->of[0]), e.of[i]->span)) {
+        values = values && part.is(Meaning::Kind::Value);
+        parts.push_back(std::move(part));
+      }
+      continue;
+    }
+    parts.push_back(meaning(*e.of[i], hinted ? &hint->of[i] : nullptr));
+    values = values && (parts.back().is(Meaning::Kind::Value));
+  }
+  return Meaning::list(Meaning::Kind::Tuple, "", std::move(parts));
+}
+
+namespace {
+// The list or dict that a hint asks for, also as an Optional or one of a Union.
+const Type* hinted(const Type* hint, TypeKind kind) {
+  if (hint == nullptr || hint->is(kind)) {
+    return hint;
+  }
+  if (hint->is(TypeKind::Optional) || hint->is(TypeKind::Union)) {
+    for (const Type& member : hint->of) {
+      if (member.is(kind)) {
+        return &member;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// What all have in common: a Union where there is nothing simpler.
+Type common(const std::vector<Type>& types, const Type& of_none) {
+  std::optional<Type> out;
+  for (const Type& type : types) {
+    const std::optional<Type> both = out ? unify(*out, type) : type;
+    out = both ? *both : Type::union_of({*out, type});
+  }
+  return out.value_or(of_none);
+}
+
+std::vector<Type> types_of(const std::vector<graph::Value*>& values) {
+  std::vector<Type> out;
+  for (const graph::Value* value : values) {
+    out.push_back(value->type);
+  }
+  return out;
+}
+
+bool all_are(const std::vector<graph::Value*>& values, const Type& type) {
+  return std::all_of(values.begin(), values.end(),
+                     [&](const graph::Value* value) { return value->type.is_subtype_of(type); });
+}
+}  // namespace
+
+graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hint, Span span) {
+  Node* const node = graph_->append(NodeKind::ListConstruct, items);
+  const Type* const wanted = hinted(hint, TypeKind::List);
+  if (wanted != nullptr) {
+    if (!all_are(items, wanted->of[0])) {
+      fail(span, str("List type annotation '", wanted->annotation(),
+                     "' did not match the items, which are of ",
+                     common(types_of(items), Type{TypeKind::Tensor}).annotation()));
+    }
+    return node->output()->set_type(*wanted);
+  }
+  return node->output()->set_type(Type::list(common(types_of(items), Type{TypeKind::Tensor})));
+}
+
+graph::Value* Lowering::list(const Expr& e, const Type* hint) {
+  const Type* const wanted = hinted(hint, TypeKind::List);
+  std::vector<Value*> items;
+  for (const ExprPtr& item : e.of) {
+    if (item->is(Kind::Starred)) {
+      for (const Meaning& part : parts_of(meaning(*item->of[0]), item->span)) {
+        items.push_back(as_value(part, item->span));
+      }
+    } else {
+      items.push_back(value(*item, wanted != nullptr ? &wanted->of[0] : nullptr));
+    }
+  }
+  return list_of(items, hint, e.span);
+}
+
+graph::Value* Lowering::dict(const Expr& e, const Type* hint) {
+  const Type* const wanted = hinted(hint, TypeKind::Dict);
+  std::vector<Value*> all;
+  std::vector<Value*> keys;
+  std::vector<Value*> items;
+  for (size_t i = 0; i < e.of.size(); i++) {
+    const Type* const one = wanted != nullptr ? &wanted->of[i % 2] : nullptr;
+    all.push_back(value(*e.of[i], one));
+    (i % 2 == 0 ? keys : items).push_back(all.back());
+  }
+  Node* const node = graph_->append(NodeKind::DictConstruct, all);
+  if (wanted == nullptr) {
+    return node->output()->set_type(Type::dict(common(types_of(keys), Type{TypeKind::String}),
+                                               common(types_of(items), Type{TypeKind::Tensor})));
+  }
+  if (!all_are(keys, wanted->of[0]) || !all_are(items, wanted->of[1])) {
+    fail(e.span, str("Dict type annotation '", wanted->annotation(),
+                     "' did not match the keys and values that are given"));
+  }
+  return node->output()->set_type(*wanted);
+}
+
+// "a {} b {}" with values for the braces.
+graph::Value* Lowering::format_text(const Expr& e) {
+  std::string text;
+  std::vector<Value*> values = {nullptr};
+  for (const ExprPtr& piece : e.of) {
+    if (piece->is(Kind::String)) {
+      text += piece->text;
+    } else {
+      text += "{}";
+      values.push_back(value(*piece));
+    }
+  }
+  values[0] = constant(text, Type{TypeKind::String});
+  return values.size() == 1 ? values[0] : op("aten::format", values, e.span);
+}
+
+}  // namespace rushlight::script

@@ -1,0 +1,73 @@
+// Loading archives.
+#include "script/import.h"
+
+#include <fstream>
+#include <istream>
+#include <iterator>
+
+#include "script/archive_code.h"
+
+namespace rushlight::script {
+
+jit::Module load_module(const std::shared_ptr<serialize::Source>& source,
+                        std::optional<Device> device, jit::ExtraFilesMap& extra_files) {
+  serialize::CheckpointReader reader(source, false);
+  RL_CHECK(reader.has_record("constants.pkl"),
+           "PytorchStreamReader failed locating file constants.pkl: this is no archive of "
+           "TorchScript. torch.load reads checkpoints");
+  const auto unit = std::make_shared<graph::CompilationUnit>();
+  ArchiveCode code(reader, *unit);
+  const IValue constants =
+      read_objects(reader, "constants.pkl", "constants", code, *unit, device).root;
+  if (constants.isTuple() || constants.isList()) {
+    code.set_constants(constants.isTuple() ? *constants.items() : constants.toListRef());
+  } else {
+    code.set_constants({constants});
+  }
+  ArchiveObjects objects = read_objects(reader, "data.pkl", "data", code, *unit, device);
+  code.compile();
+  for (const auto& [object, state] : objects.restore) {
+    jit::Method(object, *object->type->find_method("__setstate__"))({state});
+  }
+  Object* const root = object_of(objects.root);
+  RL_CHECK(root != nullptr && root->type->form == ClassType::Form::Module,
+           "the archive holds no module");
+  for (auto& [name, contents] : extra_files) {
+    const std::string record = "extra/" + name;
+    if (reader.has_record(record)) {
+      contents = reader.record(record);
+    }
+  }
+  return jit::Module(intrusive_ptr<Object>(root));
+}
+
+}  // namespace rushlight::script
+
+namespace rushlight::jit {
+
+Module load(const std::string& path, std::optional<Device> device, ExtraFilesMap& extra_files) {
+  RL_CHECK(std::ifstream(path).good(), "torch::jit::load: open file failed, file path: ", path);
+  return rushlight::script::load_module(serialize::open_source(path, false), device, extra_files);
+}
+
+Module load(std::istream& stream, std::optional<Device> device, ExtraFilesMap& extra_files) {
+  auto bytes = std::make_shared<std::string>(std::istreambuf_iterator<char>(stream),
+                                             std::istreambuf_iterator<char>());
+  RL_CHECK(!stream.bad(), "the stream that is loaded from failed");
+  const char* const data = bytes->data();
+  const size_t size = bytes->size();
+  return rushlight::script::load_module(serialize::memory_source(data, size, std::move(bytes)),
+                                        device, extra_files);
+}
+
+Module load(const std::string& path, std::optional<Device> device, bool) {
+  ExtraFilesMap none;
+  return load(path, device, none);
+}
+
+Module load(std::istream& stream, std::optional<Device> device, bool) {
+  ExtraFilesMap none;
+  return load(stream, device, none);
+}
+
+}  // namespace rushlight::jit

@@ -1,0 +1,117 @@
+// Ops outside of aten: those of C++ libraries, of programs, and torchvision's, which are ops here.
+#include <rushlight/library.h>
+
+#include "script/lower.h"
+
+namespace rushlight::script {
+
+using NodeKind = graph::Kind;
+using TypeKind = Type::Kind;
+
+namespace {
+
+// Ops of torchvision by the schemas under which archives call them.
+constexpr const char* vision_schemas[] = {
+    "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int "
+    "pooled_width, int sampling_ratio, bool aligned) -> Tensor",
+    "torchvision::roi_pool(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int "
+    "pooled_width) -> (Tensor, Tensor)",
+    "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor "
+    "bias, int stride_h, int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int "
+    "groups, int offset_groups, bool use_mask) -> Tensor"};
+
+const OpInfo& own_op(std::string_view name) {
+  for (const OpInfo* const op : find_overloads(name)) {
+    if (std::string_view(op->space) == "rushlight") {
+      return *op;
+    }
+  }
+  throw Error(str("the op ", name, " is missing"));
+}
+
+std::optional<graph::Schema> library_schema(const std::string& name) {
+  for (size_t i = 0; i < library::count(); i++) {
+    const library::Record& record = library::at(i);
+    const std::string base = record.name.substr(0, record.name.find('.'));
+    if (!record.schema.empty() && str(record.space, "::", base) == name) {
+      return graph::parse_schema(str(record.space, "::", record.name, record.schema));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+// Null where torchvision has no such op, or where it is none of those that are known here.
+graph::Node* Lowering::vision_call(const std::string& name, const Arguments& arguments, Span span) {
+  for (const char* const text : vision_schemas) {
+    const graph::Schema schema = graph::parse_schema(text);
+    if (schema.qualified_name() != name) {
+      continue;
+    }
+    std::string why;
+    TypeVariables variables;
+    std::optional<std::vector<Value*>> inputs =
+        matched(*graph_, schema, arguments, true, variables, &why);
+    if (!inputs) {
+      fail(span, str(schema.str(), ": ", why));
+    }
+    const std::vector<Value*>& in = *inputs;
+    if (schema.name == "nms") {
+      return graph_->insert(graph_->create(own_op("nms"), in));
+    }
+    if (schema.name == "roi_align") {
+      inputs->push_back(constant("align", Type{TypeKind::String}));
+      return graph_->insert(graph_->create(own_op("_roi_average"), in));
+    }
+    if (schema.name == "roi_pool") {
+      return graph_->insert(graph_->create(own_op("_roi_max"), in));
+    }
+    const auto pair = [&](size_t first) {
+      return list_of({in[first], in[first + 1]}, nullptr, span);
+    };
+    Condition masked;
+    masked.value = in[13];
+    Value* const mask =
+        pick(masked, [&] { return in[3]; }, [&] { return none(); }, span, "the mask");
+    Node* const node = graph_->create(
+        own_op("deform_conv2d"), {in[0], in[2], in[1], in[4], pair(5), pair(7), pair(9), mask});
+    return graph_->insert(node);
+  }
+  return nullptr;
+}
+
+// An op that is no function of the language. Where nobody has defined it, the program raises there:
+// it may hold what never comes to that place. Its results count as one tensor, or as many as they
+// are unpacked into.
+Meaning Lowering::library_call(const std::string& name, const Arguments& arguments, Span span) {
+  if (Node* const node = vision_call(name, arguments, span)) {
+    return Meaning::of_value(result_of(*graph_, node));
+  }
+  const std::optional<graph::Schema> schema = library_schema(name);
+  if (!schema) {
+    Value* const message = constant(
+        str("Unknown builtin op: ", name, ": no op and no function of the language has this name"),
+        Type{TypeKind::String});
+    graph_->append(NodeKind::RaiseException, {message, none()}, 0);
+    Value* const out = uninitialized(Type{TypeKind::Tensor});
+    unknown_.insert(out->node());
+    return Meaning::of_value(out);
+  }
+  std::string why;
+  TypeVariables variables;
+  const auto inputs = matched(*graph_, *schema, arguments, true, variables, &why);
+  if (!inputs) {
+    fail(span, str(schema->str(), ": ", why));
+  }
+  Node* const node = graph_->create(NodeKind::Library, *inputs, schema->results.size());
+  node->library_name = schema->overload.empty() ? name : str(name, ".", schema->overload);
+  for (size_t i = 0; i < schema->results.size(); i++) {
+    node->output(i)->set_type(schema->results[i].type);
+  }
+  graph_->insert(node);
+  return Meaning::of_value(result_of(*graph_, node));
+}
+
+}  // namespace rushlight::script

@@ -1,0 +1,244 @@
+// The objects of an archive: what its pickles would build, built of data alone.
+#include "script/archive_code.h"
+#include "script/import.h"
+#include "serialize/pickled_tensors.h"
+
+namespace rushlight::script {
+
+using namespace serialize;
+using Kind = PickleNode::Kind;
+
+namespace {
+
+class Objects {
+ public:
+  Objects(CheckpointReader& reader, const Pickle& pickle, const std::string& folder,
+          ArchiveCode& code, graph::CompilationUnit& unit, std::optional<Device> device)
+      : pickle_(pickle),
+        tensors_(reader, pickle, folder),
+        code_(code),
+        unit_(unit),
+        device_(device),
+        values_(pickle.nodes.size()) {}
+
+  ArchiveObjects run() {
+    for (const PickleStep& step : pickle_.steps) {
+      switch (step.kind) {
+        case PickleStep::Kind::Make:
+          values_[step.node] = made(tensors_.node(step.node));
+          break;
+        case PickleStep::Kind::Append:
+          append(step);
+          break;
+        case PickleStep::Kind::SetItems:
+          set_items(step);
+          break;
+        case PickleStep::Kind::Build:
+          build(step);
+          break;
+        case PickleStep::Kind::Add:
+          throw UnpicklingError("an archive holds no sets");
+      }
+    }
+    out_.root = values_[pickle_.root];
+    return std::move(out_);
+  }
+
+ private:
+  const IValue& item(uint32_t first, uint32_t i) const { return values_[pickle_.items[first + i]]; }
+
+  IValue made(const PickleNode& n) {
+    switch (n.kind) {
+      case Kind::Bool:
+        return n.value.i != 0;
+      case Kind::Int:
+        return n.value.i;
+      case Kind::Float:
+        return n.value.d;
+      case Kind::String:
+      case Kind::OldString:
+        return std::string(n.bytes);
+      case Kind::List:
+        return IValue::list(std::make_shared<IValue::Items>());
+      case Kind::Dict:
+        return IValue::dict(std::make_shared<ivalue::DictItems>());
+      case Kind::Tuple: {
+        IValue::Items items;
+        for (uint32_t i = 0; i < n.value.items.count; i++) {
+          items.push_back(item(n.value.items.first, i));
+        }
+        return IValue::tuple(std::move(items));
+      }
+      case Kind::Call:
+        return called(n);
+      case Kind::New:
+        return unit_.create(class_of(tensors_.called(n)))->value();
+      case Kind::None:
+      case Kind::Global:      // mentioned by what calls it
+      case Kind::Persistent:  // the same
+        return {};
+      default:
+        throw UnpicklingError("an archive holds what is no value of TorchScript");
+    }
+  }
+
+  // "module\nname" as a class of the archive.
+  ClassType& class_of(std::string_view global) {
+    std::string name(global);
+    name[name.find('\n')] = '.';
+    if (!name.starts_with("__torch__.")) {
+      throw UnpicklingError(
+          str("an archive holds an object of ", name, ", which is no class of it"));
+    }
+    return code_.class_named(name);
+  }
+
+  IValue called(const PickleNode& n) {
+    const std::string_view function = tensors_.called(n);
+    if (function.starts_with("torch._utils\n_rebuild_")) {
+      Tensor tensor = tensors_.tensor(n);
+      if (!device_) {
+        return tensor;
+      }
+      const bool wants_gradient = tensor.requires_grad();
+      Tensor moved = tensor.detach().to(*device_);
+      return wants_gradient ? moved.requires_grad_() : moved;
+    }
+    if (function == "collections\nOrderedDict") {
+      return IValue::dict(std::make_shared<ivalue::DictItems>());
+    }
+    if (function.starts_with("__torch__")) {
+      return called_class(n, class_of(function));
+    }
+    const PickleNode& arguments = tensors_.item(n, 1);
+    tensors_.item(arguments, 0);  // it has one
+    const IValue& first = item(arguments.value.items.first, 0);
+    if (function.starts_with("torch.jit._pickle\n")) {  // a list or dict with its type
+      return first;
+    }
+    if (function == "torch\ndevice") {
+      return Device(first.toStringRef());
+    }
+    if (function == "builtins\ncomplex" && arguments.value.items.count == 2) {
+      const IValue& imaginary = item(arguments.value.items.first, 1);
+      return Scalar(complex<double>(first.toDouble(), imaginary.toDouble()));
+    }
+    std::string name(function);
+    name[name.find('\n')] = '.';
+    throw UnpicklingError(str("an archive calls ", name, ", which is not known"));
+  }
+
+  // A member of an enum by its value, a named tuple by its parts.
+  IValue called_class(const PickleNode& n, ClassType& type) {
+    const IValue& given = item(n.value.items.first, 1);
+    if (type.form == ClassType::Form::NamedTuple && given.isTuple()) {
+      return given;
+    }
+    if (type.form == ClassType::Form::Enum) {
+      for (const ClassType::Named& member : type.constants) {
+        if (equal(object_of(member.second)->slots.at(1), given)) {
+          return member.second;
+        }
+      }
+    }
+    throw UnpicklingError(str("an archive makes an object of ", type.name, " in no known way"));
+  }
+
+  static bool equal(const IValue& a, const IValue& b) {
+    if (a.isString() || b.isString()) {
+      return a.isString() && b.isString() && a.toStringRef() == b.toStringRef();
+    }
+    if (!a.isScalar() || !b.isScalar()) {
+      return false;
+    }
+    return a.toScalar().to<double>() == b.toScalar().to<double>();
+  }
+
+  void append(const PickleStep& step) {
+    const auto& items = values_[step.node].items();
+    for (uint32_t i = 0; i < step.count; i++) {
+      items->push_back(item(step.first, i));
+    }
+  }
+
+  void set_items(const PickleStep& step) {
+    const auto& items = values_[step.node].dict_items();
+    for (uint32_t i = 0; i + 1 < step.count; i += 2) {
+      items->insert(item(step.first, i), item(step.first, i + 1), true);
+    }
+  }
+
+  void build(const PickleStep& step) {
+    Object* const object = object_of(values_[step.node]);
+    if (object == nullptr) {
+      return;  // of an OrderedDict: its attributes
+    }
+    const IValue& state = item(step.first, 0);
+    if (object->type->find_method("__setstate__") != nullptr) {
+      out_.restore.emplace_back(intrusive_ptr<Object>(object), state);
+      return;
+    }
+    for (const auto& [name, value] : state.dict_items()->pairs) {
+      const std::string& attribute = name.toStringRef();
+      const size_t place = object->type->find_attribute(attribute);
+      if (place == ClassType::npos) {
+        throw UnpicklingError(str("an object of ", object->type->name, " has a value for '",
+                                  attribute, "', which its class lacks"));
+      }
+      const Type& type = object->type->attributes[place].type;
+      if (!shallow_fits(value, type)) {
+        throw UnpicklingError(str("the attribute '", attribute, "' of ", object->type->name,
+                                  " is a ", type.annotation(), ", and the file holds another"));
+      }
+      object->slots[place] = value;
+    }
+  }
+
+  // Whether the outermost layer of a value is of a type: what is in lists and dicts may be filled
+  // later.
+  static bool shallow_fits(const IValue& value, const Type& type) {
+    switch (type.kind) {
+      case Type::Kind::List:
+        return value.isList();
+      case Type::Kind::Dict:
+        return value.isGenericDict();
+      case Type::Kind::Tuple:
+      case Type::Kind::NamedTuple:
+        return value.isTuple() && value.items()->size() == type.of.size();
+      case Type::Kind::Optional:
+      case Type::Kind::Union:
+        for (const Type& member : type.members()) {
+          if (shallow_fits(value, member)) {
+            return true;
+          }
+        }
+        return false;
+      case Type::Kind::Interface:
+        return object_of(value) != nullptr;
+      case Type::Kind::Tensor:
+        return value.isTensor() || value.isNone();
+      default:
+        return is_of(value, type);
+    }
+  }
+
+  const Pickle& pickle_;
+  PickledTensors tensors_;
+  ArchiveCode& code_;
+  graph::CompilationUnit& unit_;
+  std::optional<Device> device_;
+  std::vector<IValue> values_;
+  ArchiveObjects out_;
+};
+
+}  // namespace
+
+ArchiveObjects read_objects(CheckpointReader& reader, const std::string& record,
+                            const std::string& folder, ArchiveCode& code,
+                            graph::CompilationUnit& unit, std::optional<Device> device) {
+  const std::string bytes = reader.record(record);
+  const Pickle pickle = read_pickle(bytes);
+  return Objects(reader, pickle, folder, code, unit, device).run();
+}
+
+}  // namespace rushlight::script

@@ -1,0 +1,219 @@
+// What loops and comprehensions go over.
+#include "script/lower.h"
+
+namespace rushlight::script {
+
+using Kind = Expr::Kind;
+using NodeKind = graph::Kind;
+using TypeKind = Type::Kind;
+
+Lowering::Rounds Lowering::rounds_of_value(Value* value, Span span) {
+  Rounds out;
+  const Type type = value->type;
+  if (type.is_tuple()) {
+    out.fixed = type.of.size();
+    const std::vector<Meaning> parts = parts_of(Meaning::of_value(value), span);
+    out.fixed_item = [parts](size_t i) { return parts[i]; };
+    return out;
+  }
+  if (type.is(TypeKind::Class)) {
+    const std::optional<std::vector<std::string>> names = resolver_.submodules(type);
+    if (!names) {
+      fail(span, str("'", type.annotation(), "' object is not iterable"));
+    }
+    out.fixed = names->size();
+    out.fixed_item = [this, value, names = *names](size_t i) {
+      return Meaning::of_value(get_attribute(value, names[i]));
+    };
+    return out;
+  }
+  if (type.is(TypeKind::Dict)) {
+    return rounds_of_value(op("aten::keys", {value}, span), span);
+  }
+  if (!type.is(TypeKind::List) && !type.is(TypeKind::Tensor) && !type.is(TypeKind::String)) {
+    fail(span, str("'", type.annotation(), "' object is not iterable"));
+  }
+  out.count = op("aten::len", {value}, span);
+  const bool tensor = type.is(TypeKind::Tensor);
+  out.item = [this, value, span, tensor](Value* i) {
+    return Meaning::of_value(tensor ? op("aten::select", {value, integer(0), i}, span)
+                                    : op("aten::__getitem__", {value, i}, span));
+  };
+  return out;
+}
+
+Lowering::Rounds Lowering::rounds_of_range(const Meaning& over, Span span) {
+  std::vector<Value*> given;
+  for (const Meaning& part : over.of) {
+    Value* const value = converted(*graph_, as_value(part, span), Type{TypeKind::Int});
+    if (value == nullptr) {
+      fail(span, "range takes integers");
+    }
+    given.push_back(value);
+  }
+  Rounds out;
+  if (given.size() == 1) {
+    out.count = given[0];
+    out.item = [](Value* i) { return Meaning::of_value(i); };
+    return out;
+  }
+  if (given.empty() || given.size() > 3) {
+    fail(span, str("range expected 1 to 3 arguments, got ", given.size()));
+  }
+  Value* const step = given.size() == 3 ? given[2] : integer(1);
+  Value* const first = given[0];
+  out.count = op("aten::__range_length", {first, given[1], step}, span);
+  out.item = [this, first, step, span](Value* i) {
+    return Meaning::of_value(op("aten::__derive_index", {i, first, step}, span));
+  };
+  return out;
+}
+
+// zip, and enumerate as a zip with numbers.
+Lowering::Rounds Lowering::rounds_together(const Meaning& over, Span span) {
+  std::vector<Rounds> all;
+  for (const Meaning& part : over.of) {
+    all.push_back(rounds(part, span));
+  }
+  if (all.empty()) {
+    fail(span, "zip needs something to go over");
+  }
+  Rounds out;
+  for (const Rounds& one : all) {
+    if (one.fixed.has_value() != all[0].fixed.has_value()) {
+      fail(span,
+           "Can not iterate over a module list or tuple together with what has no fixed length");
+    }
+    if (one.fixed) {
+      out.fixed = std::min(out.fixed.value_or(*one.fixed), *one.fixed);
+    } else {
+      out.count = out.count == nullptr ? one.count : op("prim::min", {out.count, one.count}, span);
+    }
+  }
+  if (out.fixed) {
+    out.fixed_item = [all](size_t i) {
+      std::vector<Meaning> parts;
+      for (const Rounds& one : all) {
+        parts.push_back(one.fixed_item(i));
+      }
+      return Meaning::list(Meaning::Kind::Tuple, "", std::move(parts));
+    };
+  } else {
+    out.item = [all](Value* i) {
+      std::vector<Meaning> parts;
+      for (const Rounds& one : all) {
+        parts.push_back(one.item(i));
+      }
+      return Meaning::list(Meaning::Kind::Tuple, "", std::move(parts));
+    };
+  }
+  return out;
+}
+
+Lowering::Rounds Lowering::rounds(const Meaning& over, Span span) {
+  if (over.is(Meaning::Kind::Value) || over.is(Meaning::Kind::Constant)) {
+    return rounds_of_value(as_value(over, span), span);
+  }
+  Rounds out;
+  if (over.is(Meaning::Kind::Tuple)) {
+    out.fixed = over.of.size();
+    out.fixed_item = [parts = over.of](size_t i) { return parts[i]; };
+    return out;
+  }
+  if (!over.is(Meaning::Kind::Iterable)) {
+    fail(span, "this is nothing that a loop goes over");
+  }
+  if (over.name == "range") {
+    return rounds_of_range(over, span);
+  }
+  if (over.name == "zip") {
+    return rounds_together(over, span);
+  }
+  const Rounds inner = rounds(over.of[0], span);
+  out.fixed = inner.fixed;
+  out.count = inner.count;
+  if (over.name == "enumerate") {
+    Value* const start = over.of.size() > 1 ? as_value(over.of[1], span) : nullptr;
+    const auto pair = [this, start, span](Meaning number, Meaning item) {
+      if (start != nullptr) {
+        number = Meaning::of_value(op("aten::add", {as_value(number, span), start}, span));
+      }
+      return Meaning::list(Meaning::Kind::Tuple, "", {std::move(number), std::move(item)});
+    };
+    out.item = [pair, inner](Value* i) { return pair(Meaning::of_value(i), inner.item(i)); };
+    out.fixed_item = [pair, inner](size_t i) {
+      const Meaning number = Meaning::of_constant(static_cast<int64_t>(i), Type{TypeKind::Int});
+      return pair(number, inner.fixed_item(i));
+    };
+    return out;
+  }
+  // reversed
+  out.fixed_item = [inner](size_t i) { return inner.fixed_item(*inner.fixed - 1 - i); };
+  out.item = [this, inner, span](Value* i) {
+    Value* const last = op("aten::sub", {inner.count, integer(1)}, span);
+    return inner.item(op("aten::sub", {last, i}, span));
+  };
+  return out;
+}
+
+// [item for target in over if …] and {key: value for …}: a loop that fills a new list or dict.
+graph::Value* Lowering::comprehension(const Expr& e, const Type* hint) {
+  const bool is_dict = e.is(Kind::DictComp);
+  const size_t at_target = is_dict ? 2 : 1;
+  const Expr& target = *e.of[at_target];
+  const Rounds over = rounds(meaning(*e.of[at_target + 1]), e.of[at_target + 1]->span);
+  Node* const made =
+      graph_->append(is_dict ? NodeKind::DictConstruct : NodeKind::ListConstruct, {});
+  std::optional<Type> type;
+  if (hint != nullptr && (hint->is(TypeKind::List) || hint->is(TypeKind::Dict))) {
+    type = *hint;
+  }
+  const auto add = [&] {
+    Value* const key = value(*e.of[0]);
+    Value* const item = is_dict ? value(*e.of[1]) : nullptr;
+    if (!type) {
+      type = is_dict ? Type::dict(key->type, item->type) : Type::list(key->type);
+    }
+    made->output()->set_type(*type);
+    if (is_dict) {
+      op("aten::_set_item", {made->output(), key, item}, e.span);
+    } else {
+      op("aten::append", {made->output(), key}, e.span);
+    }
+  };
+  const std::function<Exit(size_t)> from = [&](size_t i) {
+    if (i == e.of.size()) {
+      add();
+      return Exit::Falls;
+    }
+    const Condition wanted = condition(*e.of[i]);
+    const auto skip = [] { return Exit::Falls; };
+    return branch(wanted, e.span, [&] { return from(i + 1); }, skip, skip);
+  };
+  Scope scope;
+  const Inside inside(*this, scope);
+  if (over.fixed) {
+    for (size_t i = 0; i < *over.fixed; i++) {
+      scope.own.clear();
+      assign_to(target, over.fixed_item(i));
+      from(at_target + 2);
+    }
+  } else {
+    Node* const node =
+        graph_->append(NodeKind::Loop, {over.count, constant(true, Type{TypeKind::Bool})}, 0);
+    Block& block = *node->add_block();
+    Value* const round = block.add_param(Type{TypeKind::Int});
+    const graph::InsertPoint there(*graph_, block);
+    assign_to(target, over.item(round));
+    from(at_target + 2);
+    block.add_return(constant(true, Type{TypeKind::Bool}));
+  }
+  if (!type) {  // nothing was added: only a loop of no rounds
+    type = is_dict ? Type::dict(Type{TypeKind::String}, Type{TypeKind::Tensor})
+                   : Type::list(Type{TypeKind::Tensor});
+  }
+  made->output()->set_type(*type);
+  return made->output();
+}
+
+}  // namespace rushlight::script
