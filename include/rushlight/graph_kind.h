@@ -27,7 +27,7 @@ enum class Kind : uint8_t {
   ListUnpack,
   TupleUnpack,
   TupleIndex,  // inputs: tuple, place
-  TupleSlice,  // attributes begin, end
+  TupleSlice,  // attributes beg, end
   IsInstance,  // types
   UncheckedCast,
   Uninitialized,

@@ -182,7 +182,7 @@ def test_sizes_that_follow_from_others():
     assert net(torch.ones(9, 4), torch.ones(10, 4)).shape == (9, 4)
     with pytest.raises(AssertionError, match="Guard failed"):
         net(torch.ones(9, 4), torch.ones(9, 4))
-    with pytest.raises(UserError, match="(?s)must always be related.*Suggested fixes.*m = n [+] 1"):
+    with pytest.raises(UserError, match="(?s)must always be n [+] 1.*Suggested fixes.*m = n [+] 1"):
         call(f, x, y, shapes=({0: n}, {0: m}))
     program = call(lambda x: x.view(-1, 2), x, shapes=({0: 2 * n},))
     assert str(program.graph.find_nodes(op="placeholder")[0].meta["val"].shape[0]) == "2*s0"
@@ -206,7 +206,7 @@ def test_automatic_sizes():
     assert ranges(program) == {}
     program = call(lambda x: x + 1, x, shapes=({0: Dim.DYNAMIC(min=4, max=9)},))
     assert ranges(program) == {"s0": Range(4, 9)}
-    with pytest.raises(UserError, match=r"You marked L\['args_0'\].*specialized it"):
+    with pytest.raises(UserError, match=r"L\['args_0'\].*specialized it"):
         call(operator.add, x, x.clone(), shapes=({0: Dim.DYNAMIC}, None))
 
 

@@ -52,6 +52,15 @@ def test_symbolic_with_several_results():
     assert (values.tolist(), places.tolist()) == ([10, 8], [1, 3])
 
 
+def test_symbolic_without_inputs():
+    def program(x):
+        return x + ops.symbolic(
+            "Constant", (), {"value_floats": [3.0, 4.0]}, dtype=x.dtype, shape=[2]
+        )
+
+    assert torch.onnx.export(Calls(program), (torch.ones(2),))(torch.ones(2))[0].tolist() == [4, 5]
+
+
 def test_symbolic_refuses():
     x = torch.ones(2)
     with pytest.raises(ValueError, match="Unsupported attribute type for x"):

@@ -250,8 +250,9 @@ class Solver:
             return
         self.violations.add(
             symbol,
-            f"You marked {symbol.label} as dynamic but your code specialized it to be a constant "
-            f"({symbol.hint}). Say Dim.STATIC or Dim.AUTO instead, or change the code.",
+            f"{symbol.label} was said to be open, but the program specialized it to be a constant "
+            f"({symbol.hint}): other sizes fail, or run other ops. Dim.AUTO and Dim.STATIC allow "
+            "that.",
             str(symbol.hint) if symbol.dim is not None else None,
         )
 
@@ -419,8 +420,8 @@ class Solver:
             f"The values of {symbol.label} = {symbol.source} and {other.label} = {other.source} "
             "must always be equal."
             if not offset
-            else f"The values of {symbol.label} = {symbol.source} must always be related to the "
-            f"values of {other.label} = {other.source} by {symbol.label} = {text}."
+            else f"Where {other.label} is {other.source}, {symbol.label} ({symbol.source}) must "
+            f"always be {text}."
         )
         self.violations.add(symbol, line, text)
 

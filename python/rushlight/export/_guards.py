@@ -12,9 +12,8 @@ from rushlight.utils import _pytree as pytree
 
 __all__ = ["GuardsFn", "check_call", "range_guards", "static_guards"]
 
-# All that conditions may call.
+# All that conditions call; those with other functions are left out (`range_guards`).
 _SPACE: dict[str, Any] = {
-    "__builtins__": {},
     "Max": max,
     "Min": min,
     "Mod": lambda a, b: a % b,
@@ -135,15 +134,14 @@ def check_call(in_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> d
     expected = list(spec_kwargs.context or ())
     if set(expected) != set(kwargs):
         raise ValueError(
-            f"Ran into a kwarg keyword mismatch: Got the following keywords {list(kwargs)} but "
-            f"expected {expected}"
+            f"kwarg keyword mismatch: {list(kwargs)} were passed by name, and {expected} when the "
+            "program was exported"
         )
     ordered = {name: kwargs[name] for name in expected}
     _, given = pytree.tree_flatten((args, ordered))
     if given != in_spec:
         raise ValueError(
-            "Trying to flatten user inputs with exported input tree spec: \n"
-            f"{in_spec}\nbut actually got inputs with tree spec of: \n{given}.\n"
+            f"the arguments do not fit the exported input tree spec, {in_spec}: theirs is {given}. "
             "Pass as many arguments, in the same containers, as those that were exported."
         )
     return ordered

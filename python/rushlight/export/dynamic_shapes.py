@@ -147,8 +147,8 @@ def _of_tensor(tensor: Tensor, spec: Any, path: str) -> dict[int, Any]:
         spec = dict(enumerate(spec))
     if not isinstance(spec, dict):
         raise UserError(
-            f"Unexpected input tensor shape {spec} specified at {_where(path)} (expected either a "
-            "list/tuple of dimensions, or a dict mapping indices to dimensions)"
+            f"{_where(path)} says {spec!r} of a tensor; a list or tuple with an entry for each "
+            "of its sizes is wanted, or a dict of some of them by number"
         )
     said = {}
     for index, dim in spec.items():
@@ -159,9 +159,8 @@ def _of_tensor(tensor: Tensor, spec: Any, path: str) -> dict[int, Any]:
             )
         if (dim is not None and not isinstance(dim, Dim | _DimHint | int)) or isinstance(dim, bool):
             raise UserError(
-                f"Unexpected dimension mapped to index {index} in input tensor shape {spec} "
-                f"specified at {_where(path)} (expected an int, a Dim, Dim.AUTO, Dim.STATIC or "
-                f"Dim.DYNAMIC, but got {dim!r})"
+                f"Unexpected dimension mapped to index {index}: {dim!r}, in {_where(path)}. A size "
+                "is a number, a Dim, or one of Dim.AUTO, Dim.DYNAMIC and Dim.STATIC"
             )
         if isinstance(dim, int) and dim != tensor.shape[index]:
             raise ConstraintViolationError(
@@ -218,8 +217,8 @@ def leaf_specs(
     if isinstance(dynamic_shapes, dict):
         if set(dynamic_shapes) != set(given):
             raise UserError(
-                "When `dynamic_shapes` is specified as a dict, its top-level keys must be the arg "
-                f"names {list(given)} of `inputs`, but here they are {list(dynamic_shapes)}. A "
+                f"top-level keys must be the arg names {list(given)}, got "
+                f"{list(dynamic_shapes)}. A "
                 "list or tuple goes by the order of the arguments instead."
             )
         said = {name: (dynamic_shapes[name], f"[{name!r}]") for name in given}

@@ -152,6 +152,33 @@ bool apart(const int64_t* at, int64_t n) {
   return !meet;
 }
 
+// Few indices of a line: where some are equal, a place takes all of its own at the first of them.
+template <class How, class T>
+void scatter_few(char* base, const Lines& l, const int64_t* at, const T* from, int64_t step) {
+  using C = compute_t<T>;
+  if (apart(at, l.n)) {
+    return for_line(reinterpret_cast<T*>(base), at, l.n, l,
+                    [&](int64_t i, T* target) { How::apply(*target, from[i * step]); });
+  }
+  for (int64_t i = 0; i < l.n; i++) {
+    T& target = *reinterpret_cast<T*>(base + checked(at[i], l));
+    bool met = false;
+    for (int64_t j = 0; j < i; j++) {
+      met |= at[j] == at[i];
+    }
+    if (met) {
+      continue;
+    }
+    auto sum = static_cast<C>(target);
+    for (int64_t j = i; j < l.n; j++) {
+      if (at[j] == at[i]) {
+        How::apply(sum, from[j * step]);
+      }
+    }
+    target = static_cast<T>(sum);
+  }
+}
+
 // A large target: the places that some columns of the index write are numbered.
 template <class How, class T>
 void scatter_by_number(char* to, const Lines& l, const int64_t* index, const T* from,
@@ -160,43 +187,41 @@ void scatter_by_number(char* to, const Lines& l, const int64_t* index, const T* 
   const int64_t columns = std::clamp<int64_t>(4096 / l.n, 1, l.n_inner);
   const int64_t pieces = num_chunks(0, l.n_inner, columns);
   const int64_t most = l.n * columns;
-  parallel_for(
-      0, l.n_outer * pieces, std::max<int64_t>(1, work_per_task / most),
-      [&](int64_t begin, int64_t end) {
-        Numbering number(most);
-        const Scratch<C> sums(most);
-        for (int64_t task = begin; task < end; task++) {
-          const int64_t o = task / pieces;
-          const int64_t first = task % pieces * columns;
-          const int64_t last = std::min(first + columns, l.n_inner);
-          char* const base = to + l.outer.offset(o);
-          if (l.n_inner == 1 && l.n <= 16 && apart(index + o * l.n, l.n)) {
-            for_line(
-                reinterpret_cast<T*>(base), index + o * l.n, l.n, l,
-                [&](int64_t i, T* target) { How::apply(*target, from[(o * l.n + i) * step]); });
-            continue;
-          }
-          number.clear();
-          for (int64_t j = 0; j < l.n; j++) {
-            const int64_t row = (o * l.n + j) * l.n_inner;
-            for_runs(
-                l.inner, first, last, [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
-                  for (int64_t i = 0; i < n; i++) {
-                    const int64_t place = offset + i * stride + checked(index[row + at + i], l);
-                    const int64_t before = number.count();
-                    C& sum = sums[number(place)];
-                    if (number.count() > before) {
-                      sum = static_cast<C>(*reinterpret_cast<const T*>(base + place));
-                    }
-                    How::apply(sum, from[(row + at + i) * step]);
-                  }
-                });
-          }
-          for (int64_t i = 0; i < number.count(); i++) {
-            *reinterpret_cast<T*>(base + number.keys()[i]) = static_cast<T>(sums[i]);
-          }
-        }
-      });
+  parallel_for(0, l.n_outer * pieces, std::max<int64_t>(1, work_per_task / most),
+               [&](int64_t begin, int64_t end) {
+                 Numbering number(most);
+                 const Scratch<C> sums(most);
+                 for (int64_t task = begin; task < end; task++) {
+                   const int64_t o = task / pieces;
+                   const int64_t first = task % pieces * columns;
+                   const int64_t last = std::min(first + columns, l.n_inner);
+                   char* const base = to + l.outer.offset(o);
+                   if (l.n_inner == 1 && l.n <= 16) {
+                     scatter_few<How>(base, l, index + o * l.n, from + o * l.n * step, step);
+                     continue;
+                   }
+                   number.clear();
+                   for (int64_t j = 0; j < l.n; j++) {
+                     const int64_t row = (o * l.n + j) * l.n_inner;
+                     for_runs(l.inner, first, last,
+                              [&](int64_t at, int64_t offset, int64_t stride, int64_t n) {
+                                for (int64_t i = 0; i < n; i++) {
+                                  const int64_t place =
+                                      offset + i * stride + checked(index[row + at + i], l);
+                                  const int64_t before = number.count();
+                                  C& sum = sums[number(place)];
+                                  if (number.count() > before) {
+                                    sum = static_cast<C>(*reinterpret_cast<const T*>(base + place));
+                                  }
+                                  How::apply(sum, from[(row + at + i) * step]);
+                                }
+                              });
+                   }
+                   for (int64_t i = 0; i < number.count(); i++) {
+                     *reinterpret_cast<T*>(base + number.keys()[i]) = static_cast<T>(sums[i]);
+                   }
+                 }
+               });
 }
 
 // `step`: 1 for a source of the index's shape, 0 for one value.
