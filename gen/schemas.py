@@ -205,7 +205,7 @@ constexpr OpInfo overloads_$key[] = {
 };
 $rules
 const OpFunction function_$key = {
-    boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $tangent, $composed
+    run_boxed<$function>, $shown, overloads_$key, $autocast, $batch, $functional, $sparse, $tangent, $composed
 };
 """
 

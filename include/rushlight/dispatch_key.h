@@ -25,7 +25,7 @@ namespace rushlight {
                               f(AutogradXPU) f(AutogradXLA) f(AutogradMPS) f(AutogradHPU)          \
                                   f(AutogradMTIA) f(AutogradPrivateUse2) f(AutocastXPU)            \
                                       f(AutogradPrivateUse3) f(Conjugate) f(Negative)              \
-                                          f(ZeroTensor) f(NestedTensorCPU) f(Undefined)
+                                          f(ZeroTensor) f(NestedTensorCPU) f(FuncTorchBatched) f(Undefined)
 
 enum class DispatchKey : uint8_t {
 #define RL_KEY(name) name,
@@ -96,9 +96,10 @@ inline constexpr DispatchKeySet after_ADInplaceOrView_keyset = after_autograd_ke
 
 namespace library {
 RL_API const char* name_of(DispatchKey key);
-// What is registered for a device, and for autograd on it.
+// What is registered for a device, and for autograd and autocast on it.
 RL_API DispatchKey backend_key(DeviceType device);
 RL_API DispatchKey autograd_key(DeviceType device);
+RL_API DispatchKey autocast_key(DeviceType device);
 RL_API std::optional<DispatchKey> key_named(std::string_view name);
 // What the function that runs now was called with.
 RL_API DispatchKeySet current_keys();

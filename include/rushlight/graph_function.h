@@ -15,6 +15,9 @@ struct Argument {
   bool keyword_only = false;
   uint8_t size = 0;  // of int[2], where one int stands for equal ones; 0: none does
   bool written = false;
+  char alias = 0;  // 'a' of Tensor(a) and Tensor(a!); 0: shares no memory
+
+  RL_API std::string default_text() const;  // empty where it must be passed
 };
 struct RL_API Schema {
   std::string space;     // "aten"
@@ -30,9 +33,6 @@ struct RL_API Schema {
 // Reads "aten::len.t(t[] a) -> int"; RuntimeError says where the text is wrong.
 RL_API Schema parse_schema(std::string_view text, const TypeNames* names = nullptr);
 RL_API const Schema& schema_of(const OpInfo& op);  // made once
-
-// "aten::add.Tensor"; null where the registry has none.
-RL_API const OpInfo* find_op_named(std::string_view full_name);
 
 // "prim::If" … of control flow; nothing where it is none.
 RL_API std::optional<Kind> control_named(std::string_view name);

@@ -1,11 +1,13 @@
-// What the ops are called and take, as constant data: the generator writes it for every overload of
-// aten's. Whoever needs to know an op's arguments (printing, boxed calls, modes, Python) reads
-// this.
+// What the ops are called and take, as data: the generator writes it for every overload of aten's,
+// and a library makes it for the ops that it defines (library.h). Whoever needs to know an op's
+// arguments (printing, boxed calls, modes, graphs, Python) reads this.
 #pragma once
 
 #include <rushlight/value.h>
 
 namespace rushlight {
+
+struct Type;
 
 enum class BaseType : uint8_t {
   Tensor,
@@ -20,6 +22,7 @@ enum class BaseType : uint8_t {
   MemoryFormat,
   Generator,
   Options,  // of C++ functions; overloads have dtype, layout, device and pin_memory instead
+  Other,    // of libraries' ops: what TypeInfo::of says
 };
 
 struct TypeInfo {
@@ -31,15 +34,17 @@ struct TypeInfo {
   bool written = false;           // Tensor(a!)
   char alias = 0;                 // 'a' of Tensor(a) and Tensor(a!); 0: shares no memory
   uint8_t size = 0;               // of int[2], where one int stands for equal ones; 0: any
+  const Type* of = nullptr;       // of Other: the whole type
 };
 
 struct DefaultInfo {
-  enum Kind : uint8_t { Required, None, Bool, Int, Float, String, List };
+  enum Kind : uint8_t { Required, None, Bool, Int, Float, String, List, Boxed };
   Kind kind = Required;
   uint8_t count = 0;     // of a list
   int64_t ints[2] = {};  // an integer, a bool, an enumerator; the items of a list
   double number = 0;
   const char* text = nullptr;
+  const Value* value = nullptr;  // of Boxed
 };
 
 struct ResultInfo {
@@ -116,10 +121,11 @@ struct TangentRule {
   uint64_t carriers = 0;
 };
 
-// A generated C++ function. It may stand for several overloads, which name some of its arguments
-// and leave the rest at their defaults.
+// What runs: a generated C++ function, or what a library has registered. It may stand for several
+// overloads, which name some of its arguments and leave the rest at their defaults.
 struct OpFunction {
-  std::vector<Value> (*call)(const std::vector<Value>& arguments);  // through modes, autograd, all
+  // Through modes, autograd, all. `self` is this function.
+  std::vector<Value> (*run)(const OpFunction& self, const std::vector<Value>& arguments);
   ArrayRef<ArgInfo> arguments;
   ArrayRef<OpInfo> overloads;
   autocast::Rules autocast = {};
@@ -128,6 +134,10 @@ struct OpFunction {
   SparseRule sparse = {};                  // no call: sparse tensors are refused
   TangentRule tangent = {};                // no call: what it is made of has rules, or it refuses
   bool composed = false;  // of other ops, which levels below autograd see in its place
+
+  std::vector<Value> call(const std::vector<Value>& arguments) const {
+    return run(*this, arguments);
+  }
 };
 
 // What is true of an op, by PyTorch's names (torch.Tag); an overload has a set of them.
@@ -166,18 +176,33 @@ struct OpInfo {
   // Which of the function's arguments each is: several are one of type Options, and -1 is one that
   // the function lacks, which may only say what holds anyway. Null: the same ones in their order.
   const int8_t* places;
-  uint32_t tags;  // bit_of each
+  uint32_t tags;               // bit_of each
+  const char* text = nullptr;  // of a library's op: the schema as it was written
 
   bool has_tag(Tag tag) const { return (tags & bit_of(tag)) != 0; }
   bool is_view() const;     // a result shares memory with an argument that is not written
   bool is_mutable() const;  // an argument is written
 };
 
-RL_API ArrayRef<const OpInfo*> all_ops();  // by name; overloads in order of preference
-// Null where there is none; without `overload` the first.
+// Those of the table, by name; overloads in order of preference.
+RL_API ArrayRef<const OpInfo*> all_ops();
+// Of the table; null where there is none; without `overload` the first.
 RL_API const OpInfo* find_op(std::string_view name, std::optional<std::string_view> overload = {});
-// All overloads of a name, in order of preference.
+// All overloads of a name of the table, in order of preference.
 RL_API ArrayRef<const OpInfo*> find_overloads(std::string_view name);
+
+// The table's ops and those of libraries, by whole names: "aten::add.Tensor", "mine::op"; null
+// where there is none.
+RL_API const OpInfo* find_op_named(std::string_view full_name);
+// All overloads of "space::name", in order of preference.
+RL_API std::vector<const OpInfo*> overloads_named(std::string_view qualified_name);
+RL_API std::vector<std::string> names_of_library_ops();  // "space::name"
+// Ops by number: first those of the table. A number stays that op's.
+RL_API size_t number_of_op(const OpInfo& op);
+RL_API const OpInfo* op_of_number(size_t number);  // null where there is none
+// What a library defines, and takes back: it is not found any more, and stays where it is.
+RL_API void add_op(const OpInfo& op);
+RL_API void remove_op(const OpInfo& op);
 
 RL_API std::string type_text(const TypeInfo& type);
 RL_API std::string schema_text(const OpInfo& op);  // "aten::add.Tensor(Tensor self, …) -> Tensor"

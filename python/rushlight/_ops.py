@@ -9,8 +9,6 @@ import importlib
 import os
 import re
 import types
-from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 from rushlight import _C
@@ -270,44 +268,60 @@ def _tell(tensor, name, *more):
     return answer
 
 
+class _Row(NamedTuple):
+    """An overload in the registry of C++."""
+
+    index: int
+    overload: str
+    of_library: bool  # that a program has defined, with `torch.library` or TORCH_LIBRARY
+
+
 class OpOverloadPacket:
     """All overloads of an op, as attributes; calling it runs the first that fits."""
 
-    def __init__(self, space, name, rows):
+    def __init__(self, space, name):
         self.__name__, self._space = name, space
         self.__module__ = f"rushlight.ops.{space}"
         self._qualified_op_name = f"{space}::{name}"
-        self._rows = {overload or "default": (index, overload) for index, overload in rows}
+        self._questions = {
+            overload or "default": Question(self, overload, *what)
+            for known, overload, *what in _QUESTIONS
+            if known == self._qualified_op_name
+        }
         self._made: dict[str, OpOverload] = {}
 
-    def _add(self, overload):
-        self._rows[overload._overloadname] = (-1, overload._overloadname)  # no row of the registry
-        self._made[overload._overloadname] = overload
+    def _rows(self) -> dict[str, _Row]:
+        """By their names, the overloads that the registry has now."""
+        rows = [_Row(*row) for row in _C._op_overloads(self._qualified_op_name)]
+        return {row.overload or "default": row for row in rows}
 
     def overloads(self):
         """The names of the overloads."""
-        return list(self._rows)
+        return [*self._rows(), *self._questions]
 
     def __getattr__(self, overload):
-        if overload.startswith("__") or overload not in self.__dict__.get("_rows", ()):
-            raise AttributeError(
-                f"The op '{self._qualified_op_name}' has no overload '{overload}'"
-                if not overload.startswith("__")
-                else overload
-            )
-        found = self._made.get(overload)
-        if found is None:
-            found = self._made[overload] = OpOverload(self, *self._rows[overload])
-        return found
+        if overload.startswith("__"):
+            raise AttributeError(overload)
+        found = self._questions.get(overload)
+        if found is not None:
+            return found
+        row = self._rows().get(overload)
+        if row is None:
+            raise AttributeError(f"The op '{self._qualified_op_name}' has no overload '{overload}'")
+        made = self._made.get(overload)
+        if made is None or made._index != row.index:
+            classes = of_libraries if row.of_library else _of_table
+            made = self._made[overload] = classes.overload(self, row.index, row.overload)
+        return made
 
     def __dir__(self):
-        return [*super().__dir__(), *self._rows]
+        return [*super().__dir__(), *self.overloads()]
 
     def __call__(self, /, *args, **kwargs):
         if _C._has_torch_function(*args, *kwargs.values()):
             return _offered(self, args, kwargs)
         errors = []
-        for overload in self._rows:
+        for overload in self.overloads():
             try:
                 return getattr(self, overload)(*args, **kwargs)
             except TypeError as error:
@@ -329,66 +343,64 @@ def _overload(space, name, overload):
     return getattr(_packet(space, name), overload or "default")
 
 
-@cache
+class Classes(NamedTuple):
+    """The classes of overloads and of packets."""
+
+    overload: type[OpOverload]
+    packet: type[OpOverloadPacket]
+
+
+_of_table = Classes(OpOverload, OpOverloadPacket)
+of_libraries = _of_table  # _library/registry.py puts its own here
+
+
+# By namespace and name: packets that programs may hold, for as long as the op is there.
+_packets: dict[tuple[str, str], OpOverloadPacket] = {}
+
+
 def _packet(space, name):
-    rows = [(index, o) for index, s, o in _C._op_overloads(name) if s == space]
-    packet = OpOverloadPacket(space, name, rows)
-    for known, overload, *what in _QUESTIONS:
-        if known == packet._qualified_op_name:
-            packet._add(Question(packet, overload, *what))
-    if not packet._rows:
-        raise AttributeError(f"no op is named '{space}::{name}'")
-    return packet
+    found = _packets.get((space, name))
+    if found is None:
+        rows = [_Row(*row) for row in _C._op_overloads(f"{space}::{name}")]
+        alone = bool(rows) and all(row.of_library for row in rows)
+        found = (of_libraries if alone else _of_table).packet(space, name)
+        if not found.overloads():
+            raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'")
+        _packets[space, name] = found
+    return found
 
 
 def all_schemas():
-    """The schemas of all overloads, aten's and those of `rushlight` alone."""
+    """The schemas of all overloads, aten's, those of `rushlight` alone, and those of libraries."""
     return [schema for name in sorted(_C._op_names()) for schema in schemas_of(name)]
 
 
 def schemas_of(qualified_name):
     """The schemas of an op's overloads, "aten::add"; an empty list where there is no such op."""
     space, _, name = qualified_name.rpartition("::")
-    return [_schema(index, s, name, o) for index, s, o in _C._op_overloads(name) if s == space]
+    return [
+        _schema(index, space, name, overload)
+        for index, overload, _ in _C._op_overloads(qualified_name)
+    ]
 
 
 class _Namespace(types.ModuleType):
+    """The ops of a namespace."""
+
     def __init__(self, space):
         super().__init__(f"rushlight.ops.{space}")
         self._space = space
 
-    # As that of `_Custom`: ops that programs have added to aten.
-    packets_of: Callable[[str], dict] = staticmethod(lambda space: {})
-
     def __getattr__(self, name):
-        if name.startswith("__") and name.endswith("__") and not _C._op_overloads(name):
+        if name.startswith("__") and not _C._op_overloads(f"{self._space}::{name}"):
             raise AttributeError(name)
-        try:
-            return _packet(self._space, name)
-        except AttributeError:
-            added = self.packets_of(self._space).get(name)
-            if added is None:
-                raise
-            return added
+        found = _packet(self._space, name)
+        setattr(self, name, found)
+        return found
 
     def __dir__(self):
         prefix = f"{self._space}::"
         return sorted(n.removeprefix(prefix) for n in _C._op_names() if n.startswith(prefix))
-
-
-class _Custom(types.ModuleType):
-    """The custom ops of a namespace (`rushlight.library`)."""
-
-    # What knows them, still after `del ops.NAMESPACE`.
-    packets_of: Callable[[str], dict] = staticmethod(lambda space: {})
-
-    def __getattr__(self, name):
-        found = self.packets_of(self.__name__).get(name)
-        if found is None:
-            raise AttributeError(
-                f"'_OpNamespace' '{self.__name__}' object has no attribute '{name}'"
-            )
-        return found
 
 
 class _Ops(types.ModuleType):
@@ -401,12 +413,10 @@ class _Ops(types.ModuleType):
         self.rushlight = _Namespace("rushlight")
         self.prim = _Namespace("prim")
 
-    def _add(self, namespace, name, op):
-        setattr(getattr(self, namespace), name, op)
-
     def _remove(self, namespace, name):
-        if name in vars(getattr(self, namespace)):
-            delattr(getattr(self, namespace), name)
+        """Forgets an op whose last overload is gone."""
+        _packets.pop((namespace, name), None)
+        vars(getattr(self, namespace)).pop(name, None)
 
     def load_library(self, path):
         """Load a shared library, whose TORCH_LIBRARY blocks define ops.
@@ -431,7 +441,7 @@ class _Ops(types.ModuleType):
                 "rushlight._higher_order_ops.operators"
             )  # it sets the attribute
             return vars(self)[namespace]
-        made = _Custom(namespace)
+        made = _Namespace(namespace)
         setattr(self, namespace, made)
         return made
 

@@ -6,16 +6,17 @@ import rushlight
 from rushlight import _C
 from rushlight._library import registry
 from rushlight._library import schema as schemas
-from rushlight._ops import ops
+from rushlight._ops import _overload, ops
 
-__all__ = ["ops"]
+__all__ = ["_overload", "ops"]
 
 
 def _op(schema: str):
     """Decorates what an op of that schema does, made of other ops."""
 
     def define(function):
-        registry.define(schemas.parse(schema, "aten")).composite = function
+        op = registry.define(schemas.parse(schema, "aten"))
+        op.implement("CompositeImplicitAutograd", function)
         return function
 
     return define

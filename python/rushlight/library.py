@@ -143,14 +143,14 @@ def impl_abstract(qualname, func=None, *, lib=None, _stacklevel: int = 1):
 def register_autograd(op, backward, /, *, setup_context=None, lib=None):
     """Register the backward of an op, as `CustomOpDef.register_autograd` does."""
     found = _found(op)
-    found.autograd = gradients.function_of(found, backward, setup_context)
-    _taken_back(lib, lambda: setattr(found, "autograd", None))
+    function = gradients.function_of(found, backward, setup_context)
+    _take_back_with(lib, found.implement("Autograd", function))
 
 
-def _taken_back(lib, undo):
-    """What the end of a library takes back."""
+def _take_back_with(lib, number):
+    """Lets the end of a library take back a function."""
     if lib is not None:
-        lib._undo.append(undo)
+        lib._undo.append(lambda: _C._library_take_back(number))
 
 
 def register_vmap(op, func=None, /, *, lib=None):
@@ -158,8 +158,8 @@ def register_vmap(op, func=None, /, *, lib=None):
     found = _found(op)
 
     def register(function):
-        found.vmap = function
-        _taken_back(lib, lambda: setattr(found, "vmap", None))
+        number = found.implement("FuncTorchBatched", registry.vmap_function(found, function))
+        _take_back_with(lib, number)
         return function
 
     return register if func is None else register(func)
@@ -170,8 +170,9 @@ def register_autocast(op, device_type: str, cast_inputs, /, *, lib=None):
     if device_type not in ("cpu", "cuda", "xpu"):
         raise ValueError(f"Unknown device type: {device_type}")
     found = _found(op)
-    found.autocast[device_type] = cast_inputs
-    _taken_back(lib, lambda: found.autocast.pop(device_type, None))
+    function = registry.autocast_function(found, device_type, cast_inputs)
+    key = f"Autocast{registry.key_of(device_type)}"
+    _take_back_with(lib, found.implement(key, function))
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
@@ -180,7 +181,8 @@ def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None)
 
     def register(function):
         found.dispatch_rules[torch_dispatch_class] = function
-        _taken_back(lib, lambda: found.dispatch_rules.pop(torch_dispatch_class, None))
+        if lib is not None:
+            lib._undo.append(lambda: found.dispatch_rules.pop(torch_dispatch_class, None))
         return function
 
     return register if func is None else register(func)
@@ -312,62 +314,20 @@ class Library:
             key = "PrivateUse1"
         keys.named(key)
         name = self._name(op_name)
-        if self.ns != "aten" and registry.find(name) is None:
-
-            def register():
-                self.impl(op_name, fn, key, with_keyset=with_keyset, allow_override=allow_override)
-
-            self._undo.append(registry.once_defined(name, register))
-            return
-        op = registry.overload_of(name)
-        place = (op.name(), key)
+        if self.ns == "aten":
+            registry.overload_of(name)  # there is one
+        name = str(schemas.name_of(name))
+        place = (name, key)
         if not allow_override and place in _implemented:
             raise RuntimeError(
                 f"{place[0]} has already a kernel registered from python for {key} and {self.ns}: "
                 "allow_override=True replaces it"
             )
-        fall_through = fn is fallthrough_kernel
-        if not isinstance(op, registry.CustomOverload):
-            self._override(op, fn, key, with_keyset)
-        else:
-            if with_keyset:
-                fn = _with_keys(fn)
-            if fall_through:
-                fn = registry.fall_through(op)
-            self._implement(op, fn, key)
+        function = None if fn is fallthrough_kernel else fn
+        number = _C._library_implement(name, key, function, with_keyset, False)
+        self._undo.append(lambda: _C._library_take_back(number))
         _implemented[place] = _implemented.get(place, 0) + 1
         self._undo.append(lambda: _forget_place(place))
-
-    def _override(self, op, fn, key, with_keyset):
-        if fn is fallthrough_kernel:  # as if there were none
-            return
-        number = _C._override_op(op._index, key, fn, with_keyset)
-        self._undo.append(lambda: _C._take_back_override(number))
-
-    def _implement(self, op, fn, key):
-        if key == "CompositeImplicitAutograd":
-            before = op.composite
-            op.composite = fn
-            self._undo.append(lambda: setattr(op, "composite", before))
-        elif key.startswith("Autograd"):
-            before = op.autograd, op.autograd_key
-            op.autograd, op.autograd_key = fn, key
-
-            def back():
-                op.autograd, op.autograd_key = before
-
-            self._undo.append(back)
-        else:
-            private = _C._get_privateuse1_backend_name()
-            device = (
-                None
-                if key.startswith("Composite")
-                else private
-                if key == "PrivateUse1"
-                else key.lower()
-            )
-            op.kernels[device] = fn
-            self._undo.append(lambda: op.kernels.pop(device, None))
 
     def fallback(self, fn, dispatch_key: str = "", *, with_keyset: bool = False):
         """Register a function, `fn(op, *args)`, for ops that have none for a dispatch key.
@@ -388,16 +348,8 @@ class Library:
         if not key:
             raise RuntimeError("fallback() needs a dispatch key")
         keys.named(key)
-        before = registry._fallbacks.get(key)
-        registry._fallbacks[key] = registry.Fallback(fn, with_keyset)
-
-        def back():
-            if before is None:
-                registry._fallbacks.pop(key, None)
-            else:
-                registry._fallbacks[key] = before
-
-        self._undo.append(back)
+        number = _C._library_implement("_", key, fn, with_keyset, True)
+        self._undo.append(lambda: _C._library_take_back(number))
 
     def _register_fake(self, op_name, fn, _stacklevel=1, *, allow_override=True):
         op = _found(f"{self.ns}::{op_name}" if isinstance(op_name, str) else op_name)
@@ -406,8 +358,8 @@ class Library:
                 f"{op.qualname} is made of other ops (CompositeImplicitAutograd), which have their "
                 "own functions for fake tensors: it needs none, and may have none"
             )
-        simple_registry.register_fake(op, fn)
-        self._undo.append(lambda: op.kernels.pop("meta", None))
+        number = simple_registry.register_fake(op, fn)
+        self._undo.append(lambda: _C._library_take_back(number))
 
     def _destroy(self):
         """Takes away what was defined and registered by this object."""
@@ -427,15 +379,6 @@ def _forget_place(place):
     _implemented[place] -= 1
     if _implemented[place] == 0:
         del _implemented[place]
-
-
-def _with_keys(fn):
-    def call(*args, **kwargs):
-        tensors = registry.tensors_in((args, kwargs))
-        found = keys.of(tensors[0]) if tensors else keys.DispatchKeySet(keys.named("CPU"))
-        return fn(found - keys.AUTOGRAD if registry.Below.inside() else found, *args, **kwargs)
-
-    return call
 
 
 class _Kernel:

@@ -10,4 +10,7 @@ namespace rushlight {
 // says something else than its default.
 RL_API std::vector<Value> function_arguments(const OpInfo& op, const std::vector<Value>& arguments);
 
+// A list that programs share as the kind of list that an op takes, which is copied.
+RL_API Value list_of_ops(const TypeInfo& type, const Value& list);
+
 }  // namespace rushlight

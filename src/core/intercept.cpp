@@ -9,7 +9,7 @@
 #include <rushlight/autocast.h>
 #include <rushlight/forward.h>
 
-#include "core/overrides.h"
+#include "core/functions.h"
 #include "core/sparse.h"
 
 namespace rushlight {
@@ -74,8 +74,8 @@ constexpr Interceptor interceptors[] = {
     {ask::mode_above, [](const OpFunction&, Tensors) { return true; }, dispatch_upper},
     {ask::autocast, [](const OpFunction& f, Tensors) { return autocast::applies(f); },
      autocast::dispatch},
-    {ask::overrides, [](const OpFunction& f, Tensors) { return overrides::takes(f); },
-     overrides::dispatch},
+    {ask::overrides, [](const OpFunction& f, Tensors) { return functions::takes(f); },
+     functions::dispatch},
     {ask::tangents,
      [](const OpFunction& f, Tensors tensors) {
        return f.tangent.call != nullptr &&

@@ -3,6 +3,11 @@
 #include <rushlight/schema.h>
 
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include <rushlight/type.h>
 
 #include "core/boxed_arguments.h"
 #include "core/op_support.h"
@@ -32,6 +37,109 @@ const OpInfo* find_op(std::string_view name, std::optional<std::string_view> ove
   return nullptr;
 }
 
+// ---- ops of libraries ----
+
+namespace {
+struct Defined {
+  std::shared_mutex mutex;
+  std::vector<const OpInfo*> by_number;
+  std::unordered_map<std::string, std::vector<const OpInfo*>> by_name;  // "space::name"
+};
+// Made when the first library is: programs define ops before main.
+Defined& defined() {
+  static auto* const made = new Defined();
+  return *made;
+}
+std::string qualified_name(const OpInfo& op) { return str(op.space, "::", op.name); }
+
+// Those of the table in a namespace.
+std::vector<const OpInfo*> of_table(std::string_view space, std::string_view name) {
+  std::vector<const OpInfo*> out;
+  for (const OpInfo* op : find_overloads(name)) {
+    if (op->space == space) {
+      out.push_back(op);
+    }
+  }
+  return out;
+}
+}  // namespace
+
+std::vector<const OpInfo*> overloads_named(std::string_view qualified) {
+  const size_t colons = qualified.find("::");
+  if (colons == std::string_view::npos) {
+    return {};
+  }
+  std::vector<const OpInfo*> out =
+      of_table(qualified.substr(0, colons), qualified.substr(colons + 2));
+  Defined& all = defined();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.by_name.find(std::string(qualified));
+  if (found != all.by_name.end()) {
+    out.insert(out.end(), found->second.begin(), found->second.end());
+  }
+  return out;
+}
+
+const OpInfo* find_op_named(std::string_view full_name) {
+  const size_t dot = full_name.find('.');
+  const std::string_view overload =
+      dot == std::string_view::npos ? std::string_view() : full_name.substr(dot + 1);
+  for (const OpInfo* op : overloads_named(full_name.substr(0, dot))) {
+    if (op->overload == overload) {
+      return op;
+    }
+  }
+  return nullptr;
+}
+
+void add_op(const OpInfo& op) {
+  Defined& all = defined();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  all.by_number.push_back(&op);
+  all.by_name[qualified_name(op)].push_back(&op);
+}
+void remove_op(const OpInfo& op) {
+  Defined& all = defined();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.by_name.find(qualified_name(op));
+  if (found != all.by_name.end() && std::erase(found->second, &op) != 0 && found->second.empty()) {
+    all.by_name.erase(found);
+  }
+}
+
+std::vector<std::string> names_of_library_ops() {
+  Defined& all = defined();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  std::vector<std::string> out;
+  for (const auto& [name, ops] : all.by_name) {
+    out.push_back(name);
+  }
+  return out;
+}
+
+size_t number_of_op(const OpInfo& op) {
+  const ArrayRef<const OpInfo*> table = all_ops();
+  for (const OpInfo* const& row : find_overloads(op.name)) {
+    if (row == &op) {
+      return static_cast<size_t>(&row - table.begin());
+    }
+  }
+  Defined& all = defined();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  const auto at = std::find(all.by_number.begin(), all.by_number.end(), &op);
+  return table.size() + static_cast<size_t>(at - all.by_number.begin());
+}
+const OpInfo* op_of_number(size_t number) {
+  const ArrayRef<const OpInfo*> table = all_ops();
+  if (number < table.size()) {
+    return table[number];
+  }
+  Defined& all = defined();
+  const std::shared_lock<std::shared_mutex> lock(all.mutex);
+  number -= table.size();
+  return number < all.by_number.size() ? all.by_number[number] : nullptr;
+}
+
 bool OpInfo::is_mutable() const {
   return std::any_of(arguments.begin(), arguments.end(),
                      [](const ArgInfo& a) { return a.type.written; });
@@ -45,9 +153,9 @@ bool OpInfo::is_view() const {
 // ---- printing ----
 
 namespace {
-constexpr const char* base_names[] = {"Tensor", "Scalar",       "int",        "float",
-                                      "bool",   "str",          "ScalarType", "Device",
-                                      "Layout", "MemoryFormat", "Generator",  "options"};
+constexpr const char* base_names[] = {"Tensor",    "Scalar",     "int",    "float",  "bool",
+                                      "str",       "ScalarType", "Device", "Layout", "MemoryFormat",
+                                      "Generator", "options",    "other"};
 
 void append(std::string& out, const DefaultInfo& value) {
   switch (value.kind) {
@@ -73,11 +181,16 @@ void append(std::string& out, const DefaultInfo& value) {
     case DefaultInfo::List:
       rushlight::append(out, IntArrayRef(value.ints, value.count));
       break;
+    case DefaultInfo::Boxed:  // of ops that have their text
+      break;
   }
 }
 }  // namespace
 
 std::string type_text(const TypeInfo& type) {
+  if (type.of != nullptr) {
+    return type.of->str();
+  }
   std::string out = base_names[static_cast<int>(type.base)];
   if (type.alias != 0) {
     out += '(';
@@ -95,6 +208,9 @@ std::string type_text(const TypeInfo& type) {
 }
 
 std::string schema_text(const OpInfo& op) {
+  if (op.text != nullptr) {
+    return op.text;
+  }
   std::string out = str(op.space, "::", op.name, *op.overload != '\0' ? "." : "", op.overload, "(");
   bool keyword_only = false;
   const char* separator = "";
@@ -149,6 +265,8 @@ Value default_value(const ArgInfo& argument) {
       return Value(d.number);
     case DefaultInfo::String:
       return Value(d.text);
+    case DefaultInfo::Boxed:
+      return *d.value;
     default:
       return Value(DimVector(IntArrayRef(d.ints, d.count)));
   }
@@ -245,6 +363,20 @@ TensorOptions with_option(const OpInfo& op, TensorOptions options, const ArgInfo
 }
 }  // namespace
 
+Value list_of_ops(const TypeInfo& type, const Value& list) {
+  switch (type.base) {
+    case BaseType::Tensor:
+      return type.element_optional ? Value(list.get<std::vector<std::optional<Tensor>>>())
+                                   : Value(list.get<std::vector<Tensor>>());
+    case BaseType::Float:
+      return Value(list.get<std::vector<double>>());
+    case BaseType::Scalar:
+      return Value(list.get<std::vector<Scalar>>());
+    default:
+      return Value(list.get<DimVector>());
+  }
+}
+
 std::vector<Value> function_arguments(const OpInfo& op, const std::vector<Value>& arguments) {
   if (op.places == nullptr) {
     return arguments;
@@ -278,6 +410,16 @@ std::vector<Value> function_arguments(const OpInfo& op, const std::vector<Value>
 std::vector<Value> call(const OpInfo& op, const std::vector<Value>& arguments) {
   RL_CHECK_TYPE(arguments.size() == op.arguments.size(), op.name, "(): expected ",
                 op.arguments.size(), " arguments in boxed form, but got ", arguments.size());
+  const auto is_shared = [](const Value& v) { return v.kind() == Value::Kind::List; };
+  if (op.text == nullptr && std::any_of(arguments.begin(), arguments.end(), is_shared)) {
+    std::vector<Value> values = arguments;
+    for (size_t i = 0; i < values.size(); i++) {
+      if (is_shared(values[i])) {
+        values[i] = list_of_ops(op.arguments[i].type, values[i]);
+      }
+    }
+    return call(op, values);
+  }
   if (op.places == nullptr) {
     return op.function->call(arguments);
   }

@@ -131,18 +131,6 @@ Value* Graph::append(const graph::Builtin& builtin, const std::vector<Value*>& i
   return only_output(*insert(create(builtin, inputs)));
 }
 
-const OpInfo* find_op_named(std::string_view full_name) {
-  const size_t colons = full_name.find("::");
-  if (colons == std::string_view::npos) {
-    return nullptr;
-  }
-  const std::string_view rest = full_name.substr(colons + 2);
-  const size_t dot = rest.find('.');
-  const std::string_view overload = dot == std::string_view::npos ? "" : rest.substr(dot + 1);
-  const OpInfo* const op = find_op(rest.substr(0, dot), overload);
-  return op != nullptr && op->space == full_name.substr(0, colons) ? op : nullptr;
-}
-
 Value* Graph::append(std::string_view name, const std::vector<Value*>& inputs) {
   if (const OpInfo* const op = find_op_named(name)) {
     return append(*op, inputs);

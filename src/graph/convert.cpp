@@ -1,36 +1,8 @@
 // The only way between the values of programs and those of ops.
+#include "core/boxed_arguments.h"
 #include "graph/code.h"
 
 namespace rushlight::graph {
-
-namespace {
-
-rushlight::Value list_to_op(const IValue& value, const TypeInfo& type) {
-  switch (type.base) {
-    case BaseType::Tensor:
-      if (type.element_optional) {
-        std::vector<std::optional<Tensor>> out;
-        for (const IValue& item : value.toListRef()) {
-          out.push_back(item.isNone() ? std::nullopt : std::optional<Tensor>(item.toTensor()));
-        }
-        return rushlight::Value(std::move(out));
-      }
-      return rushlight::Value(value.toTensorVector());
-    case BaseType::Float:
-      return rushlight::Value(value.toDoubleVector());
-    case BaseType::Scalar: {
-      std::vector<Scalar> out;
-      for (const IValue& item : value.toListRef()) {
-        out.push_back(item.toScalar());
-      }
-      return rushlight::Value(std::move(out));
-    }
-    default:
-      return rushlight::Value(DimVector(IntArrayRef(value.toIntVector())));
-  }
-}
-
-}  // namespace
 
 rushlight::Value to_op(const IValue& value, const TypeInfo& type) {
   if (value.isNone()) {
@@ -38,7 +10,7 @@ rushlight::Value to_op(const IValue& value, const TypeInfo& type) {
   }
   if (type.is_list) {
     if (value.isList()) {
-      return list_to_op(value, type);
+      return list_of_ops(type, value);
     }
     // An int for int[2].
     return rushlight::Value(DimVector(std::max<size_t>(type.size, 1), value.toInt()));

@@ -40,7 +40,7 @@ constexpr Word words[] = {
     {"Stream", Kind::Stream},
     {"Storage", Kind::Storage},
     {"AnyClassType", Kind::Any},
-    {"AnyEnumType", Kind::Enum},
+    {"AnyEnumType", Kind::Any},
 };
 struct Generic {
   const char* text;

@@ -1,5 +1,6 @@
 // Schemas of functions: read from text, and made from rows of the registry.
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -12,14 +13,14 @@ namespace rushlight::graph {
 // ---- printing ----
 
 namespace {
-std::string default_text(const IValue& value) {
+std::string text_of(const IValue& value) {
   if (value.isString()) {
     return "\"" + value.toStringRef() + "\"";
   }
   if (value.isList()) {
     std::string inside;
     for (const IValue& item : value.toListRef()) {
-      inside += (inside.empty() ? "" : ", ") + default_text(item);
+      inside += (inside.empty() ? "" : ", ") + text_of(item);
     }
     return "[" + inside + "]";
   }
@@ -34,9 +35,11 @@ std::string argument_text(const Argument& argument) {
     type += "(!)";
   }
   std::string out = type + (argument.name.empty() ? "" : " ") + argument.name;
-  return argument.fallback ? out + "=" + default_text(*argument.fallback) : out;
+  return argument.fallback ? out + "=" + argument.default_text() : out;
 }
 }  // namespace
+
+std::string Argument::default_text() const { return fallback ? text_of(*fallback) : ""; }
 
 std::string Schema::str() const {
   std::string inside;
@@ -65,6 +68,29 @@ std::string Schema::str() const {
 // ---- reading ----
 
 namespace {
+// As PyTorch's files have them.
+constexpr std::pair<int64_t, ScalarType> dtype_numbers[] = {
+    {0, ScalarType::Byte},
+    {1, ScalarType::Char},
+    {2, ScalarType::Short},
+    {3, ScalarType::Int},
+    {4, ScalarType::Long},
+    {5, ScalarType::Half},
+    {6, ScalarType::Float},
+    {7, ScalarType::Double},
+    {8, ScalarType::ComplexHalf},
+    {9, ScalarType::ComplexFloat},
+    {10, ScalarType::ComplexDouble},
+    {11, ScalarType::Bool},
+    {15, ScalarType::BFloat16},
+    {23, ScalarType::Float8_e5m2},
+    {24, ScalarType::Float8_e4m3fn},
+    {25, ScalarType::Float8_e5m2fnuz},
+    {26, ScalarType::Float8_e4m3fnuz},
+    {27, ScalarType::UInt16},
+    {28, ScalarType::UInt32},
+    {29, ScalarType::UInt64},
+};
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \n\t");
   if (begin == std::string_view::npos) {
@@ -77,32 +103,58 @@ std::string_view trimmed(std::string_view text) {
 std::vector<std::string_view> parts_of(std::string_view text) {
   std::vector<std::string_view> out;
   int depth = 0;
-  bool in_quotes = false;
+  char quote = 0;  // that is open
   size_t begin = 0;
   for (size_t i = 0; i <= text.size(); i++) {
-    if (i == text.size() || (text[i] == ',' && depth == 0 && !in_quotes)) {
+    if (i == text.size() || (text[i] == ',' && depth == 0 && quote == 0)) {
       const std::string_view part = trimmed(text.substr(begin, i - begin));
       if (!part.empty()) {
         out.push_back(part);
       }
       begin = i + 1;
-    } else if (text[i] == '"') {
-      in_quotes = !in_quotes;
-    } else if (!in_quotes) {
+    } else if (quote != 0 || text[i] == '"' || text[i] == '\'') {
+      quote = quote == 0 ? text[i] : quote == text[i] ? '\0' : quote;
+    } else {
       depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
     }
   }
   return out;
 }
 
+// Enumerators that schemas have as defaults; nothing where the text is none.
+std::optional<IValue> read_enumerator(std::string_view text, const Type& type) {
+  const std::pair<std::string_view, IValue> names[] = {
+      {"None", {}},
+      {"True", true},
+      {"False", false},
+      {"Mean", 1},
+      {"Sum", 2},
+      {"strided", Layout::Strided},
+      {"contiguous_format", MemoryFormat::Contiguous},
+      {"preserve_format", MemoryFormat::Preserve},
+      {"channels_last", MemoryFormat::ChannelsLast},
+  };
+  for (const auto& [name, value] : names) {
+    if (name == text) {
+      return value;
+    }
+  }
+  if (type.is(Type::Kind::ScalarType)) {
+    for (const auto& [number, dtype] : dtype_numbers) {
+      const DtypeInfo& info = dtype_info(dtype);
+      if (text == info.name || text == info.alias) {
+        return IValue(dtype);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 IValue read_default(std::string_view text, const Type& type) {
-  if (text == "None") {
-    return {};
+  if (std::optional<IValue> enumerator = read_enumerator(text, type)) {
+    return *enumerator;
   }
-  if (text == "True" || text == "False") {
-    return IValue(text == "True");
-  }
-  if (text[0] == '"') {
+  if (text[0] == '"' || text[0] == '\'') {
     return IValue(std::string(text.substr(1, text.size() - 2)));
   }
   if (text[0] == '[') {
@@ -150,8 +202,14 @@ Argument read_argument(std::string_view text, const TypeNames* names) {
   out.type = parse_type(type, names);
   out.size = size_of_list(type);
   out.written = type.find('!') != std::string_view::npos;
+  if (const size_t alias = type.find("Tensor("); alias != std::string_view::npos) {
+    out.alias = type[alias + std::strlen("Tensor(")];
+  }
   if (!fallback.empty()) {
     out.fallback = read_default(fallback, out.type);
+    if (out.size != 0 && out.fallback->isScalar()) {  // int[2] size=1
+      out.fallback = list_value(IValue::Items(out.size, *out.fallback));
+    }
   }
   return out;
 }
@@ -200,28 +258,6 @@ Schema parse_schema(std::string_view text, const TypeNames* names) {
 // ---- enumerators ----
 
 namespace {
-constexpr std::pair<int64_t, ScalarType> dtype_numbers[] = {
-    {0, ScalarType::Byte},
-    {1, ScalarType::Char},
-    {2, ScalarType::Short},
-    {3, ScalarType::Int},
-    {4, ScalarType::Long},
-    {5, ScalarType::Half},
-    {6, ScalarType::Float},
-    {7, ScalarType::Double},
-    {8, ScalarType::ComplexHalf},
-    {9, ScalarType::ComplexFloat},
-    {10, ScalarType::ComplexDouble},
-    {11, ScalarType::Bool},
-    {15, ScalarType::BFloat16},
-    {23, ScalarType::Float8_e5m2},
-    {24, ScalarType::Float8_e4m3fn},
-    {25, ScalarType::Float8_e5m2fnuz},
-    {26, ScalarType::Float8_e4m3fnuz},
-    {27, ScalarType::UInt16},
-    {28, ScalarType::UInt32},
-    {29, ScalarType::UInt64},
-};
 constexpr std::pair<int64_t, Layout> layout_numbers[] = {
     {0, Layout::Strided},   {1, Layout::Sparse},    {2, Layout::SparseCsr},
     {4, Layout::SparseCsc}, {5, Layout::SparseBsr}, {6, Layout::SparseBsc},
@@ -260,6 +296,9 @@ MemoryFormat memory_format_of_number(int64_t number) {
 
 namespace {
 Type type_from(const TypeInfo& info) {
+  if (info.of != nullptr) {
+    return *info.of;
+  }
   constexpr Type::Kind kinds[] = {
       Type::Kind::Tensor, Type::Kind::Scalar,       Type::Kind::Int,        Type::Kind::Float,
       Type::Kind::Bool,   Type::Kind::String,       Type::Kind::ScalarType, Type::Kind::Device,
@@ -297,6 +336,8 @@ IValue fallback_of(const ArgInfo& argument) {
       }
       return list_value(std::move(items));
     }
+    case DefaultInfo::Boxed:
+      return *d.value;
     default:
       return {};
   }
@@ -308,14 +349,14 @@ std::unique_ptr<const Schema> make_schema(const OpInfo& op) {
   out->name = op.name;
   out->overload = op.overload;
   for (const ArgInfo& a : op.arguments) {
-    Argument& made = out->arguments.emplace_back(
-        Argument{a.name, type_from(a.type), {}, a.keyword_only, a.type.size, a.type.written});
+    Argument& made = out->arguments.emplace_back(Argument{
+        a.name, type_from(a.type), {}, a.keyword_only, a.type.size, a.type.written, a.type.alias});
     if (a.fallback.kind != DefaultInfo::Required) {
       made.fallback = fallback_of(a);
     }
   }
   for (const ResultInfo& r : op.results) {
-    out->results.push_back({r.name, type_from(r.type), {}, false, 0, r.type.written});
+    out->results.push_back({r.name, type_from(r.type), {}, false, 0, r.type.written, r.type.alias});
   }
   return out;
 }

@@ -277,5 +277,9 @@ template <auto f>
 std::vector<Value> boxed(const std::vector<Value>& arguments) {
   return call_boxed(f, arguments);
 }
+template <auto f>
+std::vector<Value> run_boxed(const OpFunction&, const std::vector<Value>& arguments) {
+  return call_boxed(f, arguments);
+}
 
 }  // namespace rushlight

@@ -82,9 +82,8 @@ void init_nn_module(PyObject* module);      // nn_module.cpp: the base class of 
 void init_library(PyObject* module);        // library.cpp: ops that C++ programs define
 void init_script(PyObject* module);         // script.cpp: archives of TorchScript
 void init_script_compile(PyObject* module);  // script_compile.cpp: jit.script
-void init_overrides(PyObject* module);      // overrides.cpp: Python in the place of ops
 void init_graph(PyObject* module);          // graph.cpp: Graph, Node, Value, Block, Type
-void init_classes(PyObject* module);        // ivalue.cpp: objects of C++ classes
+void init_classes(PyObject* module);        // classes.cpp: objects of C++ classes
 void init_calls(PyObject* module);          // calls.cpp: the boxed form
 void init_profiler(PyObject* module);       // profiler.cpp
 void init_dlpack(PyObject* module);         // dlpack.cpp

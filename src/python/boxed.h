@@ -1,5 +1,5 @@
-// Values of the boxed form from and to Python (calls.cpp), and modes that Python code enters and
-// leaves, in whatever order (dispatch.cpp).
+// Boxed calls as Python code sees them (calls.cpp), and modes that Python code enters and leaves,
+// in whatever order (dispatch.cpp).
 #pragma once
 
 #include <string_view>
@@ -7,15 +7,9 @@
 #include <rushlight/mode.h>
 
 #include "python/common.h"
+#include "python/values.h"
 
 namespace rushlight::python {
-
-// TypeError, naming the op and the argument, where `o` is not of the schema's type.
-Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* name);
-// A number that was on its way into an op comes back as a number.
-PyObject* from_value(const Value& value);
-// None, the one result, or a tuple of several.
-PyObject* from_results(const std::vector<Value>& results);
 
 // The row of the registry; IndexError where there is none.
 const OpInfo& op_at(Py_ssize_t index);
@@ -28,8 +22,11 @@ struct PythonCall {
   Object kwargs;  // dict
 };
 PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments);
-// What a __torch_dispatch__ returned, by the schema's types of the results.
-std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned);
+// The values of all arguments of an op, in a tuple, by the schema's types.
+std::vector<Value> values_of(const OpInfo& op, PyObject* values);
+// What a function of Python returned in the place of an op, by the schema's types of the results;
+// errors say whose results they are.
+std::vector<Value> returned_values(const OpInfo& op, PyObject* returned, const char* whose);
 
 // A mode below autograd on the thread that entered it.
 class LowerMode : public Mode {

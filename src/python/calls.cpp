@@ -1,5 +1,5 @@
-// The boxed form from Python: any op by name with a list of values. python/rushlight/_ops.py binds
-// arguments to the schema; here they become Values, by the type that it says.
+// Boxed calls from Python: any op by name with a list of values. python/rushlight/_ops.py binds
+// arguments to the schema.
 #include <unordered_map>
 
 #include <rushlight/library.h>
@@ -10,227 +10,6 @@
 #include "python/parser.h"
 
 namespace rushlight::python {
-
-namespace {
-
-// ---- Python to Value ----
-
-// An argument or a result of the schema.
-struct Place {
-  const OpInfo& op;
-  const TypeInfo& type;
-  const char* name;
-
-  [[noreturn]] void wrong(PyObject* o) const {
-    raise(PyExc_TypeError,
-          str(op.space, "::", op.name, "() expected a value of type '", type_text(type),
-              "' for argument '", name, "' but got ", type_name(o)));
-  }
-};
-
-template <class T, class F>
-std::vector<T> list_of(PyObject* o, const Place& place, F convert) {
-  if (!PyList_Check(o) && !PyTuple_Check(o)) {
-    place.wrong(o);
-  }
-  std::vector<T> out;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(o); i++) {
-    const Object item = Object::borrow(PySequence_Fast_GET_ITEM(o, i));
-    out.push_back(convert(item.get()));
-  }
-  return out;
-}
-
-// What is beyond 64 bits is a RuntimeError of the registry's.
-int64_t integer_of(PyObject* o, const Place& place) {
-  try {
-    return to_int(o);
-  } catch (const ValueError& error) {
-    RL_CHECK(false, place.op.space, "::", place.op.name, "(): argument '", place.name,
-             "': ", error.what());
-  }
-}
-
-Value to_list(PyObject* o, const Place& place) {
-  const auto tensor = [&](PyObject* item) {
-    return is_tensor(item) ? unwrap(item) : (place.wrong(item), Tensor());
-  };
-  const auto integer = [&](PyObject* item) {
-    return is_int(item) ? integer_of(item, place) : (place.wrong(item), int64_t{0});
-  };
-  switch (place.type.base) {
-    case BaseType::Tensor:
-      if (place.type.element_optional) {
-        return Value(list_of<std::optional<Tensor>>(o, place, [&](PyObject* item) {
-          return item == Py_None ? std::nullopt : std::optional(tensor(item));
-        }));
-      }
-      return Value(list_of<Tensor>(o, place, tensor));
-    case BaseType::Int:
-      return is_int(o) ? Value(DimVector({integer_of(o, place)}))
-                       : Value(DimVector(list_of<int64_t>(o, place, integer)));
-    case BaseType::Scalar:
-      return Value(list_of<Scalar>(o, place, [&](PyObject* item) {
-        return is_scalar(item) ? to_scalar(item) : (place.wrong(item), Scalar());
-      }));
-    default:
-      break;
-  }
-  return Value(list_of<double>(o, place, [&](PyObject* item) {
-    return is_float(item) ? to_float(item) : (place.wrong(item), 0.0);
-  }));
-}
-
-Value to_value(PyObject* o, const Place& place) {
-  if (o == Py_None && place.type.optional) {
-    return Value();
-  }
-  if (place.type.is_list) {
-    return to_list(o, place);
-  }
-  switch (place.type.base) {
-    case BaseType::Tensor:
-      if (is_tensor(o)) {
-        return Value(unwrap(o));
-      }
-      // To any op, for derivatives take logarithms of bases, and `from_value` shows modes numbers.
-      if (is_number(o)) {
-        return Value(make_number(to_scalar(o)));
-      }
-      break;
-    case BaseType::Int:
-      if (is_int(o)) {
-        return Value(integer_of(o, place));
-      }
-      break;
-    case BaseType::Float:
-      if (is_float(o)) {
-        return Value(to_float(o));
-      }
-      break;
-    case BaseType::Bool:
-      if (is_bool(o)) {
-        return Value(to_scalar(o));
-      }
-      break;
-    case BaseType::Scalar:
-      if (is_scalar(o)) {
-        return Value(to_scalar(o));
-      }
-      break;
-    case BaseType::String:
-      if (PyUnicode_Check(o)) {
-        return Value(std::string(text_view(o)));
-      }
-      break;
-    case BaseType::ScalarType:
-      if (const std::optional<ScalarType> t = as_dtype(o)) {
-        return Value(*t);
-      }
-      break;
-    case BaseType::Device:
-      if (is_device(o)) {
-        return Value(as_device(o));
-      }
-      break;
-    case BaseType::Layout:
-      if (const std::optional<Layout> layout = as_layout(o)) {
-        return Value(*layout);
-      }
-      break;
-    case BaseType::MemoryFormat:
-      if (const std::optional<MemoryFormat> format = as_memory_format(o)) {
-        return Value(*format);
-      }
-      break;
-    case BaseType::Generator:
-      if (is_generator(o)) {
-        return Value(unwrap_generator(o));
-      }
-      break;
-    case BaseType::Options:
-      break;
-  }
-  place.wrong(o);
-}
-
-template <class T, class F>
-PyObject* list_from(const std::vector<T>& list, const F& convert) {
-  Object out = Object::check(PyList_New(static_cast<Py_ssize_t>(list.size())));
-  for (size_t i = 0; i < list.size(); i++) {
-    PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(convert(list[i])));
-  }
-  return out.release();
-}
-
-}  // namespace
-
-Value to_value(PyObject* o, const OpInfo& op, const TypeInfo& type, const char* name) {
-  return to_value(o, Place{op, type, name});
-}
-
-PyObject* from_value(const Value& value) {
-  if (value.is_none()) {
-    Py_RETURN_NONE;
-  }
-  if (value.is<Tensor>()) {
-    const auto t = value.get<Tensor>();
-    return t.defined() && t.impl()->is_wrapped_number() ? wrap_number(t.item()) : wrap(t);
-  }
-  if (value.is<std::vector<Tensor>>()) {
-    return wrap_result(value.get<std::vector<Tensor>>());
-  }
-  if (value.is<Scalar>()) {
-    return wrap_number(value.get<Scalar>());
-  }
-  if (value.is<ScalarType>()) {
-    return wrap(value.get<ScalarType>());
-  }
-  if (value.is<DimVector>()) {
-    return wrap_ints(value.get<DimVector>());
-  }
-  if (value.is<std::string>()) {
-    return text(value.get<std::string>()).release();
-  }
-  if (value.is<Device>()) {
-    return wrap(value.get<Device>());
-  }
-  if (value.is<MemoryFormat>()) {
-    return wrap(value.get<MemoryFormat>());
-  }
-  if (value.is<Layout>()) {
-    return wrap(value.get<Layout>());
-  }
-  if (value.is<Generator>()) {
-    return wrap(value.get<Generator>());
-  }
-  if (value.is<std::vector<double>>()) {
-    return list_from(value.get<std::vector<double>>(), PyFloat_FromDouble);
-  }
-  if (value.is<std::vector<Scalar>>()) {
-    return list_from(value.get<std::vector<Scalar>>(), wrap_number);
-  }
-  if (value.is<std::vector<std::optional<Tensor>>>()) {
-    return list_from(
-        value.get<std::vector<std::optional<Tensor>>>(),
-        [](const std::optional<Tensor>& t) { return t ? wrap(*t) : Py_NewRef(Py_None); });
-  }
-  raise(PyExc_TypeError, "the op has a value that has no Python form");
-}
-
-PyObject* from_results(const std::vector<Value>& results) {
-  if (results.size() == 1) {
-    return from_value(results[0]);
-  }
-  if (results.empty()) {
-    Py_RETURN_NONE;
-  }
-  Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(results.size())));
-  for (size_t i = 0; i < results.size(); i++) {
-    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), check(from_value(results[i])));
-  }
-  return out.release();
-}
 
 PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
   size_t positional = 0;
@@ -255,12 +34,25 @@ PythonCall python_call(const OpInfo& op, const std::vector<Value>& arguments) {
   return out;
 }
 
-std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned) {
+std::vector<Value> values_of(const OpInfo& op, PyObject* values) {
+  RL_CHECK_TYPE(static_cast<size_t>(PyTuple_GET_SIZE(values)) == op.arguments.size(), op.name,
+                "() takes ", op.arguments.size(), " arguments, but got ", PyTuple_GET_SIZE(values));
+  std::vector<Value> out;
+  out.reserve(op.arguments.size());
+  for (size_t i = 0; i < op.arguments.size(); i++) {
+    out.push_back(to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
+                           op.arguments[i].type, op.arguments[i].name));
+  }
+  return out;
+}
+
+std::vector<Value> returned_values(const OpInfo& op, PyObject* returned, const char* whose) {
   const auto checked = [&](PyObject* o, const ResultInfo& result) {
-    RL_CHECK_TYPE(o != Py_None || result.type.base != BaseType::Tensor, "__torch_dispatch__ of ",
-                  op.name, " must return a ", type_text(result.type), ", but got None");
-    RL_CHECK_TYPE(result.type.base != BaseType::Tensor || !is_number(o), "__torch_dispatch__ of ",
-                  op.name, " must return a ", type_text(result.type), ", but got ", type_name(o));
+    const bool is_tensor_type =
+        result.type.base == BaseType::Tensor && !result.type.is_list && !result.type.optional;
+    RL_CHECK_TYPE(!is_tensor_type || (o != Py_None && !is_number(o)), whose, ' ', op.name,
+                  " must return a ", type_text(result.type), ", but got ",
+                  o == Py_None ? "None" : type_name(o));
     return to_value(o, op, result.type, "result");
   };
   std::vector<Value> out;
@@ -273,8 +65,8 @@ std::vector<Value> dispatch_results(const OpInfo& op, PyObject* returned) {
   }
   const Object items = Object::check(PySequence_Tuple(returned));
   const auto n = static_cast<size_t>(PyTuple_GET_SIZE(items.get()));
-  RL_CHECK_TYPE(n == op.results.size(), "__torch_dispatch__ of ", op.name, " must return ",
-                op.results.size(), " results, but got ", n);
+  RL_CHECK_TYPE(n == op.results.size(), whose, ' ', op.name, " must return ", op.results.size(),
+                " results, but got ", n);
   for (size_t i = 0; i < n; i++) {
     out.push_back(
         checked(PyTuple_GET_ITEM(items.get(), static_cast<Py_ssize_t>(i)), op.results[i]));
@@ -287,17 +79,16 @@ PyObject* overload_object(const OpInfo& op) {
   PyObject*& found = made[&op];
   if (found == nullptr) {
     static PyObject* make = nullptr;
-    found = check(PyObject_CallFunction(imported(make, "rushlight._ops", "_overload"), "sss",
+    found = check(PyObject_CallFunction(imported(make, "rushlight._python_ops", "_overload"), "sss",
                                         op.space, op.name, op.overload));
   }
   return found;
 }
 
 const OpInfo& op_at(Py_ssize_t index) {
-  const ArrayRef<const OpInfo*> ops = all_ops();
-  RL_CHECK_INDEX(index >= 0 && static_cast<size_t>(index) < ops.size(), "there is no op number ",
-                 index);
-  return *ops[static_cast<size_t>(index)];
+  const OpInfo* const found = index < 0 ? nullptr : op_of_number(static_cast<size_t>(index));
+  RL_CHECK_INDEX(found != nullptr, "there is no op number ", index);
+  return *found;
 }
 
 namespace {
@@ -313,14 +104,7 @@ PyObject* call_op(PyObject*, PyObject* args) {
       throw PythonError();
     }
     const OpInfo& op = op_at(index);
-    RL_CHECK_TYPE(static_cast<size_t>(PyTuple_GET_SIZE(values)) == op.arguments.size(), op.name,
-                  "() takes ", op.arguments.size(), " arguments, but got ",
-                  PyTuple_GET_SIZE(values));
-    std::vector<Value> boxed;
-    for (size_t i = 0; i < op.arguments.size(); i++) {
-      boxed.push_back(python::to_value(PyTuple_GET_ITEM(values, static_cast<Py_ssize_t>(i)), op,
-                                       op.arguments[i].type, op.arguments[i].name));
-    }
+    const std::vector<Value> boxed = values_of(op, values);
     std::vector<Value> results;
     {
       const WithoutGil no_gil;
@@ -330,18 +114,18 @@ PyObject* call_op(PyObject*, PyObject* args) {
   });
 }
 
-// _op_overloads(name): (index, space, overload) of each overload, in order of preference.
+// _op_overloads("space::name"): (index, overload, whether a library defines it) of each overload,
+// in order of preference.
 PyObject* op_overloads(PyObject*, PyObject* name) {
   return guarded([&] {
     if (!PyUnicode_Check(name)) {
       raise(PyExc_TypeError, "_op_overloads(): the name must be str");
     }
-    const ArrayRef<const OpInfo*> ops = all_ops();
-    const ArrayRef<const OpInfo*> found = find_overloads(text_view(name));
     Object list = Object::check(PyList_New(0));
-    for (const OpInfo* const& op : found) {
-      const Object row = Object::check(Py_BuildValue(
-          "(nss)", static_cast<Py_ssize_t>(&op - ops.begin()), op->space, op->overload));
+    for (const OpInfo* op : overloads_named(text_view(name))) {
+      const Object row = Object::check(
+          Py_BuildValue("(nsO)", static_cast<Py_ssize_t>(number_of_op(*op)), op->overload,
+                        library::is_defined_by_library(*op) ? Py_True : Py_False));
       check(PyList_Append(list.get(), row.get()));
     }
     return list.release();
@@ -413,6 +197,9 @@ PyObject* op_names(PyObject*, PyObject*) {
     Object names = Object::check(PySet_New(nullptr));
     for (const OpInfo* op : all_ops()) {
       check(PySet_Add(names.get(), text(str(op->space, "::", op->name)).get()));
+    }
+    for (const std::string& name : names_of_library_ops()) {
+      check(PySet_Add(names.get(), text(name).get()));
     }
     return names.release();
   });

@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include <rushlight/library.h>
+
 #include "core/op_support.h"
 #include "core/parts.h"
 #include "python/autograd.h"
@@ -93,6 +95,22 @@ class Dispatched {
   std::vector<Object> objects_;
 };
 
+// What a mode or a class says to a call: by its __torch_dispatch__, or by the rule that was
+// registered for its class with an op of a library.
+Object answer_of(PyObject* whose, PyObject* type, const OpInfo& op, PyObject* types,
+                 const PythonCall& called) {
+  PyObject* const overload = overload_object(op);
+  if (library::is_defined_by_library(op)) {
+    const Object rule = Object::check(PyObject_CallMethod(overload, "dispatch_rule", "O", type));
+    if (rule.get() != Py_None) {
+      return Object::check(PyObject_CallFunctionObjArgs(
+          rule.get(), whose, overload, types, called.args.get(), called.kwargs.get(), nullptr));
+    }
+  }
+  return Object::check(PyObject_CallMethodObjArgs(whose, dispatch_name(), overload, types,
+                                                  called.args.get(), called.kwargs.get(), nullptr));
+}
+
 std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Value>& arguments) {
   return in_python([&]() -> std::vector<Value> {
     const Dispatched found(arguments);
@@ -101,12 +119,9 @@ std::vector<Value> PythonSpecial::handle(const OpInfo& op, const std::vector<Val
     std::string names;
     for (const Object& o : found.objects()) {
       auto* type = reinterpret_cast<PyObject*>(Py_TYPE(o.get()));
-      const Object method = Object::check(PyObject_GetAttr(type, dispatch_name()));
-      const Object result = Object::check(
-          PyObject_CallFunctionObjArgs(method.get(), overload_object(op), types.get(),
-                                       called.args.get(), called.kwargs.get(), nullptr));
+      const Object result = answer_of(type, type, op, types.get(), called);
       if (result.get() != Py_NotImplemented) {
-        return dispatch_results(op, result.get());
+        return returned_values(op, result.get(), "__torch_dispatch__ of");
       }
       names += str(names.empty() ? "" : ", ", Py_TYPE(o.get())->tp_name);
     }
@@ -265,13 +280,12 @@ class PythonMode final : public LowerMode {
     return in_python([&]() -> std::vector<Value> {
       const PythonCall called = python_call(op, arguments);
       const Object types = Dispatched(arguments).types();
-      const Object result = Object::check(
-          PyObject_CallMethodObjArgs(mode_, dispatch_name(), overload_object(op), types.get(),
-                                     called.args.get(), called.kwargs.get(), nullptr));
+      const Object result =
+          answer_of(mode_, reinterpret_cast<PyObject*>(Py_TYPE(mode_)), op, types.get(), called);
       if (result.get() == Py_NotImplemented) {
         return below(op, arguments, types.get());
       }
-      return dispatch_results(op, result.get());
+      return returned_values(op, result.get(), "__torch_dispatch__ of");
     });
   }
 
@@ -350,7 +364,7 @@ class PythonWatcher final : public Mode {
       const PythonCall called = python_call(op, arguments);
       const Object result = Object::check(PyObject_CallFunctionObjArgs(
           function_, overload_object(op), called.args.get(), called.kwargs.get(), nullptr));
-      return dispatch_results(op, result.get());
+      return returned_values(op, result.get(), "__torch_dispatch__ of");
     });
   }
 

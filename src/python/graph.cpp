@@ -169,7 +169,7 @@ PyObject* create_op(PyObject* self, PyObject* args) {
       throw PythonError();
     }
     const std::vector<graph::Value*> values = values_from(given);
-    const OpInfo* const op = graph::find_op_named(name);
+    const OpInfo* const op = find_op_named(name);
     if (op != nullptr && op->arguments.size() == values.size()) {
       return wrap(graph_of<Graph>(self), self_graph(self).create(*op, values));
     }
@@ -247,7 +247,7 @@ PyObject* run(PyObject* self, PyObject* args) {
       const WithoutGil no_gil;
       results = program.run(std::move(values));
     }
-    return from_stack(results);
+    return from_results(results);
   });
 }
 

@@ -4,7 +4,7 @@
 #include <rushlight/graph_function.h>
 
 #include "python/convert.h"
-#include "python/ivalue.h"
+#include "python/values.h"
 
 namespace rushlight::python {
 

@@ -125,7 +125,7 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {
   const IValue* const found = attribute_of(node_of(self), text_view(name));
   RL_CHECK(found != nullptr, node_of(self).kind_name(), ": required keyword attribute '",
            text_view(name), "' is undefined");
-  return from_ivalue(*found);
+  return from_value(*found);
 }
 PyObject* kind_of_attribute(PyObject* self, PyObject* name) {
   const IValue* const found = attribute_of(node_of(self), text_view(name));

@@ -70,7 +70,7 @@ PyObject* is_complete_tensor(PyObject* self) {
 }
 PyObject* to_value(PyObject* self) {
   const IValue* const constant = value_of_handle(self).constant();
-  return constant == nullptr ? Py_NewRef(Py_None) : from_ivalue(*constant);
+  return constant == nullptr ? Py_NewRef(Py_None) : from_value(*constant);
 }
 PyObject* infer_type_from(PyObject* self, PyObject* tensor) {
   if (!is_tensor(tensor)) {
@@ -161,7 +161,7 @@ IValue constant_from(PyObject* o) {
   if (const std::optional<MemoryFormat> format = as_memory_format(o)) {
     return IValue(static_cast<int64_t>(*format));
   }
-  return to_ivalue(o, {Type::Kind::Any}, "a value of a graph");
+  return to_value(o, {Type::Kind::Any}, "a value of a graph");
 }
 
 void init_graph_values(PyObject* module) {

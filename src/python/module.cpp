@@ -75,7 +75,6 @@ void init(PyObject* module) {
   init_library(module);
   init_script(module);
   init_script_compile(module);
-  init_overrides(module);
   init_classes(module);
   init_graph(module);
   init_dispatch(module);

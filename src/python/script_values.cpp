@@ -29,7 +29,7 @@ IValue::Items items_of(PyObject* o, const std::function<const Type&(size_t)>& ty
 }
 
 IValue dict_of(PyObject* o, const Type& key, const Type& value, const std::string& what) {
-  auto out = std::make_shared<ivalue::DictItems>();
+  auto out = make_intrusive<ivalue::DictItems>();
   Py_ssize_t place = 0;
   PyObject* k = nullptr;
   PyObject* v = nullptr;
@@ -46,7 +46,7 @@ IValue of_any(PyObject* o, const std::string& what) {
   static const Type any{Kind::Any};
   const auto each = [](size_t) -> const Type& { return any; };
   if (PyList_Check(o)) {
-    return IValue::list(std::make_shared<IValue::Items>(items_of(o, each, what)));
+    return IValue::list(IValue::Items(items_of(o, each, what)));
   }
   if (PyTuple_Check(o)) {
     return IValue::tuple(items_of(o, each, what));
@@ -57,7 +57,7 @@ IValue of_any(PyObject* o, const std::string& what) {
   if (const ProgramObject object = unwrap_object(o)) {
     return object->value();
   }
-  return to_ivalue(o, any, what.c_str());
+  return to_value(o, any, what.c_str());
 }
 
 // A member of an enum by its name, of whatever Python class.
@@ -112,7 +112,7 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
         wrong(o, type, what);
       }
       const auto each = [&](size_t) -> const Type& { return type.of[0]; };
-      return IValue::list(std::make_shared<IValue::Items>(items_of(o, each, what)));
+      return IValue::list(IValue::Items(items_of(o, each, what)));
     }
     case Kind::Tuple:
     case Kind::NamedTuple: {
@@ -142,13 +142,13 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       if (const std::optional<ScalarType> dtype = as_dtype(o)) {
         return static_cast<int64_t>(*dtype);
       }
-      return to_ivalue(o, type, what.c_str());
+      return to_value(o, type, what.c_str());
     case Kind::Complex: {
-      const IValue number = to_ivalue(o, Type{Kind::Scalar}, what.c_str());
+      const IValue number = to_value(o, Type{Kind::Scalar}, what.c_str());
       return Scalar(number.toScalar().to<complex<double>>());
     }
     default:
-      return to_ivalue(o, type, what.c_str());
+      return to_value(o, type, what.c_str());
   }
 }
 
@@ -166,7 +166,7 @@ PyObject* list_from(const IValue& value, const Type& item) {
 }
 
 PyObject* tuple_from(const IValue& value, const Type& type) {
-  const IValue::Items& items = *value.items();
+  const IValue::Items& items = value.items();
   const bool typed = type.is_tuple() && type.of.size() == items.size();
   Object out = Object::check(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
   for (size_t i = 0; i < items.size(); i++) {
@@ -247,7 +247,7 @@ PyObject* from_script(const IValue& value, const Type& declared) {
     return check(PyObject_CallOneArg(imported(make, "rushlight.jit._program", "_object_from"),
                                      handle.get()));
   }
-  return from_ivalue(value);
+  return from_value(value);
 }
 
 }  // namespace rushlight::python

@@ -80,7 +80,7 @@ class ValuePickler {
   }
 
   void tuple(const IValue& v, const Type& type, int depth) {
-    const IValue::Items& items = *v.items();
+    const IValue::Items& items = v.items();
     const bool typed = type.is_tuple() && type.of.size() == items.size();
     p_.mark();
     for (size_t i = 0; i < items.size(); i++) {

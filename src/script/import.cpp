@@ -20,7 +20,7 @@ jit::Module load_module(const std::shared_ptr<serialize::Source>& source,
   const IValue constants =
       read_objects(reader, "constants.pkl", "constants", code, *unit, device).root;
   if (constants.isTuple() || constants.isList()) {
-    code.set_constants(constants.isTuple() ? *constants.items() : constants.toListRef());
+    code.set_constants(constants.isTuple() ? constants.items() : constants.toListRef());
   } else {
     code.set_constants({constants});
   }

@@ -31,11 +31,9 @@ const OpInfo& own_op(std::string_view name) {
 }
 
 std::optional<graph::Schema> library_schema(const std::string& name) {
-  for (size_t i = 0; i < library::count(); i++) {
-    const library::Record& record = library::at(i);
-    const std::string base = record.name.substr(0, record.name.find('.'));
-    if (!record.schema.empty() && str(record.space, "::", base) == name) {
-      return graph::parse_schema(str(record.space, "::", record.name, record.schema));
+  for (const OpInfo* const op : overloads_named(name)) {
+    if (library::is_defined_by_library(*op)) {
+      return graph::schema_of(*op);
     }
   }
   return {};

@@ -127,7 +127,7 @@ std::string literal(const IValue& value, const Type& type, Mentions& mentions) {
     return plain ? text : str("annotate(", Type::list(item).annotation(), ", ", text, ")");
   }
   if (value.isTuple()) {
-    const IValue::Items& items = *value.items();
+    const IValue::Items& items = value.items();
     const bool typed = type.is_tuple() && type.of.size() == items.size();
     const std::string text = items_text(items, typed ? type.of : std::vector<Type>(), mentions);
     if (typed && type.is(TypeKind::NamedTuple)) {

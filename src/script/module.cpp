@@ -247,13 +247,13 @@ class Copier {
       return copy_tensor(value.toTensor());
     }
     if (value.isTuple()) {
-      return IValue::tuple(copy_items(*value.items()));
+      return IValue::tuple(copy_items(value.items()));
     }
     if (value.isList()) {
-      return IValue::list(std::make_shared<IValue::Items>(copy_items(value.toListRef())));
+      return IValue::list(IValue::Items(copy_items(value.toListRef())));
     }
     if (value.isGenericDict()) {
-      auto items = std::make_shared<ivalue::DictItems>();
+      auto items = make_intrusive<ivalue::DictItems>();
       for (const auto& [key, item] : value.dict_items()->pairs) {
         items->insert(copy(key), copy(item), true);
       }

@@ -59,9 +59,9 @@ class Objects {
       case Kind::OldString:
         return std::string(n.bytes);
       case Kind::List:
-        return IValue::list(std::make_shared<IValue::Items>());
+        return IValue::list(IValue::Items());
       case Kind::Dict:
-        return IValue::dict(std::make_shared<ivalue::DictItems>());
+        return IValue::dict(make_intrusive<ivalue::DictItems>());
       case Kind::Tuple: {
         IValue::Items items;
         for (uint32_t i = 0; i < n.value.items.count; i++) {
@@ -105,7 +105,7 @@ class Objects {
       return wants_gradient ? moved.requires_grad_() : moved;
     }
     if (function == "collections\nOrderedDict") {
-      return IValue::dict(std::make_shared<ivalue::DictItems>());
+      return IValue::dict(make_intrusive<ivalue::DictItems>());
     }
     if (function.starts_with("__torch__")) {
       return called_class(n, class_of(function));
@@ -155,9 +155,9 @@ class Objects {
   }
 
   void append(const PickleStep& step) {
-    const auto& items = values_[step.node].items();
+    IValue::Items& items = values_[step.node].items();
     for (uint32_t i = 0; i < step.count; i++) {
-      items->push_back(item(step.first, i));
+      items.push_back(item(step.first, i));
     }
   }
 
@@ -204,7 +204,7 @@ class Objects {
         return value.isGenericDict();
       case Type::Kind::Tuple:
       case Type::Kind::NamedTuple:
-        return value.isTuple() && value.items()->size() == type.of.size();
+        return value.isTuple() && value.items().size() == type.of.size();
       case Type::Kind::Optional:
       case Type::Kind::Union:
         for (const Type& member : type.members()) {

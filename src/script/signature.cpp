@@ -53,11 +53,11 @@ IValue constant_value(const Expr& e, const Text& text, Resolver& resolver) {
     case Kind::None:
       return {};
     case Kind::List:
-      return IValue::list(std::make_shared<IValue::Items>(constant_items(e, text, resolver)));
+      return IValue::list(IValue::Items(constant_items(e, text, resolver)));
     case Kind::Tuple:
       return IValue::tuple(constant_items(e, text, resolver));
     case Kind::Dict: {
-      auto items = std::make_shared<ivalue::DictItems>();
+      auto items = make_intrusive<ivalue::DictItems>();
       for (size_t i = 0; i + 1 < e.of.size(); i += 2) {
         items->insert(constant_value(*e.of[i], text, resolver),
                       constant_value(*e.of[i + 1], text, resolver), true);
@@ -166,8 +166,7 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
       argument.fallback = known ? std::move(*known)
                                 : constant_value(*function.parameters[i].fallback, text, resolver);
       if (argument.size > 0 && argument.fallback->isScalar()) {
-        argument.fallback = IValue::list(
-            std::make_shared<IValue::Items>(argument.size, IValue(*argument.fallback)));
+        argument.fallback = IValue::list(IValue::Items(argument.size, IValue(*argument.fallback)));
       }
     }
   }

@@ -94,7 +94,7 @@ class Saver {
       p_.string(v.toStringRef());
     } else if (v.isTuple()) {
       p_.mark();
-      put_all(*v.items());
+      put_all(v.items());
       p_.tuple();
     } else if (v.isList()) {
       p_.empty_list();
@@ -248,8 +248,8 @@ class Loader {
     if (!is_dict && n.kind != Kind::List) {
       throw UnpicklingError("this file holds what is no number, string, tensor or container");
     }
-    auto dict = std::make_shared<ivalue::DictItems>();
-    auto list = std::make_shared<IValue::Items>();
+    auto dict = make_intrusive<ivalue::DictItems>();
+    IValue::Items list;
     for (uint32_t i = n.first_step; i != PickleNode::none; i = pickle_.steps[i].next) {
       const PickleStep& step = pickle_.steps[i];
       const uint32_t* const ids = pickle_.items.data() + step.first;
@@ -259,7 +259,7 @@ class Loader {
         }
       } else if (!is_dict && step.kind == PickleStep::Kind::Append) {
         for (uint32_t k = 0; k < step.count; k++) {
-          list->push_back(value(ids[k], depth + 1));
+          list.push_back(value(ids[k], depth + 1));
         }
       }
     }

@@ -29,7 +29,7 @@ struct Power : Function<Power> {
     const int64_t n = ctx->saved_data["n"].toInt();
     CHECK(ctx->saved_data["note"].toStringRef() == "hello");
     CHECK(ctx->saved_data["sizes"].toIntVector().size() == 3);
-    CHECK_THROWS(torch::Error, "read as another kind", ctx->saved_data["note"].toInt());
+    CHECK_THROWS(torch::Error, "read as a number", ctx->saved_data["note"].toInt());
     CHECK(ctx->needs_input_grad(0));
     return {grads[0] * static_cast<double>(n) * x.pow(n - 1), Tensor(), Tensor()};
   }

@@ -153,3 +153,22 @@ def test_python_reads_what_cpp_pickles(twin):
     torch.save(value, file)
     again = twin.unpickled(list(file.getvalue()))
     assert torch.equal(again.pop("t"), value["t"]) and again == back
+
+
+def test_modes_and_calls_of_python_meet_ops_of_cpp(twin):
+    from rushlight.utils._python_dispatch import TorchDispatchMode
+
+    class Names(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    with Names() as names:
+        twin.fill_(torch.zeros(2), value=1.0)
+    assert "twin.fill_.default" in names.seen
+    assert "twin::scaled" in torch._C._op_names()
+    assert [str(s) for s in torch._ops.schemas_of("twin::scaled")]

@@ -160,8 +160,12 @@ def test_modes_classes_and_fakes():
             root(torch.ones(2))
         root.register_fake(lambda x: torch.empty_like(x))
         assert isinstance(root(torch.ones(2)), torch._subclasses.FakeTensor)
+        seven = torch.empty(7)
+        root.register_torch_dispatch(FakeTensorMode, lambda mode, func, types, args, kwargs: seven)
+        assert root(torch.ones(2)) is seven
         root.register_torch_dispatch(FakeTensorMode, lambda mode, func, types, args, kwargs: 7)
-        assert root(torch.ones(2)) == 7
+        with pytest.raises(TypeError, match="must return a Tensor, but got int"):
+            root(torch.ones(2))
     assert mode is not None
     assert root(torch.ones(2, device="meta")).is_meta
 

@@ -89,6 +89,9 @@ def custom_op_with_schema(qualname, schema) -> CustomOp:
     return op
 
 
+_AUTOGRAD = ("Autograd", "AutogradCPU", "AutogradCUDA")
+
+
 class CustomOp:
     """An op of one's own; the methods are decorators of its functions."""
 
@@ -198,10 +201,11 @@ class CustomOp:
                 "an implementation via a pre-existing registration to "
                 "DispatchKey::CompositeImplicitAutograd, whose gradients follow from its parts"
             )
-        if self._overload.autograd is not None and not {"backward", "save"} & set(self._impls):
+        autograd = next((k for k in _AUTOGRAD if self._overload.has_kernel(k)), None)
+        if autograd is not None and not {"backward", "save"} & set(self._impls):
             raise RuntimeError(
                 f"impl_backward/impl_save_for_backward: {self._qualname} already has an Autograd "
-                f"kernel, registered to {self._overload.autograd_key}"
+                f"kernel, registered to {autograd}"
             )
 
     def impl_save_for_backward(self):
@@ -248,7 +252,7 @@ class CustomOp:
     def _differentiate(self):
         save, backward = self._impls.get("save"), self._impls.get("backward")
         if save is None or backward is None:  # one half alone: calls that want a gradient raise
-            self._overload.autograd = self._half
+            self._overload.implement("Autograd", self._half)
             return
         schema = self._overload._schema
         names = [a.name for a in schema.arguments]
@@ -270,10 +274,11 @@ class CustomOp:
             self._check_gradients(made, ctx._given)
             return tuple(made.get(n) for n in names)
 
-        self._overload.autograd = gradients.function_of(self._overload, run, setup)
+        function = gradients.function_of(self._overload, run, setup)
+        self._overload.implement("Autograd", function)
 
     def _half(self, *args, **kwargs):
-        values = self._overload._bound(args, kwargs)
+        values = self._overload.bind(args, kwargs)
         wanted = _C.is_grad_enabled() and any(t.requires_grad for t in registry.tensors_in(values))
         if wanted:
             missing = "backward" if "backward" not in self._impls else "save_for_backward"
@@ -281,8 +286,7 @@ class CustomOp:
                 f"The operator {self._qualname} has half of its backward: please register "
                 f"impl_{missing}, too"
             )
-        with rushlight.no_grad():
-            return self._overload.below(values)
+        return self._overload.below(values)
 
     def _check_gradients(self, made, given):
         def refuse(what):

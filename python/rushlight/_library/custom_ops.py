@@ -75,7 +75,7 @@ class CustomOpDef:
                 return run
 
             for device in devices_of(device_types):
-                op.kernels[device] = chosen(device)
+                op.implement(registry.key_of(device), chosen(device))
             return function
 
         return register if fn is None else register(fn)
@@ -100,7 +100,8 @@ class CustomOpDef:
         arguments it takes `keyword_only_inputs`, too. For an argument that is a list of tensors the
         gradient is a list.
         """
-        self._opoverload.autograd = gradients.function_of(self._opoverload, backward, setup_context)
+        op = self._opoverload
+        op.implement("Autograd", gradients.function_of(op, backward, setup_context))
 
     def register_vmap(self, func=None):
         """A decorator for the function under vmap: `f(info, in_dims, *args)` returns (output,
@@ -108,7 +109,8 @@ class CustomOpDef:
         """
 
         def register(function):
-            self._opoverload.vmap = function
+            op = self._opoverload
+            op.implement("FuncTorchBatched", registry.vmap_function(op, function))
             return function
 
         return register if func is None else register(func)
@@ -117,7 +119,9 @@ class CustomOpDef:
         """Register a dtype to which autocast on a device casts floating-point tensors first."""
         if device_type not in ("cpu", "cuda", "xpu"):
             raise ValueError(f"Unknown device type: {device_type}")
-        self._opoverload.autocast[device_type] = cast_inputs
+        op = self._opoverload
+        key = f"Autocast{registry.key_of(device_type)}"
+        op.implement(key, registry.autocast_function(op, device_type, cast_inputs))
 
     def register_torch_dispatch(self, torch_dispatch_class: type, fn=None, /):
         """A decorator for what a class of modes or tensors does with the op."""

@@ -7,7 +7,6 @@ from typing import Any
 import rushlight
 from rushlight import _C
 from rushlight._library import schema as schemas
-from rushlight._library.registry import Below
 from rushlight.utils import _pytree
 
 
@@ -55,8 +54,7 @@ def function_of(op, backward, setup_context):
         @staticmethod
         def forward(ctx, call, *flat):
             values = call.values(flat)
-            with Below():
-                output = op.below(values)
+            output = op.below(values)
             leaves, call.results = _pytree.tree_flatten(output)
             if setup_context is not None:
                 given = {"inputs": tuple(values[:count]), "output": output}
@@ -71,7 +69,7 @@ def function_of(op, backward, setup_context):
             call = ctx._call
             made = backward(_Context(ctx, call.spec), *_per_result(call.results, grads))
             made = made if isinstance(made, tuple) else (made,)
-            given = len(op._given([*call.spec.unflatten(call.flat), *call.named])[0])
+            given = op.count_of_given([*call.spec.unflatten(call.flat), *call.named])
             if len(made) < given or any(g is not None for g in made[count:]):
                 raise RuntimeError(
                     f"{op.qualname}: expected the backward to return {given} gradients, one for "
@@ -116,13 +114,13 @@ def function_of(op, backward, setup_context):
             return [len(v) if isinstance(v, (list, tuple)) else None for v in whole]
 
     def apply(*args, **kwargs):
-        values = op._bound(args, kwargs)
+        values = op.bind(args, kwargs)
         call = Call(values)
         flat = Function.apply(call, *call.flat)
         return call.results.unflatten(flat)
 
     if backward is None:  # nothing is differentiable
-        return lambda *args, **kwargs: op.below(op._bound(args, kwargs))
+        return lambda *args, **kwargs: op.below(op.bind(args, kwargs))
     return apply
 
 

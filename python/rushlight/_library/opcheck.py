@@ -28,7 +28,7 @@ def _copies(tree):
 
 def _schema(op, args, kwargs):
     args, kwargs = _copies((args, kwargs))
-    values = op._bound(args, kwargs)
+    values = op.bind(args, kwargs)
     before = [[t.detach().clone() for t in _tensors(v)] for v in values]
     with rushlight.no_grad():
         result = op.call(values)
@@ -58,7 +58,7 @@ def _schema(op, args, kwargs):
 def _autograd(op, args, kwargs):
     if not any(t.requires_grad for t in _tensors((args, kwargs))):
         return
-    if op.autograd is None and op.composite is None:
+    if not op.has_kernel("Autograd") and not op.has_kernel("CompositeImplicitAutograd"):
         result = op(*_copies(args), **_copies(kwargs))
         if any(t.requires_grad for t in _tensors(result)):
             raise OpCheckError(

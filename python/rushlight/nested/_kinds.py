@@ -19,7 +19,7 @@ def _rows(name):
             packet = getattr(getattr(ops, space), name)
         except AttributeError:
             continue
-        return [getattr(packet, o) for o, (index, _) in packet._rows.items() if index >= 0]
+        return [getattr(packet, o) for o in packet._rows()]
     return []
 
 
@@ -27,10 +27,10 @@ def _rows(name):
 def _indices(name):
     for space in ("aten", "rushlight"):
         try:
-            rows = getattr(getattr(ops, space), name)._rows.values()
+            rows = getattr(getattr(ops, space), name)._rows().values()
         except AttributeError:
             continue
-        return [index for index, _ in rows if index >= 0]  # -1: a question, such as dim
+        return [row.index for row in rows]
     return []
 
 
