@@ -25,7 +25,8 @@ namespace rushlight {
                               f(AutogradXPU) f(AutogradXLA) f(AutogradMPS) f(AutogradHPU)          \
                                   f(AutogradMTIA) f(AutogradPrivateUse2) f(AutocastXPU)            \
                                       f(AutogradPrivateUse3) f(Conjugate) f(Negative)              \
-                                          f(ZeroTensor) f(NestedTensorCPU) f(FuncTorchBatched) f(Undefined)
+                                          f(ZeroTensor) f(NestedTensorCPU) f(FuncTorchBatched)     \
+                                              f(Undefined)
 
 enum class DispatchKey : uint8_t {
 #define RL_KEY(name) name,

@@ -76,22 +76,22 @@ void init_factories(PyObject* module);  // factory.cpp: tensor, as_tensor, from_
 void init_ending();                     // ending.cpp: threads that compute while Python ends
 void init_settings(PyObject* module);   // settings.cpp: default dtype, threads, finfo …
 void init_autocast(PyObject* module);   // autocast.cpp: for which devices it is on, and its dtypes
-void init_extension_api(PyObject* module);  // extension_api.cpp: what extensions are given
-void init_storage(PyObject* module);        // storage.cpp: UntypedStorage
-void init_nn_module(PyObject* module);      // nn_module.cpp: the base class of nn.Module
-void init_library(PyObject* module);        // library.cpp: ops that C++ programs define
-void init_script(PyObject* module);         // script.cpp: archives of TorchScript
+void init_extension_api(PyObject* module);   // extension_api.cpp: what extensions are given
+void init_storage(PyObject* module);         // storage.cpp: UntypedStorage
+void init_nn_module(PyObject* module);       // nn_module.cpp: the base class of nn.Module
+void init_library(PyObject* module);         // library.cpp: ops that C++ programs define
+void init_script(PyObject* module);          // script.cpp: archives of TorchScript
 void init_script_compile(PyObject* module);  // script_compile.cpp: jit.script
-void init_graph(PyObject* module);          // graph.cpp: Graph, Node, Value, Block, Type
-void init_classes(PyObject* module);        // classes.cpp: objects of C++ classes
-void init_calls(PyObject* module);          // calls.cpp: the boxed form
-void init_profiler(PyObject* module);       // profiler.cpp
-void init_dlpack(PyObject* module);         // dlpack.cpp
-void init_arrow(PyObject* module);          // arrow.cpp
-void init_jpeg(PyObject* module);           // jpeg.cpp
-void add_dispatch_methods();                // dispatch.cpp: _make_wrapper_subclass
-void init_dispatch(PyObject* module);       // dispatch.cpp: TorchDispatchMode
-void init_batching(PyObject* module);       // batching.cpp: levels of vmap and of gradients
+void init_graph(PyObject* module);           // graph.cpp: Graph, Node, Value, Block, Type
+void init_classes(PyObject* module);         // classes.cpp: objects of C++ classes
+void init_calls(PyObject* module);           // calls.cpp: the boxed form
+void init_profiler(PyObject* module);        // profiler.cpp
+void init_dlpack(PyObject* module);          // dlpack.cpp
+void init_arrow(PyObject* module);           // arrow.cpp
+void init_jpeg(PyObject* module);            // jpeg.cpp
+void add_dispatch_methods();                 // dispatch.cpp: _make_wrapper_subclass
+void init_dispatch(PyObject* module);        // dispatch.cpp: TorchDispatchMode
+void init_batching(PyObject* module);        // batching.cpp: levels of vmap and of gradients
 
 // Bindings that live with what they bind.
 void add_autograd();  // autograd.cpp: methods of TensorBase
