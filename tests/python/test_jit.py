@@ -70,15 +70,18 @@ def test_marks_leave_functions_as_they_are():
 def test_what_would_compile_says_so_once(monkeypatch):
     monkeypatch.setattr(jit, "_told", set())
     net, f = Net(), lambda x: x
-    with pytest.warns(UserWarning, match="rushlight has no graphs yet"):
+    with pytest.warns(UserWarning, match="source of Python is not compiled yet"):
         assert jit.script(f) is f
     with pytest.warns(UserWarning, match=r"torch\.jit\.trace: .* runs as Python"):
         assert isinstance(jit.trace(net, (torch.ones(1),)), jit.TopLevelTracedModule)
     with pytest.warns(UserWarning, match="the module runs"):
         assert isinstance(jit.trace_module(net, {"forward": torch.ones(1)}), jit.TracedModule)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert isinstance(jit.script(net), jit.ScriptModule) and jit.trace(f, 1) is f
+        warnings.simplefilter("error", UserWarning)
+        with pytest.warns(DeprecationWarning, match=r"`torch\.jit\.script` is deprecated"):
+            assert isinstance(jit.script(net), jit.ScriptModule)
+        with pytest.warns(DeprecationWarning, match=r"`torch\.jit\.trace` is deprecated"):
+            assert jit.trace(f, 1) is f
     with pytest.raises(RuntimeError, match="eval mode"):
         jit.freeze(net)
     assert jit.freeze(net.eval()) is net

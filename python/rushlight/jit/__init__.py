@@ -1,9 +1,10 @@
-"""Names of TorchScript: decorators and questions. Programs run as Python; nothing is compiled.
+"""TorchScript: archives, programs of text, decorators and questions.
 
-Nothing is compiled yet: `script` and `trace` give back the functions that they are given, and
-modules under a class that is a `ScriptModule`, with one warning, so that a program runs as it is
-written; files of TorchScript are neither written nor read. What a program does can be recorded as a
-graph to look at (`_get_trace_graph`).
+`load` reads archives and `save` writes them again; their programs run as graphs, in C++, and so do
+those of a `CompilationUnit`. Source of Python is not compiled yet: `script` and `trace` give back
+the functions that they are given, and modules under a class that is a `ScriptModule`, with a
+warning, so that a program runs as it is written. What a program does can be recorded as a graph
+(`_get_trace_graph`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import copy
 import sys
 import types
 import typing
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
@@ -326,11 +326,16 @@ def isinstance(obj, target_type) -> bool:
 _told: set[str] = set()
 
 
+def _deprecate(function: str, instead: str) -> None:
+    warn(f"`torch.jit.{function}` is deprecated: {instead}", DeprecationWarning)
+
+
 def _tell(function: str, what: str) -> None:
-    """One warning for a process: programs call these for each function that they have."""
+    """Warns that a function is deprecated; that nothing is compiled, once in a process."""
+    _deprecate(function, "`torch.compile` and `torch.export` take programs as they are")
     if function not in _told:
         _told.add(function)
-        warn(f"torch.jit.{function}: rushlight has no graphs yet; {what} runs as Python")
+        warn(f"torch.jit.{function}: source of Python is not compiled yet; {what} runs as Python")
 
 
 def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
@@ -422,11 +427,7 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
     if _restore_shapes:
         raise NotImplementedError("jit.load(): shapes of traced inputs are not restored")
-    warnings.warn(
-        "`torch.jit.load` is deprecated: `torch.export` writes files of the newer kind",
-        DeprecationWarning,
-        stacklevel=2,
-    )
+    _deprecate("load", "`torch.export` writes files of the newer kind")
     return load_program(f, map_location, _extra_files)
 
 

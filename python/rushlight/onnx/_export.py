@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import rushlight
 from rushlight import nn
+from rushlight._warnings import warn
 from rushlight.export import save as export_save
 from rushlight.onnx import OperatorExportTypes, TrainingMode
 from rushlight.onnx._axes import OpenSizes, from_axes, from_shapes
@@ -152,11 +152,10 @@ def _opset(version: int | None) -> int:
     if version is None:
         return DEFAULT_OPSET
     if version < OLDEST_OPSET:
-        warnings.warn(
+        warn(
             f"opset_version={version}: ops are written as of version {OLDEST_OPSET} or later, so "
             f"the model has version {OLDEST_OPSET}",
             OnnxExporterWarning,
-            stacklevel=3,
         )
         return OLDEST_OPSET
     if version > NEWEST_OPSET:
