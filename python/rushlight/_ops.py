@@ -406,6 +406,8 @@ class _Namespace(types.ModuleType):
 class _Ops(types.ModuleType):
     """`rushlight.ops`."""
 
+    higher_order: types.SimpleNamespace  # by _higher_order_ops.operators
+
     def __init__(self):
         super().__init__("rushlight.ops")
         self.aten = _Namespace("aten")

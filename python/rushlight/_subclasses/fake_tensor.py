@@ -150,8 +150,10 @@ def _without_masks(func, args):
     places = rushlight.zeros(count, dtype=rushlight.int64, device="meta")
     found = []
     for index in indices:
-        is_mask = index is not None and index.dtype == rushlight.bool
-        found += [places] * index.dim() if is_mask else [index]
+        if index is not None and index.dtype == rushlight.bool:
+            found += [places] * index.dim()
+        else:
+            found.append(index)
     return (x, found, values, *rest)
 
 

@@ -34,11 +34,11 @@ class _Answers(FakeTensor):
         raise NotImplementedError
 
     @property
-    def shape(self) -> Any:  # type: ignore[override]
+    def shape(self) -> Any:
         """The sizes."""
         return self.sizes()
 
-    def size(self, dim: int | None = None) -> Any:  # type: ignore[override]
+    def size(self, dim: int | None = None) -> Any:
         """All sizes, or one of them."""
         sizes = self.sizes()
         if dim is None:

@@ -131,7 +131,7 @@ def check_call(in_spec: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> d
         ValueError: arguments are not built like those that were exported.
     """
     _, spec_kwargs = in_spec.children()
-    expected = list(spec_kwargs.context or ())
+    expected: list[str] = list(spec_kwargs.context or ())
     if set(expected) != set(kwargs):
         raise ValueError(
             f"kwarg keyword mismatch: {list(kwargs)} were passed by name, and {expected} when the "

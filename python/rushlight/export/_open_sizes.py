@@ -209,7 +209,7 @@ class OpenSizes:
             args = self.merged([n.args for n in nodes], near, node)
             kwargs = self.merged([n.kwargs for n in nodes], near, node)
         node.args, node.kwargs = tuple(args), kwargs
-        values = [n.meta.get("val") for n in nodes]
+        values: list[Any] = [n.meta.get("val") for n in nodes]
         if isinstance(values[0], Tensor):
             node.meta["val"] = self.value(tuple(values), near, node)
         elif isinstance(values[0], list | tuple):
@@ -222,7 +222,7 @@ class OpenSizes:
         """The sizes of the tensors that a node takes, and the numbers among its arguments."""
         rows = []
         for inputs in zip(*(n.all_input_nodes for n in nodes), strict=True):
-            fakes = [getattr(n.meta.get("val"), "_meta", None) for n in inputs]
+            fakes: list[Any] = [getattr(n.meta.get("val"), "_meta", None) for n in inputs]
             if all(f is not None for f in fakes):
                 rows += zip(*(f.shape for f in fakes), strict=True)
                 if nodes[0].target is rushlight.ops.aten.view.default:
@@ -278,9 +278,10 @@ class OpenSizes:
         node = self.graph.call_function(function, args)
         values = [a.meta["val"] if isinstance(a, Node) else a for a in args]
         node.meta["val"] = function(*values)
-        for name in ("stack_trace", "nn_module_stack") if self.at is not None else ():
-            if name in self.at.meta:
-                node.meta[name] = self.at.meta[name]
+        known = self.at.meta if self.at is not None else {}
+        for name in ("stack_trace", "nn_module_stack"):
+            if name in known:
+                node.meta[name] = known[name]
         return node
 
     def outputs(self) -> None:
@@ -297,7 +298,7 @@ class OpenSizes:
         for rows in zip(*(run.log.rows for run in self.runs), strict=True):
             if rows[0][3] is None:
                 continue
-            operands = [
+            operands: list[Any] = [
                 self.fitter.expression(values)
                 for values in zip(*(row[1] for row in rows), strict=True)
             ]
@@ -334,7 +335,7 @@ class OpenSizes:
             return
         size = rest // scale
         if size == symbol.range.lower and size < 2:
-            symbol.range = Range(size + 1, symbol.range.upper)
+            symbol.range = Range(symbol.range.lower + 1, symbol.range.upper)
         else:
             self.conditions.append(("!=", Expression.symbol(symbol.name), Expression.of(size)))
 

@@ -30,6 +30,7 @@ from rushlight.export.exported_program import (
     ModuleCallSignature,
 )
 from rushlight.export.graph_signature import (
+    ArgumentSpec,
     ConstantArgument,
     ExportGraphSignature,
     InputKind,
@@ -158,7 +159,7 @@ class _GraphReader:
     def symbolic(self, record: dict[str, Any]) -> Any:
         """The node that a record names, or a number."""
         if "name" in record or "as_name" in record:
-            return self.node(record.get("name", record.get("as_name")))
+            return self.node(record["name"] if "name" in record else record["as_name"])
         return self.argument(record)
 
     def subgraph(self, record: dict[str, Any]) -> Node:
@@ -245,7 +246,7 @@ class _GraphReader:
 
     @staticmethod
     def name_of(outputs: list[Any], function: Any) -> str | None:
-        kind, value = _only(outputs[0]) if len(outputs) == 1 else ("", None)
+        kind, value = _only(outputs[0]) if len(outputs) == 1 else ("", {})
         if kind in ("as_tensor", "as_sym_int", "as_sym_float", "as_sym_bool"):
             return value.get("name", value.get("as_name"))
         return getattr(getattr(function, "overloadpacket", None), "__name__", None)
@@ -394,25 +395,24 @@ def _output_spec(record: dict[str, Any]) -> OutputSpec:
     return OutputSpec(which, TensorArgument(value["arg"]["name"]), value[field] if field else None)
 
 
+def _specs_of(records: list[dict[str, Any]]) -> list[ArgumentSpec]:
+    return [
+        TensorArgument(v["name"]) if k == "as_tensor" else ConstantArgument("", _constant({k: v}))
+        for k, v in map(_only, records)
+    ]
+
+
 def _call_entry(record: dict[str, Any]) -> ModuleCallEntry:
     told = record.get("signature")
     if not told:
         return ModuleCallEntry(record["fqn"], None)
-    arguments = [
-        [
-            TensorArgument(v["name"])
-            if k == "as_tensor"
-            else ConstantArgument("", _constant({k: v}))
-            for k, v in (_only(a) for a in told[which])
-        ]
-        for which in ("inputs", "outputs")
-    ]
+    inputs, outputs = _specs_of(told["inputs"]), _specs_of(told["outputs"])
     specs = (treespec_loads(told["in_spec"]), treespec_loads(told["out_spec"]))
     names = told.get("forward_arg_names")
     keywords = (specs[0].children()[1].context or ()) if len(specs[0].children()) == 2 else ()
     if not all(_is_name(n) for n in (*(names or ()), *keywords)):
         raise ValueError(f"a .pt2 file has arguments called {names} and {list(keywords)}")
-    return ModuleCallEntry(record["fqn"], ModuleCallSignature(*arguments, *specs, names))
+    return ModuleCallEntry(record["fqn"], ModuleCallSignature(inputs, outputs, *specs, names))
 
 
 def program_of(

@@ -83,7 +83,7 @@ class _Size:
     expr: Expression | None
     log: Log | None
 
-    __init__ = object.__init__  # `__new__` has done everything
+    __init__: Any = object.__init__  # `__new__` has done everything
 
     @property
     def node(self) -> Any:
@@ -116,7 +116,7 @@ class _Size:
         known = [v.expr if isinstance(v, _Size) else Expression.of(v) for v in operands]
         if any(e is None for e in known):
             return result
-        kind = SizeFloat if isinstance(result, float) else SizeInt
+        kind: Any = SizeFloat if isinstance(result, float) else SizeInt
         return kind(result, expression_of(name, known))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import rushlight
 from rushlight import Tensor
-from rushlight._ops import OpOverload
+from rushlight._ops import HigherOrderOperator, OpOverload
 from rushlight.export._expressions import sympy_text
 from rushlight.export._schema import (
     DTYPES,
@@ -265,7 +265,7 @@ def graph_record(graph: Graph, module: Any) -> dict[str, Any]:
 
 
 def _is_higher_order(target: Any) -> bool:
-    return isinstance(target, rushlight._ops.HigherOrderOperator)
+    return isinstance(target, HigherOrderOperator)
 
 
 def _target(target: Any) -> str:

@@ -131,7 +131,7 @@ class _Builder:
         for part in way:
             if part not in module._modules:
                 module.add_module(part, InterpreterModule())
-            module = module._modules[part]  # type: ignore[assignment]
+            module = module._modules[part]
         return module, field
 
     def module_at(self, fqn: str, graph: Graph, type_name: str | None) -> str:

@@ -87,6 +87,8 @@ class _ModuleMethod(ScriptMethod):
 class RecursiveScriptClass:
     """An object of a class of a program: attributes and methods are the program's."""
 
+    _c: Any
+
     def __init__(self, handle: Any) -> None:
         object.__setattr__(self, "_c", handle)
 
@@ -120,6 +122,12 @@ class ProgramModule(RecursiveScriptModule):
     Parameters, buffers and submodules are the program's own: what Python changes, methods see, and
     the other way round. `forward` and the other methods run in C++, without the interpreter lock.
     """
+
+    _c: Any
+    _program_attributes: dict[str, str]
+    _program_methods: frozenset[str]
+    _program_constants: dict[str, Any]
+    _program_assigned: list[tuple[ProgramModule, str]]
 
     def __init__(self, *args, **kwargs) -> None:
         raise RuntimeError("modules of programs come from jit.load")
@@ -301,7 +309,7 @@ def _named_tuple(name, fields, values):
 
 
 @functools.lru_cache(maxsize=1024)
-def _enum_class(name, members):
+def _enum_class(name, members) -> Any:
     return enum.Enum(name.rpartition(".")[2], dict(members))
 
 

@@ -379,7 +379,7 @@ def _own_groups(model, optim) -> list[list[str]]:
         from rushlight.distributed.fsdp._optim_states import _Owners
 
         owners = _Owners(model)
-        return [[n for p in g["params"] for n in owners.of(p)] for g in optim.param_groups]
+        return [[n for p in g["params"] for n in owners.names_of(p)] for g in optim.param_groups]
     names = _names(model)
     return [[names[id(p)] for p in group["params"]] for group in optim.param_groups]
 
