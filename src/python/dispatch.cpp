@@ -491,12 +491,11 @@ Object told(const Tensor& t, Asked what, const char* question, PyObject* more) {
     const bool of_another = what == Asked::Layout && special->layout != Layout::Strided;
     return of_another ? Object::check(wrap(special->layout)) : Object();
   }
-  static PyObject* const tell = check(PyObject_GetAttrString(
-      Object::check(PyImport_ImportModule("rushlight._ops")).get(), "_tell"));
+  static PyObject* tell = nullptr;
   const Object self = Object::check(wrap(t));
   const Object name = Object::check(PyUnicode_FromString(question));
-  Object answer =
-      Object::check(PyObject_CallFunctionObjArgs(tell, self.get(), name.get(), more, nullptr));
+  Object answer = Object::check(PyObject_CallFunctionObjArgs(
+      imported(tell, "rushlight._ops", "_tell"), self.get(), name.get(), more, nullptr));
   return answer.get() == Py_None ? Object() : answer;
 }
 

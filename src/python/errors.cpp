@@ -25,9 +25,20 @@ void set(PyObject* type, const char* message) {
   }
 }
 
+// A new reference; null where there is none. PyImport_ImportModule calls the `__import__` of the
+// frame that runs, and a callback of the garbage collector runs in any frame: in one of `exec` with
+// other builtins, too.
+PyObject* import_module(const char* name) {
+  PyObject* const leaf = Py_BuildValue("(s)", "__name__");  // of "a.b" the module b is wanted
+  PyObject* const module =
+      leaf == nullptr ? nullptr : PyImport_ImportModuleLevel(name, nullptr, nullptr, leaf, 0);
+  Py_XDECREF(leaf);
+  return module;
+}
+
 PyObject* unpickling_type() {
   if (unpickling_error == nullptr) {
-    PyObject* module = PyImport_ImportModule("pickle");
+    PyObject* module = import_module("pickle");
     unpickling_error =
         module != nullptr ? PyObject_GetAttrString(module, "UnpicklingError") : nullptr;
     Py_XDECREF(module);
@@ -135,7 +146,7 @@ std::string_view text_view(PyObject* s) {
 
 PyObject* imported(PyObject*& cache, const char* module, const char* name) {
   if (cache == nullptr) {
-    const Object m = Object::check(PyImport_ImportModule(module));
+    const Object m = Object::check(import_module(module));
     cache = check(PyObject_GetAttrString(m.get(), name));
   }
   return cache;

@@ -327,9 +327,8 @@ bool is_symbol(PyObject* item) {
   if (PyIndex_Check(item) != 0 || PyUnicode_Check(item)) {
     return false;
   }
-  const Object module = Object::check(PyImport_ImportModule("rushlight._sym"));
-  const Object kind = Object::check(PyObject_GetAttrString(module.get(), "SymInt"));
-  const int found = PyObject_IsInstance(item, kind.get());
+  static PyObject* kind = nullptr;
+  const int found = PyObject_IsInstance(item, imported(kind, "rushlight._sym", "SymInt"));
   if (found < 0) {
     throw PythonError();
   }

@@ -1,6 +1,8 @@
 """Cycles of references that go through C++: Python's collector sees them, and takes none that lives."""
 
 import gc
+import subprocess
+import sys
 import threading
 import types
 import weakref
@@ -178,3 +180,22 @@ def test_an_owner_of_memory_that_lives_keeps_its_tensor():
     del storage
     gc.collect()
     assert gone() is None
+
+
+COLLECTS = """
+import gc, sys
+import rushlight as torch
+
+x = torch.ones(2, requires_grad=True)
+x.register_hook(lambda grad: x)
+seen = []
+sys.unraisablehook = seen.append
+exec("gc.collect()", {"__builtins__": {}, "gc": gc})
+assert not seen, seen
+"""
+
+
+def test_a_collection_in_a_frame_with_other_builtins():
+    """As named tuples are made: nothing that the collection needs is looked up there."""
+    done = subprocess.run([sys.executable, "-c", COLLECTS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
