@@ -155,6 +155,10 @@ class OpOverload:
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
         return f"{self.namespace}::{self._opname}{suffix}"
 
+    @property
+    def _name(self):
+        return self.name()
+
     def __call__(self, /, *args, **kwargs):
         if _C._has_torch_function(*args, *kwargs.values()):
             return _offered(self, args, kwargs)

@@ -184,14 +184,13 @@ uint8_t size_of_list(std::string_view type) {
 Argument read_argument(std::string_view text, const TypeNames* names) {
   Argument out;
   std::string_view fallback;
+  if (const size_t equals = text.find('='); equals != std::string_view::npos) {
+    fallback = trimmed(text.substr(equals + 1));
+    text = trimmed(text.substr(0, equals));
+  }
   int depth = 0;
   size_t name_at = std::string_view::npos;
   for (size_t i = 0; i < text.size(); i++) {
-    if (text[i] == '=' && depth == 0) {
-      fallback = trimmed(text.substr(i + 1));
-      text = trimmed(text.substr(0, i));
-      break;
-    }
     depth += text[i] == '(' || text[i] == '[' ? 1 : text[i] == ')' || text[i] == ']' ? -1 : 0;
     if (text[i] == ' ' && depth == 0) {
       name_at = i;

@@ -282,6 +282,16 @@ def test_ops_that_start_kernels_of_triton_are_ops():
         wrap_triton(abs)
 
 
+def test_spaces_in_schemas_and_names_of_overloads():
+    with _scoped_library("library_spaces", "FRAGMENT") as lib:
+        lib.define("f(Tensor x, int n = 2, *, float[] w = [1.0, 2.0], str s = 'a b') -> Tensor")
+        lib.impl("f", lambda x, n=2, *, w=(1.0, 2.0), s="a b": x * n, "CPU")
+        op = torch.ops.library_spaces.f
+        assert op(torch.ones(1)).item() == 2 and op(torch.ones(1), 3).item() == 3
+        assert op.default._name == "library_spaces::f"
+    assert torch.ops.aten.add.Tensor._name == "aten::add.Tensor"
+
+
 def test_a_function_may_come_before_its_op():
     with _scoped_library("library_tests", "FRAGMENT") as lib:
         torch.library.impl("library_tests::late", "default", lambda x: x + 1, lib=lib)
