@@ -284,7 +284,7 @@ constexpr batching::Rule rules_fused_scale_functional_0[] = {
   {batching::Kind::Aligned, 3u},
 };
 const OpFunction function_fused_scale_functional_0 = {
-    boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, list_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, false
+    run_boxed<static_cast<Tensor (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale)>, list_0, overloads_fused_scale_functional_0, {}, rules_fused_scale_functional_0, nullptr, {}, {boxed<forward::fused_scale_functional_0>, 3u}, false
 };
 Tensor fused_scale(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
@@ -337,7 +337,7 @@ constexpr OpInfo overloads_fused_scale_inplace_0[] = {
     {"aten", "fused_scale_", "Scalar", list_8, list_7, &function_fused_scale_inplace_0, list_3, 0x30040u},
 };
 const OpFunction function_fused_scale_inplace_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, list_5, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, false
+    run_boxed<static_cast<Tensor& (*)(const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_)>, list_5, overloads_fused_scale_inplace_0, {}, {}, &function_fused_scale_functional_0, {}, {boxed<forward::fused_scale_inplace_0>, 3u}, false
 };
 Tensor& fused_scale_(const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(self, other);
@@ -399,7 +399,7 @@ constexpr OpInfo overloads_fused_scale_out_0[] = {
     {"aten", "fused_scale", "Scalar_out", list_12, list_7, &function_fused_scale_out_0, list_11, 0x34000u},
 };
 const OpFunction function_fused_scale_out_0 = {
-    boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, list_9, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, false
+    run_boxed<static_cast<Tensor& (*)(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha)>(fused_scale_out)>, list_9, overloads_fused_scale_out_0, {}, {}, &function_fused_scale_functional_0, {}, {}, false
 };
 Tensor& fused_scale_out(const Tensor& out, const Tensor& self, const Tensor& other, const Scalar& alpha) {
   const Asks asked = asks_of_call(out, self, other);
