@@ -375,7 +375,7 @@ def _packet(space, name):
 
 
 def all_schemas():
-    """The schemas of all overloads, aten's, those of `rushlight` alone, and those of libraries."""
+    """The schemas of all overloads of the table, aten's and those of `rushlight` alone."""
     return [schema for name in sorted(_C._op_names()) for schema in schemas_of(name)]
 
 
@@ -384,7 +384,8 @@ def schemas_of(qualified_name):
     space, _, name = qualified_name.rpartition("::")
     return [
         _schema(index, space, name, overload)
-        for index, overload, _ in _C._op_overloads(qualified_name)
+        for index, overload, of_library in _C._op_overloads(qualified_name)
+        if not of_library
     ]
 
 
@@ -404,7 +405,8 @@ class _Namespace(types.ModuleType):
 
     def __dir__(self):
         prefix = f"{self._space}::"
-        return sorted(n.removeprefix(prefix) for n in _C._op_names() if n.startswith(prefix))
+        names = _C._op_names() | _C._library_op_names()
+        return sorted(n.removeprefix(prefix) for n in names if n.startswith(prefix))
 
 
 class _Ops(types.ModuleType):

@@ -40,7 +40,7 @@ constexpr Word words[] = {
     {"Stream", Kind::Stream},
     {"Storage", Kind::Storage},
     {"AnyClassType", Kind::Any},
-    {"AnyEnumType", Kind::Any},
+    {"AnyEnumType", Kind::Enum},
 };
 struct Generic {
   const char* text;

@@ -137,6 +137,8 @@ bool Type::is_subtype_of(const Type& other) const {
     case Kind::Future:
     case Kind::Await:
       return kind == other.kind && all_subtypes(of, other.of);
+    case Kind::Enum:  // of no definition: of any enum
+      return kind == Kind::Enum && other.definition == nullptr;
     default:
       return is_number_name(other.kind) && kind == Kind::Int;
   }

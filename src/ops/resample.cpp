@@ -314,7 +314,7 @@ Tensor interpolate(const Tensor& input, OptionalIntArrayRef size, Scales scale_f
                  "'trilinear' only, not for '",
                  mode, "'");
   RL_CHECK_VALUE(!size.has_value() || !scale_factor.has_value(),
-                 "interpolate: size and scale_factor are both given: pass one of them");
+                 "interpolate takes only one of size or scale_factor, and both are given");
   RL_CHECK_VALUE(size.has_value() || scale_factor.has_value(),
                  "either size or scale_factor should be defined");
   DimVector to;

@@ -203,14 +203,23 @@ Tensor ldexp(const Tensor& self, const Tensor& other) {
     return (self * rushlight::pow(Scalar(2.0), other)).to(dtype);
   }
   const int64_t most = to_real(dtype) == kFloat64 ? 2200 : 380;
-  const Tensor exponent = other.dtype() == kBool ? other.to(kInt64) : other.clamp(-most, most);
+  Tensor exponent = other.dtype() == kBool ? other.to(kInt64) : other.clamp(-most, most);
+  Tensor whole = self;
+  if (other.is_floating_point()) {  // an infinite exponent makes one factor, which 0 and inf meet
+    const Tensor infinite = other.isinf();
+    whole = self * rushlight::pow(Scalar(2.0), other.masked_fill(infinite.logical_not(), 0));
+    exponent = exponent.masked_fill(infinite, 0);
+  }
   const Tensor part = exponent.div(Scalar(3), "trunc").detach();
   const Tensor power = rushlight::pow(Scalar(2.0), part);
-  return (self * power * power * rushlight::pow(Scalar(2.0), exponent - part * 2)).to(dtype);
+  return (whole * power * power * rushlight::pow(Scalar(2.0), exponent - part * 2)).to(dtype);
 }
 
 Tensor& ldexp_(const Tensor& self, const Tensor& other) {
-  return self.copy_(composite::ldexp(before_write(self), other));
+  const Tensor result = composite::ldexp(before_write(self), other);
+  RL_CHECK(can_cast(result.dtype(), self.dtype()), "result type ", enum_name(result.dtype()),
+           " can't be cast to the input's ", enum_name(self.dtype()), ": convert it with to()");
+  return self.copy_(result);
 }
 
 }  // namespace composite

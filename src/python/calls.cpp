@@ -191,13 +191,20 @@ PyObject* op_is_elementwise(PyObject*, PyObject* index) {
   });
 }
 
-// The names of all ops: "aten::add".
+// The names of the table's ops: "aten::add".
 PyObject* op_names(PyObject*, PyObject*) {
   return guarded([&] {
     Object names = Object::check(PySet_New(nullptr));
     for (const OpInfo* op : all_ops()) {
       check(PySet_Add(names.get(), text(str(op->space, "::", op->name)).get()));
     }
+    return names.release();
+  });
+}
+// Those of the ops that libraries define.
+PyObject* library_op_names(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object names = Object::check(PySet_New(nullptr));
     for (const std::string& name : names_of_library_ops()) {
       check(PySet_Add(names.get(), text(name).get()));
     }
@@ -212,6 +219,7 @@ PyMethodDef functions[] = {
     {"_op_tags", op_tags, METH_O, nullptr},
     {"_op_is_elementwise", op_is_elementwise, METH_O, nullptr},
     {"_op_names", op_names, METH_NOARGS, nullptr},
+    {"_library_op_names", library_op_names, METH_NOARGS, nullptr},
     {},
 };
 

@@ -59,6 +59,7 @@ DIFFERENT = {
     **dict.fromkeys(("special_airy_ai", "special_zeta.self_scalar"), LIMITS),
     **dict.fromkeys(("silu", "mish", "hardswish", "softsign"), LIMITS),
     "gelu": "PyTorch's vectors give NaN for infinity, its scalars infinity",
+    "ldexp": "0 * 2^1e30 is 0: PyTorch multiplies by an infinite power",
     **dict.fromkeys(
         ("fmod", "remainder"),
         "PyTorch gives NaN where the quotient overflows; the rest is exact here",
