@@ -143,7 +143,7 @@ ERRORS = {
     ],
     "interpolate": [
         ("x(1, 1, 4, 4)", ValueError, "either size or scale_factor should be defined"),
-        ("x(1, 1, 4, 4), (2, 2), (2.0, 2.0)", ValueError, "size and scale_factor are both given"),
+        ("x(1, 1, 4, 4), (2, 2), (2.0, 2.0)", ValueError, "only one of size or scale_factor"),
         ("x(1, 1, 4, 4), (2,)", ValueError, "takes a number for each dimension of the image"),
         ("x(1, 1, 4, 4), (2, 2, 2)", ValueError, "takes a number for each dimension of the image"),
         ("x(1, 1, 4, 4), (2, 2), align_corners=True", ValueError, "align_corners means something for the modes 'linear'"),
