@@ -276,7 +276,7 @@ std::string Type::str() const {
       return "NamedTuple(" + out + ")";
     }
     case Kind::Enum:
-      return "Enum<" + name + ">";
+      return definition == nullptr && name.empty() ? "AnyEnumType" : "Enum<" + name + ">";
     case Kind::Object:
     case Kind::Class:
     case Kind::Interface:
