@@ -30,7 +30,6 @@ RL_API uint64_t implement(const std::string& full_name, DispatchKey key, Kernel 
 RL_API void take_back(uint64_t number);
 // The one that counts; null where there is none.
 RL_API std::shared_ptr<const Kernel> function_of(const OpInfo& op, DispatchKey key);
-void give_waiting(const OpInfo& op);  // to an op that was defined now
 // The op as if nobody had overridden it.
 RL_API std::vector<Value> call_original(const OpInfo& op, const std::vector<Value>& arguments);
 // Whether the thread is in an AutoDispatchBelowAutograd; enters or leaves one.

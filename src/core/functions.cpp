@@ -127,6 +127,21 @@ Kernel find_or_fallback(const OpInfo& op, std::initializer_list<DispatchKey> key
   return found != nullptr ? found : find(nullptr, keys);
 }
 
+void give_waiting(const OpInfo& op) {
+  Registry& all = registry();
+  const std::unique_lock<std::shared_mutex> lock(all.mutex);
+  const auto found = all.waiting.find(full_name(op));
+  if (found == all.waiting.end()) {
+    return;
+  }
+  Rows& rows = all.of_ops[op.function];
+  for (Row& row : found->second) {
+    row.op = &op;
+    rows.push_back(std::move(row));
+  }
+  all.waiting.erase(found);
+}
+
 std::vector<Value> run(const library::Kernel& kernel, const OpInfo& op,
                        const std::vector<Value>& arguments, DispatchKeySet keys) {
   const Set set(current, keys);
@@ -288,21 +303,6 @@ void take_back(uint64_t number) {
   if (last && last->op != nullptr && !is_defined_by_library(*last->op) && --all.of_table == 0) {
     process_asks.fetch_and(~ask::overrides);
   }
-}
-
-void give_waiting(const OpInfo& op) {
-  functions::Registry& all = registry();
-  const std::unique_lock<std::shared_mutex> lock(all.mutex);
-  const auto found = all.waiting.find(functions::full_name(op));
-  if (found == all.waiting.end()) {
-    return;
-  }
-  functions::Rows& rows = all.of_ops[op.function];
-  for (functions::Row& row : found->second) {
-    row.op = &op;
-    rows.push_back(std::move(row));
-  }
-  all.waiting.erase(found);
 }
 
 std::shared_ptr<const Kernel> function_of(const OpInfo& op, DispatchKey key) {

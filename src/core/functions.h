@@ -18,6 +18,9 @@ Kernel find_or_fallback(const OpInfo& op, std::initializer_list<DispatchKey> key
 std::vector<Value> run(const library::Kernel& kernel, const OpInfo& op,
                        const std::vector<Value>& arguments, DispatchKeySet keys);
 
+// Gives an op that was defined now the functions that were registered before.
+void give_waiting(const OpInfo& op);
+
 // What the arguments of a call say of where it goes.
 struct Place {
   DeviceType device = kCPU;

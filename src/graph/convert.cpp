@@ -17,16 +17,15 @@ rushlight::Value to_op(const IValue& value, const TypeInfo& type) {
   }
   switch (type.base) {
     case BaseType::ScalarType:
-      return value.isInt() ? rushlight::Value(dtype_of_number(value.toInt())) : plain_value(value);
+      return value.isInt() ? rushlight::Value(dtype_of_number(value.toInt())) : value;
     case BaseType::Layout:
-      return value.isInt() ? rushlight::Value(layout_of_number(value.toInt())) : plain_value(value);
+      return value.isInt() ? rushlight::Value(layout_of_number(value.toInt())) : value;
     case BaseType::MemoryFormat:
-      return value.isInt() ? rushlight::Value(memory_format_of_number(value.toInt()))
-                           : plain_value(value);
+      return value.isInt() ? rushlight::Value(memory_format_of_number(value.toInt())) : value;
     case BaseType::Device:
-      return value.isString() ? rushlight::Value(Device(value.toStringRef())) : plain_value(value);
+      return value.isString() ? rushlight::Value(Device(value.toStringRef())) : value;
     default:
-      return plain_value(value);
+      return value;
   }
 }
 

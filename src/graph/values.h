@@ -22,7 +22,4 @@ inline IValue shared_list(IValue value) {
 inline IValue new_dict() { return IValue::dict(make_intrusive<ivalue::DictItems>()); }
 inline ivalue::DictItems& dict_of(const IValue& value) { return *value.dict_items(); }
 
-// As ops have values.
-inline const rushlight::Value& plain_value(const IValue& value) { return value; }
-
 }  // namespace rushlight::graph

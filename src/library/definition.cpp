@@ -139,7 +139,7 @@ const OpInfo& define(const std::string& space, const std::string& schema, uint32
                     ") with the same name and overload name multiple times."));
   }
   add_op(made->row());
-  give_waiting(made->row());
+  functions::give_waiting(made->row());
   return made->row();
 }
 

@@ -46,7 +46,7 @@ IValue of_any(PyObject* o, const std::string& what) {
   static const Type any{Kind::Any};
   const auto each = [](size_t) -> const Type& { return any; };
   if (PyList_Check(o)) {
-    return IValue::list(IValue::Items(items_of(o, each, what)));
+    return IValue::list(items_of(o, each, what));
   }
   if (PyTuple_Check(o)) {
     return IValue::tuple(items_of(o, each, what));
@@ -112,7 +112,7 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
         wrong(o, type, what);
       }
       const auto each = [&](size_t) -> const Type& { return type.of[0]; };
-      return IValue::list(IValue::Items(items_of(o, each, what)));
+      return IValue::list(items_of(o, each, what));
     }
     case Kind::Tuple:
     case Kind::NamedTuple: {

@@ -250,7 +250,7 @@ class Copier {
       return IValue::tuple(copy_items(value.items()));
     }
     if (value.isList()) {
-      return IValue::list(IValue::Items(copy_items(value.toListRef())));
+      return IValue::list(copy_items(value.toListRef()));
     }
     if (value.isGenericDict()) {
       auto items = make_intrusive<ivalue::DictItems>();

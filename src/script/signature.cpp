@@ -53,7 +53,7 @@ IValue constant_value(const Expr& e, const Text& text, Resolver& resolver) {
     case Kind::None:
       return {};
     case Kind::List:
-      return IValue::list(IValue::Items(constant_items(e, text, resolver)));
+      return IValue::list(constant_items(e, text, resolver));
     case Kind::Tuple:
       return IValue::tuple(constant_items(e, text, resolver));
     case Kind::Dict: {
