@@ -98,8 +98,10 @@ def test_profile_events_nest(tmp_path):
     assert mm.cpu_memory_usage == 64 * 64 * 4 and 0 < mm.cpu_time_total < forward.cpu_time_total
     assert forward.self_cpu_time_total < forward.cpu_time_total
     assert p.count("mm") == 3  # two of them in backward
-    table = p.key_averages(group_by_input_shape=True).table(sort_by="cpu_time_total", row_limit=3)
+    averages = p.key_averages(group_by_input_shape=True)
+    table = averages.table(sort_by="cpu_time_total", row_limit=-1)
     assert "aten::mm" in table and "[[64, 64], [64, 64]]" in table and "# of Calls" in table
+    assert len(averages.table(row_limit=3).splitlines()) == len(table.splitlines()) - len(averages) + 3
     p.export_chrome_trace(str(tmp_path / "trace.json.gz"))
     import gzip
 
