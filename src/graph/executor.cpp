@@ -289,8 +289,12 @@ class Machine {
     RL_CHECK(out != nullptr, object.type->name, " has no method '", name, "'");
     return *out;
   }
+  static std::vector<IValue> run_within(Function& function, std::vector<IValue> arguments) {
+    return function.native() ? function.native()(std::move(arguments))
+                             : function.program().run_within(std::move(arguments));
+  }
   void call(const Instruction& now, Function& function) {
-    std::vector<IValue> results = function.program().run_within(take_all(now));
+    std::vector<IValue> results = run_within(function, take_all(now));
     RL_CHECK(results.size() == now.outputs, function.name(), " makes ", results.size(),
              " values, not ", now.outputs);
     for (size_t i = 0; i < now.outputs; i++) {
@@ -311,7 +315,7 @@ class Machine {
   void fork(const Instruction& now) {
     auto future = make_intrusive<Future>();
     try {
-      future->value = one_of(code_.functions[now.index]->program().run_within(take_all(now)));
+      future->value = one_of(run_within(*code_.functions[now.index], take_all(now)));
     } catch (const Failure& failure) {
       future->failure = failure.cause;
     }

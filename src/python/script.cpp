@@ -5,6 +5,7 @@
 #include "python/bindings.h"
 #include "python/convert.h"
 #include "python/files.h"
+#include "python/graph.h"
 #include "python/script_values.h"
 #include "python/types.h"
 #include "script/code_writer.h"
@@ -108,7 +109,9 @@ PyObject* assigned(PyObject* self, PyObject*) {
   return guarded([&] {
     const Object out = Object::check(PySet_New(nullptr));
     for (graph::Function* const method : object_at(self).type->methods) {
-      add_assigned(method->graph().block(), out.get());
+      if (!method->native() && method->has_graph()) {
+        add_assigned(method->graph().block(), out.get());
+      }
     }
     return Py_NewRef(out.get());
   });
@@ -177,23 +180,12 @@ PyObject* call(PyObject* self, PyObject* args) {
 }
 
 PyObject* code_text(PyObject* self, PyObject* name) {
-  return guarded([&] {
-    script::Mentions mentions;
-    const std::string text = script::function_text(method_of(self, name), mentions);
-    const Object constants = Object::check(PyList_New(0));
-    for (const IValue& value : mentions.constants) {
-      const Object constant = Object::check(from_script(value, rushlight::type_of(value)));
-      check(PyList_Append(constants.get(), constant.get()));
-    }
-    return check(
-        Py_BuildValue("(s#O)", text.data(), static_cast<Py_ssize_t>(text.size()), constants.get()));
-  });
+  return guarded([&] { return code_and_constants(method_of(self, name)); });
 }
 
-PyObject* graph_text(PyObject* self, PyObject* name) {
+PyObject* graph_of_method(PyObject* self, PyObject* name) {
   return guarded([&] {
-    const std::string text = method_of(self, name).graph().str();
-    return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+    return wrap_graph(kept_with(method_of(self, name).shared_graph(), object_at(self).owner));
   });
 }
 
@@ -217,13 +209,18 @@ PyMethodDef handle_methods[] = {
     {"get", get, METH_O, "An attribute; of modules their handle."},
     {"set", set, METH_VARARGS, "set(name, value)"},
     {"call", call, METH_VARARGS, "call(method, args, kwargs)"},
-    {"graph", graph_text, METH_O, "The graph of a method, as text."},
+    {"graph", graph_of_method, METH_O, "The graph of a method."},
     {"code", code_text, METH_O, "A method as text, and the constants that it names."},
     {"schema", schema_text, METH_O, "The schema of a method, as text."},
     {"clone", clone, METH_O, "clone(all): a copy, of all values or with the same ones."},
     {},
 };
+PyObject* get_type(PyObject* self, void*) {
+  return guarded(
+      [&] { return wrap_type(Type::of_class(*object_at(self).type), object_at(self).owner); });
+}
 PyGetSetDef handle_properties[] = {
+    {"type", get_type, nullptr, "The type of the object, as values of graphs have it.", nullptr},
     {"name", get_name, nullptr, "The qualified name of the class.", nullptr},
     {"is_module", get_is_module, nullptr, "Whether the class is a module's.", nullptr},
     {},
@@ -377,6 +374,18 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     result = function(std::move(values), std::move(by_name));
   }
   return from_script(result, schema.results.empty() ? Type() : schema.results[0].type);
+}
+
+PyObject* code_and_constants(graph::Function& function) {
+  script::Mentions mentions;
+  const std::string text = script::function_text(function, mentions);
+  const Object constants = Object::check(PyList_New(0));
+  for (const IValue& value : mentions.constants) {
+    const Object constant = Object::check(from_script(value, rushlight::type_of(value)));
+    check(PyList_Append(constants.get(), constant.get()));
+  }
+  return check(
+      Py_BuildValue("(s#O)", text.data(), static_cast<Py_ssize_t>(text.size()), constants.get()));
 }
 
 PyObject* wrap_object(intrusive_ptr<rushlight::Object> object) {

@@ -25,4 +25,7 @@ intrusive_ptr<rushlight::Object> unwrap_object(PyObject* o);
 PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyObject* positional,
                        PyObject* named);
 
+// (text, [constant]): a function as text, and the constants that it names as CONSTANTS.c0, ….
+PyObject* code_and_constants(graph::Function& function);
+
 }  // namespace rushlight::python

@@ -87,16 +87,43 @@ graph::Value* Lowering::call_function(graph::Function& function, const Arguments
   if (!inputs) {
     fail(span, str(function.base_name(), ": ", why, "; its arguments are ", function.schema.str()));
   }
+  return call_with(function, *inputs, self != nullptr);
+}
+
+graph::Value* Lowering::call_with(graph::Function& function, const std::vector<Value*>& inputs,
+                                  bool method) {
   const std::vector<graph::Argument>& results = function.schema.results;
-  const bool method = self != nullptr;
-  Node* const node =
-      graph_->append(method ? NodeKind::CallMethod : NodeKind::CallFunction, *inputs);
+  Node* const node = graph_->append(method ? NodeKind::CallMethod : NodeKind::CallFunction, inputs);
   if (method) {
     node->set_attribute("name", function.base_name());
   } else {
     node->function = &function;
   }
   return node->output()->set_type(results.empty() ? Type{TypeKind::None} : results[0].type);
+}
+
+// The first that takes the arguments as they are, or else with conversions.
+graph::Value* Lowering::call_overload(const std::vector<Meaning>& overloads,
+                                      const Arguments& arguments, Span span) {
+  std::string reasons;
+  for (const bool convert : {false, true}) {
+    for (const Meaning& one : overloads) {
+      graph::Function& function = one.is(Meaning::Kind::Method)
+                                      ? *one.value->type.definition->find_method(one.name)
+                                      : *one.function;
+      Arguments all = arguments;
+      if (one.value != nullptr) {
+        all.positional.insert(all.positional.begin(), one.value);
+      }
+      std::string why;
+      TypeVariables variables;
+      if (const auto inputs = matched(*graph_, function.schema, all, convert, variables, &why)) {
+        return call_with(function, *inputs, one.value != nullptr);
+      }
+      reasons += convert ? str("\n  ", function.schema.str(), ": ", why) : "";
+    }
+  }
+  fail(span, str("Arguments for call are not valid: no overload takes them", reasons));
 }
 
 // Class(…): an object whose __init__ is called, or a tuple with named parts.
@@ -144,6 +171,8 @@ Meaning Lowering::call(const Meaning& what, const Arguments& arguments, Span spa
                                           : what.value->type.definition->find_method(what.name);
       return Meaning::of_value(call_function(*method, arguments, span, what.value));
     }
+    case Meaning::Kind::Overloads:
+      return Meaning::of_value(call_overload(what.of, arguments, span));
     case Meaning::Kind::Class:
     case Meaning::Kind::TypeName:
       return Meaning::of_value(construct(what.type, arguments, span));

@@ -138,6 +138,12 @@ Meaning Lowering::attribute(const Meaning& of, const std::string& name, Span spa
       if (graph::Function* const method = type != nullptr ? type->find_method(name) : nullptr) {
         return Meaning::of_function(*method);
       }
+      if (type != nullptr) {
+        if (std::optional<Meaning> found = resolver_.member(of.type, nullptr, name)) {
+          return found->is(Meaning::Kind::Method) ? Meaning::of_function(*type->find_method(name))
+                                                  : *found;
+        }
+      }
       fail(span, str("the class ", of.type.annotation(), " has no '", name, "'"));
     }
     case Meaning::Kind::Value:
@@ -240,7 +246,11 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
     if (definition.find_attribute(name) != ClassType::npos) {
       return Meaning::of_value(get_attribute(object, name));
     }
-    if (definition.find_method(name) != nullptr) {
+    if (graph::Function* const method = definition.find_method(name)) {
+      const std::vector<graph::Argument>& takes = method->schema.arguments;
+      if (takes.empty() || takes[0].type != Type::of_class(*type.definition)) {
+        return Meaning::of_function(*method);  // it is static
+      }
       Meaning out = Meaning::named(Meaning::Kind::Method, name);
       out.value = object;
       return out;
@@ -254,6 +264,10 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
       return Meaning::of_constant(*member, rushlight::type_of(*member));
     }
     if (std::optional<Meaning> found = resolver_.member(type, object, name)) {
+      if (found->is(Meaning::Kind::Property)) {
+        return Meaning::of_value(
+            call_function(*definition.find_method(found->name), {}, span, object));
+      }
       return *found;
     }
     fail(span, str("Module or object of class '", definition.base_name(),

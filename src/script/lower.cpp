@@ -167,6 +167,12 @@ void Lowering::assign_attribute(const Expr& target, const Meaning& meaning, cons
     place = type.add_attribute({target.text, of});
   }
   if (place == ClassType::npos) {
+    const std::string setter = str("__", target.text, "_setter");
+    if (type.find_method(setter) != nullptr || resolver_.member(object->type, object, setter)) {
+      call_function(*type.find_method(setter), {{as_value(meaning, target.span)}, {}}, target.span,
+                    object);
+      return;
+    }
     fail(target.span,
          str("Tried to set nonexistent attribute: ", target.text, ". Define it in __init__"));
   }
@@ -331,8 +337,9 @@ void Lowering::raise(const Stmt& s) {
   if (s.value) {
     const Expr& e = *s.value;
     const Expr& what = e.is(Kind::Call) ? *e.of[0] : e;
-    const std::optional<Meaning> known =
-        what.is(Kind::Name) ? resolver_.find(what.text) : std::nullopt;
+    const std::optional<Meaning> known = what.is(Kind::Name)        ? resolver_.find(what.text)
+                                         : what.is(Kind::Attribute) ? std::optional(meaning(what))
+                                                                    : std::nullopt;
     kind = known && known->is(Meaning::Kind::Special) && known->name.starts_with("exception ")
                ? known->name.substr(10)
                : str("builtins.", what.text);

@@ -168,6 +168,9 @@ class RL_API Lowering {
   Meaning library_call(const std::string& name, const Arguments& arguments, Span span);
   Value* call_function(graph::Function& function, const Arguments& arguments, Span span,
                        Value* self = nullptr);
+  Value* call_with(graph::Function& function, const std::vector<Value*>& inputs, bool method);
+  Value* call_overload(const std::vector<Meaning>& overloads, const Arguments& arguments,
+                       Span span);
   Value* construct(const Type& type, const Arguments& arguments, Span span);
 
   // ---- specials.cpp ----

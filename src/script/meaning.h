@@ -35,6 +35,7 @@ struct Meaning {
     Special,   // name: a form of the language, to be called: "annotate"
     Function,  // function
     Method,    // name of the class of `value`
+    Property,  // name of the method of the class of `value` that gives it
     OpMethod,  // a method of a built-in type: name is called with `value` in front
     Class,     // type is called to make an object, or is asked for its names
     TypeName,  // type stands for itself, as in isinstance
@@ -42,6 +43,7 @@ struct Meaning {
     Tuple,     // of
     Iterable,  // name: "range", "zip", …, of `of`
     Closure,
+    Overloads,  // of: functions or methods, of which the first that fits is called
   };
   Kind kind = Kind::Value;
   graph::Value* value = nullptr;

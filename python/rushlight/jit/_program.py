@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import functools
+import io
 import os
 import pickle
+import weakref
 from collections import namedtuple
 from typing import Any
 
@@ -15,25 +17,60 @@ from rushlight.jit import RecursiveScriptModule, ScriptFunction
 _TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 
 
+def _inlined(graph: Any) -> Any:
+    """A copy of a graph whose calls are what they call."""
+    copy = graph.copy()
+    _C._jit_pass_inline(copy)
+    return copy
+
+
+def _with_constants(code: tuple[str, list]) -> tuple[str, _Constants]:
+    text, constants = code
+    return text, _Constants({f"c{i}": value for i, value in enumerate(constants)})
+
+
+class _Constants:
+    """The constants that a text names: an attribute each, and a dict of them."""
+
+    def __init__(self, const_mapping: dict[str, Any]) -> None:
+        self.const_mapping = const_mapping
+
+    def __getattr__(self, name):
+        try:
+            return self.__dict__["const_mapping"][name]
+        except KeyError:
+            raise AttributeError(f"the text names no constant '{name}'") from None
+
+
 class ScriptMethod:
     """A method of a program, bound to its object."""
 
     def __init__(self, handle: Any, name: str) -> None:
         self._handle = handle
-        self.name = name
+        self.name = self.__name__ = name
 
     def __call__(self, *args, **kwargs):
         return self._handle.call(self.name, args, kwargs)
 
     @property
     def graph(self):
-        """The method's graph, as text."""
+        """The method's graph."""
         return self._handle.graph(self.name)
+
+    @property
+    def inlined_graph(self):
+        """A copy of the graph whose calls are what they call."""
+        return _inlined(self.graph)
 
     @property
     def code(self) -> str:
         """The method's text."""
         return self._handle.code(self.name)[0]
+
+    @property
+    def code_with_constants(self):
+        """The text, and the constants that it names."""
+        return _with_constants(self._handle.code(self.name))
 
     @property
     def schema(self):
@@ -45,29 +82,56 @@ class ScriptMethod:
 
 
 class UnitFunction(ScriptFunction):
-    """A function of a `CompilationUnit`."""
+    """A function of a unit, `jit.CompilationUnit` or that of `jit.script`."""
 
-    def __init__(self, unit: Any, name: str) -> None:
+    def __init__(self, unit: Any, name: str, original: Any = None) -> None:
         self._unit = unit
-        self.name = name
+        self.qualified_name = name
+        self.name = self.__name__ = name.rpartition(".")[2]
+        self.__doc__ = getattr(original, "__doc__", None)
+        self.__wrapped__ = original
 
     def __call__(self, *args, **kwargs):
-        return self._unit.call(self.name, args, kwargs)
+        return self._unit.call(self.qualified_name, args, kwargs)
 
     @property
     def graph(self):
-        """The function's graph, as text."""
-        return self._unit.text(self.name, "graph")
+        """The function's graph."""
+        return self._unit.graph(self.qualified_name)
+
+    @property
+    def inlined_graph(self):
+        """A copy of the graph whose calls are what they call."""
+        return _inlined(self.graph)
 
     @property
     def code(self) -> str:
         """The function's text."""
-        return self._unit.text(self.name, "code")
+        return self._unit.code(self.qualified_name)[0]
+
+    @property
+    def code_with_constants(self):
+        """The text, and the constants that it names."""
+        return _with_constants(self._unit.code(self.qualified_name))
 
     @property
     def schema(self):
         """What the function takes and returns, as text."""
-        return self._unit.text(self.name, "schema")
+        return self._unit.schema(self.qualified_name)
+
+    def _as_module(self):
+        return ProgramModule._around(self._unit.module_of(self.qualified_name), {})
+
+    def save(self, f, _extra_files=None):
+        """Write the function as the archive of a module whose forward it is."""
+        save(self._as_module(), f, _extra_files)
+
+    def save_to_buffer(self, _extra_files=None) -> bytes:
+        """The bytes of such an archive."""
+        return _bytes_of(self._as_module(), _extra_files)
+
+    def __reduce_ex__(self, protocol):
+        raise pickle.PickleError("ScriptFunction cannot be pickled: save() writes programs")
 
     def __repr__(self):
         return f"<ScriptFunction {self.schema}>"
@@ -117,7 +181,7 @@ def _forwarded(name):
 
 
 class ProgramModule(RecursiveScriptModule):
-    """A module from an archive.
+    """A module of a program: from an archive, or compiled from Python.
 
     Parameters, buffers and submodules are the program's own: what Python changes, methods see, and
     the other way round. `forward` and the other methods run in C++, without the interpreter lock.
@@ -130,7 +194,7 @@ class ProgramModule(RecursiveScriptModule):
     _program_assigned: list[tuple[ProgramModule, str]]
 
     def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("modules of programs come from jit.load")
+        raise RuntimeError("modules of programs come from jit.load, jit.script and jit.trace")
 
     @classmethod
     def _around(cls, handle: Any, known: dict) -> ProgramModule:
@@ -143,7 +207,6 @@ class ProgramModule(RecursiveScriptModule):
         rows = handle.attributes()
         self.__dict__["_c"] = handle
         self.__dict__["_program_attributes"] = {name: kind for name, kind, _ in rows}
-        self.__dict__["_program_methods"] = frozenset(handle.methods())
         self.__dict__["_program_constants"] = handle.constants()
         for name, kind, _ in rows:
             if kind == "module":
@@ -152,13 +215,19 @@ class ProgramModule(RecursiveScriptModule):
                 self._parameters[name] = self._parameter(name)
             elif kind == "buffer":
                 self._buffers[name] = handle.get(name)
-        assigned = [(self, name) for name in handle.assigned() if name in self._buffers]
-        for child in self._modules.values():
-            assigned += child._program_assigned
-        self.__dict__["_program_assigned"] = assigned
+        self._methods_changed()
         if "training" in self._program_attributes:
             self.__dict__["training"] = handle.get("training")
+        _wrappers[handle] = self
         return self
+
+    def _methods_changed(self) -> None:
+        """Takes over the methods that its class has got, and those of submodules."""
+        assigned = [(self, name) for name in self._c.assigned() if name in self._buffers]
+        for child in self._modules.values():
+            assigned += child._program_assigned
+        self.__dict__["_program_methods"] = frozenset(self._c.methods())
+        self.__dict__["_program_assigned"] = assigned
 
     def _parameter(self, name):
         tensor = self._c.get(name)
@@ -253,8 +322,13 @@ class ProgramModule(RecursiveScriptModule):
 
     @property
     def graph(self):
-        """The graph of `forward`, as text."""
+        """The graph of `forward`."""
         return self._c.graph("forward")
+
+    @property
+    def inlined_graph(self):
+        """A copy of the graph of `forward` whose calls are what they call."""
+        return _inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -263,13 +337,16 @@ class ProgramModule(RecursiveScriptModule):
 
     @property
     def code_with_constants(self):
-        """The text of `forward`, and a dict of the constants that it names."""
-        text, constants = self._c.code("forward")
-        return text, {f"c{i}": value for i, value in enumerate(constants)}
+        """The text of `forward`, and the constants that it names."""
+        return _with_constants(self._c.code("forward"))
 
     def save(self, f, **kwargs):
         """Write the module as an archive; see `jit.save`."""
         save(self, str(f), **kwargs)
+
+    def save_to_buffer(self, _extra_files=None) -> bytes:
+        """The bytes of such an archive."""
+        return _bytes_of(self, _extra_files)
 
     def __copy__(self):
         return type(self)._around(self._c.clone(False), {})
@@ -284,10 +361,16 @@ class ProgramModule(RecursiveScriptModule):
         )
 
 
+# The modules of handles, so that code of Python that programs call meets the same module again.
+_wrappers: weakref.WeakValueDictionary[Any, ProgramModule] = weakref.WeakValueDictionary()
 ProgramModule.__name__ = ProgramModule.__qualname__ = "RecursiveScriptModule"
 
 
 # ---- values that C++ asks for ----
+
+
+# The classes of Python that classes of programs were compiled from, by the names of these.
+python_classes: dict[str, type] = {}
 
 
 def _object_from(value):
@@ -295,8 +378,19 @@ def _object_from(value):
     if not isinstance(value, _C._ProgramObject):
         return value
     if value.is_module:
-        return ProgramModule._around(value, {})
-    return RecursiveScriptClass(value)
+        return _wrappers.get(value) or ProgramModule._around(value, {})
+    kind = python_classes.get(value.name)
+    if kind is None:
+        return RecursiveScriptClass(value)
+    made = kind.__new__(kind)
+    for name, _, _ in value.attributes():
+        setattr(made, name, _object_from(value.get(name)))
+    return made
+
+
+def _is_object_of(value, name):
+    """Whether a value is of the class of Python that a class of programs was compiled from."""
+    return type(value) is python_classes.get(name)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -305,6 +399,8 @@ def _tuple_class(name, fields):
 
 
 def _named_tuple(name, fields, values):
+    if name in python_classes:
+        return python_classes[name](*values)
     return _tuple_class(name, fields)(*values)
 
 
@@ -314,6 +410,8 @@ def _enum_class(name, members) -> Any:
 
 
 def _enum_member(name, members, member):
+    if name in python_classes:
+        return python_classes[name][member]
     return _enum_class(name, tuple(members))[member]
 
 
@@ -326,6 +424,12 @@ def save(module, file, _extra_files=None):
         _C._save_archive(module, path, name, extra)
     else:
         _C._save_archive(module, file.write, "archive", extra)
+
+
+def _bytes_of(module, _extra_files) -> bytes:
+    place = io.BytesIO()
+    save(module, place, _extra_files)
+    return place.getvalue()
 
 
 def load(file, map_location, extra_files):

@@ -1,0 +1,179 @@
+"""Pooling as programs."""
+
+# pyright: reportUndefinedVariable=false
+# ruff: noqa: F821
+
+from __future__ import annotations
+
+
+def max_pool1d(
+    input: Tensor,
+    kernel_size: BroadcastingList1[int],
+    stride: Optional[BroadcastingList1[int]] = None,
+    padding: BroadcastingList1[int] = 0,
+    dilation: BroadcastingList1[int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor:
+    if stride is None:
+        stride = annotate(List[int], [])
+    return torch.max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: BroadcastingList1[int],
+    stride: Optional[BroadcastingList1[int]] = None,
+    padding: BroadcastingList1[int] = 0,
+    dilation: BroadcastingList1[int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tuple[Tensor, Tensor]:
+    if stride is None:
+        stride = annotate(List[int], [])
+    return torch.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def adaptive_max_pool1d(
+    input: Tensor, output_size: BroadcastingList1[int], return_indices: bool = False
+) -> Tensor:
+    return torch.adaptive_max_pool1d(input, output_size)[0]
+
+
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: BroadcastingList1[int], return_indices: bool = False
+) -> Tuple[Tensor, Tensor]:
+    return torch.adaptive_max_pool1d(input, output_size)
+
+
+def lp_pool1d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: BroadcastingList1[int],
+    stride: Optional[BroadcastingList1[int]] = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    steps = kernel_size if stride is None else stride
+    powers = torch.avg_pool1d(input.pow(norm_type), kernel_size, steps, [0], ceil_mode)
+    count = 1
+    for one in kernel_size:
+        count = count * one
+    return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)
+
+
+def max_pool2d(
+    input: Tensor,
+    kernel_size: BroadcastingList2[int],
+    stride: Optional[BroadcastingList2[int]] = None,
+    padding: BroadcastingList2[int] = 0,
+    dilation: BroadcastingList2[int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor:
+    if stride is None:
+        stride = annotate(List[int], [])
+    return torch.max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: BroadcastingList2[int],
+    stride: Optional[BroadcastingList2[int]] = None,
+    padding: BroadcastingList2[int] = 0,
+    dilation: BroadcastingList2[int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tuple[Tensor, Tensor]:
+    if stride is None:
+        stride = annotate(List[int], [])
+    return torch.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: BroadcastingList2[int]) -> Tensor:
+    return torch.adaptive_avg_pool2d(input, output_size)
+
+
+def adaptive_max_pool2d(
+    input: Tensor, output_size: BroadcastingList2[int], return_indices: bool = False
+) -> Tensor:
+    return torch.adaptive_max_pool2d(input, output_size)[0]
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: BroadcastingList2[int], return_indices: bool = False
+) -> Tuple[Tensor, Tensor]:
+    return torch.adaptive_max_pool2d(input, output_size)
+
+
+def lp_pool2d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: BroadcastingList2[int],
+    stride: Optional[BroadcastingList2[int]] = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    steps = kernel_size if stride is None else stride
+    powers = torch.avg_pool2d(input.pow(norm_type), kernel_size, steps, [0, 0], ceil_mode)
+    count = 1
+    for one in kernel_size:
+        count = count * one
+    return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)
+
+
+def max_pool3d(
+    input: Tensor,
+    kernel_size: BroadcastingList3[int],
+    stride: Optional[BroadcastingList3[int]] = None,
+    padding: BroadcastingList3[int] = 0,
+    dilation: BroadcastingList3[int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor:
+    if stride is None:
+        stride = annotate(List[int], [])
+    return torch.max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: BroadcastingList3[int],
+    stride: Optional[BroadcastingList3[int]] = None,
+    padding: BroadcastingList3[int] = 0,
+    dilation: BroadcastingList3[int] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tuple[Tensor, Tensor]:
+    if stride is None:
+        stride = annotate(List[int], [])
+    return torch.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: BroadcastingList3[int]) -> Tensor:
+    return torch.adaptive_avg_pool3d(input, output_size)
+
+
+def adaptive_max_pool3d(
+    input: Tensor, output_size: BroadcastingList3[int], return_indices: bool = False
+) -> Tensor:
+    return torch.adaptive_max_pool3d(input, output_size)[0]
+
+
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: BroadcastingList3[int], return_indices: bool = False
+) -> Tuple[Tensor, Tensor]:
+    return torch.adaptive_max_pool3d(input, output_size)
+
+
+def lp_pool3d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: BroadcastingList3[int],
+    stride: Optional[BroadcastingList3[int]] = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    steps = kernel_size if stride is None else stride
+    powers = torch.avg_pool3d(input.pow(norm_type), kernel_size, steps, [0, 0, 0], ceil_mode)
+    count = 1
+    for one in kernel_size:
+        count = count * one
+    return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)

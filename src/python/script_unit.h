@@ -1,0 +1,23 @@
+// Units of programs in Python, _C._ProgramUnit: classes and functions that may name each other.
+#pragma once
+
+#include "python/script_values.h"
+
+namespace rushlight::python {
+
+graph::CompilationUnit& unit_of(PyObject* self);
+std::shared_ptr<graph::CompilationUnit> shared_unit_of(PyObject* self);
+// RuntimeError where the unit has none of that name.
+ClassType& class_named(const graph::CompilationUnit& unit, const std::string& name);
+graph::Function& function_named(const graph::CompilationUnit& unit, const std::string& name);
+// The new function of a unit: a method of a class, where there is one. Its name is
+// "owner.name", or `name` as it stands.
+graph::Function& add_function(graph::CompilationUnit& unit, ClassType* owner,
+                              const std::string& name, graph::Schema schema,
+                              std::unique_ptr<graph::Graph> graph = nullptr);
+
+// Methods of the type that compile text (script_compile.cpp).
+PyObject* define_text(PyObject* self, PyObject* source);
+PyObject* compile_source(PyObject* self, PyObject* args);
+
+}  // namespace rushlight::python
