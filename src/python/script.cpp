@@ -329,7 +329,27 @@ PyObject* save_archive(PyObject*, PyObject* args) {
   });
 }
 
+// _freeze_program(handle, preserved names, whether batch norms are folded): a new module's handle.
+PyObject* freeze_program(PyObject*, PyObject* args) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    PyObject* names = nullptr;
+    int folds = 0;
+    if (!PyArg_ParseTuple(args, "OO!p:_freeze_program", &handle, &PyList_Type, &names, &folds)) {
+      throw PythonError();
+    }
+    std::vector<std::string> preserved;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {
+      preserved.push_back(string_of(PyList_GET_ITEM(names, i)));
+    }
+    return wrap_object(
+        jit::freeze(jit::Module(unwrap_object(handle)), preserved, folds != 0).object());
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_freeze_program", freeze_program, METH_VARARGS,
+     "_freeze_program(handle, preserved names, whether batch norms are folded)"},
     {"_save_archive", save_archive, METH_VARARGS,
      "_save_archive(handle, path or write, name, extra files)"},
     {"_load_archive", load_archive, METH_VARARGS,

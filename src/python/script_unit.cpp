@@ -321,6 +321,21 @@ PyObject* schema_of_function(PyObject* self, PyObject* name) {
   return guarded(
       [&] { return text_result(function_named(unit_of(self), string_of(name)).schema.str()); });
 }
+// signature(name): [(argument, type)] and the type of the result, as programs spell them.
+PyObject* signature_of_function(PyObject* self, PyObject* name) {
+  return guarded([&] {
+    const graph::Schema& schema = function_named(unit_of(self), string_of(name)).schema;
+    const Object rows = Object::check(PyList_New(0));
+    for (const graph::Argument& argument : schema.arguments) {
+      const Object row = Object::check(
+          Py_BuildValue("(ss)", argument.name.c_str(), argument.type.annotation().c_str()));
+      check(PyList_Append(rows.get(), row.get()));
+    }
+    const std::string result =
+        schema.results.empty() ? "NoneType" : schema.results[0].type.annotation();
+    return check(Py_BuildValue("(Os)", rows.get(), result.c_str()));
+  });
+}
 // code(name): the text, and the constants that it names.
 PyObject* code_of_function(PyObject* self, PyObject* name) {
   return guarded(
@@ -371,6 +386,7 @@ PyMethodDef methods[] = {
     {"graph", graph_of_function, METH_O, "The graph of a function."},
     {"code", code_of_function, METH_O, "A function as text, and the constants that it names."},
     {"schema", schema_of_function, METH_O, "The schema of a function, as text."},
+    {"signature", signature_of_function, METH_O, "[(argument, type)] and the result's type."},
     {"module_of", module_of, METH_O, "A module whose forward a function is."},
     {},
 };

@@ -178,9 +178,12 @@ Meaning Lowering::call(const Meaning& what, const Arguments& arguments, Span spa
       return Meaning::of_value(construct(what.type, arguments, span));
     case Meaning::Kind::Value:
       if (what.value->type.is(TypeKind::Class) || what.value->type.is(TypeKind::Interface)) {
-        const bool module = what.value->type.definition->form != ClassType::Form::Class;
-        return call(attribute_of_value(what.value, module ? "forward" : "__call__", span),
-                    arguments, span);
+        const ClassType& type = *what.value->type.definition;
+        const bool hooked = type.find_method("_call_with_hooks") != nullptr;
+        const char* const name = type.form == ClassType::Form::Class ? "__call__"
+                                 : hooked                            ? "_call_with_hooks"
+                                                                     : "forward";
+        return call(attribute_of_value(what.value, name, span), arguments, span);
       }
       fail(span, str("a ", what.value->type.annotation(), " cannot be called"));
     default:

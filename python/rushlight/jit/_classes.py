@@ -157,7 +157,7 @@ class FieldScope:
 
     def find(self, name: str) -> Answer:
         """A package of classes, of which a type's text names one."""
-        return ("space", Package(name)) if name == "__torch__" else None
+        return ("space", _meanings.Package(name)) if name == "__torch__" else None
 
     def member(self, class_name: str, name: str) -> Answer:
         """Fields are attributes already."""
@@ -170,21 +170,6 @@ class FieldScope:
     def fallback(self, parameter: str) -> tuple[Any] | None:
         """The default of a field, as a tuple of one."""
         return (self._defaults[parameter],) if parameter in self._defaults else None
-
-
-class Package:
-    """The classes of programs whose names begin alike."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def find(self, name: str) -> Answer:
-        """A class, or a package within this one."""
-        full = f"{self._name}.{name}"
-        return ("class", full) if full in _meanings.owners else ("space", Package(full))
-
-    def __str__(self) -> str:
-        return self._name
 
 
 def compile_named_tuple(kind: Any) -> str:

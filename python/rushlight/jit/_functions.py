@@ -102,9 +102,8 @@ def _describe_function(function: Any, name: str) -> Answer:
     answer = _op_of(function, name)
     if answer is not None:
         return answer
-    scripted = getattr(function, "__script_if_tracing_wrapper", None)
-    if scripted is not None:
-        function = scripted
+    if getattr(function, "__script_if_tracing_wrapper", False):
+        function = function.__original_fn
     if not isinstance(function, types.FunctionType):
         return None
     if (function.__module__ or "").split(".")[0] == "rushlight":

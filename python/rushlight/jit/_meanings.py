@@ -19,7 +19,7 @@ from typing import Any
 
 import rushlight
 from rushlight import _C, Tensor, nn
-from rushlight.jit._program import ProgramModule, RecursiveScriptClass
+from rushlight.jit._program import RecursiveScriptClass
 
 unit = _C._ProgramUnit()  # of all that is compiled from Python
 
@@ -187,6 +187,21 @@ class Space:
         return f"the module '{self._module.__name__}'"
 
 
+class Package:
+    """The classes of programs whose names begin alike."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def find(self, name: str) -> Answer:
+        """A class, or a package within this one."""
+        full = f"{self._name}.{name}"
+        return ("class", full) if full in owners else ("space", Package(full))
+
+    def __str__(self) -> str:
+        return self._name
+
+
 def constant(value: Any) -> Answer:
     """The answer of a value that is known; None where programs have no such values."""
     text = type_of_value(value)
@@ -261,8 +276,3 @@ class Scope:
     def fallback(self, parameter: str) -> tuple[Any] | None:
         """The default of a parameter, as a tuple of one."""
         return (self._defaults[parameter],) if parameter in self._defaults else None
-
-
-def is_program(value: Any) -> bool:
-    """Whether a value is a module of a program already."""
-    return isinstance(value, ProgramModule)

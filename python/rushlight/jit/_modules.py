@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import nn
-from rushlight.jit import Attribute, _meanings
+from rushlight.jit import Attribute, _meanings, _methods
 from rushlight.jit._meanings import unit
 from rushlight.jit._program import ProgramModule
 
@@ -45,7 +45,6 @@ class ModuleOwner:
 
     def __init__(self, module: nn.Module, name: str, shape: Shape) -> None:
         self.module, self.name, self.shape = module, name, shape
-        self.compiled: set[str] = set()
 
     def submodules(self) -> list[str] | None:
         """The names in a list or dict of modules, in order; None of others."""
@@ -53,14 +52,7 @@ class ModuleOwner:
 
     def member(self, name: str) -> Any:
         """What an object has beside slots, constants and methods that are compiled."""
-        return member_of(self, name)
-
-
-def member_of(owner: ModuleOwner, name: str) -> Any:
-    """The answer about a name of a module, where nothing of it is compiled."""
-    if name in vars(owner.module):
-        return _meanings.describe(getattr(owner.module, name), name)
-    return None
+        return _methods.member_of(self, name)
 
 
 # ---- what becomes an attribute, and what a constant ----

@@ -192,6 +192,8 @@ class ProgramModule(RecursiveScriptModule):
     _program_methods: frozenset[str]
     _program_constants: dict[str, Any]
     _program_assigned: list[tuple[ProgramModule, str]]
+    _is_program = True
+    _python_forward: Any = None  # of a ScriptModule whose forward is not compiled
 
     def __init__(self, *args, **kwargs) -> None:
         raise RuntimeError("modules of programs come from jit.load, jit.script and jit.trace")
@@ -241,6 +243,8 @@ class ProgramModule(RecursiveScriptModule):
 
     def forward(self, *args, **kwargs):
         """Runs the program's `forward`."""
+        if "forward" not in self._program_methods and self._python_forward is not None:
+            return type(self)._python_forward(self, *args, **kwargs)
         if "forward" not in self._program_methods:
             raise NotImplementedError(f"{self.original_name} has no compiled method forward()")
         return self._run("forward", args, kwargs)
@@ -267,12 +271,17 @@ class ProgramModule(RecursiveScriptModule):
     def __bool__(self):
         return True
 
+    def _method(self, name):
+        return _ModuleMethod(self, name)
+
     # ---- attributes ----
 
     def __getattr__(self, name):
         own = self.__dict__
         if name in own.get("_program_methods", ()):
             return _ModuleMethod(self, name)
+        if f"__{name}_getter" in own.get("_program_methods", ()):
+            return self._run(f"__{name}_getter", (), {})
         kind = own.get("_program_attributes", {}).get(name)
         if kind in _TABLES:
             return own[_TABLES[kind]][name]
@@ -283,6 +292,9 @@ class ProgramModule(RecursiveScriptModule):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
+        if f"__{name}_setter" in self._program_methods:
+            self._run(f"__{name}_setter", (value,), {})
+            return
         kind = self._program_attributes.get(name)
         if name in self._program_constants:
             raise AttributeError(f"Cannot mutate TorchScript constant value: '{name}'")

@@ -1,0 +1,180 @@
+"""`jit.script`: functions, classes and modules of Python as programs that run in C++."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+from rushlight import nn
+from rushlight.jit import _classes, _functions, _hooks, _meanings, _methods, _modules, _program
+from rushlight.jit._meanings import unit
+from rushlight.jit._modules import Made, program_object
+from rushlight.jit._program import ProgramModule, UnitFunction
+
+
+def script(obj: Any) -> Any:
+    """Compile a function, a class or a module."""
+    if isinstance(obj, UnitFunction | ProgramModule):
+        return obj
+    if isinstance(obj, nn.Module):
+        return script_module(obj)
+    if isinstance(obj, type):
+        return _script_class(obj)
+    if isinstance(obj, types.MethodType):
+        raise RuntimeError(
+            f"'{obj.__name__}' is a method of an object: compile the function behind it "
+            f"(type(object).{obj.__name__}), or the module that it is of"
+        )
+    if getattr(obj, "__script_if_tracing_wrapper", False):
+        obj = obj.__original_fn
+    if not isinstance(obj, types.FunctionType):
+        answer = _meanings.describe(obj, getattr(obj, "__name__", ""))
+        if answer is not None and answer[0] == "function":
+            return UnitFunction(unit, answer[1], obj)
+        raise RuntimeError(f"this cannot be compiled: {obj!r}")
+    return _functions.script_function(obj)
+
+
+def _script_class(kind: Any) -> Any:
+    if issubclass(kind, nn.Module) and not getattr(kind, "__torch_script_interface__", False):
+        raise RuntimeError(
+            f"Type '{kind}' cannot be compiled since it inherits from nn.Module: pass an instance"
+        )
+    if _classes.describe_class(kind, kind.__name__) is None:
+        raise RuntimeError(f"the class '{kind}' cannot be compiled: programs have it already")
+    return kind
+
+
+# ---- modules -------------------------------------------------------------------------------------
+
+
+def script_module(module: nn.Module, share: bool = True) -> ProgramModule:
+    """The program of a module, whose parameters and buffers it shares."""
+    known: dict[int, Made] = {}
+    made = program_object(module, share, known)
+    modules = {id(one): one for one in module.modules()}
+    modules.setdefault(id(module), module)
+    compile_methods([(modules[key], one) for key, one in known.items() if key in modules])
+    program = ProgramModule._around(made.handle, {})
+    attach_all(program, module)
+    return program
+
+
+def compile_methods(made: list[tuple[nn.Module, Made]]) -> None:
+    """Compiles what is wanted of the classes that are new; where it fails, none is left."""
+    fresh = [(module, one.handle.name) for module, one in made if one.is_new]
+    try:
+        for module, name in fresh:
+            owner = _meanings.owners[name]
+            for method in _methods.wanted_methods(module):
+                owner.member(method)
+        for module, name in fresh:
+            _hooks.compile_hooks(module, _meanings.owners[name])
+        names = {id(module): one.handle.name for module, one in made}
+        for _, one in made:
+            _satisfy_interfaces(one.handle.name, names)
+    except BaseException:
+        for _, name in fresh:
+            _modules.forget_class(name)
+        raise
+
+
+def _satisfy_interfaces(name: str, names: dict[int, str]) -> None:
+    """The methods that interfaces ask of submodules are compiled; `names`: classes of modules."""
+    owner = _meanings.owners.get(name)
+    if owner is None or isinstance(owner, _classes.ClassOwner):
+        return
+    for row in owner.shape.rows:
+        wanted = _meanings.owners.get(row.type) if isinstance(row.type, str) else None
+        if row.kind == "module" and isinstance(wanted, _classes.ClassOwner):
+            child = getattr(owner.module, row.name)
+            for method in _classes.interface_methods(wanted.kind):
+                _meanings.owners[names[id(child)]].member(method)
+
+
+def attach_all(program: ProgramModule, module: nn.Module) -> None:
+    """Gives a program and its submodules what stays Python of the modules that they come from."""
+    if isinstance(module, ProgramModule) or program.__dict__.get("_python_attached"):
+        return
+    program.__dict__["_python_attached"] = True
+    attach(program, module)
+    for name, child in module._modules.items():
+        made = program._modules.get(name)
+        if child is not None and made is not None:
+            attach_all(made, child)
+
+
+def attach(program: ProgramModule, module: nn.Module) -> None:
+    """Attributes that programs do not have, and the methods that stay Python code."""
+    owner = _meanings.owners.get(program._c.name)
+    if owner is not None:
+        for name in (*owner.shape.plain, *(name for name, _ in owner.shape.functions)):
+            if isinstance(name, str) and name in vars(module):
+                program.__dict__[name] = vars(module)[name]
+    for name, function in _methods.python_members(module):
+        program.__dict__[name] = types.MethodType(function, program)
+    _hooks.attach_hooks(program, module)
+    program.__dict__["_original"] = type(module)
+    program.__doc__ = module.__doc__
+
+
+# ---- modules that are written for scripts --------------------------------------------------------
+
+
+def become_program(module: Any, kind: type) -> None:
+    """Turns a `ScriptModule` that has been made into its own program, of a class that is both."""
+    defined = module.__dict__.pop("_defined_texts", [])
+    known: dict[int, Made] = {}
+    made = program_object(module, not defined, known)
+    modules = {id(one): one for one in module.modules()}
+    rows = [(modules[key], one) for key, one in known.items() if key in modules]
+    if made.is_new:
+        for text, scope in defined:
+            define(made.handle.name, text, scope)
+    compile_methods(rows)
+    program = ProgramModule._around(made.handle, {})
+    attach_all(program, module)
+    contents = dict(program.__dict__)
+    hooks = {name: module.__dict__[name] for name in module.__dict__ if name.endswith("_hooks")}
+    module.__dict__.clear()
+    module.__dict__.update(contents)
+    module.__dict__.update(hooks)
+    module.__class__ = kind
+    _program._wrappers[made.handle] = module
+    module._methods_changed()
+
+
+def define(class_name: str, text: str, scope: Any) -> list[str]:
+    """Compiles the functions of a text as methods of a class; their names."""
+    names = []
+    for source, line in _texts_of_functions(text):
+        name = source.split("(", 1)[0].removeprefix("def").strip()
+        unit.compile(name, source, "<string>", line, scope, class_name, "method", None)
+        names.append(name)
+    return names
+
+
+def _texts_of_functions(text: str) -> list[tuple[str, int]]:
+    """The functions of a text, each with the number of its first line."""
+    lines = inspect.cleandoc("\n" + text).splitlines(keepends=True)
+    starts = [i for i, line in enumerate(lines) if line.startswith("def ")]
+    ends = [*starts[1:], len(lines)]
+    return [("".join(lines[a:b]) + "\n", a + 1) for a, b in zip(starts, ends, strict=True)]
+
+
+class FrameScope:
+    """The names of a running function of Python, which a text is defined in."""
+
+    def __init__(self, frame: Any) -> None:
+        self._names = {**frame.f_globals, **frame.f_locals}
+
+    def find(self, name: str) -> _meanings.Answer:
+        """What a name means there."""
+        return _meanings.describe(self._names[name], name) if name in self._names else None
+
+    member = _meanings.Scope.member
+    submodules = _meanings.Scope.submodules
+
+    def fallback(self, parameter: str) -> None:
+        """Defaults are what the text says."""
