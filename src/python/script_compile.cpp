@@ -169,7 +169,13 @@ class PythonResolver : public script::Resolver {
     if (answer.get() == Py_None) {
       return {};
     }
-    return to_script(PyTuple_GetItem(answer.get(), 0), type, "the default of " + parameter);
+    try {
+      return to_script(PyTuple_GetItem(answer.get(), 0), type, "the default of " + parameter);
+    } catch (const PythonError&) {
+      PyErr_Clear();
+      throw Error(str("Expected a default value of type ", type.annotation(), " for '", parameter,
+                      "', and it is of another. A parameter without an annotation is a Tensor"));
+    }
   }
 
  private:

@@ -171,6 +171,15 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       if (!object && type.is(Kind::Class) && type.definition->form == ClassType::Form::Class) {
         return of_python_object(o, type, what);
       }
+      if (!object && type.is(Kind::Interface) && type.definition->unit != nullptr) {
+        static PyObject* class_of = nullptr;
+        const Object name = Object::check(PyObject_CallOneArg(
+            imported(class_of, "rushlight.jit._program", "_class_of"), o));
+        ClassType* const found = type.definition->unit->find_class(text_view(name.get()));
+        if (found != nullptr && Type::of_class(*found).is_subtype_of(type)) {
+          return of_python_object(o, Type::of_class(*found), what);
+        }
+      }
       if (!object || !Type::of_class(*object->type).is_subtype_of(type)) {
         wrong(o, type, what);
       }

@@ -131,6 +131,20 @@ uint8_t broadcast_size(const Expr& annotation) {
 }
 }  // namespace
 
+namespace {
+// The type of a list, or of one value that stands for equal ones.
+Type with_single_values(const Type& type) {
+  std::vector<Type> members;
+  for (const Type& member : type.members()) {
+    members.push_back(member);
+    if (member.is(TypeKind::List)) {
+      members.push_back(member.of[0]);
+    }
+  }
+  return Type::union_of(members);
+}
+}  // namespace
+
 graph::Schema signature(const Function& function, const Text& text, Resolver& resolver,
                         const std::optional<Type>& self) {
   graph::Schema out;
@@ -162,7 +176,8 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
   for (size_t i = 0; i < function.parameters.size(); i++) {  // types are known by now
     if (function.parameters[i].fallback) {
       graph::Argument& argument = out.arguments[i];
-      std::optional<IValue> known = resolver.fallback(argument.name, argument.type);
+      const Type one_or_more = argument.size > 0 ? with_single_values(argument.type) : argument.type;
+      std::optional<IValue> known = resolver.fallback(argument.name, one_or_more);
       argument.fallback = known ? std::move(*known)
                                 : constant_value(*function.parameters[i].fallback, text, resolver);
       if (argument.size > 0 && argument.fallback->isScalar()) {

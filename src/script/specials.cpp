@@ -298,7 +298,8 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
 // keys(), values() and items() of a dict of modules.
 Meaning Lowering::submodule_list(const Meaning& what) {
   std::vector<Meaning> out;
-  for (const std::string& name : *resolver_.submodules(what.value->type)) {
+  const std::vector<std::string> names = resolver_.submodules(what.value->type).value();
+  for (const std::string& name : names) {
     const Meaning key = Meaning::of_constant(name, Type{TypeKind::String});
     if (what.name == "keys") {
       out.push_back(key);

@@ -50,6 +50,7 @@ class ClassOwner:
 
     def __init__(self, kind: type, name: str, scope: type[Scope]) -> None:
         self.kind, self.name, self._scope = kind, name, scope
+        self.methods: list[str] = []  # that an interface wants
 
     def submodules(self) -> None:
         """A class is no list of modules."""
@@ -71,12 +72,10 @@ class ClassOwner:
                 self.member(getter)
             return "property", getter
         if isinstance(found, staticmethod):
-            form, function = "static", found.__func__
-        else:
-            form, function = "method", found
-        if isinstance(function, types.FunctionType):
+            return "function", _functions.compile_function(found.__func__, self._scope)
+        if isinstance(found, types.FunctionType):
             if not unit.has_method(self.name, name):
-                _functions.compile_method(self.name, name, function, self._scope, form)
+                _functions.compile_method(self.name, name, found, self._scope)
             return "method", name
         if found is None or isinstance(found, types.MemberDescriptorType):
             return None
@@ -107,7 +106,7 @@ def compile_class(kind: Any, scope: type[Scope] = Scope) -> str:
         owner = _meanings.owners[name] = ClassOwner(kind, name, scope)
         if dataclasses.is_dataclass(kind):
             _compile_dataclass(kind, name)
-        methods = [m for m, f in vars(kind).items() if _is_method(kind, f)]
+        methods = [m for m, f in vars(kind).items() if _is_method(f)]
         for method in sorted(methods, key=lambda m: m != "__init__"):
             if not unit.has_method(name, method):
                 owner.member(method)
@@ -117,13 +116,12 @@ def compile_class(kind: Any, scope: type[Scope] = Scope) -> str:
     return name
 
 
-def _is_method(kind: Any, value: Any) -> bool:
+def _is_method(value: Any) -> bool:
+    """Whether it is a function with a text; those that dataclasses make have none."""
     if isinstance(value, staticmethod):
         value = value.__func__
-    if not isinstance(value, types.FunctionType):
-        return False
-    generated = dataclasses.is_dataclass(kind) and "<locals>" in value.__qualname__
-    return not generated or value.__qualname__.startswith(kind.__qualname__ + ".")
+    made = getattr(value, "__wrapped__", value)
+    return isinstance(made, types.FunctionType) and made.__code__.co_filename != "<string>"
 
 
 def _compile_dataclass(kind: Any, name: str) -> None:
@@ -228,8 +226,9 @@ def compile_interface(kind: Any) -> str:
     """The common interface of several classes as one of programs; its name."""
     name = compiled[kind] = new_name(kind)
     unit.add_class(name, "interface")
-    _meanings.owners[name] = ClassOwner(kind, name, Scope)
-    for method in interface_methods(kind):
+    owner = _meanings.owners[name] = ClassOwner(kind, name, Scope)
+    owner.methods = interface_methods(kind)
+    for method in owner.methods:
         function = inspect.getattr_static(kind, method)
         source, file, line = _source.source_of(function)
         unit.compile(method, source, file, line, Scope(function), name, "interface", None)

@@ -47,8 +47,8 @@ class LibraryScope(Scope):
         value = self._globals.get(name, getattr(_library, name, None))
         if isinstance(value, types.FunctionType):
             return "function", compile_function(value, LibraryScope)
-        if isinstance(value, type):
-            return "class", _meanings.compiled.get(value) or _meanings.describe_class(value)[1]
+        if isinstance(value, type):  # a context manager
+            return _meanings.describe_class(getattr(rushlight, name))
         return super().find(name)
 
 
@@ -64,12 +64,23 @@ def _spaces() -> list[tuple[Any, str]]:
     ]
 
 
+def library_function(name: str) -> Answer:
+    """The answer of a program of this library; where NAME__1 is one, too, they are overloads."""
+    names = [name]
+    while hasattr(_library, f"{name}__{len(names)}"):
+        names.append(f"{name}__{len(names)}")
+    found = [
+        ("function", compile_function(getattr(_library, one), LibraryScope)) for one in names
+    ]
+    return found[0] if len(found) == 1 else ("overloads", tuple(found))
+
+
 def _op_of(function: Any, name: str) -> Answer:
     """The op, or the program of this library, that a function is."""
     own = getattr(function, "__name__", name)
     known = getattr(_library, own, None)
     if getattr(nn.functional, own, None) is function and isinstance(known, types.FunctionType):
-        return "function", compile_function(known, LibraryScope)
+        return library_function(own)
     if getattr(rushlight, own, None) is function:
         known = getattr(_library, f"torch_{own}", None)
         if known is not None:

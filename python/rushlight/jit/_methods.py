@@ -10,7 +10,7 @@ from typing import Any
 from rushlight import nn
 from rushlight.jit import _functions, _meanings, _source
 from rushlight.jit._functions import LibraryScope, compile_method
-from rushlight.jit._library import modules as layers
+from rushlight.jit._library import LAYERS
 from rushlight.jit._marks import ScriptMethod
 from rushlight.jit._meanings import Answer, Scope, unit
 from rushlight.jit._script import ScriptModule
@@ -25,7 +25,7 @@ def found_in(kind: type, name: str) -> tuple[Any, type[Scope]]:
     """
     for one in kind.__mro__:
         if one.__module__.startswith("rushlight.nn."):
-            other = vars(layers).get(one.__name__)
+            other = LAYERS.get(one.__name__)
             if other is not None and name in vars(other):
                 return vars(other)[name], LibraryScope
         if name in vars(one):

@@ -6,9 +6,11 @@ its tensors, without methods.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
 import typing
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import rushlight
@@ -227,17 +229,35 @@ def program_object(module: nn.Module, share: bool, known: dict[int, Made]) -> Ma
             _classes[shape] = name
     handle = unit.create(name)
     for row in shape.rows:
-        value = children[row.name].handle if row.kind == "module" else values[row.name]
-        handle.set(row.name, value)
+        if row.kind == "module":
+            child = children[row.name].handle
+            satisfy_interface(child.name, row.type)
+            handle.set(row.name, child)
+        else:
+            handle.set(row.name, values[row.name])
     known[id(module)] = Made(handle, is_new)
     return known[id(module)]
 
 
-def forget_class(name: str) -> None:
-    """A class whose methods cannot be compiled is no module's any more."""
-    for shape, known in list(_classes.items()):
-        if known == name:
+def satisfy_interface(name: str, wanted: Any) -> None:
+    """Compiles the methods that an interface wants of a class of modules."""
+    interface = _meanings.owners.get(wanted) if isinstance(wanted, str) else None
+    owner = _meanings.owners.get(name)
+    if interface is not None and owner is not None:
+        for method in interface.methods:
+            owner.member(method)
+
+
+@contextlib.contextmanager
+def new_classes() -> Iterator[None]:
+    """Where what is within fails, the classes that it has made are no module's any more."""
+    before = set(_classes)
+    try:
+        yield
+    except BaseException:
+        for shape in set(_classes) - before:
             del _classes[shape]
+        raise
 
 
 def program_module(module: nn.Module, share: bool = False) -> ProgramModule:

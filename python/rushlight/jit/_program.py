@@ -400,6 +400,11 @@ def _object_from(value):
     return made
 
 
+def _class_of(value):
+    """The name of the class of programs that a value's class of Python has become; ""."""
+    return next((name for name, kind in python_classes.items() if kind is type(value)), "")
+
+
 def _is_object_of(value, name):
     """Whether a value is of the class of Python that a class of programs was compiled from."""
     return type(value) is python_classes.get(name)

@@ -52,45 +52,23 @@ def _script_class(kind: Any) -> Any:
 def script_module(module: nn.Module, share: bool = True) -> ProgramModule:
     """The program of a module, whose parameters and buffers it shares."""
     known: dict[int, Made] = {}
-    made = program_object(module, share, known)
-    modules = {id(one): one for one in module.modules()}
-    modules.setdefault(id(module), module)
-    compile_methods([(modules[key], one) for key, one in known.items() if key in modules])
+    with _modules.new_classes():
+        made = program_object(module, share, known)
+        compile_methods(module, known)
     program = ProgramModule._around(made.handle, {})
     attach_all(program, module)
     return program
 
 
-def compile_methods(made: list[tuple[nn.Module, Made]]) -> None:
-    """Compiles what is wanted of the classes that are new; where it fails, none is left."""
-    fresh = [(module, one.handle.name) for module, one in made if one.is_new]
-    try:
-        for module, name in fresh:
-            owner = _meanings.owners[name]
-            for method in _methods.wanted_methods(module):
+def compile_methods(module: nn.Module, known: dict[int, Made]) -> None:
+    """Compiles what is wanted of the classes that are new."""
+    modules = {id(one): one for one in module.modules()}
+    for key, one in known.items():
+        if one.is_new and key in modules:
+            owner = _meanings.owners[one.handle.name]
+            for method in _methods.wanted_methods(modules[key]):
                 owner.member(method)
-        for module, name in fresh:
-            _hooks.compile_hooks(module, _meanings.owners[name])
-        names = {id(module): one.handle.name for module, one in made}
-        for _, one in made:
-            _satisfy_interfaces(one.handle.name, names)
-    except BaseException:
-        for _, name in fresh:
-            _modules.forget_class(name)
-        raise
-
-
-def _satisfy_interfaces(name: str, names: dict[int, str]) -> None:
-    """The methods that interfaces ask of submodules are compiled; `names`: classes of modules."""
-    owner = _meanings.owners.get(name)
-    if owner is None or isinstance(owner, _classes.ClassOwner):
-        return
-    for row in owner.shape.rows:
-        wanted = _meanings.owners.get(row.type) if isinstance(row.type, str) else None
-        if row.kind == "module" and isinstance(wanted, _classes.ClassOwner):
-            child = getattr(owner.module, row.name)
-            for method in _classes.interface_methods(wanted.kind):
-                _meanings.owners[names[id(child)]].member(method)
+            _hooks.compile_hooks(modules[key], owner)
 
 
 def attach_all(program: ProgramModule, module: nn.Module) -> None:
@@ -126,13 +104,11 @@ def become_program(module: Any, kind: type) -> None:
     """Turns a `ScriptModule` that has been made into its own program, of a class that is both."""
     defined = module.__dict__.pop("_defined_texts", [])
     known: dict[int, Made] = {}
-    made = program_object(module, not defined, known)
-    modules = {id(one): one for one in module.modules()}
-    rows = [(modules[key], one) for key, one in known.items() if key in modules]
-    if made.is_new:
+    with _modules.new_classes():
+        made = program_object(module, not defined, known)
         for text, scope in defined:
             define(made.handle.name, text, scope)
-    compile_methods(rows)
+        compile_methods(module, known)
     program = ProgramModule._around(made.handle, {})
     attach_all(program, module)
     contents = dict(program.__dict__)

@@ -294,3 +294,76 @@ class AdaptiveMaxPool3d:
         if self.return_indices:
             return adaptive_max_pool3d_with_indices(input, self.output_size)
         return adaptive_max_pool3d(input, self.output_size)
+
+
+class MaxUnpool1d:
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: Optional[List[int]] = None
+    ) -> Tensor:
+        return max_unpool1d(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+
+class MaxUnpool2d:
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: Optional[List[int]] = None
+    ) -> Tensor:
+        return max_unpool2d(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+
+class MaxUnpool3d:
+    def forward(
+        self, input: Tensor, indices: Tensor, output_size: Optional[List[int]] = None
+    ) -> Tensor:
+        return max_unpool3d(
+            input, indices, self.kernel_size, self.stride, self.padding, output_size
+        )
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+class EmbeddingBag:
+    def forward(
+        self,
+        input: Tensor,
+        offsets: Optional[Tensor] = None,
+        per_sample_weights: Optional[Tensor] = None,
+    ) -> Tensor:
+        return embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+
+
+# ---- losses --------------------------------------------------------------------------------------
+
+
+class TripletMarginWithDistanceLoss:
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        near = self._distance(anchor, positive)
+        far = self._distance(anchor, negative)
+        if self.swap:
+            far = torch.min(far, self._distance(positive, negative))
+        losses = (near - far + self.margin).clamp_min(0)
+        if self.reduction == "none":
+            return losses
+        return losses.mean() if self.reduction == "mean" else losses.sum()
+
+    def _distance(self, a: Tensor, b: Tensor) -> Tensor:
+        if self.distance_function is None:
+            return torch.pairwise_distance(a, b)
+        else:
+            return self.distance_function(a, b)

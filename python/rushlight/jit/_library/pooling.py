@@ -177,3 +177,61 @@ def lp_pool3d(
     for one in kernel_size:
         count = count * one
     return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)
+
+
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: BroadcastingList1[int],
+    stride: Optional[BroadcastingList1[int]] = None,
+    padding: BroadcastingList1[int] = 0,
+    output_size: Optional[List[int]] = None,
+) -> Tensor:
+    steps = kernel_size if stride is None else stride
+    sizes: List[int] = []
+    if output_size is None:
+        for d in range(1):
+            size = (input.size(d - 1) - 1) * steps[d] + kernel_size[d] - 2 * padding[d]
+            sizes.append(size)
+    else:
+        sizes = output_size[len(output_size) - 1 :]
+    out = torch.max_unpool2d(input.unsqueeze(-1), indices.unsqueeze(-1), [sizes[0], 1])
+    return out.squeeze(-1)
+
+
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: BroadcastingList2[int],
+    stride: Optional[BroadcastingList2[int]] = None,
+    padding: BroadcastingList2[int] = 0,
+    output_size: Optional[List[int]] = None,
+) -> Tensor:
+    steps = kernel_size if stride is None else stride
+    sizes: List[int] = []
+    if output_size is None:
+        for d in range(2):
+            size = (input.size(d - 2) - 1) * steps[d] + kernel_size[d] - 2 * padding[d]
+            sizes.append(size)
+    else:
+        sizes = output_size[len(output_size) - 2 :]
+    return torch.max_unpool2d(input, indices, sizes)
+
+
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: BroadcastingList3[int],
+    stride: Optional[BroadcastingList3[int]] = None,
+    padding: BroadcastingList3[int] = 0,
+    output_size: Optional[List[int]] = None,
+) -> Tensor:
+    steps = kernel_size if stride is None else stride
+    sizes: List[int] = []
+    if output_size is None:
+        for d in range(3):
+            size = (input.size(d - 3) - 1) * steps[d] + kernel_size[d] - 2 * padding[d]
+            sizes.append(size)
+    else:
+        sizes = output_size[len(output_size) - 3 :]
+    return torch.max_unpool3d(input, indices, sizes, steps, padding)
