@@ -141,6 +141,8 @@ class RL_API Lowering {
   Value* unary(const Expr& e);
   Value* binary(const Expr& e);
   Value* compare(const Expr& e);
+  // Of a list or dict of modules; nothing of other values.
+  std::optional<std::vector<std::string>> submodule_names(const Value* value);
   Value* operation(const std::string& symbol, Value* left, Value* right, Span span);
   Value* format_text(const Expr& e);
   std::vector<Meaning> parts_of(const Meaning& meaning, Span span);

@@ -1,4 +1,6 @@
 // Operators of one and of two sides, and comparisons.
+#include <algorithm>
+
 #include "script/lower.h"
 
 namespace rushlight::script {
@@ -98,6 +100,10 @@ graph::Value* Lowering::binary(const Expr& e) {
   return operation(e.text, left, right, e.span);
 }
 
+std::optional<std::vector<std::string>> Lowering::submodule_names(const Value* value) {
+  return value->type.is(TypeKind::Class) ? resolver_.submodules(value->type) : std::nullopt;
+}
+
 graph::Value* Lowering::compare(const Expr& e) {
   if (e.text == "is" || e.text == "is not") {
     if (e.of[0]->is(Kind::None) || e.of[1]->is(Kind::None)) {
@@ -117,6 +123,14 @@ graph::Value* Lowering::compare(const Expr& e) {
         parts.push_back(part.value);
       }
       out = op("aten::__contains__", {list_of(parts, nullptr, e.span), left}, e.span);
+    } else if (const auto names = submodule_names(right)) {
+      const IValue* const key = left->constant();
+      if (key == nullptr || !key->isString()) {
+        fail(e.span, "a list or dict of modules is asked for a name that is known");
+      }
+      out = constant(std::find(names->begin(), names->end(), key->toStringRef()) != names->end(),
+                     Type{TypeKind::Bool});
+      return e.text == "in" ? out : constant(!out->constant()->toBool(), Type{TypeKind::Bool});
     } else if (right->type.is(TypeKind::Class)) {
       const Meaning method = attribute_of_value(right, "__contains__", e.span);
       out = as_value(call(method, {{left}, {}}, e.span), e.span);

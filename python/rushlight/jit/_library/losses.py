@@ -293,11 +293,8 @@ def multilabel_soft_margin_loss(
     reduce: Optional[bool] = None,
     reduction: str = "mean",
 ) -> Tensor:
-    losses = -(target * torch.log_sigmoid(input) + (1 - target) * torch.log_sigmoid(-input))
-    if weight is not None:
-        losses = losses * weight
-    means = losses.sum(dim=-1) / input.size(-1)
-    return _reduced(means, _old_reduction(size_average, reduce, reduction))
+    losses = torch.binary_cross_entropy_with_logits(input, target, weight, None, 0)
+    return _reduced(losses.mean(-1), _old_reduction(size_average, reduce, reduction))
 
 
 def ctc_loss(
