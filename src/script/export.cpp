@@ -3,6 +3,7 @@
 
 #include <map>
 #include <algorithm>
+#include <unordered_set>
 
 #include "script/code_writer.h"
 #include "serialize/pickled_tensors.h"
@@ -145,10 +146,14 @@ class ValuePickler {
 
   void object(Object& object, int depth) {
     const auto [place, fresh] = objects_.emplace(&object, objects_.size());
+    const uint32_t number = place->second;
     if (!fresh) {
-      p_.recall(place->second);
+      RL_CHECK(open_.count(&object) == 0, "an object of ", object.type->name,
+               " is within itself, which archives cannot hold");
+      p_.recall(number);
       return;
     }
+    open_.insert(&object);
     ClassType& type = *object.type;
     mentions_.add(type);
     const auto [module, name] = split(type.name);
@@ -156,12 +161,12 @@ class ValuePickler {
     if (type.form == ClassType::Form::Enum) {
       value(object.slots.at(1), type.attributes.at(1).type, depth + 1);
       p_.reduce();
-      p_.remember(place->second);
+      p_.remember(number);
+      open_.erase(&object);
       return;
     }
     p_.empty_tuple();
     p_.make_object();
-    p_.remember(place->second);
     if (graph::Function* const state = type.find_method("__getstate__")) {
       value(state->run({object.value()}).at(0), state->graph().outputs().at(0)->type, depth + 1);
     } else {
@@ -174,12 +179,15 @@ class ValuePickler {
       p_.set_items();
     }
     p_.build();
+    p_.remember(number);  // PyTorch's reader has the object only now
+    open_.erase(&object);
   }
 
   Mentions& mentions_;
   PickleWriter p_;
   TensorPickler tensors_{p_};
   std::unordered_map<const Object*, uint32_t> objects_;
+  std::unordered_set<const Object*> open_;  // that are being written
 };
 
 class Records {
