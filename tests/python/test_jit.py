@@ -72,27 +72,16 @@ def test_what_would_compile_says_so_once(monkeypatch):
     net, f = Net(), lambda x: x
     with pytest.warns(UserWarning, match="source of Python is not compiled yet"):
         assert jit.script(f) is f
-    with pytest.warns(UserWarning, match=r"torch\.jit\.trace: .* runs as Python"):
-        assert isinstance(jit.trace(net, (torch.ones(1),)), jit.TopLevelTracedModule)
-    with pytest.warns(UserWarning, match="the module runs"):
-        assert isinstance(jit.trace_module(net, {"forward": torch.ones(1)}), jit.TracedModule)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         with pytest.warns(DeprecationWarning, match=r"`torch\.jit\.script` is deprecated"):
             assert isinstance(jit.script(net), jit.ScriptModule)
-        with pytest.warns(DeprecationWarning, match=r"`torch\.jit\.trace` is deprecated"):
-            assert jit.trace(f, 1) is f
     with pytest.raises(RuntimeError, match="eval mode"):
         jit.freeze(net)
     assert jit.freeze(net.eval()) is net
     assert jit.optimize_for_inference(net.train()) is net and not net.training
-    for wrong in (lambda: jit.script(3), lambda: jit.trace(None)):
-        with pytest.raises(RuntimeError, match="takes a function"):
-            wrong()
-    with pytest.raises(AttributeError, match="dictionary"):
-        jit.trace_module(net, 3)
-    with pytest.raises(AttributeError, match="expected torch"):
-        jit.trace_module(f, {})
+    with pytest.raises(RuntimeError, match="takes a function"):
+        jit.script(3)
 
 
 @pytest.mark.filterwarnings("ignore:torch.jit")
@@ -115,12 +104,6 @@ def test_a_script_of_a_module_is_the_module_under_another_class(monkeypatch):
     compiled = jit.script(graph)
     assert isinstance(compiled, jit.ScriptModule) and isinstance(compiled, torch.fx.GraphModule)
     assert torch.equal(pickle.loads(pickle.dumps(compiled))(x), script(x))
-    outer = nn.Module()
-    outer.inner = jit.trace(net, x)
-    assert (
-        isinstance(outer.inner, jit.TracedModule)
-        and dict(outer.named_modules())["inner.0"] is net[0]
-    )
 
 
 def test_modules_written_for_scripts_run(tmp_path):
