@@ -165,6 +165,16 @@ def test_sizes_are_tensors_while_a_trace_is_taken():
         torch.Size([torch.ones(2)])
 
 
+def test_values_have_the_names_of_the_program():
+    def f(x):
+        doubled = x * 2
+        half = doubled / 4
+        return doubled + half
+
+    program = traced(f, randn(2))
+    assert "%doubled : " in str(program.graph) and "half = torch.div(doubled, 4)" in program.code
+
+
 # ---- what a trace cannot see ----
 
 FIXED = {  # what leaves the trace, and the words of the warning
@@ -460,6 +470,13 @@ def test_a_trace_in_training_mode_updates_buffers():
     same(program(x), reference(x))
     same(net.state_dict(), reference.state_dict())
     assert int(net[1].num_batches_tracked) == 2
+
+
+def test_a_parameter_may_be_an_argument():
+    net = nn.Linear(2, 2)
+    program = traced(net, net.weight)
+    x = randn(3, 2)
+    same(program(x), net(x))
 
 
 def test_hooks_are_traced(net):

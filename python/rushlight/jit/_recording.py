@@ -34,23 +34,36 @@ def state() -> TracingState | None:
     return getattr(_running, "state", None)
 
 
-def is_of_library() -> bool:
-    """Whether the library itself does what is being recorded, not the program."""
+def _calling_frame() -> Any:
+    """The frame that called the op, or None."""
     frame: Any = sys._getframe(1)
-    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
-    return frame.f_code.co_filename.startswith(_PACKAGE)
+    return frame
 
 
 def _program_line() -> tuple[str, int, str]:
     """File, number and text of the line that called the op."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
-        frame = frame.f_back
+    frame = _calling_frame()
     if frame is None:
         return "", 0, ""
     file, line = frame.f_code.co_filename, frame.f_lineno
     return file, line, linecache.getline(file, line).rstrip()
+
+
+def is_of_library() -> bool:
+    """Whether the library itself does what is being recorded, not the program."""
+    frame = _calling_frame()
+    return frame is not None and frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def _set_name(value: Value, tensor: Tensor) -> None:
+    """A value is called what the program calls its tensor."""
+    frame = _calling_frame() if value.debugName().isdigit() else None
+    for name, thing in frame.f_locals.items() if frame is not None else ():
+        if thing is tensor and name.isidentifier():
+            value.setDebugName(name)
+            return
 
 
 def _has_tensors(thing: Any) -> bool:
@@ -201,7 +214,9 @@ class TracingState:
     def value(self, thing: Any) -> Value:
         """The value of anything that ops take."""
         if isinstance(thing, Tensor):
-            return self._known(self._frame, thing) or self._captured(thing)
+            value = self._known(self._frame, thing) or self._captured(thing)
+            _set_name(value, thing)
+            return value
         if isinstance(thing, list | tuple):
             value = self.node("prim::ListConstruct", [self.value(i) for i in thing]).output()
             return value if thing else value.setType(_INTS)

@@ -56,8 +56,8 @@ class Inputs:
         return given
 
     def _fresh(self, tensor: Tensor) -> Tensor:
-        """The same tensor twice is two arguments."""
-        if id(tensor) in self._seen:
+        """The same tensor twice is two arguments, and none is a tensor of the module."""
+        if id(tensor) in self._seen or self.trace.root.path_of(tensor) is not None:
             return _C._unwatched(lambda: tensor.view(tensor.shape))
         self._seen.add(id(tensor))
         return tensor
