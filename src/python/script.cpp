@@ -149,7 +149,7 @@ PyObject* set(PyObject* self, PyObject* args) {
     rushlight::Object& object = object_at(self);
     const size_t place = place_of(object, name);
     object.slots[place] =
-        to_script(value, object.type->attributes[place].type, str("'", text_view(name), "'"));
+        to_argument(value, object.type->attributes[place].type, str("'", text_view(name), "'"));
     return Py_NewRef(Py_None);
   });
 }
@@ -201,7 +201,12 @@ PyObject* clone(PyObject* self, PyObject* all) {
   });
 }
 
+PyObject* get_type(PyObject* self) {
+  return wrap_type(Type::of_class(*object_at(self).type), object_at(self).owner);
+}
+
 PyMethodDef handle_methods[] = {
+    {"_type", asked<get_type>, METH_NOARGS, "The type of the object."},
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},
     {"constants", constants, METH_NOARGS, "The constants of the class, by name."},
     {"methods", methods, METH_NOARGS, "The names of the methods."},
@@ -215,12 +220,12 @@ PyMethodDef handle_methods[] = {
     {"clone", clone, METH_O, "clone(all): a copy, of all values or with the same ones."},
     {},
 };
-PyObject* get_type(PyObject* self, void*) {
-  return guarded(
-      [&] { return wrap_type(Type::of_class(*object_at(self).type), object_at(self).owner); });
+PyObject* type_property(PyObject* self, void*) {
+  return guarded([&] { return get_type(self); });
 }
 PyGetSetDef handle_properties[] = {
-    {"type", get_type, nullptr, "The type of the object, as values of graphs have it.", nullptr},
+    {"type", type_property, nullptr, "The type of the object, as values of graphs have it.",
+     nullptr},
     {"name", get_name, nullptr, "The qualified name of the class.", nullptr},
     {"is_module", get_is_module, nullptr, "Whether the class is a module's.", nullptr},
     {},
@@ -374,7 +379,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     const size_t place = values.size();
     const std::string argument =
         place < schema.arguments.size() ? schema.arguments[place].name : std::to_string(place);
-    values.push_back(to_script(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
+    values.push_back(to_argument(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
   }
   std::vector<std::pair<std::string, IValue>> by_name;
   Py_ssize_t at = 0;
@@ -386,7 +391,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     while (place < schema.arguments.size() && schema.arguments[place].name != argument) {
       place++;
     }
-    by_name.emplace_back(argument, to_script(value, type_at(place), what(argument)));
+    by_name.emplace_back(argument, to_argument(value, type_at(place), what(argument)));
   }
   IValue result;
   {

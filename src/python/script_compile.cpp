@@ -1,6 +1,5 @@
-// Text to functions of a unit: that of jit.CompilationUnit, and the source of Python, whose free
-// names are asked of Python (python/rushlight/jit/_meanings.py), which answers in words:
-// ("op", "aten::relu").
+// Text to functions of a unit. What free names mean is asked of Python
+// (python/rushlight/jit/_meanings.py), which answers in words: ("op", "aten::relu").
 #include "python/bindings.h"
 #include "python/script_unit.h"
 #include "script/lower.h"
@@ -12,27 +11,6 @@ namespace {
 
 using graph::CompilationUnit;
 using script::Meaning;
-
-// ---- names of text alone ----
-
-// A name is looked for among the unit's functions, then it is `torch` or `ops`.
-class UnitNames : public script::Resolver {
- public:
-  explicit UnitNames(const CompilationUnit& unit) : unit_(unit) {}
-  std::optional<Meaning> find(std::string_view name) override {
-    if (graph::Function* const function = unit_.find_function(name)) {
-      return Meaning::of_function(*function);
-    }
-    return script::op_name(name);
-  }
-  std::optional<Meaning> member(const Type&, graph::Value*, std::string_view) override {
-    return {};
-  }
-  std::optional<std::vector<std::string>> submodules(const Type&) override { return {}; }
-
- private:
-  const CompilationUnit& unit_;
-};
 
 // ---- names that Python answers for ----
 
@@ -218,27 +196,24 @@ script::Body parsed(const script::Text& text) {
 
 }  // namespace
 
-PyObject* define_text(PyObject* self, PyObject* source) {
-  return guarded([&] {
-    CompilationUnit& unit = unit_of(self);
-    const auto text = std::make_shared<graph::Source>();
-    text->text = string_of(source);
-    text->file = "<string>";
-    UnitNames names(unit);
-    const Object out = Object::check(PyList_New(0));
-    for (const script::Stmt& s : script::parse(text)) {
-      if (s.kind != script::Stmt::Kind::Def) {
-        throw Error("a unit has functions alone:\n" + script::range_of(text, s.span).excerpt());
-      }
-      graph::Schema schema = script::signature(*s.function, text, names, std::nullopt);
-      std::unique_ptr<graph::Graph> graph =
-          lowered(unit, names, text, *s.function, schema, nullptr);
-      unit.add_function(s.function->name, std::move(schema), std::move(graph));
-      const Object name = Object::check(PyUnicode_FromString(s.function->name.c_str()));
-      check(PyList_Append(out.get(), name.get()));
-    }
-    return Py_NewRef(out.get());
-  });
+graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const char* name,
+                               const char* source, const char* file, int line, PyObject* scope) {
+  const auto text = std::make_shared<graph::Source>();
+  text->text = source;
+  text->file = file;
+  text->first_line = static_cast<size_t>(line);
+  script::Body body = parsed(text);
+  RL_CHECK(body.size() == 1 && body[0].kind == script::Stmt::Kind::Def,
+           "expected the source of one function");
+  PythonResolver resolver(unit, scope);
+  const std::optional<Type> object =
+      owner != nullptr ? std::optional(Type::of_class(*owner)) : std::nullopt;
+  graph::Schema out = script::signature(*body[0].function, text, resolver, object);
+  out.name = name;
+  if (out.results.empty()) {
+    out.results.push_back({"", Type{Type::Kind::Tensor}});
+  }
+  return out;
 }
 
 // The types of an overload in the place of a function's own.

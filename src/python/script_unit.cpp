@@ -251,23 +251,26 @@ graph::Function::Native calling(PyObject* function, const graph::Schema& schema)
                          check(from_script(arguments[i], types.at(i))));
       }
       const Object made = Object::check(PyObject_CallObject(kept.get(), given.get()));
-      return {to_script(made.get(), result, what + " gives a value; the program")};
+      return {to_argument(made.get(), result, what + " gives a value; the program")};
     } catch (const PythonError&) {
       throw CarriedError::take();
     }
   };
 }
 
-// define_native(class or None, name, rows, result, function): calls Python.
+// define_native(class or None, name, source, file, line, scope, function): calls Python.
 PyObject* define_native(PyObject* self, PyObject* args) {
   return guarded([&] {
     PyObject* owner = nullptr;
     const char* name = nullptr;
-    PyObject* rows = nullptr;
-    const char* result = nullptr;
+    const char* source = nullptr;
+    const char* file = nullptr;
+    int line = 0;
+    PyObject* scope = nullptr;
     PyObject* function = nullptr;
-    parse(args, "OsO!sO:define_native", &owner, &name, &PyList_Type, &rows, &result, &function);
-    graph::Schema schema = schema_from(unit_of(self), name, rows, result);
+    parse(args, "OsssiOO:define_native", &owner, &name, &source, &file, &line, &scope, &function);
+    graph::Schema schema =
+        schema_of_source(unit_of(self), owner_of(self, owner), name, source, file, line, scope);
     graph::Function::Native native = calling(function, schema);
     add_function(unit_of(self), owner_of(self, owner), name, std::move(schema))
         .set_native(std::move(native));
@@ -366,13 +369,12 @@ PyObject* module_of(PyObject* self, PyObject* name) {
 }
 
 PyMethodDef methods[] = {
-    {"define", define_text, METH_O, "Compiles the functions of a text; their names."},
     {"compile", compile_source, METH_VARARGS,
      "compile(name, source, file, line, scope, class or None, form)"},
     {"define_graph", define_graph, METH_VARARGS,
      "define_graph(class or None, name, graph, [(argument, (default,) or None)] or None)"},
     {"define_native", define_native, METH_VARARGS,
-     "define_native(class or None, name, rows, result, function)"},
+     "define_native(class or None, name, source, file, line, scope, function)"},
     {"define_raise", define_raise, METH_VARARGS,
      "define_raise(class or None, name, rows, result, message)"},
     {"add_class", add_class, METH_VARARGS, "add_class(name, form)"},

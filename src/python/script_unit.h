@@ -16,8 +16,11 @@ graph::Function& add_function(graph::CompilationUnit& unit, ClassType* owner,
                               const std::string& name, graph::Schema schema,
                               std::unique_ptr<graph::Graph> graph = nullptr);
 
-// Methods of the type that compile text (script_compile.cpp).
-PyObject* define_text(PyObject* self, PyObject* source);
+// What a function says in its first lines that it takes and returns; a Tensor where it says
+// nothing.
+graph::Schema schema_of_source(graph::CompilationUnit& unit, ClassType* owner, const char* name,
+                               const char* source, const char* file, int line, PyObject* scope);
+// A method of the type.
 PyObject* compile_source(PyObject* self, PyObject* args);
 
 }  // namespace rushlight::python

@@ -173,8 +173,8 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       }
       if (!object && type.is(Kind::Interface) && type.definition->unit != nullptr) {
         static PyObject* class_of = nullptr;
-        const Object name = Object::check(PyObject_CallOneArg(
-            imported(class_of, "rushlight.jit._program", "_class_of"), o));
+        const Object name = Object::check(
+            PyObject_CallOneArg(imported(class_of, "rushlight.jit._program", "_class_of"), o));
         ClassType* const found = type.definition->unit->find_class(text_view(name.get()));
         if (found != nullptr && Type::of_class(*found).is_subtype_of(type)) {
           return of_python_object(o, Type::of_class(*found), what);
@@ -199,6 +199,23 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     default:
       return to_value(o, type, what.c_str());
   }
+}
+
+IValue to_argument(PyObject* o, const Type& type, const std::string& what) {
+  try {
+    return to_script(o, type, what);
+  } catch (const PythonError&) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+      throw;
+    }
+  }
+  PyObject* kind = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&kind, &value, &trace);
+  const Object kept[] = {Object::maybe(kind), Object::maybe(value), Object::maybe(trace)};
+  const Object text = Object::check(PyObject_Str(value));
+  throw Error(string_of(text.get()));
 }
 
 // ---- to Python ----

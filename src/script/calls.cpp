@@ -202,6 +202,10 @@ Meaning Lowering::call(const Expr& e, const Type* hint) {
   const Arguments given = arguments(e);
   const bool counts =
       what.is(Meaning::Kind::Op) && what.name == "aten::len" && given.positional.size() == 1;
+  if (counts && given.positional[0]->type.is_tuple()) {
+    const auto size = static_cast<int64_t>(given.positional[0]->type.of.size());
+    return Meaning::of_constant(size, Type{TypeKind::Int});
+  }
   if (counts && given.positional[0]->type.is(TypeKind::Class)) {
     if (const auto names = resolver_.submodules(given.positional[0]->type)) {
       return Meaning::of_constant(static_cast<int64_t>(names->size()), Type{TypeKind::Int});

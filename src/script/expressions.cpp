@@ -260,6 +260,11 @@ Meaning Lowering::attribute_of_value(Value* object, const std::string& name, Spa
       out.value = object;
       return out;
     }
+    if (definition.form == ClassType::Form::Module && is_part_of_module(name)) {
+      Meaning out = Meaning::named(Meaning::Kind::Special, name);
+      out.value = object;
+      return out;
+    }
     if (const IValue* member = definition.find_constant(name)) {
       return Meaning::of_constant(*member, rushlight::type_of(*member));
     }
@@ -371,9 +376,23 @@ bool all_are(const std::vector<graph::Value*>& values, const Type& type) {
 }
 }  // namespace
 
+namespace {
+// The list that a hint asks for: of several the first that the items fit into.
+const Type* hinted_list(const Type* hint, const std::vector<graph::Value*>& items) {
+  if (hint != nullptr && hint->is(TypeKind::Union)) {
+    for (const Type& member : hint->of) {
+      if (member.is(TypeKind::List) && all_are(items, member.of[0])) {
+        return &member;
+      }
+    }
+  }
+  return hinted(hint, TypeKind::List);
+}
+}  // namespace
+
 graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hint, Span span) {
   Node* const node = graph_->append(NodeKind::ListConstruct, items);
-  const Type* const wanted = hinted(hint, TypeKind::List);
+  const Type* const wanted = hinted_list(hint, items);
   if (wanted != nullptr) {
     if (!all_are(items, wanted->of[0])) {
       fail(span, str("List type annotation '", wanted->annotation(),

@@ -43,6 +43,7 @@ struct Meaning {
     Tuple,     // of
     Iterable,  // name: "range", "zip", …, of `of`
     Closure,
+    Slice,      // of: start, stop and step, each None where it is left out
     Overloads,  // of: functions or methods, of which the first that fits is called
   };
   Kind kind = Kind::Value;

@@ -62,6 +62,13 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
     }
     return op("aten::percentFormat", values, span);
   }
+  if (text == "+" && left->type.is_tuple() && right->type.is_tuple()) {
+    std::vector<Meaning> parts = parts_of(Meaning::of_value(left), span);
+    for (Meaning& part : parts_of(Meaning::of_value(right), span)) {
+      parts.push_back(std::move(part));
+    }
+    return as_value(Meaning::list(Meaning::Kind::Tuple, "", std::move(parts)), span);
+  }
   if (text == "//" && (left->type.is(TypeKind::Tensor) || right->type.is(TypeKind::Tensor))) {
     return op("aten::floor_divide", {left, right}, span);
   }
@@ -77,7 +84,7 @@ graph::Value* Lowering::operation(const std::string& text, Value* left, Value* r
       return op("aten::mul", {op("aten::reciprocal", {right}, span), left}, span);
     }
   }
-  if (left->type.is(TypeKind::Class)) {
+  if (left->type.is(TypeKind::Class) && text != "is" && text != "is not") {
     constexpr std::pair<std::string_view, std::string_view> methods[] = {
         {"/", "__truediv__"}, {"//", "__floordiv__"}, {"%", "__mod__"},
         {"&", "__and__"},     {"|", "__or__"},        {"^", "__xor__"}};

@@ -166,7 +166,9 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
   std::optional<Type> returns;
   if (function.type_comment) {
     add_comment(out, function, self ? 1 : 0, text, resolver);
-    returns = type_of(*function.type_comment->of[1], text, resolver);
+    if (function.type_comment->of[1]) {
+      returns = type_of(*function.type_comment->of[1], text, resolver);
+    }
   } else if (function.returns) {
     returns = type_of(*function.returns, text, resolver);
   }
@@ -176,7 +178,8 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
   for (size_t i = 0; i < function.parameters.size(); i++) {  // types are known by now
     if (function.parameters[i].fallback) {
       graph::Argument& argument = out.arguments[i];
-      const Type one_or_more = argument.size > 0 ? with_single_values(argument.type) : argument.type;
+      const Type one_or_more =
+          argument.size > 0 ? with_single_values(argument.type) : argument.type;
       std::optional<IValue> known = resolver.fallback(argument.name, one_or_more);
       argument.fallback = known ? std::move(*known)
                                 : constant_value(*function.parameters[i].fallback, text, resolver);

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from rushlight import _C, Tensor, nn
+from rushlight import Tensor, nn
 from rushlight._C import JITException as Error
 from rushlight._lazy import lazy
 from rushlight._warnings import warn
@@ -179,26 +179,23 @@ class CompilationUnit:
     """Functions that are compiled from text; they are its attributes and run in C++.
 
     Args:
-        lang: functions in TorchScript's subset of Python, which may call each other's names, ops as
-            `torch.NAME`, and functions of the language. `RuntimeError` names what cannot be
-            compiled, and its line.
+        lang: functions in TorchScript's subset of Python, which may call each other's names,
+            functions of the language, and what the names around the call of this class mean.
+            `RuntimeError` names what cannot be compiled, and its line.
+        _frames_up: how many calls further out the names are looked for.
     """
 
     def __init__(self, lang=None, _frames_up: int = 0) -> None:
         self._functions: dict[str, Any] = {}
-        self._unit: Any = None
         if lang is not None:
-            self.define(lang)
+            self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang, rcb=None, _frames_up: int = 0) -> None:
-        """Compile more functions; `rcb` is refused: names of Python mean nothing in a text."""
-        from rushlight.jit._program import UnitFunction
+        """Compile more functions; `rcb`: what gives the value of a name, None where it has none."""
+        from rushlight.jit import _scripts
 
-        if rcb is not None:
-            raise NotImplementedError("CompilationUnit.define(): names of Python are not looked up")
-        self._unit = self._unit or _C._ProgramUnit()
-        for name in self._unit.define(lang):
-            self._functions[name] = UnitFunction(self._unit, name)
+        names = _scripts.FrameScope(sys._getframe(_frames_up + 1), rcb)
+        _scripts.define_functions(lang, names, self._functions)
 
     def __getattr__(self, name):
         functions = self.__dict__.get("_functions", {})
@@ -348,6 +345,13 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 
 
 # ---- tasks, which run at once, and settings ----
+
+
+def _unwrap_optional(x):
+    """The value of an Optional; AssertionError where it is None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x
 
 
 def fork(func, *args, **kwargs) -> Future:

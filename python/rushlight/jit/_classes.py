@@ -40,7 +40,7 @@ def describe_class(kind: type, name: str) -> Answer:
         return "class", compile_interface(kind)
     if issubclass(kind, nn.Module):
         return None
-    if kind.__module__.split(".")[0] == "rushlight":
+    if _meanings.is_own(kind):
         raise RuntimeError(f"compiled code cannot use the class {kind.__module__}.{kind.__name__}")
     return "class", compile_class(kind)
 
@@ -51,6 +51,9 @@ class ClassOwner:
     def __init__(self, kind: type, name: str, scope: type[Scope]) -> None:
         self.kind, self.name, self._scope = kind, name, scope
         self.methods: list[str] = []  # that an interface wants
+
+    def _scope_of(self, function: Any) -> Scope:
+        return self._scope(function, **{self.kind.__name__: self.kind})
 
     def submodules(self) -> None:
         """A class is no list of modules."""
@@ -64,7 +67,7 @@ class ClassOwner:
             function = getattr(prop, "fget" if getter else "fset", None)
             if function is None:
                 return None
-            _functions.compile_method(self.name, name, function, self._scope)
+            _functions.compile_method(self.name, name, function, self._scope_of)
             return "method", name
         if isinstance(found, property):
             getter = f"__{name}_getter"
@@ -72,10 +75,10 @@ class ClassOwner:
                 self.member(getter)
             return "property", getter
         if isinstance(found, staticmethod):
-            return "function", _functions.compile_function(found.__func__, self._scope)
+            return "function", _functions.compile_function(found.__func__, self._scope_of)
         if isinstance(found, types.FunctionType):
             if not unit.has_method(self.name, name):
-                _functions.compile_method(self.name, name, found, self._scope)
+                _functions.compile_method(self.name, name, found, self._scope_of)
             return "method", name
         if found is None or isinstance(found, types.MemberDescriptorType):
             return None
@@ -114,6 +117,14 @@ def compile_class(kind: Any, scope: type[Scope] = Scope) -> str:
         del compiled[kind]
         raise
     return name
+
+
+def script_object(value: Any) -> _program.RecursiveScriptClass:
+    """An object of a class of programs with the attributes of an object of Python."""
+    handle = unit.create(compiled[type(value)])
+    for name, _, _ in handle.attributes():
+        handle.set(name, getattr(value, name))
+    return _program.RecursiveScriptClass(handle)
 
 
 def _is_method(value: Any) -> bool:

@@ -30,6 +30,7 @@ _FORMS: dict[Any, str] = {
 _OPS: dict[Any, str] = {
     warnings.warn: "aten::warn",
     rushlight.is_grad_enabled: "aten::is_grad_enabled",
+    jit._unwrap_optional: "aten::_unwrap_optional",
 }
 _kept: list[Any] = []  # units whose functions are called by what is compiled here
 
@@ -69,9 +70,7 @@ def library_function(name: str) -> Answer:
     names = [name]
     while hasattr(_library, f"{name}__{len(names)}"):
         names.append(f"{name}__{len(names)}")
-    found = [
-        ("function", compile_function(getattr(_library, one), LibraryScope)) for one in names
-    ]
+    found = [("function", compile_function(getattr(_library, one), LibraryScope)) for one in names]
     return found[0] if len(found) == 1 else ("overloads", tuple(found))
 
 
@@ -117,7 +116,7 @@ def _describe_function(function: Any, name: str) -> Answer:
         function = function.__original_fn
     if not isinstance(function, types.FunctionType):
         return None
-    if (function.__module__ or "").split(".")[0] == "rushlight":
+    if _meanings.is_own(function):
         raise RuntimeError(
             f"the function {function.__module__}.{function.__name__} cannot be called by compiled "
             "code: it is Python code of this library"
@@ -155,10 +154,12 @@ def define_marked(owner: str | None, name: str, function: Any) -> bool:
     modifier = modifier_of(function)
     if modifier not in ("ignore", "unused"):
         return False
-    rows, result = _source.signature_of(function, owner)
     if modifier == "ignore":
-        unit.define_native(owner, name, rows, result, function)
+        text, file, line = _source.header_of(function)
+        names = Scope(function)
+        unit.define_native(owner, name, text, file, line, names, function)
     else:
+        rows, result = _source.signature_of(function, owner)
         unit.define_raise(
             owner,
             name,

@@ -19,10 +19,18 @@ def compile_hooks(module: nn.Module, owner: Any) -> None:
     before, behind = hooks_of(module)
     if not before and not behind:
         return
+    compiled: dict[str, Any] = {}
     for hook in (*before, *behind):
-        name = getattr(hook, "__name__", "")
+        name = hook.__name__
+        if compiled.setdefault(name, hook) is not hook:
+            raise RuntimeError(
+                f"Hook '{name}' on {type(module).__name__} has at least two different python "
+                "definitions: give each a name of its own"
+            )
         if not unit.has_method(owner.name, name):
             _functions.compile_method(owner.name, name, hook)
+        elif hasattr(type(module), name):
+            raise RuntimeError(f"Can't define hook: {name} on class, a method has that name")
     rows, result = unit.signature(f"{owner.name}.forward")
     names = [name for name, _ in rows[1:]]
     lines = [f"  given = ({''.join(name + ', ' for name in names)})"]

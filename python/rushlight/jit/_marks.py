@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import types
 import typing
+import warnings
 from typing import Any, NamedTuple, TypeVar
 
 _F = TypeVar("_F")
@@ -114,10 +115,18 @@ def _fits(value: Any, kind: Any) -> bool:
         return any(_fits(value, one) for one in inner)
     if (origin or kind) in (list, dict, tuple) and not inner:
         raise RuntimeError(f"Attempted to use {kind} without a contained type")
+    if origin is None and not _is(kind, type | None):
+        raise RuntimeError(f"jit.isinstance() takes types and tuples of types, not {kind}")
     if origin is None:
         return value is None if kind is None else _is(value, kind)
     if not _is(value, origin):
         return False
+    if origin in (list, dict) and not value:
+        warnings.warn(
+            "The inner type of a container is lost where it is empty: jit.isinstance() takes it "
+            "for one of the type that is asked for",
+            stacklevel=3,
+        )
     if origin is list:
         return all(_fits(item, inner[0]) for item in value)
     if origin is dict:

@@ -27,13 +27,17 @@ Answer = tuple[str, Any] | None
 
 # ---- names of what has been compiled ----
 
-_LIBRARY = re.compile(
-    r"^rushlight(\.jit\._library\.\w+)?(?![^.])"
-)  # PyTorch's name of this library
+ROOT = rushlight.__name__  # "torch" where the library stands in for PyTorch
+_LIBRARY = re.compile(rf"^{ROOT}(\.jit\._library\.\w+)?(?![^.])")
 _taken: set[str] = set()
 compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 running: set[Any] = set()  # what is being compiled
 owners: dict[str, Any] = {}  # who answers for a class of programs, by its name
+
+
+def is_own(obj: Any) -> bool:
+    """Whether a function or class is of this library."""
+    return (getattr(obj, "__module__", None) or "").split(".")[0] == ROOT
 
 
 def new_name(obj: Any) -> str:
@@ -43,6 +47,11 @@ def new_name(obj: Any) -> str:
     name = name.replace("<lambda>", "_lambda_")
     package = "__torch__" if module in ("", "__main__") else f"__torch__.{module}"
     package, _, name = f"{package}.{name}".rpartition(".")
+    return free_name(package, name)
+
+
+def free_name(package: str, name: str) -> str:
+    """The name in a package, or in one within it where that is taken."""
     full, number = f"{package}.{name}", 0
     while full in _taken:
         full = f"{package}.___torch_mangle_{number}.{name}"
@@ -240,7 +249,8 @@ def describe(value: Any, name: str) -> Answer:
 class Scope:
     """The names around a function, and the classes that its methods are of."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, **names: Any) -> None:
+        self._own = names
         cells = function.__closure__ or ()
         self._closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
         self._globals = function.__globals__
@@ -253,6 +263,8 @@ class Scope:
 
     def find(self, name: str) -> Answer:
         """What a free name means."""
+        if name in self._own:
+            return describe(self._own[name], name)
         if name in self._closure:
             try:
                 return describe(self._closure[name].cell_contents, name)

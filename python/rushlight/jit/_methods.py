@@ -24,7 +24,7 @@ def found_in(kind: type, name: str) -> tuple[Any, type[Scope]]:
     For layers of this library whose text cannot be compiled there is another text.
     """
     for one in kind.__mro__:
-        if one.__module__.startswith("rushlight.nn."):
+        if one.__module__.startswith(f"{_meanings.ROOT}.nn."):
             other = LAYERS.get(one.__name__)
             if other is not None and name in vars(other):
                 return vars(other)[name], LibraryScope

@@ -18,8 +18,10 @@ from rushlight import nn
 from rushlight.jit import Attribute, _meanings, _methods
 from rushlight.jit._meanings import unit
 from rushlight.jit._program import ProgramModule
+from rushlight.jit.frontend import FrontendError
 
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+PARAMETERS = (nn.ParameterList, nn.ParameterDict)
 _OWN = frozenset(vars(nn.Module()))  # what every module's dict has
 _classes: dict[Any, str] = {}  # the classes of programs, by what they hold
 
@@ -38,7 +40,7 @@ class Shape(NamedTuple):
     kind: type
     rows: tuple[Row, ...]
     constants: tuple[tuple[str, str, str], ...]  # name, type, value as text
-    functions: tuple[tuple[str, Any], ...]  # callables among the attributes
+    functions: tuple[tuple[str, Any], ...]  # callables among the attributes, and hooks
     plain: tuple[str, ...]  # attributes that programs do not have
 
 
@@ -49,7 +51,9 @@ class ModuleOwner:
         self.module, self.name, self.shape = module, name, shape
 
     def submodules(self) -> list[str] | None:
-        """The names in a list or dict of modules, in order; None of others."""
+        """The names in a list or dict of modules or parameters, in order; None of others."""
+        if isinstance(self.module, PARAMETERS):
+            return list(self.module._parameters)
         return list(self.module._modules) if isinstance(self.module, CONTAINERS) else None
 
     def member(self, name: str) -> Any:
@@ -89,7 +93,7 @@ def constant_names(module: nn.Module, hints: dict[str, Any]) -> set[str]:
         if typing.get_origin(hint) is typing.Final or hint is typing.Final:
             names.add(name)
     for kind in type(module).__mro__:
-        if kind.__module__.startswith("rushlight.nn.") and "__init__" in vars(kind):
+        if kind.__module__.startswith(f"{_meanings.ROOT}.nn.") and "__init__" in vars(kind):
             names |= set(inspect.signature(kind.__init__).parameters)
     return names - set(module._parameters) - set(module._buffers) - set(module._modules)
 
@@ -100,7 +104,21 @@ def _evaluated(hint: Any, value: Any) -> str | None:
         text = _meanings.type_text(hint)
         if text is not None:
             return text
-    return _meanings.type_of_value(value)
+    text = _meanings.type_of_value(value)
+    return text if text is not None else _class_of(value)
+
+
+def _class_of(value: Any) -> str | None:
+    """The class of programs that the class of an object becomes; None where it can be none."""
+    kind = type(value)
+    plain = kind.__bases__ == (object,) and "__init__" in vars(kind)
+    if not plain or callable(value) or kind.__module__ == "builtins" or _meanings.is_own(kind):
+        return None
+    try:
+        answer = _meanings.describe_class(kind)
+    except (RuntimeError, FrontendError, OSError):  # it stays an attribute of Python alone
+        return None
+    return answer[1] if answer is not None and answer[0] == "class" else None
 
 
 def shape_of(module: nn.Module, children: dict[str, Any], share: bool) -> tuple[Shape, dict]:
@@ -144,6 +162,8 @@ def shape_of(module: nn.Module, children: dict[str, Any], share: bool) -> tuple[
         text = _meanings.type_of_value(_frozen(value))
         if text is not None:
             known.append((name, text, repr(value)))
+    for table in (module._forward_pre_hooks, module._forward_hooks):
+        functions += [("", hook) for hook in table.values()]
     shape = Shape(type(module), tuple(rows), tuple(known), tuple(functions), tuple(plain))
     return (shape if share else shape._replace(plain=(*plain, object()))), values
 

@@ -24,6 +24,18 @@ def _inlined(graph: Any) -> Any:
     return copy
 
 
+def _optimised(graph: Any) -> Any:
+    copy = _inlined(graph)
+    for simplifies in (
+        _C._jit_pass_constant_propagation,
+        _C._jit_pass_peephole,
+        _C._jit_pass_cse,
+        _C._jit_pass_dce,
+    ):
+        simplifies(copy)
+    return copy
+
+
 def _with_constants(code: tuple[str, list]) -> tuple[str, _Constants]:
     text, constants = code
     return text, _Constants({f"c{i}": value for i, value in enumerate(constants)})
@@ -48,6 +60,8 @@ class ScriptMethod:
     def __init__(self, handle: Any, name: str) -> None:
         self._handle = handle
         self.name = self.__name__ = name
+        kind = python_classes.get(handle.name)
+        self.__doc__ = getattr(getattr(kind, name, None), "__doc__", None)
 
     def __call__(self, *args, **kwargs):
         return self._handle.call(self.name, args, kwargs)
@@ -118,6 +132,10 @@ class UnitFunction(ScriptFunction):
     def schema(self):
         """What the function takes and returns, as text."""
         return self._unit.schema(self.qualified_name)
+
+    def graph_for(self, *args, **kwargs):
+        """A copy of the graph as it is run: calls are what they call, constants are computed."""
+        return _optimised(self.graph)
 
     def _as_module(self):
         return ProgramModule._around(self._unit.module_of(self.qualified_name), {})

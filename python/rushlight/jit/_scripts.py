@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import types
 from typing import Any
@@ -21,6 +22,8 @@ def script(obj: Any) -> Any:
         return script_module(obj)
     if isinstance(obj, type):
         return _script_class(obj)
+    if type(obj) in _meanings.compiled:
+        return _classes.script_object(obj)
     if isinstance(obj, types.MethodType):
         raise RuntimeError(
             f"'{obj.__name__}' is a method of an object: compile the function behind it "
@@ -28,7 +31,7 @@ def script(obj: Any) -> Any:
         )
     if getattr(obj, "__script_if_tracing_wrapper", False):
         obj = obj.__original_fn
-    if not isinstance(obj, types.FunctionType):
+    if not isinstance(obj, types.FunctionType) or _meanings.is_own(obj):
         answer = _meanings.describe(obj, getattr(obj, "__name__", ""))
         if answer is not None and answer[0] == "function":
             return UnitFunction(unit, answer[1], obj)
@@ -52,12 +55,24 @@ def _script_class(kind: Any) -> Any:
 def script_module(module: nn.Module, share: bool = True) -> ProgramModule:
     """The program of a module, whose parameters and buffers it shares."""
     known: dict[int, Made] = {}
+    module = prepared(module)
     with _modules.new_classes():
         made = program_object(module, share, known)
         compile_methods(module, known)
     program = ProgramModule._around(made.handle, {})
     attach_all(program, module)
     return program
+
+
+def prepared(module: nn.Module) -> nn.Module:
+    """What a module and its submodules put into their place by `__prepare_scriptable__`."""
+    if hasattr(module, "__prepare_scriptable__"):
+        module = module.__prepare_scriptable__()
+    if isinstance(module, nn.Module) and not isinstance(module, ProgramModule):
+        for name, child in module._modules.items():
+            if child is not None:
+                module._modules[name] = prepared(child)
+    return module
 
 
 def compile_methods(module: nn.Module, known: dict[int, Made]) -> None:
@@ -139,15 +154,39 @@ def _texts_of_functions(text: str) -> list[tuple[str, int]]:
     return [("".join(lines[a:b]) + "\n", a + 1) for a, b in zip(starts, ends, strict=True)]
 
 
+def define_functions(text: str, scope: FrameScope, functions: dict[str, UnitFunction]) -> None:
+    """Compiles the functions of a text into `functions`, in their order."""
+    scope.functions = functions
+    for source, line in _texts_of_functions(text):
+        name = source.split("(", 1)[0].removeprefix("def").strip()
+        if name in functions:
+            raise RuntimeError(f"method '{name}' already defined: the unit has such a function")
+        full = _meanings.free_name("__torch__", name)
+        unit.compile(full, source, "<string>", line, scope, None, "static", None)
+        functions[name] = UnitFunction(unit, full)
+
+
 class FrameScope:
     """The names of a running function of Python, which a text is defined in."""
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, find: Any = None) -> None:
         self._names = {**frame.f_globals, **frame.f_locals}
+        self._find = find
+        self.functions: dict[str, UnitFunction] = {}  # whose names come first
 
     def find(self, name: str) -> _meanings.Answer:
         """What a name means there."""
-        return _meanings.describe(self._names[name], name) if name in self._names else None
+        if name in self.functions:
+            return _functions.function_of(self.functions[name])
+        found = self._find(name) if self._find is not None else None
+        if found is not None:
+            return _meanings.describe(found, name)
+        if name in self._names:
+            return _meanings.describe(self._names[name], name)
+        value = getattr(builtins, name, None)
+        if isinstance(value, type):
+            return _meanings.describe(value, name)
+        return ("ops", "torch") if name == "torch" else None
 
     member = _meanings.Scope.member
     submodules = _meanings.Scope.submodules

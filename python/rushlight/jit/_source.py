@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import typing
 from typing import Any
@@ -40,28 +41,35 @@ def hints_of(function: Any) -> dict[str, Any]:
         return {name: hint for name, hint in given.items() if not isinstance(hint, str)}
 
 
-def signature_of(function: Any, owner: str | None = None) -> tuple[list[tuple], str]:
-    """Rows (name, type, (default,) or None) of what it takes, and the type that it returns.
+def header_of(function: Any) -> tuple[str, str, int]:
+    """`source_of` without the statements: what a function takes and returns, and types in comments."""
+    source, file, line = source_of(function)
+    first = ast.parse(source).body[0].body[0]
+    lines = source.splitlines()
+    head = lines[: first.lineno - 1]
+    if first.lineno == 1 or not head:
+        head = [lines[0][: first.col_offset]]
+    comments = [text for text in head[1:] if text.lstrip().startswith("# type:")]
+    kept = [text for text in head if text not in comments]
+    body = [*(f"    {text.strip()}" for text in comments), "    pass"]
+    return "\n".join([*kept, *body]) + "\n", file, line
 
-    Without an annotation it is a tensor, as everywhere in programs.
+
+def signature_of(function: Any, owner: str | None = None) -> tuple[list[tuple], str]:
+    """Rows (name, type, None) of what an unused function takes, and the type that it returns.
+
+    A type that programs do not have is Any; without an annotation it is a tensor.
     """
     hints = hints_of(function)
 
     def text(name):
-        found = _meanings.type_text(hints[name]) if name in hints else "Tensor"
-        if found is None:
-            raise RuntimeError(
-                f"Unknown type name '{hints[name]}' of '{name}' in {function.__qualname__}()"
-            )
-        return found
+        return (_meanings.type_text(hints[name]) or "Any") if name in hints else "Any"
 
     rows = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise NotSupportedError(
-                f"{function.__qualname__}() takes any number of arguments, which programs cannot"
-            )
+            continue
         is_object = owner is not None and not rows
         default = None if parameter.default is parameter.empty else (parameter.default,)
         rows.append((name, owner if is_object else text(name), default))
-    return rows, text("return")
+    return rows, text("return") if "return" in hints else "Tensor"

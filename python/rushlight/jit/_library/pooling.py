@@ -48,17 +48,19 @@ def adaptive_max_pool1d_with_indices(
 
 def lp_pool1d(
     input: Tensor,
-    norm_type: float,
+    norm_type: number,
     kernel_size: BroadcastingList1[int],
     stride: Optional[BroadcastingList1[int]] = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     steps = kernel_size if stride is None else stride
-    powers = torch.avg_pool1d(input.pow(norm_type), kernel_size, steps, [0], ceil_mode)
+    powers = torch.avg_pool1d(input.pow(float(norm_type)), kernel_size, steps, [0], ceil_mode)
     count = 1
     for one in kernel_size:
         count = count * one
-    return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)
+    return (
+        (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / float(norm_type))
+    )
 
 
 def max_pool2d(
@@ -107,17 +109,19 @@ def adaptive_max_pool2d_with_indices(
 
 def lp_pool2d(
     input: Tensor,
-    norm_type: float,
+    norm_type: number,
     kernel_size: BroadcastingList2[int],
     stride: Optional[BroadcastingList2[int]] = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     steps = kernel_size if stride is None else stride
-    powers = torch.avg_pool2d(input.pow(norm_type), kernel_size, steps, [0, 0], ceil_mode)
+    powers = torch.avg_pool2d(input.pow(float(norm_type)), kernel_size, steps, [0, 0], ceil_mode)
     count = 1
     for one in kernel_size:
         count = count * one
-    return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)
+    return (
+        (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / float(norm_type))
+    )
 
 
 def max_pool3d(
@@ -166,17 +170,19 @@ def adaptive_max_pool3d_with_indices(
 
 def lp_pool3d(
     input: Tensor,
-    norm_type: float,
+    norm_type: number,
     kernel_size: BroadcastingList3[int],
     stride: Optional[BroadcastingList3[int]] = None,
     ceil_mode: bool = False,
 ) -> Tensor:
     steps = kernel_size if stride is None else stride
-    powers = torch.avg_pool3d(input.pow(norm_type), kernel_size, steps, [0, 0, 0], ceil_mode)
+    powers = torch.avg_pool3d(input.pow(float(norm_type)), kernel_size, steps, [0, 0, 0], ceil_mode)
     count = 1
     for one in kernel_size:
         count = count * one
-    return (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / norm_type)
+    return (
+        (torch.sign(powers) * torch.relu(torch.abs(powers))).mul(count).pow(1.0 / float(norm_type))
+    )
 
 
 def max_unpool1d(

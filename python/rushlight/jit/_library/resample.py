@@ -143,9 +143,7 @@ def interpolate__2(
     scales = annotate(Optional[List[float]], None)
     if scale_factor is not None:
         scales = [scale_factor for _ in range(input.dim() - 2)]
-    return interpolate(
-        input, size, scales, mode, align_corners, recompute_scale_factor, antialias
-    )
+    return interpolate(input, size, scales, mode, align_corners, recompute_scale_factor, antialias)
 
 
 def interpolate__3(

@@ -84,9 +84,7 @@ class TransformerDecoderLayer:
             need_weights=False,
         )[0]
         drops = self.dropout2.training and self.dropout2.p > 0.0
-        return self.dropout2(
-            _in_order_of_time(attended, drops and self.multihead_attn.batch_first)
-        )
+        return self.dropout2(_in_order_of_time(attended, drops and self.multihead_attn.batch_first))
 
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout3(self._network(x))
@@ -111,8 +109,7 @@ class TransformerDecoderLayer:
             return x + self._ff_block(self.norm3(x))
         x = self.norm1(x + self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
         x = self.norm2(
-            x
-            + self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
+            x + self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal)
         )
         return self.norm3(x + self._ff_block(x))
 
@@ -128,9 +125,7 @@ class TransformerEncoder:
         causal = _is_causal(mask, is_causal)
         x = src
         for layer in self.layers:
-            x = layer(
-                x, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask
-            )
+            x = layer(x, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
         if self.norm is not None:
             x = self.norm(x)
         return x
