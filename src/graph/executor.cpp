@@ -139,9 +139,13 @@ class Machine {
         at = run(now, at);
       }
     } catch (const Failure& inner) {
-      throw Failure{inner.cause, trace_of(code_, at) + inner.trace};
+      const Failure outer{inner.cause, trace_of(code_, at) + inner.trace};
+      leave_contexts();
+      throw outer;
     } catch (...) {
-      throw Failure{std::current_exception(), trace_of(code_, at)};
+      const Failure outer{std::current_exception(), trace_of(code_, at)};
+      leave_contexts();
+      throw outer;
     }
   }
 
@@ -330,8 +334,27 @@ class Machine {
     }
     put(now, 0, future->value);
   }
+  void enter(const Instruction& now) {
+    const IValue context = read(now, 0);
+    call_method(now, "__enter__");
+    contexts_.push_back(context);
+  }
   void exit(const Instruction& now) {
-    const IValue manager = take(now, 0);
+    contexts_.pop_back();
+    leave(take(now, 0));
+  }
+  // With statements that a failure leaves; one in their own __exit__ does not take its place.
+  void leave_contexts() {
+    while (!contexts_.empty()) {
+      const IValue context = std::move(contexts_.back());
+      contexts_.pop_back();
+      try {
+        leave(context);
+      } catch (const Failure&) {  // the first failure is the one to be told
+      }
+    }
+  }
+  static void leave(const IValue& manager) {
     Function& function = method(object(manager), "__exit__");
     std::vector<IValue> arguments(function.graph().inputs().size());
     RL_CHECK(!arguments.empty(), function.name(), " takes no object");
@@ -350,7 +373,7 @@ class Machine {
       case Step::Wait:
         return wait(now);
       case Step::Enter:
-        return call_method(now, "__enter__");
+        return enter(now);
       case Step::Exit:
         return exit(now);
       case Step::MakeList:
@@ -444,6 +467,7 @@ class Machine {
 
   const Code& code_;
   Frame& frame_;
+  std::vector<IValue> contexts_;  // of the with statements that the run is within
 };
 
 // ---- programs ----

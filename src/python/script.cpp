@@ -201,11 +201,24 @@ PyObject* clone(PyObject* self, PyObject* all) {
   });
 }
 
+// ([name], [name]): the methods that a call runs before and behind `forward`.
+PyObject* hooks(PyObject* self) {
+  const auto list = [](const std::vector<std::string>& names) {
+    Object out = Object::check(PyList_New(0));
+    for (const std::string& name : names) {
+      check(PyList_Append(out.get(), text_object(name).get()));
+    }
+    return out;
+  };
+  const ClassType& type = *object_at(self).type;
+  return check(PyTuple_Pack(2, list(type.pre_hooks).get(), list(type.hooks).get()));
+}
 PyObject* get_type(PyObject* self) {
   return wrap_type(Type::of_class(*object_at(self).type), object_at(self).owner);
 }
 
 PyMethodDef handle_methods[] = {
+    {"hooks", asked<hooks>, METH_NOARGS, "The names of methods before and behind forward."},
     {"_type", asked<get_type>, METH_NOARGS, "The type of the object."},
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},
     {"constants", constants, METH_NOARGS, "The constants of the class, by name."},

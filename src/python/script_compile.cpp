@@ -142,6 +142,11 @@ class PythonResolver : public script::Resolver {
     }
     return out;
   }
+  std::optional<Type> annotation(const std::string& parameter) override {
+    const Object answer = asked(scope_, "annotation", parameter);
+    return answer.get() == Py_None ? std::nullopt
+                                   : std::optional(parse_type(text_view(answer.get()), &unit_));
+  }
   std::optional<IValue> fallback(const std::string& parameter, const Type& type) override {
     const Object answer = asked(scope_, "fallback", parameter);
     if (answer.get() == Py_None) {

@@ -7,6 +7,7 @@
 #include "python/graph.h"
 #include "script/code_writer.h"
 #include "script/match.h"
+#include "script/prelude.h"
 
 namespace rushlight::python {
 
@@ -145,6 +146,26 @@ PyObject* add_constant(PyObject* self, PyObject* args) {
   });
 }
 
+// set_hooks(class, names of methods before forward, names of those behind it).
+PyObject* set_hooks(PyObject* self, PyObject* args) {
+  return guarded([&] {
+    const char* of = nullptr;
+    PyObject* before = nullptr;
+    PyObject* behind = nullptr;
+    parse(args, "sO!O!:set_hooks", &of, &PyList_Type, &before, &PyList_Type, &behind);
+    ClassType& type = class_named(unit_of(self), of);
+    const auto take = [](PyObject* names, std::vector<std::string>& to) {
+      to.clear();
+      for (Py_ssize_t i = 0; i < PyList_GET_SIZE(names); i++) {
+        to.push_back(string_of(PyList_GET_ITEM(names, i)));
+      }
+    };
+    take(before, type.pre_hooks);
+    take(behind, type.hooks);
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyObject* new_object(PyObject* self, PyObject* name) {
   return guarded([&] {
     return wrap_object(unit_of(self).create(class_named(unit_of(self), string_of(name))));
@@ -251,6 +272,9 @@ graph::Function::Native calling(PyObject* function, const graph::Schema& schema)
                          check(from_script(arguments[i], types.at(i))));
       }
       const Object made = Object::check(PyObject_CallObject(kept.get(), given.get()));
+      if (made.get() == Py_None && result.is(Type::Kind::Tensor)) {
+        return {IValue(Tensor())};  // whoever says nothing of a result seldom means a tensor
+      }
       return {to_argument(made.get(), result, what + " gives a value; the program")};
     } catch (const PythonError&) {
       throw CarriedError::take();
@@ -381,6 +405,7 @@ PyMethodDef methods[] = {
     {"add_attribute", add_attribute, METH_VARARGS,
      "add_attribute(class, name, type, kind, (default,) or None)"},
     {"add_constant", add_constant, METH_VARARGS, "add_constant(class, name, value, type)"},
+    {"set_hooks", set_hooks, METH_VARARGS, "set_hooks(class, [name before], [name behind])"},
     {"create", new_object, METH_O, "A new object of a class."},
     {"type", type_named, METH_O, "The type that a text spells, with the unit's classes."},
     {"has_method", has_method, METH_VARARGS, "has_method(class, name)"},
@@ -405,7 +430,11 @@ PyTypeObject unit_type = {
 // ---- what Python asks the compiler ----
 
 PyObject* is_known_op(PyObject*, PyObject* name) {
-  return guarded([&] { return PyBool_FromLong(script::is_op(string_of(name))); });
+  return guarded([&] {
+    const std::string op = string_of(name);
+    return PyBool_FromLong(script::is_op(op) || (op.starts_with("aten::") &&
+                                                 script::has_prelude_function(op.substr(6))));
+  });
 }
 
 // _script_number(value, "dtype", "layout" or "memory_format"): what it is in programs.

@@ -145,11 +145,14 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::Union:
       return one_of(o, type, what);
     case Kind::List: {
-      if (!PyList_Check(o) && !PyTuple_Check(o)) {
+      const bool items = PySequence_Check(o) != 0 && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
+                         !is_tensor(o) && !unwrap_object(o);
+      if (!items) {
         wrong(o, type, what);
       }
+      const Object list = Object::check(PySequence_Fast(o, "a list"));
       const auto each = [&](size_t) -> const Type& { return type.of[0]; };
-      return IValue::list(items_of(o, each, what));
+      return IValue::list(items_of(list.get(), each, what));
     }
     case Kind::Tuple:
     case Kind::NamedTuple: {

@@ -160,7 +160,9 @@ Meaning Lowering::call(const Meaning& what, const Arguments& arguments, Span spa
       return call_op_at(what.name, arguments, span);
     case Meaning::Kind::OpMethod: {
       Arguments all = arguments;
-      all.positional.insert(all.positional.begin(), what.value);
+      // x.where(condition, other): the only method whose object comes second.
+      const bool second = what.name == "aten::where" && !all.positional.empty();
+      all.positional.insert(all.positional.begin() + (second ? 1 : 0), what.value);
       return call_op_at(what.name, all, span);
     }
     case Meaning::Kind::Function:

@@ -66,7 +66,7 @@ Meaning Lowering::meaning(const Expr& e, const Type* hint) {
     case Kind::Call:
       return call(e, hint);
     case Kind::Subscript:
-      return subscript(e);
+      return subscript(e, hint);
     case Kind::Tuple:
       return tuple(e, hint);
     case Kind::List:

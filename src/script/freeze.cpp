@@ -78,15 +78,16 @@ Module freeze(const Module& module, const std::vector<std::string>& preserved_at
            "Freezing is currently only implemented for modules in eval mode: call eval() first");
   ClassType& type = module.type();
   std::vector<std::string> names = preserved_attrs;
-  if (std::find(names.begin(), names.end(), "forward") == names.end()) {
+  const bool named = std::find(names.begin(), names.end(), "forward") != names.end();
+  if (!named && type.find_method("forward") != nullptr) {
     names.insert(names.begin(), "forward");
   }
   std::vector<Frozen> methods;
   std::set<std::string> kept = {preserved_attrs.begin(), preserved_attrs.end()};
   for (const std::string& name : names) {
     graph::Function* const method = type.find_method(name);
-    RL_CHECK(method != nullptr || (name != "forward" && module.hasattr(name)),
-             "the module has no '", name, "', neither a method nor an attribute");
+    RL_CHECK(method != nullptr || module.hasattr(name), "the module has no '", name,
+             "', neither a method nor an attribute");
     if (method != nullptr) {
       methods.push_back({method, method->graph().clone()});
       graph::inline_calls(*methods.back().graph);

@@ -281,8 +281,7 @@ Exit Lowering::statement(const Stmt& s, const Rest& rest) {
       raise(s);
       return Exit::Raises;
     case Stmt::Kind::Assert:
-      assertion(s);
-      return Exit::Falls;
+      return assertion(s);
     case Stmt::Kind::Pass:
       return Exit::Falls;
     case Stmt::Kind::Delete:
@@ -364,7 +363,7 @@ void Lowering::raise(const Stmt& s) {
   graph_->append(NodeKind::RaiseException, {message, name}, 0);
 }
 
-void Lowering::assertion(const Stmt& s) {
+Exit Lowering::assertion(const Stmt& s) {
   const Condition holds = condition(*s.value);
   const auto fails = [&] {
     graph::Value* message = constant("AssertionError: ", Type{TypeKind::String});
@@ -376,8 +375,10 @@ void Lowering::assertion(const Stmt& s) {
     graph_->append(NodeKind::RaiseException, {message, none()}, 0);
     return Exit::Raises;
   };
-  branch(holds, s.span, [] { return Exit::Falls; }, fails, [] { return Exit::Falls; });
+  const auto goes_on = [] { return Exit::Falls; };
+  const Exit exit = branch(holds, s.span, goes_on, fails, goes_on);
   refine(holds.if_true);
+  return exit;
 }
 
 void Lowering::remove(const Expr& target) {

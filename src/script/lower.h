@@ -76,7 +76,7 @@ class RL_API Lowering {
   void assignment(const Stmt& s);
   void augmented(const Stmt& s);
   void raise(const Stmt& s);
-  void assertion(const Stmt& s);
+  Exit assertion(const Stmt& s);
   void remove(const Expr& target);
   Exit with(const Stmt& s, const Rest& rest);
 
@@ -151,7 +151,9 @@ class RL_API Lowering {
   std::vector<Meaning> parts_of(const Meaning& meaning, Span span);
 
   // ---- subscripts.cpp ----
-  Meaning subscript(const Expr& e);
+  Meaning subscript(const Expr& e, const Type* hint);
+  Value* chosen_module(Value* modules, const std::vector<std::string>& names, Value* index,
+                       const Type& type, Span span);
   Value* tensor_subscript(Value* tensor, const Expr& e, std::vector<Value*>& indices);
   void assign_subscript(const Expr& target, Value* value);
   void augment_subscript(const Expr& target, const std::string& op, Value* by);

@@ -91,6 +91,9 @@ class RL_API Resolver {
                                         std::string_view name) = 0;
   // The names of the submodules of a list or dict of modules; nothing where it is neither.
   virtual std::optional<std::vector<std::string>> submodules(const Type& of) = 0;
+  // The type of a parameter, or of the result by "return", where it is known by other means than
+  // the text.
+  virtual std::optional<Type> annotation(const std::string& parameter);
   // The default of a parameter, where it is known by other means than the text.
   virtual std::optional<IValue> fallback(const std::string& parameter, const Type& type);
 };

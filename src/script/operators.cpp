@@ -16,6 +16,10 @@ graph::Value* Lowering::unary(const Expr& e) {
   if (e.text == "+") {
     return of;
   }
+  if (of->type.is(TypeKind::Class)) {
+    const char* const method = e.text == "-" ? "__neg__" : "__invert__";
+    return as_value(call(attribute_of_value(of, method, e.span), {}, e.span), e.span);
+  }
   return op(e.text == "-" ? "aten::neg" : "aten::bitwise_not", {of}, e.span);
 }
 

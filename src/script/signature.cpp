@@ -149,13 +149,17 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
                         const std::optional<Type>& self) {
   graph::Schema out;
   out.name = function.name;
+  const auto annotated = [&](const Expr& annotation, const std::string& name) {
+    const std::optional<Type> known = resolver.annotation(name);
+    return known ? *known : type_of(annotation, text, resolver);
+  };
   for (const Parameter& parameter : function.parameters) {
     graph::Argument argument;
     argument.name = parameter.name;
     argument.keyword_only = parameter.keyword_only;
     const bool is_self = self && out.arguments.empty();
     argument.type = is_self                ? *self
-                    : parameter.annotation ? type_of(*parameter.annotation, text, resolver)
+                    : parameter.annotation ? annotated(*parameter.annotation, argument.name)
                                            : Type{TypeKind::Tensor};
     argument.size = parameter.annotation ? broadcast_size(*parameter.annotation) : 0;
     out.arguments.push_back(std::move(argument));
@@ -170,7 +174,7 @@ graph::Schema signature(const Function& function, const Text& text, Resolver& re
       returns = type_of(*function.type_comment->of[1], text, resolver);
     }
   } else if (function.returns) {
-    returns = type_of(*function.returns, text, resolver);
+    returns = annotated(*function.returns, "return");
   }
   if (returns) {
     out.results.push_back({"", *returns});

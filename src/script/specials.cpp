@@ -66,7 +66,13 @@ Meaning Lowering::cast(const std::string& name, const Expr& e) {
                              : Meaning::of_constant(false, type);
   }
   const Arguments given = arguments(e);
+  if (given.positional.empty()) {
+    fail(e.span, str(name, "() takes its value by position"));
+  }
   Value* const value = given.positional[0];
+  if (value->type.is(TypeKind::Class)) {
+    return call(attribute_of_value(value, "__" + name + "__", e.span), {}, e.span);
+  }
   if (given.positional.size() == 1) {
     const TypeKind kind = value->type.kind;
     const bool same =

@@ -118,7 +118,34 @@ Meaning Lowering::part_at(const std::vector<Meaning>& parts, const Expr& index, 
   return parts[static_cast<size_t>(*place < 0 ? *place + size : *place)];
 }
 
-Meaning Lowering::subscript(const Expr& e) {
+// modules[index] of an index that is known when it runs: the type is that of an interface.
+graph::Value* Lowering::chosen_module(Value* modules, const std::vector<std::string>& names,
+                                      Value* index, const Type& type, Span span) {
+  const bool by_name = index->type.is(TypeKind::String);
+  const std::function<Value*(size_t)> from = [&](size_t i) -> Value* {
+    if (i == names.size()) {
+      Value* const message =
+          constant("list index out of range, or a key that there is not", Type{TypeKind::String});
+      graph_->append(NodeKind::RaiseException, {message, none()}, 0);
+      return uninitialized(type);
+    }
+    Value* const key =
+        by_name ? constant(names[i], Type{TypeKind::String}) : integer(static_cast<int64_t>(i));
+    Condition here;
+    here.value = op("aten::eq", {index, key}, span);
+    const auto found = [&] {
+      Value* const module = get_attribute(modules, names[i]);
+      if (!module->type.is_subtype_of(type)) {
+        fail(span, str("the module '", names[i], "' has not all methods of ", type.annotation()));
+      }
+      return graph_->append(NodeKind::UncheckedCast, {module})->output()->set_type(type);
+    };
+    return pick(here, found, [&] { return from(i + 1); }, span, "the module");
+  };
+  return from(0);
+}
+
+Meaning Lowering::subscript(const Expr& e, const Type* hint) {
   const Meaning of = meaning(*e.of[0]);
   const std::vector<const Expr*> indices = indices_of(e);
   const Expr& index = *indices.at(0);
@@ -158,6 +185,9 @@ Meaning Lowering::subscript(const Expr& e) {
   }
   if (type.is(TypeKind::Class)) {
     if (const auto names = resolver_.submodules(type)) {
+      if (hint != nullptr && hint->is(TypeKind::Interface) && !slice) {
+        return Meaning::of_value(chosen_module(base, *names, value(index), *hint, e.span));
+      }
       std::vector<Meaning> parts;
       const Meaning key = index.is(Kind::String) ? meaning(index) : Meaning();
       for (const std::string& name : *names) {

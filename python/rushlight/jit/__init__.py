@@ -242,8 +242,6 @@ def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inpu
 
     What the language of programs lacks raises when it is compiled, with its line.
     """
-    if not callable(obj):
-        raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
     if example_inputs is not None:
         raise NotImplementedError("script(): types are annotations; example_inputs gives none")
     if optimize is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import inspect
@@ -51,9 +52,13 @@ class ClassOwner:
     def __init__(self, kind: type, name: str, scope: type[Scope]) -> None:
         self.kind, self.name, self._scope = kind, name, scope
         self.methods: list[str] = []  # that an interface wants
+        self._names = {kind.__name__: kind}  # and what any of its methods names
+        for value in vars(kind).values():
+            if isinstance(value, types.FunctionType):
+                self._names = {**_free_values(value), **self._names}
 
     def _scope_of(self, function: Any) -> Scope:
-        return self._scope(function, **{self.kind.__name__: self.kind})
+        return self._scope(function, **self._names)
 
     def submodules(self) -> None:
         """A class is no list of modules."""
@@ -83,6 +88,16 @@ class ClassOwner:
         if found is None or isinstance(found, types.MemberDescriptorType):
             return None
         return _meanings.describe(found, name)
+
+
+def _free_values(function: Any) -> dict[str, Any]:
+    """The values of the names that a function takes from the functions around it."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    out = {}
+    for name, cell in cells:
+        with contextlib.suppress(ValueError):  # what it names does not exist yet
+            out[name] = cell.cell_contents
+    return out
 
 
 def _accessors(name: str) -> tuple[str | None, str | None]:
@@ -175,6 +190,9 @@ class FieldScope:
 
     def submodules(self, class_name: str) -> None:
         """Classes are no lists of modules."""
+
+    def annotation(self, parameter: str) -> None:
+        """Types are in the text."""
 
     def fallback(self, parameter: str) -> tuple[Any] | None:
         """The default of a field, as a tuple of one."""

@@ -85,10 +85,11 @@ def _op_of(function: Any, name: str) -> Answer:
         if known is not None:
             return "function", compile_function(known, LibraryScope)
     for space, prefix in _spaces():
-        if getattr(space, own, None) is function:
-            for op in (f"aten::{prefix}{own}", f"aten::{own}"):
-                if _C._script_has_op(op):
-                    return "op", op
+        for called in (own, name):
+            if getattr(space, called, None) is function:
+                for op in (f"aten::{prefix}{called}", f"aten::{called}"):
+                    if _C._script_has_op(op):
+                        return "op", op
     return None
 
 
@@ -239,7 +240,8 @@ def compile_overloads(function: Any, marked: list[Any]) -> list[str]:
         for one in marked:
             name = new_name(function)
             text = _source.source_of(one)[0]
-            unit.compile(name, source, file, line, Scope(function), None, "static", text)
+            names = Scope(function).of_overload(one)
+            unit.compile(name, source, file, line, names, None, "static", text)
             known.append(name)
         _compiled_overloads[function] = known
     return known

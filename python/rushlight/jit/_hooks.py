@@ -31,7 +31,8 @@ def compile_hooks(module: nn.Module, owner: Any) -> None:
             _functions.compile_method(owner.name, name, hook)
         elif hasattr(type(module), name):
             raise RuntimeError(f"Can't define hook: {name} on class, a method has that name")
-    rows, result = unit.signature(f"{owner.name}.forward")
+    unit.set_hooks(owner.name, [h.__name__ for h in before], [h.__name__ for h in behind])
+    rows, _ = unit.signature(f"{owner.name}.forward")
     names = [name for name, _ in rows[1:]]
     lines = [f"  given = ({''.join(name + ', ' for name in names)})"]
     for number, hook in enumerate(before):
@@ -66,20 +67,8 @@ class _HookScope:
     member = _meanings.Scope.member
     submodules = _meanings.Scope.submodules
 
+    def annotation(self, parameter: str) -> None:
+        """Types are in the text."""
+
     def fallback(self, parameter: str) -> None:
         """Defaults are those of `forward`, which Python fills in."""
-
-
-def attach_hooks(program: Any, module: nn.Module) -> None:
-    """The hooks of a program that Python calls: the compiled ones."""
-    before, behind = hooks_of(module)
-    for hook in before:
-        name = hook.__name__
-        program.register_forward_pre_hook(
-            lambda one, given, name=name: one._c.call(name, (given,), {})
-        )
-    for hook in behind:
-        name = hook.__name__
-        program.register_forward_hook(
-            lambda one, given, result, name=name: one._c.call(name, (given, result), {})
-        )

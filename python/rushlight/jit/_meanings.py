@@ -246,6 +246,15 @@ def describe(value: Any, name: str) -> Answer:
     return None
 
 
+def defaults_of(function: Any) -> dict[str, Any]:
+    """The defaults of the parameters that have one."""
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+
+
 class Scope:
     """The names around a function, and the classes that its methods are of."""
 
@@ -254,17 +263,21 @@ class Scope:
         cells = function.__closure__ or ()
         self._closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
         self._globals = function.__globals__
-        signature = inspect.signature(function)
-        self._defaults = {
-            name: parameter.default
-            for name, parameter in signature.parameters.items()
-            if parameter.default is not inspect.Parameter.empty
-        }
+        self._defaults = defaults_of(function)
+        self._annotations = getattr(function, "__annotations__", {})
+
+    def of_overload(self, overload: Any) -> Scope:
+        """The same names, with the types and the defaults of a signature."""
+        self._defaults = {**self._defaults, **defaults_of(overload)}
+        self._annotations = getattr(overload, "__annotations__", {})
+        return self
 
     def find(self, name: str) -> Answer:
         """What a free name means."""
         if name in self._own:
             return describe(self._own[name], name)
+        if name == "__torch__":  # in the text of a type
+            return "space", Package(name)
         if name in self._closure:
             try:
                 return describe(self._closure[name].cell_contents, name)
@@ -284,6 +297,11 @@ class Scope:
         """The names in a list or dict of modules, in order."""
         owner = owners.get(class_name)
         return owner.submodules() if owner is not None else None
+
+    def annotation(self, parameter: str) -> str | None:
+        """The type of a parameter, where its annotation has been evaluated."""
+        hint = self._annotations.get(parameter, "")
+        return None if isinstance(hint, str) else type_text(hint)
 
     def fallback(self, parameter: str) -> tuple[Any] | None:
         """The default of a parameter, as a tuple of one."""

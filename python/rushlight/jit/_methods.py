@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import typing
@@ -55,6 +56,8 @@ def member_of(owner: Any, name: str) -> Answer:
             _compile(owner, name, function, scope)
             return "method", name
     found, scope = found_in(type(module), name)
+    if found is not None and found is vars(nn.Module).get(name):
+        return None
     if isinstance(found, property):
         return _property(owner, name, found)
     if isinstance(found, staticmethod):
@@ -110,7 +113,13 @@ def _method(owner: Any, name: str, function: Any, scope: type[Scope]) -> Answer:
 
 
 def _compile(owner: Any, name: str, function: Any, scope: type[Scope]) -> None:
-    compile_method(owner.name, name, function, scope)
+    signature = None
+    if name == "__setstate__" and not function.__annotations__:  # it takes what __getstate__ gives
+        _method(owner, "__getstate__", *found_in(type(owner.module), "__getstate__"))
+        state = unit.signature(f"{owner.name}.__getstate__")[1]
+        arguments = list(inspect.signature(function).parameters)
+        signature = f"def __setstate__({arguments[0]}, {arguments[1]}: {state}) -> None:\n  pass\n"
+    compile_method(owner.name, name, function, scope, "method", signature)
 
 
 def _overloads(owner: Any, function: Any, marked: list[Any]) -> list[str]:
@@ -121,10 +130,15 @@ def _overloads(owner: Any, function: Any, marked: list[Any]) -> list[str]:
         for number, one in enumerate(marked):
             name = f"{function.__name__}__{number}"
             text = _source.source_of(one)[0]
-            compile_method(owner.name, name, function, Scope, "method", text)
+            scope = functools.partial(_overload_scope, one)
+            compile_method(owner.name, name, function, scope, "method", text)
             names.append(name)
         _compiled_overloads[key] = names
     return _compiled_overloads[key]
+
+
+def _overload_scope(overload: Any, function: Any) -> Scope:
+    return Scope(function).of_overload(overload)
 
 
 def _flat_weights(owner: Any) -> Answer:
@@ -147,6 +161,9 @@ class _PlainScope:
         """Nothing."""
 
     def submodules(self, class_name: str) -> None:
+        """Nothing."""
+
+    def annotation(self, parameter: str) -> None:
         """Nothing."""
 
     def fallback(self, parameter: str) -> None:

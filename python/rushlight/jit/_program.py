@@ -161,6 +161,9 @@ class _ModuleMethod(ScriptMethod):
     def __init__(self, module, name) -> None:
         super().__init__(module._c, name)
         self._module = module
+        self.__doc__ = getattr(
+            getattr(module.__dict__.get("_original"), name, None), "__doc__", None
+        )
 
     def __call__(self, *args, **kwargs):
         return self._module._run(self.name, args, kwargs)
@@ -238,6 +241,15 @@ class ProgramModule(RecursiveScriptModule):
         self._methods_changed()
         if "training" in self._program_attributes:
             self.__dict__["training"] = handle.get("training")
+        before, behind = handle.hooks()
+        for hook in before:
+            self.register_forward_pre_hook(
+                lambda module, given, hook=hook: module._c.call(hook, (given,), {})
+            )
+        for hook in behind:
+            self.register_forward_hook(
+                lambda module, given, result, hook=hook: module._c.call(hook, (given, result), {})
+            )
         _wrappers[handle] = self
         return self
 
@@ -307,6 +319,9 @@ class ProgramModule(RecursiveScriptModule):
             return own["_c"].get(name)
         if name in own.get("_program_constants", ()):
             return own["_program_constants"][name]
+        prop = getattr(own.get("_original"), name, None)
+        if isinstance(prop, property):  # one that programs leave out
+            return prop.fget(self)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
@@ -315,7 +330,7 @@ class ProgramModule(RecursiveScriptModule):
             return
         kind = self._program_attributes.get(name)
         if name in self._program_constants:
-            raise AttributeError(f"Cannot mutate TorchScript constant value: '{name}'")
+            raise RuntimeError(f"Can't set constant '{name}': programs are compiled with its value")
         if kind == "module":
             if not isinstance(value, ProgramModule):
                 raise RuntimeError(f"the submodule '{name}' can only become another program's")

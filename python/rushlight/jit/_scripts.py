@@ -24,6 +24,8 @@ def script(obj: Any) -> Any:
         return _script_class(obj)
     if type(obj) in _meanings.compiled:
         return _classes.script_object(obj)
+    if not callable(obj):
+        raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
     if isinstance(obj, types.MethodType):
         raise RuntimeError(
             f"'{obj.__name__}' is a method of an object: compile the function behind it "
@@ -66,6 +68,8 @@ def script_module(module: nn.Module, share: bool = True) -> ProgramModule:
 
 def prepared(module: nn.Module) -> nn.Module:
     """What a module and its submodules put into their place by `__prepare_scriptable__`."""
+    if "_modules" not in vars(module):
+        return module  # program_object says what is wrong
     if hasattr(module, "__prepare_scriptable__"):
         module = module.__prepare_scriptable__()
     if isinstance(module, nn.Module) and not isinstance(module, ProgramModule):
@@ -100,14 +104,13 @@ def attach_all(program: ProgramModule, module: nn.Module) -> None:
 
 def attach(program: ProgramModule, module: nn.Module) -> None:
     """Attributes that programs do not have, and the methods that stay Python code."""
+    for name, function in _methods.python_members(module):
+        program.__dict__[name] = types.MethodType(function, program)
     owner = _meanings.owners.get(program._c.name)
     if owner is not None:
         for name in (*owner.shape.plain, *(name for name, _ in owner.shape.functions)):
             if isinstance(name, str) and name in vars(module):
                 program.__dict__[name] = vars(module)[name]
-    for name, function in _methods.python_members(module):
-        program.__dict__[name] = types.MethodType(function, program)
-    _hooks.attach_hooks(program, module)
     program.__dict__["_original"] = type(module)
     program.__doc__ = module.__doc__
 
@@ -190,6 +193,9 @@ class FrameScope:
 
     member = _meanings.Scope.member
     submodules = _meanings.Scope.submodules
+
+    def annotation(self, parameter: str) -> None:
+        """Types are what the text says."""
 
     def fallback(self, parameter: str) -> None:
         """Defaults are what the text says."""
