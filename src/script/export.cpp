@@ -1,8 +1,9 @@
 // Modules as archives that PyTorch's jit.load reads as well.
 #include "script/export.h"
 
-#include <map>
 #include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_set>
 
 #include "script/code_writer.h"
@@ -212,11 +213,14 @@ class Records {
 // The files of all classes and functions that have been mentioned, and of those that they mention.
 std::map<std::string, std::string> code_files(Mentions& mentions) {
   std::map<std::string, std::string> files;
+  std::set<std::string> names;
   size_t classes = 0;
   size_t functions = 0;
   while (classes < mentions.classes.size() || functions < mentions.functions.size()) {
     if (classes < mentions.classes.size()) {
       ClassType& type = *mentions.classes[classes++];
+      RL_CHECK(names.insert(type.name).second, "two classes are named ", type.name,
+               ", and an archive holds one of a name: one of them comes from another archive");
       files[split(type.name).first] += class_text(type, mentions);
     } else {
       graph::Function& function = *mentions.functions[functions++];

@@ -1,7 +1,10 @@
 """Programs of `jit.trace`: what each package saves the other one runs, and both give the same."""
 
+# ruff: noqa: UP035  # the forms that programs for TorchScript are written in
+
 import io
 import warnings
+from typing import Tuple  # noqa: F401  # in comments that are types
 
 import pytest
 
@@ -187,7 +190,7 @@ def test_ours_runs_there(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_theirs_runs_here(name):
-    net, program, size, other = traced(torch, name)
+    _, program, size, other = traced(torch, name)
     stream = io.BytesIO()
     torch.jit.save(program, stream)
     stream.seek(0)
@@ -218,3 +221,51 @@ def test_functions(name):
         x, y = argument(rushlight, size), argument(torch, size)
         close(f(rushlight, x), there(y))
         close(here(x), theirs(y))
+
+
+# ---- hooks ----
+
+
+def hooked(p):
+    """A scripted module with hooks around it and around its submodule."""
+    nn = p.nn
+
+    def before(self, given):
+        # type: (Tuple[Tensor]) -> Tuple[Tensor]
+        return (given[0] * 2,)
+
+    def behind(self, given, out):
+        # type: (Tuple[Tensor], Tensor) -> Tensor
+        return out * 10 + given[0]
+
+    class Inner(nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Inner()
+            self.inner.register_forward_pre_hook(before)
+            self.inner.register_forward_hook(behind)
+            self.register_forward_hook(behind)
+
+        def forward(self, x):
+            if bool(x.sum() > 0):
+                x = self.inner(x)
+            return x
+
+    return p.jit.script(Outer())
+
+
+@pytest.mark.parametrize(("here", "there"), [(rushlight, torch), (torch, rushlight)])
+def test_hooks_go_with_a_module(here, there):
+    program = hooked(here)
+    stream = io.BytesIO()
+    here.jit.save(program, stream)
+    stream.seek(0)
+    loaded = there.jit.load(stream)
+    for numbers in ([1.0, 2.0], [-3.0, 1.0]):
+        x, y = here.tensor(numbers), there.tensor(numbers)
+        close(program(x), loaded(y))
+        close(program.forward(x), loaded.forward(y))

@@ -373,6 +373,35 @@ def test_regions_and_functions_of_autograd():
     assert program.graph.findNode("aten::to") is not None
 
 
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+def test_tensors_that_no_op_gives_are_known_by_their_memory():
+    def f(a):
+        b = a.clone()
+        b.data = b.data * 2
+        return Same.apply(b) + Same.apply(a), torch.from_numpy(a.detach().clone().numpy())
+
+    a, b = randn(2, 3), randn(4, 3)
+    with pytest.warns(jit.TracerWarning, match="NumPy"):
+        program = jit.trace(f, a)
+    same(program(b)[0], f(b)[0])
+
+
+def test_what_no_trace_sees_is_refused():
+    with pytest.raises(RuntimeError, match="vmap cannot be traced"):
+        jit.trace(lambda a: torch.func.vmap(lambda b: b * b.sum())(a), randn(2, 3))
+    with pytest.warns(jit.TracerWarning, match="Generator is no part"):
+        jit.trace(lambda a: a + torch.rand(2, generator=torch.Generator()), x, check_trace=False)
+
+
 # ---- modules ----
 
 
@@ -485,6 +514,11 @@ def test_hooks_are_traced(net):
     same(traced(net, randn(3, 4))(x), net(x))
 
 
+class Whole(nn.Module):
+    def forward(self, x):
+        return (x.abs() * 3).long()
+
+
 LAYERS = {
     "lstm": (nn.LSTM(4, 5, 2, bidirectional=True, batch_first=True), (2, 3, 4), (3, 6, 4)),
     "gru": (nn.GRU(4, 5), (2, 3, 4), (3, 6, 4)),
@@ -501,6 +535,7 @@ LAYERS = {
         (1, 2, 4, 4),
         (2, 2, 6, 6),
     ),
+    "bags": (nn.Sequential(Whole(), nn.EmbeddingBag(10, 3)), (2, 3), (4, 2)),
     "shuffle": (nn.PixelShuffle(2), (1, 8, 3, 3), (2, 4, 5, 2)),
     "unflatten": (nn.Unflatten(1, (2, -1)), (2, 6), (3, 8)),
 }

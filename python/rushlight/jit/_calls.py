@@ -9,6 +9,7 @@ from typing import Any
 import rushlight
 from rushlight import _C, Tensor
 from rushlight.jit._recording import Call, TracingState, is_of_library
+from rushlight.nn import functional
 from rushlight.overrides import TorchFunctionMode
 from rushlight.utils import _pytree
 
@@ -61,7 +62,9 @@ class Calls(TorchFunctionMode):
             rushlight.numel: self._numel,
             Tensor.__len__: self._length,
             Tensor.data.__get__: self._detached,
+            Tensor.data.__set__: self._replace_data,
             Tensor.numpy: self._to_numpy,
+            functional.embedding_bag: self._bags,
         }
         self._handlers |= dict.fromkeys(_FACTORIES, self._from_data)
         self._handlers |= dict.fromkeys(_QUESTIONS, self._ask)
@@ -140,6 +143,39 @@ class Calls(TorchFunctionMode):
             self.trace.warn("Using len to get tensor shape", "use tensor.shape[0]")
         return func(tensor)
 
+    # ---- one function in the place of another ----
+
+    def _bags(
+        self,
+        func: Any,
+        input: Tensor,
+        weight: Tensor,
+        offsets: Tensor | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        per_sample_weights: Tensor | None = None,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> Tensor:
+        """Bags as the op has them, which takes rows without a batch."""
+        options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse)
+        rest = (per_sample_weights, include_last_offset, padding_idx)
+        _C._unwatched(lambda: func(input, weight, offsets, *options, *rest))  # raises what is wrong
+        with self:
+            if input.dim() == 2:
+                offsets = rushlight.arange(0, input.numel(), input.size(1))
+                input = input.reshape(-1)
+                if per_sample_weights is not None:
+                    per_sample_weights = per_sample_weights.reshape(-1)
+            if max_norm is not None:
+                rushlight.embedding_renorm_(weight.detach(), input, max_norm, norm_type)
+            kind = ("sum", "mean", "max").index(mode)
+            given = (scale_grad_by_freq, kind, sparse, per_sample_weights, include_last_offset)
+            return rushlight.embedding_bag(weight, input, offsets, *given, padding_idx)[0]
+
     # ---- what leaves the trace ----
 
     def _to_python(self, func: Any, tensor: Tensor) -> Any:
@@ -173,6 +209,12 @@ class Calls(TorchFunctionMode):
     def _detached(self, func: Any, tensor: Tensor) -> Tensor:
         """`tensor.data` shares memory, so it is no constant."""
         return tensor.detach() if self.trace.varies(tensor) else func(tensor)
+
+    def _replace_data(self, func: Any, tensor: Tensor, data: Tensor) -> None:
+        """The tensor is another value from now on."""
+        func(tensor, data)
+        self.trace.make(tensor, self.trace.value(data))
+        self.trace.set_varying(tensor)
 
 
 class _Indexing(Call):

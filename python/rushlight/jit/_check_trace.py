@@ -215,6 +215,6 @@ def check(
         module: whose tensors are put back after each run.
     """
     checker = _Checker(program, function, retrace, module, tolerance)
-    with rushlight.no_grad(), rushlight.random.fork_rng(devices=[]):
+    with rushlight.random.fork_rng(devices=[]):
         for args, kwargs in calls:
             checker.run(args, kwargs)

@@ -66,6 +66,15 @@ def _set_name(value: Value, tensor: Tensor) -> None:
             return
 
 
+def _window_of(tensor: Tensor) -> Any:
+    """What memory a tensor shows, and how; None where it has none of its own."""
+    plain = type(tensor) in (Tensor, nn.Parameter) and tensor.layout is rushlight.strided
+    if not plain or tensor.is_meta or tensor.numel() == 0:
+        return None
+    place = tensor.data_ptr()
+    return (place, tensor.dtype, tuple(tensor.shape), tensor.stride()) if place else None
+
+
 def _has_tensors(thing: Any) -> bool:
     return any(isinstance(t, Tensor) for t in _pytree.tree_leaves(thing))
 
@@ -129,6 +138,7 @@ class TracingState:
         self._kept: dict[int, Tensor] = {}
         self._maker: dict[int, Frame] = {}
         self._variable: set[int] = set()  # ids of what depends on arguments
+        self._windows: dict[Any, Tensor] = {}  # by the memory that they show
         self.call: Call | None = None  # that is under way
 
     def graph(self) -> Graph:
@@ -168,6 +178,9 @@ class TracingState:
         self._kept[id(tensor)] = tensor
         self._maker[id(tensor)] = self._frame
         self._frame.values[id(tensor)] = value
+        window = _window_of(tensor)
+        if window is not None:
+            self._windows[window] = tensor
 
     def varies(self, tensor: Tensor) -> bool:
         """Whether the tensor depends on arguments, so that another run may give it other sizes."""
@@ -214,15 +227,26 @@ class TracingState:
     def value(self, thing: Any) -> Value:
         """The value of anything that ops take."""
         if isinstance(thing, Tensor):
-            value = self._known(self._frame, thing) or self._captured(thing)
+            known = self._known(self._frame, thing)
+            value = self._captured(thing) if known is None else known
             _set_name(value, thing)
             return value
         if isinstance(thing, list | tuple):
             value = self.node("prim::ListConstruct", [self.value(i) for i in thing]).output()
             return value if thing else value.setType(_INTS)
+        if isinstance(thing, rushlight.Generator):
+            self.warn("A Generator is no part of a trace", "the default one is drawn from")
+            thing = None
         return self._constant(thing)
 
     def _captured(self, tensor: Tensor) -> Value:
+        """The value of a tensor that no op has given: a constant, unless it is another's memory."""
+        same = self._windows.get(_window_of(tensor))
+        if same is not None:
+            value = self.value(same)
+            self.make(tensor, value)
+            self.set_varying(tensor)
+            return value
         if tensor.requires_grad:
             raise RuntimeError(
                 "Cannot insert a Tensor that requires grad as a constant: make it a parameter of "
@@ -291,6 +315,9 @@ class TracingState:
 
     def __call__(self, op: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Runs a call of an op and records it, with all arguments of its schema."""
+        leaves = _pytree.tree_leaves((args, kwargs))
+        if any(isinstance(t, Tensor) and _C._functorch.is_batchedtensor(t) for t in leaves):
+            raise RuntimeError("vmap cannot be traced: trace what it maps, or export the program")
         # What is one op here and another one in archives is shown as that.
         is_own = op.namespace == "rushlight"
         shown = exported_form(op, args, kwargs) if is_own else (op, args, kwargs)

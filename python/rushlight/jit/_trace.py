@@ -11,6 +11,7 @@ from typing import Any
 import rushlight
 from rushlight import _C, nn
 from rushlight._C import Graph
+from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
 from rushlight.fx._symbolic_trace import _Patcher
 from rushlight.jit import ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
@@ -67,14 +68,16 @@ class _CallsSeen:
             if trace is None:
                 return run()
             owner, name = function._unit, function.qualified_name
-            return trace.call_program(owner, name, None, args, kwargs, run)
+            with _DisableTorchFunction():
+                return trace.call_program(owner, name, None, args, kwargs, run)
 
         def method_run(module: ProgramModule, name: str, args: tuple, kwargs: Any) -> Any:
             trace = state()
             run = functools.partial(run_method, module, name, args, kwargs)
             if trace is None:
                 return run()
-            return trace.call_program(module._c, name, module, args, kwargs, run)
+            with _DisableTorchFunction():
+                return trace.call_program(module._c, name, module, args, kwargs, run)
 
         patch = functools.partial(self._patcher.patch_method, deduplicate=False)
         patch(nn.Module, "__call__", module_call)
