@@ -171,7 +171,8 @@ def test_values_have_the_names_of_the_program():
         half = doubled / 4
         return doubled + half
 
-    program = traced(f, randn(2))
+    half = randn(2)
+    program = traced(f, half)
     assert "%doubled : " in str(program.graph) and "half = torch.div(doubled, 4)" in program.code
 
 
@@ -312,8 +313,8 @@ def test_wrong_calls():
         jit.trace_module(nn.ReLU(), 3)
     with pytest.raises(AttributeError, match="expected torch"):
         jit.trace_module(lambda a: a, {})
-    with pytest.raises(NotImplementedError, match="_force_outplace"):
-        jit.trace(lambda a: a, x, _force_outplace=True)
+    with pytest.raises(NotImplementedError, match="_module_class"):
+        jit.trace(lambda a: a, x, _module_class=nn.Module)
     with pytest.raises(RuntimeError, match="being taken already"):
         jit.trace(lambda a: jit.trace(torch.relu, x)(a), x)
     program = jit.trace(lambda a: a + 1, x)
@@ -337,6 +338,26 @@ def test_writes_are_part_of_a_program():
     ours, theirs = b.clone(), b.clone()
     same(program(ours), f(theirs))
     assert torch.equal(ours, theirs) and not torch.equal(ours, b)
+
+
+def test_writes_may_become_new_tensors():
+    def f(a):
+        b = torch.empty(a.shape).fill_(7).add_(a)
+        c = torch.zeros(2)
+        c.copy_(b[0])
+        return b.mul_(2).relu_(), torch.empty(a.shape[0]).zero_(), c
+
+    a, b = randn(3, 2), randn(4, 2)
+    program = traced(f, a, _force_outplace=True)
+    assert not any(n.kind().endswith("_") for n in program.graph.nodes())
+    same(program(b)[:2], f(b)[:2])
+
+    def writes(a):
+        a.view(-1).add_(1)
+        return a
+
+    with pytest.warns(jit.TracerWarning, match="cause the trace to be incorrect"):
+        jit.trace(writes, x, _force_outplace=True, check_trace=False)
 
 
 def test_random_numbers_are_drawn_anew():

@@ -38,7 +38,7 @@ from rushlight.jit._marks import (
     script_method,
     unused,
 )
-from rushlight.jit._script import ScriptFunction, ScriptModule
+from rushlight.jit._script import ScriptFunction, ScriptModule, TracerWarning
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -87,10 +87,6 @@ else:
     __getattr__, __dir__ = lazy(__name__, "", {"_trace": "TracingCheckError trace trace_module"})
 
 _is = builtins.isinstance  # the name is a function of this module
-
-
-class TracerWarning(Warning):
-    """A warning about a trace that would be wrong for other inputs."""
 
 
 class ScriptWarning(Warning):
@@ -364,6 +360,9 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
+_fork, _wait = fork, wait
+
+
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
     """A no-op: there is nothing to optimise."""
@@ -411,19 +410,17 @@ def _get_trace_graph(
         args: its positional arguments: tensors, or containers of them.
         kwargs: its keyword arguments.
         strict: accepted: containers are taken apart.
-        _force_outplace: refused: nodes are the ops that ran.
+        _force_outplace: record ops in place as those that give new tensors.
         return_inputs: give a copy of the arguments, too, as they were before it ran.
         _return_inputs_states: give the arguments before and after it ran, too.
     """
-    from rushlight.jit._recording import get_trace_graph
+    from rushlight.jit._trace_graph import get_trace_graph
 
-    if _force_outplace:
-        raise NotImplementedError("_get_trace_graph(): ops in place stay what they are")
     before = None
     if return_inputs or _return_inputs_states:
         given = args if _is(args, tuple) else (args,)
         before = _pytree.tree_map_only(Tensor, lambda t: t.detach().clone(), given)
-    graph, outs = get_trace_graph(f, args, kwargs)
+    graph, outs = get_trace_graph(f, args, kwargs, _force_outplace)
     if return_inputs:
         return graph, outs, before
     if _return_inputs_states:

@@ -11,7 +11,7 @@ import rushlight
 from rushlight import _C, Tensor, nn
 from rushlight._C import Graph, Node
 from rushlight._warnings import warn
-from rushlight.jit import TracerWarning
+from rushlight.jit._script import TracerWarning
 from rushlight.utils import _pytree
 
 __all__ = ["TracingCheckError", "check"]

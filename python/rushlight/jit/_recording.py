@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import linecache
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -15,11 +14,12 @@ from rushlight import _C, Tensor, nn
 from rushlight._C import Graph, Node, Value
 from rushlight._warnings import warn
 from rushlight.fx.experimental._op_forms import exported_form
-from rushlight.jit import TracerWarning
 from rushlight.jit._frames import Frame, State
+from rushlight.jit._outplace import has_live_views, out_of_place
+from rushlight.jit._script import TracerWarning
 from rushlight.utils import _pytree
 
-__all__ = ["Call", "TracingState", "get_trace_graph", "is_of_library", "record", "state"]
+__all__ = ["Call", "TracingState", "is_of_library", "record", "state"]
 
 _running = threading.local()
 _INTS = _C._parse_type("List[int]")
@@ -128,10 +128,13 @@ class TracingState:
         module: whose parameters, buffers and submodules are attributes of what is recorded; a
             submodule that is called is recorded as a method of its own. None of a function.
         tells: warn of what makes the trace wrong for other inputs.
+        outplace: record ops in place as those that give new tensors.
     """
 
-    def __init__(self, module: State | None = None, tells: bool = True) -> None:
-        self._tells = tells
+    def __init__(
+        self, module: State | None = None, tells: bool = True, outplace: bool = False
+    ) -> None:
+        self._tells, self._outplace = tells, outplace
         self._scopes: list[str] = []
         self.root = self._frame = Frame(module)
         # A tensor is kept as long as its id stands for it.
@@ -229,7 +232,8 @@ class TracingState:
         if isinstance(thing, Tensor):
             known = self._known(self._frame, thing)
             value = self._captured(thing) if known is None else known
-            _set_name(value, thing)
+            if state() is self:  # the frame is that of the program
+                _set_name(value, thing)
             return value
         if isinstance(thing, list | tuple):
             value = self.node("prim::ListConstruct", [self.value(i) for i in thing]).output()
@@ -339,6 +343,14 @@ class TracingState:
             for argument, thing in zip(schema.arguments, things, strict=True)
         ]
         name = f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
+        instead = out_of_place(shown[0], things) if self._outplace else None
+        if instead is not None:
+            name, inputs = instead[0], [self.value(thing) for thing in instead[1]]
+            if has_live_views(args[0], self._kept.values(), 2):
+                self.warn(
+                    "A write in place to memory that other tensors show may cause the trace "
+                    "to be incorrect"
+                )
         node = self.op(name, inputs, len(schema.returns))
         results = op(*args, **kwargs)
         self._outputs_of(node, len(schema.returns), results)
@@ -436,73 +448,3 @@ def record(trace: TracingState, f: Callable[[], Any], is_trace: bool = True) -> 
         return _C._watch_ops(trace, f, is_trace)
     finally:
         _running.state = None
-
-
-# ---- graphs without programs ----
-
-
-def _refuse(thing: Any) -> RuntimeError:
-    return RuntimeError(
-        "Only tuples, lists, dicts and tensors can be inputs and outputs of a trace, but got "
-        f"unsupported type {type(thing).__name__}"
-    )
-
-
-def _tensors(name: str, thing: Any) -> Iterator[tuple[str, Tensor]]:
-    """The tensors in an argument, of which containers are taken apart."""
-    if isinstance(thing, Tensor):
-        yield name, thing
-    elif isinstance(thing, dict | list | tuple):
-        for item in thing.values() if isinstance(thing, dict) else thing:
-            yield from _tensors("", item)
-    elif thing is not None and not isinstance(thing, str):
-        raise _refuse(thing)
-
-
-def _outputs(trace: TracingState, thing: Any) -> Iterator[Value]:
-    """The values of the tensors in a result, of which containers are taken apart."""
-    if isinstance(thing, Tensor):
-        yield trace.value(thing)
-    elif isinstance(thing, dict | list | tuple):
-        for item in thing.values() if isinstance(thing, dict) else thing:
-            yield from _outputs(trace, item)
-    elif thing is not None and not isinstance(thing, str | bool | int | float):
-        raise _refuse(thing)
-
-
-def named_arguments(f: Callable, args: tuple, kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The arguments of a call with their names; '' of those that have none."""
-    forward = f.forward if isinstance(f, nn.Module) else f
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in inspect.signature(forward).parameters.values() if p.kind in kinds]
-    names += [""] * (len(args) - len(names))
-    return [*zip(names, args, strict=False), *kwargs.items()]
-
-
-def get_trace_graph(
-    f: Callable, args: Any = (), kwargs: dict[str, Any] | None = None
-) -> tuple[Graph, Any]:
-    """Runs a module or a function and records the ops that it calls.
-
-    What a module's parameters and buffers are comes in after the arguments.
-
-    Returns:
-        the graph, and what the program returned.
-    """
-    args = args if isinstance(args, tuple) else (args,)
-    kwargs = kwargs or {}
-    trace = TracingState()
-    for name, thing in named_arguments(f, args, kwargs):
-        for inner, tensor in _tensors(name, thing):
-            trace.take(tensor, inner)
-    if isinstance(f, nn.Module):
-        for tensor in f.state_dict(keep_vars=True).values():
-            if isinstance(tensor, Tensor):
-                trace.take(tensor)
-    outs = record(trace, lambda: f(*args, **kwargs), is_trace=False)
-    values = list(_outputs(trace, outs))
-    if len(values) > 1:
-        values = [trace.node("prim::TupleConstruct", values).output()]
-    for value in values:
-        trace.graph().registerOutput(value)
-    return trace.graph(), outs

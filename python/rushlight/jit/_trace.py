@@ -6,7 +6,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import rushlight
 from rushlight import _C, nn
@@ -21,13 +21,28 @@ from rushlight.jit._frames import Frame, State
 from rushlight.jit._meanings import new_name, unit
 from rushlight.jit._modules import program_object, set_method
 from rushlight.jit._program import ProgramModule, UnitFunction, _ModuleMethod
-from rushlight.jit._recording import TracingState, named_arguments, record, state
+from rushlight.jit._recording import TracingState, record, state
+from rushlight.jit._trace_graph import named_arguments
 from rushlight.jit._trace_values import Inputs, Outputs
 
 __all__ = ["TracingCheckError", "trace", "trace_module"]
 
 
 # ---- one run ----
+
+
+class Options(NamedTuple):
+    """What a trace records, and what it tells.
+
+    Args:
+        strict: refuse dicts as results, and warn of lists.
+        tells: warn of what makes the trace wrong for other inputs.
+        outplace: record ops in place as those that give new tensors.
+    """
+
+    strict: bool
+    tells: bool = True
+    outplace: bool = False
 
 
 class _CallsSeen:
@@ -89,8 +104,7 @@ def trace_frame(
     f: Callable[..., Any],
     args: tuple,
     kwargs: dict[str, Any],
-    strict: bool,
-    tells: bool,
+    how: Options,
     module: State | None = None,
 ) -> Frame:
     """The graph of one run of a function, and those of the submodules that it calls.
@@ -99,11 +113,10 @@ def trace_frame(
         f: the function, or the method of the module.
         args: its arguments by position.
         kwargs: those by name.
-        strict: refuse dicts as results, and warn of lists.
-        tells: warn of what makes the trace wrong for other inputs.
+        how: what to record and to tell.
         module: of which the function is a method.
     """
-    trace = TracingState(module, tells)
+    trace = TracingState(module, how.tells, how.outplace)
     kwargs = _in_order(f, kwargs)
     names = _argument_names([name for name, _ in named_arguments(f, args, kwargs)])
     inputs = Inputs(trace)
@@ -121,7 +134,7 @@ def trace_frame(
     finally:
         rushlight.set_autocast_cache_enabled(cached)
     frame = trace.root
-    frame.graph.registerOutput(Outputs(trace, strict).value(result))
+    frame.graph.registerOutput(Outputs(trace, how.strict).value(result))
     return frame
 
 
@@ -147,10 +160,10 @@ def without_dead_code(graph: Graph) -> Graph:
 
 
 def trace_function(
-    f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], strict: bool, tells: bool = True
+    f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], how: Options
 ) -> UnitFunction:
     """A program of one run of a function; see `trace_frame`."""
-    frame = trace_frame(f, args, kwargs, strict, tells)
+    frame = trace_frame(f, args, kwargs, how)
     name = new_name(f if hasattr(f, "__name__") else type(f))
     unit.define_graph(None, name, without_dead_code(frame.graph))
     return UnitFunction(unit, name, f)
@@ -173,23 +186,21 @@ class TopLevelTracedProgram(TracedProgram, TopLevelTracedModule):
 def trace_methods(
     module: nn.Module,
     calls: dict[str, tuple[tuple, dict[str, Any]]],
-    strict: bool,
-    tells: bool = True,
+    how: Options,
 ) -> ProgramModule:
     """A program that shares the tensors of a module, whose methods are one run of each.
 
     Args:
         module: the module.
         calls: by the names of methods their arguments, by position and by name.
-        strict: refuse dicts as results, and warn of lists.
-        tells: warn of what makes the trace wrong for other inputs.
+        how: what to record and to tell.
     """
     program = TracedProgram._around(program_object(module, False, {}).handle, {})
     program.__class__ = TopLevelTracedProgram
     where = State(module)
     for name, (args, kwargs) in calls.items():
         method = module if name == "forward" else getattr(module, name)
-        for frame in trace_frame(method, args, kwargs, strict, tells, where).methods():
+        for frame in trace_frame(method, args, kwargs, how, where).methods():
             frame.set_types(program)
             owner = program.get_submodule(frame.path)
             set_method(owner, frame.method or name, without_dead_code(frame.graph))
@@ -254,14 +265,14 @@ def trace(
         check_inputs: a list of arguments to compare with, in the place of `example_inputs`.
         check_tolerance: the error that is allowed.
         strict: refuse dicts as results, and warn of lists, whose lengths and keys are fixed.
-        _force_outplace: refused: ops in place stay what they are.
+        _force_outplace: record ops in place as those that give new tensors; views of what is
+            written do not change then, and a warning says so.
         _module_class: refused.
         _compilation_unit: refused.
         example_kwarg_inputs: arguments by name, in the place of `example_inputs` or beside them.
         _store_inputs: without effect.
     """
-    _refuse("trace", _force_outplace=_force_outplace, _module_class=_module_class)
-    _refuse("trace", _compilation_unit=_compilation_unit)
+    _refuse("trace", _module_class=_module_class, _compilation_unit=_compilation_unit)
     if not callable(func):
         raise RuntimeError(f"trace() takes a function or a module, not {type(func)}")
     if example_inputs is None and example_kwarg_inputs is None:
@@ -274,6 +285,7 @@ def trace(
     if isinstance(func, ScriptModule | ScriptFunction):
         warn("The input to trace is already a program, which is returned as it is", UserWarning)
         return func
+    how = Options(strict, outplace=_force_outplace)
     args, _ = ((), {}) if example_inputs is None else _arguments(example_inputs)
     first: _Call = args, example_kwarg_inputs or {}
     given = example_inputs is None  # check_inputs are of the same kind
@@ -282,16 +294,16 @@ def trace(
     if isinstance(owner, nn.Module) and getattr(func, "__name__", "") == "forward":
         func = owner
     if isinstance(func, nn.Module):
-        program = trace_methods(func, {"forward": first}, strict)
+        program = trace_methods(func, {"forward": first}, how)
         if check_trace:
-            _check_method(program, func, "forward", calls, check_tolerance, strict)
+            _check_method(program, func, "forward", calls, check_tolerance, how)
         return program
-    program = trace_function(func, *first, strict)
+    program = trace_function(func, *first, how)
     if check_trace:
         check(
             program,
             func,
-            lambda *c: trace_function(func, *c, strict, False),
+            lambda *c: trace_function(func, *c, how._replace(tells=False)),
             calls,
             check_tolerance,
         )
@@ -322,34 +334,34 @@ def trace_module(
         check_inputs: a list of dicts like `inputs` to compare with.
         check_tolerance: the error that is allowed.
         strict: refuse dicts as results, and warn of lists.
-        _force_outplace: refused.
+        _force_outplace: record ops in place as those that give new tensors.
         _module_class: refused.
         _compilation_unit: refused.
         example_inputs_is_kwarg: the arguments are dicts, by their names.
         _store_inputs: without effect.
     """
-    _refuse("trace_module", _force_outplace=_force_outplace, _module_class=_module_class)
-    _refuse("trace_module", _compilation_unit=_compilation_unit)
+    _refuse("trace_module", _module_class=_module_class, _compilation_unit=_compilation_unit)
     if not isinstance(mod, nn.Module):
         raise AttributeError("expected torch.nn.Module as the first argument")
     if not isinstance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     _deprecate("trace_module")
     calls = {name: _arguments(given, example_inputs_is_kwarg) for name, given in inputs.items()}
-    program = trace_methods(mod, calls, strict)
+    how = Options(strict, outplace=_force_outplace)
+    program = trace_methods(mod, calls, how)
     for name, call in calls.items() if check_trace else ():
         compared = [call]
         if check_inputs is not None:
             compared = [_arguments(c[name], example_inputs_is_kwarg) for c in check_inputs]
-        _check_method(program, mod, name, compared, check_tolerance, strict)
+        _check_method(program, mod, name, compared, check_tolerance, how)
     return program
 
 
 def _check_method(
-    program: Any, mod: nn.Module, name: str, calls: list[_Call], tolerance: float, strict: bool
+    program: Any, mod: nn.Module, name: str, calls: list[_Call], tolerance: float, how: Options
 ) -> None:
     def again(*call: Any) -> Any:
-        return _ModuleMethod(trace_methods(mod, {name: call}, strict, False), name)
+        return _ModuleMethod(trace_methods(mod, {name: call}, how._replace(tells=False)), name)
 
     method = mod if name == "forward" else getattr(mod, name)
     check(_ModuleMethod(program, name), method, again, calls, tolerance, mod)
