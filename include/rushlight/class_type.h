@@ -28,6 +28,7 @@ struct RL_API ClassType {
   using Named = std::pair<std::string, IValue>;
 
   Form form = Form::Class;
+  bool of_modules = false;                // of an interface: modules have it, no other objects
   std::string name;                       // "__torch__.models.Net"
   std::vector<Attribute> attributes;      // an object has a slot for each, in this order
   std::vector<Named> constants;           // the members of an enum

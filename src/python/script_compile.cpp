@@ -223,13 +223,6 @@ graph::Schema schema_of_source(CompilationUnit& unit, ClassType* owner, const ch
 
 // The types of an overload in the place of a function's own.
 void take_signature(script::Function& function, script::Function& overload) {
-  for (script::Parameter& parameter : overload.parameters) {
-    for (script::Parameter& own : function.parameters) {
-      if (own.name == parameter.name && !parameter.fallback) {
-        parameter.fallback = std::move(own.fallback);
-      }
-    }
-  }
   function.parameters = std::move(overload.parameters);
   function.returns = std::move(overload.returns);
   function.type_comment = std::move(overload.type_comment);

@@ -84,11 +84,12 @@ PyObject* add_class(PyObject* self, PyObject* args) {
         {"module", ClassType::Form::Module},
         {"tuple", ClassType::Form::NamedTuple},
         {"enum", ClassType::Form::Enum},
-        {"interface", ClassType::Form::Interface}};
+        {"interface", ClassType::Form::Interface},
+        {"module interface", ClassType::Form::Interface}};
     const auto* const found = std::find_if(std::begin(forms), std::end(forms),
                                            [&](const auto& row) { return row.first == form; });
     RL_CHECK(found != std::end(forms), "classes are of no form '", form, "'");
-    unit_of(self).add_class(found->second, name);
+    unit_of(self).add_class(found->second, name).of_modules = found->first == "module interface";
     return Py_NewRef(Py_None);
   });
 }

@@ -177,6 +177,7 @@ ClassType::Form form_of(const Class& source, const Text& text) {
 // tuples hold what is in them, so that these are filled at once.
 ClassType& ArchiveCode::add_class(const std::string& name, const Class& source, const File& file) {
   ClassType& type = unit_.add_class(form_of(source, file.text), name);
+  type.of_modules = !source.bases.empty() && source.bases[0]->text == "ModuleInterface";
   unfilled_.push_back({&type, &source, &file});
   const bool at_once =
       type.form == ClassType::Form::NamedTuple || type.form == ClassType::Form::Enum;

@@ -361,6 +361,20 @@ std::string function_text(graph::Function& function, Mentions& mentions, int ind
 }
 
 namespace {
+// What an interface says of a method.
+std::string interface_method(const graph::Function& method, Mentions& mentions) {
+  std::string out = str("  def ", method.base_name(), "(self");
+  for (size_t i = 1; i < method.schema.arguments.size(); i++) {
+    const graph::Argument& argument = method.schema.arguments[i];
+    mentions.add(argument.type);
+    out += str(",\n    ", argument.name, ": ", argument.type.annotation());
+  }
+  const Type result =
+      method.schema.results.empty() ? Type{TypeKind::None} : method.schema.results[0].type;
+  mentions.add(result);
+  return out + str(") -> ", result.annotation(), ":\n    pass\n");
+}
+
 // A line with the names of hooks; nothing where there are none.
 std::string hook_names(const char* what, const std::vector<std::string>& names) {
   std::string listed;
@@ -373,7 +387,9 @@ std::string hook_names(const char* what, const std::vector<std::string>& names) 
 
 std::string class_text(ClassType& type, Mentions& mentions) {
   constexpr const char* bases[] = {"", "(Module)", "(NamedTuple)", "(Enum)", "(Interface)"};
-  std::string out = str("class ", type.base_name(), bases[static_cast<size_t>(type.form)], ":\n");
+  std::string out =
+      str("class ", type.base_name(),
+          (type.of_modules ? "(ModuleInterface)" : bases[static_cast<size_t>(type.form)]), ":\n");
   if (type.form == ClassType::Form::Enum) {
     for (const ClassType::Named& member : type.constants) {
       const IValue& value = object_of(member.second)->slots.at(1);
@@ -402,7 +418,7 @@ std::string class_text(ClassType& type, Mentions& mentions) {
   }
   for (graph::Function* const method : type.methods) {
     if (type.form == ClassType::Form::Interface) {
-      out += str("  def ", method->base_name(), "(self) -> None:\n    pass\n");
+      out += interface_method(*method, mentions);
       continue;
     }
     if (method->base_name() != with_hooks) {

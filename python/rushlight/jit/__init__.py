@@ -243,14 +243,14 @@ def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inpu
     if optimize is not None:
         warn("`optimize` is deprecated and has no effect: programs are always optimised")
     _deprecate("script", "`torch.compile` and `torch.export` take programs as they are")
-    return _compile(obj)
+    return _compile(obj, sys._getframe(1 + _frames_up))
 
 
-def _compile(obj: Any) -> Any:
+def _compile(obj: Any, frame: Any = None) -> Any:
     """`script`, without a warning."""
     from rushlight.jit import _scripts
 
-    return _scripts.script(obj)
+    return _scripts.script(obj, frame)
 
 
 def script_if_tracing(fn: Callable[..., Any]) -> Any:

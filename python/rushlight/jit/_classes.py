@@ -46,13 +46,23 @@ def describe_class(kind: type, name: str) -> Answer:
     return "class", compile_class(kind)
 
 
+def is_plain(kind: Any) -> bool:
+    """Whether a class is neither an enum, a named tuple, an interface nor this library's own."""
+    special = issubclass(kind, (enum.Enum, tuple, BaseException))
+    marked = getattr(kind, "__torch_script_interface__", False)
+    return not (special or marked or _meanings.is_own(kind) or kind in _meanings.SIMPLE)
+
+
 class ClassOwner:
     """Compiles the methods of a class of Python when they are first asked for."""
 
-    def __init__(self, kind: type, name: str, scope: type[Scope]) -> None:
+    def __init__(
+        self, kind: type, name: str, scope: type[Scope], names: dict[str, Any] | None = None
+    ) -> None:
         self.kind, self.name, self._scope = kind, name, scope
         self.methods: list[str] = []  # that an interface wants
-        self._names = {kind.__name__: kind}  # and what any of its methods names
+        # What names mean around the class, and what any of its methods names.
+        self._names = {**(names or {}), kind.__name__: kind}
         for value in vars(kind).values():
             if isinstance(value, types.FunctionType):
                 self._names = {**_free_values(value), **self._names}
@@ -107,8 +117,13 @@ def _accessors(name: str) -> tuple[str | None, str | None]:
     return getter, setter
 
 
-def compile_class(kind: Any, scope: type[Scope] = Scope) -> str:
-    """Compile a class of Python once, with all its methods; its name in programs."""
+def compile_class(
+    kind: Any, scope: type[Scope] = Scope, names: dict[str, Any] | None = None
+) -> str:
+    """Compile a class of Python once, with all its methods; its name in programs.
+
+    `names`: what names mean where it is compiled, beside those that its methods know.
+    """
     known = compiled.get(kind)
     if known is not None:
         return known
@@ -121,7 +136,7 @@ def compile_class(kind: Any, scope: type[Scope] = Scope) -> str:
     _program.python_classes[name] = kind
     try:
         unit.add_class(name, "class")
-        owner = _meanings.owners[name] = ClassOwner(kind, name, scope)
+        owner = _meanings.owners[name] = ClassOwner(kind, name, scope, names)
         if dataclasses.is_dataclass(kind):
             _compile_dataclass(kind, name)
         methods = [m for m, f in vars(kind).items() if _is_method(f)]
@@ -139,7 +154,10 @@ def script_object(value: Any) -> _program.RecursiveScriptClass:
     handle = unit.create(compiled[type(value)])
     for name, _, _ in handle.attributes():
         handle.set(name, getattr(value, name))
-    return _program.RecursiveScriptClass(handle)
+    made = _program.RecursiveScriptClass(handle)
+    known = {name for name, _, _ in handle.attributes()} | set(handle.methods())
+    made.__dict__.update({k: v for k, v in vars(value).items() if k not in known})
+    return made
 
 
 def _is_method(value: Any) -> bool:
@@ -254,7 +272,7 @@ def interface_methods(kind: type) -> list[str]:
 def compile_interface(kind: Any) -> str:
     """The common interface of several classes as one of programs; its name."""
     name = compiled[kind] = new_name(kind)
-    unit.add_class(name, "interface")
+    unit.add_class(name, "module interface" if issubclass(kind, nn.Module) else "interface")
     owner = _meanings.owners[name] = ClassOwner(kind, name, Scope)
     owner.methods = interface_methods(kind)
     for method in owner.methods:

@@ -268,7 +268,7 @@ class Scope:
 
     def of_overload(self, overload: Any) -> Scope:
         """The same names, with the types and the defaults of a signature."""
-        self._defaults = {**self._defaults, **defaults_of(overload)}
+        self._defaults = {k: v for k, v in self._defaults.items() if k in defaults_of(overload)}
         self._annotations = getattr(overload, "__annotations__", {})
         return self
 

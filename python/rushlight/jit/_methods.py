@@ -107,15 +107,30 @@ def _method(owner: Any, name: str, function: Any, scope: type[Scope]) -> Answer:
     marked = _functions.overloads_of(function)
     if marked:
         return "overloads", tuple(("method", one) for one in _overloads(owner, function, marked))
-    if not unit.has_method(owner.name, name):
-        _compile(owner, name, function, scope)
+    names = [name]
+    if scope is LibraryScope:
+        while found_in(type(owner.module), f"{name}__{len(names)}")[0] is not None:
+            names.append(f"{name}__{len(names)}")
+    for one in names:
+        if not unit.has_method(owner.name, one):
+            _compile(
+                owner, one, function if one == name else found_in(type(owner.module), one)[0], scope
+            )
+    if len(names) > 1:
+        return "overloads", tuple(("method", one) for one in names)
     return "method", name
 
 
 def _compile(owner: Any, name: str, function: Any, scope: type[Scope]) -> None:
     signature = None
     if name == "__setstate__" and not function.__annotations__:  # it takes what __getstate__ gives
-        _method(owner, "__getstate__", *found_in(type(owner.module), "__getstate__"))
+        getter, scope_of_getter = found_in(type(owner.module), "__getstate__")
+        if not is_named_function(getter):
+            raise RuntimeError(
+                f"{type(owner.module).__name__}.__setstate__() takes what __getstate__() gives, and "
+                "there is none: define it, or annotate the state"
+            )
+        _method(owner, "__getstate__", getter, scope_of_getter)
         state = unit.signature(f"{owner.name}.__getstate__")[1]
         arguments = list(inspect.signature(function).parameters)
         signature = f"def __setstate__({arguments[0]}, {arguments[1]}: {state}) -> None:\n  pass\n"

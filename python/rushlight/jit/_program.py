@@ -273,6 +273,8 @@ class ProgramModule(RecursiveScriptModule):
 
     def forward(self, *args, **kwargs):
         """Runs the program's `forward`."""
+        if "forward__1" in self._program_methods and args and isinstance(args[0], tuple):
+            return self._run("forward__1", args, kwargs)  # a PackedSequence
         if "forward" not in self._program_methods and self._python_forward is not None:
             return type(self)._python_forward(self, *args, **kwargs)
         if "forward" not in self._program_methods:

@@ -14,14 +14,14 @@ from rushlight.jit._modules import Made, program_object
 from rushlight.jit._program import ProgramModule, UnitFunction
 
 
-def script(obj: Any) -> Any:
-    """Compile a function, a class or a module."""
+def script(obj: Any, frame: Any = None) -> Any:
+    """Compile a function, a class or a module; `frame`: where names of a class are looked for."""
     if isinstance(obj, UnitFunction | ProgramModule):
         return obj
     if isinstance(obj, nn.Module):
         return script_module(obj)
     if isinstance(obj, type):
-        return _script_class(obj)
+        return _script_class(obj, frame)
     if type(obj) in _meanings.compiled:
         return _classes.script_object(obj)
     if not callable(obj):
@@ -41,12 +41,14 @@ def script(obj: Any) -> Any:
     return _functions.script_function(obj)
 
 
-def _script_class(kind: Any) -> Any:
+def _script_class(kind: Any, frame: Any) -> Any:
     if issubclass(kind, nn.Module) and not getattr(kind, "__torch_script_interface__", False):
         raise RuntimeError(
             f"Type '{kind}' cannot be compiled since it inherits from nn.Module: pass an instance"
         )
-    if _classes.describe_class(kind, kind.__name__) is None:
+    if frame is not None and _classes.is_plain(kind):
+        _classes.compile_class(kind, names=dict(frame.f_locals))
+    elif _classes.describe_class(kind, kind.__name__) is None:
         raise RuntimeError(f"the class '{kind}' cannot be compiled: programs have it already")
     return kind
 

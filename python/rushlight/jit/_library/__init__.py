@@ -17,6 +17,7 @@ from .layers import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .pooling import *  # noqa: F403
 from .resample import *  # noqa: F403
+from .tensors import *  # noqa: F403
 
 LAYERS = {
     name: kind

@@ -24,6 +24,9 @@ class RNNBase:
         if hx.size() != expected:
             raise RuntimeError(f"Expected hidden size {expected}, got {hx.size()}")
 
+    def _permuted(self, state: Tensor, order: Optional[Tensor]) -> Tensor:
+        return state if order is None else state.index_select(1, order)
+
 
 class RNN:
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
@@ -65,6 +68,44 @@ class RNN:
             return output.squeeze(batch_dim), hidden.squeeze(1)
         return output, hidden
 
+    def forward__1(
+        self, input: PackedSequence, hx: Optional[Tensor] = None
+    ) -> Tuple[PackedSequence, Tensor]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self._check_input(data)
+        batch = int(batch_sizes[0])
+        expected = self._expected(batch, self.hidden_size)
+        if hx is None:
+            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
+        else:
+            state = self._permuted(hx, sorted_indices)
+        if self.mode == "RNN_TANH":
+            rows, hidden = torch.rnn_tanh(
+                data,
+                batch_sizes,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+            )
+        else:
+            rows, hidden = torch.rnn_relu(
+                data,
+                batch_sizes,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+            )
+        output = PackedSequence(rows, batch_sizes, sorted_indices, unsorted_indices)
+        return output, self._permuted(hidden, unsorted_indices)
+
 
 class GRU:
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
@@ -92,6 +133,31 @@ class GRU:
         if not batched:
             return output.squeeze(batch_dim), hidden.squeeze(1)
         return output, hidden
+
+    def forward__1(
+        self, input: PackedSequence, hx: Optional[Tensor] = None
+    ) -> Tuple[PackedSequence, Tensor]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self._check_input(data)
+        batch = int(batch_sizes[0])
+        expected = self._expected(batch, self.hidden_size)
+        if hx is None:
+            state = torch.zeros(expected, dtype=data.dtype, device=data.device)
+        else:
+            state = self._permuted(hx, sorted_indices)
+        rows, hidden = torch.gru(
+            data,
+            batch_sizes,
+            state,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
+        output = PackedSequence(rows, batch_sizes, sorted_indices, unsorted_indices)
+        return output, self._permuted(hidden, unsorted_indices)
 
 
 class LSTM:
@@ -128,6 +194,38 @@ class LSTM:
         if not batched:
             return output.squeeze(batch_dim), (hidden.squeeze(1), last.squeeze(1))
         return output, (hidden, last)
+
+    def forward__1(
+        self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]] = None
+    ) -> Tuple[PackedSequence, Tuple[Tensor, Tensor]]:
+        data, batch_sizes, sorted_indices, unsorted_indices = input
+        self._check_input(data)
+        batch = int(batch_sizes[0])
+        width = self.proj_size if self.proj_size > 0 else self.hidden_size
+        if hx is None:
+            state = torch.zeros(self._expected(batch, width), dtype=data.dtype, device=data.device)
+            cell = torch.zeros(
+                self._expected(batch, self.hidden_size), dtype=data.dtype, device=data.device
+            )
+        else:
+            state = self._permuted(hx[0], sorted_indices)
+            cell = self._permuted(hx[1], sorted_indices)
+        rows, hidden, last = torch.lstm(
+            data,
+            batch_sizes,
+            [state, cell],
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+        )
+        output = PackedSequence(rows, batch_sizes, sorted_indices, unsorted_indices)
+        return output, (
+            self._permuted(hidden, unsorted_indices),
+            self._permuted(last, unsorted_indices),
+        )
 
 
 class RNNCellBase:
