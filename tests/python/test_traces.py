@@ -2,6 +2,8 @@
 
 import copy
 import io
+import subprocess
+import sys
 import threading
 import warnings
 from collections import namedtuple
@@ -705,3 +707,13 @@ def test_threads_trace_beside_each_other():
         thread.join()
     assert sorted(done) == [3, 4, 5, 6]
     assert nn.Module.__call__ is before
+
+
+def test_classes_are_known_where_nothing_has_been_scripted():
+    code = (
+        "import rushlight as torch\n"
+        "from rushlight.vision.models import resnet18\n"
+        "net = resnet18(weights=None).eval()\n"
+        "torch.jit.trace(net, torch.ones(1, 3, 32, 32), check_trace=False)\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import rushlight
+import rushlight.jit._scripts  # what functions, classes and modules are to programs
 from rushlight import _C, nn
 from rushlight._C import Graph
 from rushlight._tensor import _DisableTorchFunction
