@@ -524,6 +524,39 @@ def test_a_trace_in_training_mode_updates_buffers():
     assert int(net[1].num_batches_tracked) == 2
 
 
+class Exported(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.size = 3
+
+    def forward(self, x):
+        return (lambda a: a + 1)(x)
+
+    @jit.export
+    def times(self, x, n: int):
+        for _ in range(n):
+            x = x * self.size
+        return x
+
+
+def test_exported_methods_are_compiled():
+    program = traced(nn.Sequential(Exported()), x)
+    assert torch.equal(program(x), x + 1)
+    for one in (program, saved_and_loaded(program)):
+        part = getattr(one, "0")
+        assert part._c._has_method("times") and part._c._method_names() == ["times", "forward"]
+        assert torch.equal(part.times(x, 2), x * 9)
+
+
+def test_modules_that_cannot_be_traced():
+    net = nn.Linear(2, 2)
+    with pytest.raises(AttributeError, match="individual module's functions"):
+        jit.trace(net.extra_repr, x)
+    net.register_full_backward_hook(lambda *args: None)
+    with pytest.raises(RuntimeError, match="backward hooks assigned"):
+        jit.trace(net, x)
+
+
 def test_a_parameter_may_be_an_argument():
     net = nn.Linear(2, 2)
     program = traced(net, net.weight)
