@@ -44,7 +44,7 @@ def by_name(ops: list[Op]) -> dict[str, list[Op]]:
 
 def forms(overloads: list[Op]) -> str:
     """The ways to call it."""
-    space = "nn.functional." if overloads[0].nn else ""
+    space = "nn.functional." if "nn" in overloads[0].python else ""
     places = {
         "FunctionForm": space,
         "MethodForm": "Tensor.",

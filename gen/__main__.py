@@ -9,7 +9,20 @@ import argparse
 import sys
 from pathlib import Path
 
-from gen import declarations, headers, kernels, modules, modules_cpp, python, rules, stubs, table, tangents, wrappers
+from gen import (
+    declarations,
+    headers,
+    kernels,
+    modules,
+    modules_cpp,
+    python,
+    registry,
+    rules,
+    stubs,
+    table,
+    tangents,
+    wrappers,
+)
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -29,7 +42,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
 def everything(ops: list[table.Op]) -> dict[str, str]:
     """Path below the output folder → contents, of all that ops become in C++."""
     files: dict[str, str] = {}
-    for part in (declarations, kernels, wrappers, tangents, python):
+    for part in (declarations, kernels, registry, wrappers, tangents, python):
         files |= part.generate(ops)
     return files
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from gen import table
+from gen import schema
 from gen.text import commas, fill
 
 FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
@@ -38,7 +38,7 @@ class $name($base):
 '''
 
 
-def annotation(kind: table.Type) -> str:
+def annotation(kind: schema.Type) -> str:
     text = kind.base
     if kind.is_list:
         item = f"{text} | None" if kind.element_optional else text
@@ -56,7 +56,7 @@ class Class:
 
     def __init__(self, entry: dict, known: dict[str, Class]):
         self.entry = entry
-        self.name, _, self.args, _ = table.parse_signature(entry["signature"] + " -> ()")
+        self.name, _, self.args, _ = schema.parse_signature(entry["signature"] + " -> ()")
         self.base = known.get(entry.get("base", "Module"))  # None: Module
         known[self.name] = self
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gen import table
+from gen import schema
 from gen.modules import Class
-from gen.table import Arg
+from gen.schema import Arg
 from gen.text import commas, header, source
 
 NOT_IN_CPP = ("size_average", "reduce", "return_indices")
@@ -161,7 +161,7 @@ class CppClass(Class):
     def func_extra(self) -> list[tuple[str, str, str]]:
         """Options that the functional form alone has."""
         said = self.entry.get("functional_only", "")
-        args = table.parse_signature(f"f({said}) -> ()")[2] if said else []
+        args = schema.parse_signature(f"f({said}) -> ()")[2] if said else []
         return [(self.kind(a), a.name, self.default(a) or "{}") for a in args]
 
     def module(self) -> list[str]:

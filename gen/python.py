@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from gen import types
-from gen.declarations import out_parameters
+from gen.declarations import out_names
+from gen.schema import Arg, default, owned, shown_default, spelt
 from gen.signatures import (
     FUNCTIONS,
     INPLACE,
@@ -23,11 +23,15 @@ from gen.signatures import (
     taken,
     text_signature,
 )
-from gen.table import Arg, Op
-from gen.text import block, commas, fill, flag, pieces, source
+from gen.table import Op
+from gen.text import commas, fill, flag, pieces, source
 from ops.deprecated import ORDERS
 
 NAMES_PER_FILE = 24
+
+
+def literal(text: str | None) -> str:
+    return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
 
 
 # ---- one signature ----
@@ -40,65 +44,74 @@ def place(op: Op, name: str) -> int:
 
 def accessor(op: Op, arg: Arg) -> str:
     """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
-    method, default = types.spelt(arg.type).accessor, types.default(arg)
-    if arg.type.base in types.UNDEFINED_IS_NONE:
-        default = ""
-    elif arg.type.optional:
-        method = f"optional_{method}"
-        default = "" if default == "{}" else default
-    if default and arg.type.is_list and not default.startswith("{"):
-        default = "{" + default + "}"
-    return f"const auto& {arg.name} = a.{method}({commas(str(place(op, arg.name)), default)});"
+    method, given = spelt(arg.type).accessor, default(arg)
+    if arg.type.undefined_is_none or (arg.type.optional and given == "{}"):
+        given = ""
+    elif given and arg.type.is_list and not given.startswith("{"):
+        given = "{" + given + "}"
+    method = f"optional_{method}" if arg.type.optional and not arg.type.undefined_is_none else method
+    return f"const auto& {arg.name} = a.{method}({commas(str(place(op, arg.name)), given)});"
 
 
-def run_case(op: Op, original: Op) -> list[str]:
+CASE = """
+case $k: {
+  @named static PyTypeObject* type = nullptr;
+  $locals
+  @both if (a.inplace()) {
+  @both   return $given;
+  @both }
+  @out if (a.given($out)) {
+  @out   return finish_out<$count>(a, $out, "$name", [&]($outs) { rushlight::${name}_out($written); }$type);
+  @out }
+  return $result;
+}
+"""
+
+
+def run_case(k: int, op: Op, original: Op) -> list[str]:
     """The statements that convert the bound arguments of a signature and make the call.
 
     `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
     """
     bound = {arg.name for arg in op.args}
-    lines = [accessor(op, arg) for arg in taken(op)]
-    lines += [
-        f"const {types.owned(arg.type)} {arg.name} = {types.default(arg)};"
-        for arg in original.args
-        if arg.name not in bound
-    ]
-    arguments = commas([arg.name for arg in original.args])
-    forms = forms_of(op)
-    inplace = [form for form in forms if form in INPLACE]
-    if inplace:
-        call = f"[&] {{ rushlight::{op.inplace_name}({arguments}); }}"
-        given = [f"return finish_given(a, a.object({op.receiver}), {call});"]
-        if inplace == forms:
-            return lines + given
-        lines += block("if (a.inplace())", given)
-    if not op.results and op.on_list:
-        return [*lines, f"return finish_given(a, a.object(0), [&] {{ rushlight::{op.name}({arguments}); }});"]
-    names, named = [r.name for r in op.results], ""
-    if len(names) > 1 and all(names):
-        lines.insert(0, "static PyTypeObject* type = nullptr;")
-        named = f'named_result(type, "{op.name}", {{{commas([quoted(n) for n in names])}}})'
-    if op.python_out and "FunctionForm" in forms:
-        i = place(op, "out")
-        outs = commas([f"const Tensor& {o}" for o in out_parameters(op)])
-        call = f"[&]({outs}) {{ rushlight::{op.name}_out({commas(out_parameters(op), arguments)}); }}"
-        finish = f"finish_out<{len(names)}>({commas(f'a, {i}', quoted(op.name), call, named)})"
-        lines += block(f"if (a.given({i}))", [f"return {finish};"])
-    if op.kind == "view":  # nothing to release the GIL for
-        return [*lines, f"return wrap_result(rushlight::{op.name}({arguments}));"]
-    call = f"[&] {{ return rushlight::{op.name}({arguments}); }}"
-    return [*lines, f"return finish({commas('a', call, named)});"]
-
-
-def quoted(text: str | None) -> str:
-    return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
+    left_out = [a for a in original.args if a.name not in bound]
+    arguments, call = original.call(), f"rushlight::{op.name}({original.call()})"
+    given = f"finish_given(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
+    inplace, forms = [form for form in forms_of(op) if form in INPLACE], forms_of(op)
+    names = [r.name for r in op.results if len(op.results) > 1 and r.name]
+    named = f', named_result(type, "{op.name}", {{{commas([literal(n) for n in names])}}})' if names else ""
+    out = op.python_out and "FunctionForm" in forms
+    if inplace == forms and inplace:
+        result = given
+    elif not op.results and op.on_list:
+        result = f"finish_given(a, a.object(0), [&] {{ {call}; }})"
+    elif op.kind == "view":  # nothing to release the GIL for
+        result = f"wrap_result({call})"
+    else:
+        result = f"finish(a, [&] {{ return {call}; }}{named})"
+    return fill(
+        CASE,
+        k=k,
+        named=named and inplace != forms,
+        locals=[accessor(op, arg) for arg in taken(op)]
+        + [f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out],
+        both=inplace and inplace != forms,
+        given=given,
+        out=out and place(op, "out"),
+        count=len(op.results),
+        name=op.name,
+        outs=commas([f"const Tensor& {o}" for o in out_names(op)]),
+        written=commas(out_names(op), arguments),
+        type=named,
+        result=result,
+    )
 
 
 def param(row: Arg) -> str:
     """A row of a signature's table."""
     flags = [flag(row.type.optional or row.default in ("None", "[]")), flag(row.keyword_only), flag(row.name == "out")]
-    shown = quoted(types.shown_default(row))
-    return f"{{{commas(quoted(row.name), f'Kind::{types.spelt(row.type).kind}', flags, shown)}}},"
+    shown = literal(shown_default(row))
+    return f"{{{commas(literal(row.name), f'Kind::{spelt(row.type).kind}', flags, shown)}}},"
 
 
 def reordered(op: Op, order: str) -> Op:
@@ -142,15 +155,23 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
         tables += fill(PARAMS, name=name, k=k, rows=[param(row) for row in rows(op)])
         flags = commas([flag(has_varargs(op)), flag(op is not original)])
         signatures.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
-        cases += block(f"case {k}:", run_case(op, original))
-    first = overloads[0]
-    count, shown, owner = len(signatures), name, "ops_owner"
-    if first.functional_name:
-        shown, owner = first.functional_name, "functional_owner"
-    elif first.nn or first.wrapped:
-        owner = "nn_owner" if first.nn else "wrapped_owner"
-    lists = {"tables": tables, "signatures": signatures, "cases": cases}
-    return [*fill(NAME, name=name, shown=shown, count=count, owner=owner, **lists), ""]
+        cases += run_case(k, op, original)
+    owners = (
+        ["functional"] if overloads[0].functional_name else [w for w in ("nn", "wrapped") if w in overloads[0].python]
+    )
+    return [
+        *fill(
+            NAME,
+            name=name,
+            shown=overloads[0].functional_name or name,
+            count=len(signatures),
+            owner=f"{[*owners, 'ops'][0]}_owner",
+            tables=tables,
+            signatures=signatures,
+            cases=cases,
+        ),
+        "",
+    ]
 
 
 # ---- files ----
@@ -170,15 +191,15 @@ const Bindings bindings(rows);
 
 def entries(name: str, overloads: list[Op]) -> list[str]:
     """The functions and methods of a name."""
-    lines = []
+    lines, first = [], overloads[0]
     for form in (*FUNCTIONS, *METHODS):
         if any(form in forms_of(op) for op in overloads):
-            first = overloads[0]
             shown = python_name(first, form) if form in INPLACE else first.functional_name or name
-            other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
-            also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
+            owners = [w for w in ("functional", "listed") if form in FUNCTIONS and (w in first.python)]
+            owners = ["functional"] if first.functional_name and form in FUNCTIONS else owners
+            also = f"&{owners[0]}_owner" if owners else "nullptr"
             text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads, form)}"
-            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(text)}),')
+            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {literal(text)}),')
     return lines
 
 

@@ -7,17 +7,10 @@ import keyword
 from collections.abc import Callable
 from dataclasses import replace
 
-from gen import types
-from gen.table import DTYPES, Arg, Op, Type
+from gen.schema import OPTIONS, Arg, Type, shown_default, spelt
+from gen.table import DTYPES, Op
 from gen.text import commas
 
-OPTIONS = [
-    Arg("dtype", Type("ScalarType", optional=True), "None", True),
-    Arg("layout", Type("Layout", optional=True), "torch.strided", True),
-    Arg("device", Type("Device", optional=True), "None", True),
-    Arg("pin_memory", Type("bool", optional=True), "False", True),
-    Arg("requires_grad", Type("bool", optional=True), "False", True),
-]
 FUNCTIONS = ("FunctionForm", "InplaceFunctionForm")
 METHODS = ("MethodForm", "InplaceForm")
 INPLACE = ("InplaceForm", "InplaceFunctionForm")
@@ -25,8 +18,8 @@ INPLACE = ("InplaceForm", "InplaceFunctionForm")
 
 def taken(op: Op) -> list[Arg]:
     """The arguments as Python takes them."""
-    first = op.args[:1] if op.number_first else []
-    return [*(replace(a, type=replace(a.type, number=True)) for a in first), *op.args[len(first) :]]
+    numbers = op.args[: "number_first" in op.python]
+    return [*(replace(a, type=replace(a.type, number=True)) for a in numbers), *op.args[len(numbers) :]]
 
 
 def rows(op: Op) -> list[Arg]:
@@ -43,7 +36,8 @@ def forms_of(op: Op) -> list[str]:
         "FunctionForm": functional and function,
         "MethodForm": functional and "method" in op.variants,
         "InplaceForm": inplace and "method" in op.variants,
-        "InplaceFunctionForm": inplace and (op.nn or op.inplace_function or (function and (op.inplace_only or unary))),
+        "InplaceFunctionForm": inplace
+        and (bool(op.python & {"nn", "inplace"}) or (function and (op.inplace_only or unary))),
     }
     return [form for form, exists in has.items() if exists]
 
@@ -53,16 +47,9 @@ def python_name(op: Op, form: str) -> str:
 
 
 def has_varargs(op: Op) -> bool:
-    """`view(2, 3)`: a list of ints is the only positional parameter besides self; or `varargs=True`."""
-    positional = [a for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
-    ints = len(positional) == 1 and positional[0].type.base == "int" and positional[0].type.is_list
-    return op.varargs or ints
-
-
-def _is_spread(op: Op, form: str, place: int, row: Arg) -> bool:
-    """`zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`."""
-    first = form in METHODS or place == 0 or row.type.is_tensor
-    return has_varargs(op) and not row.keyword_only and row.type.is_list and first
+    """`view(2, 3)`: a list of ints is the only positional parameter besides self; or `varargs`."""
+    positional = [a.type for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
+    return "varargs" in op.python or (len(positional) == 1 and positional[0].base == "int" and positional[0].is_list)
 
 
 def by_name(ops: list[Op]) -> dict[str, list[Op]]:
@@ -71,69 +58,13 @@ def by_name(ops: list[Op]) -> dict[str, list[Op]]:
     with_inplace = {op.name for op in ops if not op.inplace_only and "InplaceForm" in forms_of(op)}
     names: dict[str, list[Op]] = {}
     for op in ops:
-        if "python" not in op.manual and forms_of(op):
+        if forms_of(op):
             shared = op.inplace_only and op.name[:-1] in with_inplace
             names.setdefault(op.name[:-1] if shared else op.name, []).append(op)
     return names
 
 
-def signature(op: Op, form: str, *, defaults: bool = False) -> str:
-    """The definition of a form as a stub has it, or as people read it."""
-    bound = form in METHODS
-    parts = ["self"] if bound else []
-    star = False
-    for i, row in _seen(op, form):
-        if _is_spread(op, form, i, row):
-            item = types.spelt(replace(row.type, is_list=False)).annotation
-            parts.append(f"*{row.name}: {item} | Sequence[{item}]")  # view(2, 3) and view((2, 3))
-            star = True
-            continue
-        if row.keyword_only and not star:
-            parts.append("*")
-            star = True
-        name = _shown_name(row)
-        none = " | None" if row.type.optional or row.default == "None" else ""
-        shown = types.shown_default(row)
-        default = "" if shown is None else f" = {shown if defaults else '...'}"
-        parts.append(f"{name}: {types.spelt(row.type).annotation}{none}{default}")
-    text = f"{python_name(op, form)}({commas(parts)}) -> "
-    if not defaults:
-        return f"def {text}{_result(op, form)}: ..."
-    if len(op.results) > 1 and form not in INPLACE:
-        return text.replace("builtins.", "") + f"({commas([r.name or 'Tensor' for r in op.results])})"
-    return (text + _result(op, form)).replace("builtins.", "")
-
-
-def text_signature(overloads: list[Op], form: str) -> str:
-    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C.
-
-    They are those of the overload that has most, and what others know by name; what one of them does without has a
-    default.
-    """
-    overloads = [op for op in overloads if form in forms_of(op)]
-    most = max(overloads, key=lambda op: len(rows(op)))
-    in_all = set.intersection(*({_shown_name(row) for row in rows(op)} for op in overloads))
-    parts, star, optional = ["$self"] if form in METHODS else [], False, False
-    for i, row in _seen(most, form):
-        if _is_spread(most, form, i, row):
-            parts.append(f"*{_shown_name(row)}")
-            star = True
-            continue
-        if row.keyword_only and not star:
-            parts.append("*")
-            star = True
-        default = _default(row, in_all)
-        optional = not star and (optional or default is not None)
-        if optional and default is None:  # Python wants a default after another
-            default = "None"
-        parts.append(_shown_name(row) if default is None else f"{_shown_name(row)}={default}")
-    known = {_shown_name(row) for row in rows(most)}
-    seen = [row for op in overloads for _, row in _seen(op, form)]
-    others = {_shown_name(row): row for row in seen if _shown_name(row) not in known}
-    if others and not star:
-        parts.append("*")
-    parts += [f"{name}={_default(row, in_all)}" for name, row in others.items()]
-    return f"({commas(parts)})"
+# ---- parameters as people and stubs read them ----
 
 
 def _seen(op: Op, form: str) -> list[tuple[int, Arg]]:
@@ -147,31 +78,84 @@ def _shown_name(row: Arg) -> str:
     return name + "_" if keyword.iskeyword(name) else name
 
 
-def _default(row: Arg, in_all: set[str]) -> str | None:
-    shown = types.shown_default(row)
-    return "None" if shown is None and _shown_name(row) not in in_all else _literal(shown)
+def _listed(op: Op, form: str, one: Callable[[Arg, bool], str], spread: Callable[[Arg], str]) -> list[str]:
+    """The parameters of a form; `one` gets to know whether it stands behind a star."""
+    parts, star = [], False
+    for i, row in _seen(op, form):
+        # `zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`.
+        first = form in METHODS or i == 0 or row.type.is_tensor
+        is_spread = has_varargs(op) and not row.keyword_only and row.type.is_list and first
+        parts += ["*"] if row.keyword_only and not star else []
+        star |= row.keyword_only or is_spread
+        parts.append(f"*{spread(row)}" if is_spread else one(row, star))
+    return parts
+
+
+def signature(op: Op, form: str, *, defaults: bool = False) -> str:
+    """The definition of a form as a stub has it, or as people read it."""
+
+    def one(row: Arg, _: bool) -> str:
+        none = " | None" if row.type.optional or row.default == "None" else ""
+        shown = shown_default(row)
+        default = "" if shown is None else f" = {shown if defaults else '...'}"
+        return f"{_shown_name(row)}: {spelt(row.type).annotation}{none}{default}"
+
+    def spread(row: Arg) -> str:
+        item = spelt(replace(row.type, is_list=False)).annotation
+        return f"{row.name}: {item} | Sequence[{item}]"  # view(2, 3) and view((2, 3))
+
+    parts = ["self"] * (form in METHODS) + _listed(op, form, one, spread)
+    result = "Tensor" if form in INPLACE else _result(op, defaults)
+    text = f"{python_name(op, form)}({commas(parts)}) -> {result}"
+    return text.replace("builtins.", "") if defaults else f"def {text}: ..."
+
+
+def _result(op: Op, named: bool) -> str:
+    if len(op.results) != 1:
+        names = f"({commas([r.name or 'Tensor' for r in op.results])})"
+        return (names if named else "Any") if op.results else "None"  # named results have more than a tuple
+    result = op.results[0].type
+    name = {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}.get(result.base, f"builtins.{result.base}")
+    return f"tuple[{name}, ...]" if result.is_list else name
+
+
+def text_signature(overloads: list[Op], form: str) -> str:
+    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C.
+
+    They are those of the overload that has most, and what others know by name; what one of them does without has a
+    default.
+    """
+    overloads = [op for op in overloads if form in forms_of(op)]
+    most = max(overloads, key=lambda op: len(rows(op)))
+    in_all = set.intersection(*({_shown_name(row) for row in rows(op)} for op in overloads))
+    optional = False
+
+    def default(row: Arg) -> str | None:
+        shown = shown_default(row)
+        return "None" if shown is None and _shown_name(row) not in in_all else _literal(shown)
+
+    def one(row: Arg, star: bool) -> str:
+        nonlocal optional
+        given = default(row)
+        optional = not star and (optional or given is not None)
+        if optional and given is None:  # Python wants a default after another
+            given = "None"
+        return _shown_name(row) if given is None else f"{_shown_name(row)}={given}"
+
+    parts = ["$self"] * (form in METHODS) + _listed(most, form, one, _shown_name)
+    known = {_shown_name(row) for row in rows(most)}
+    others = {_shown_name(row): row for op in overloads for _, row in _seen(op, form) if _shown_name(row) not in known}
+    parts += ["*"] if others and not any(part.startswith("*") for part in parts) else []
+    return f"({commas(parts, [f'{name}={default(row)}' for name, row in others.items()])})"
 
 
 def _literal(default: str | None) -> str | None:
     """A default as Python can read it without names: None for `torch.strided`."""
-    if default is None:
-        return None
     try:
-        ast.literal_eval(default)
+        ast.literal_eval(default or "None")
     except ValueError:
-        return "1e999" if default == "inf" else "-1e999" if default == "-inf" else "None"
+        return {"inf": "1e999", "-inf": "-1e999"}.get(default or "", "None")
     return default
-
-
-def _result(op: Op, form: str) -> str:
-    if form in INPLACE:
-        return "Tensor"
-    if len(op.results) != 1:
-        return "Any" if op.results else "None"  # named results have more than a tuple
-    result = op.results[0].type
-    kinds = {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
-    name = kinds.get(result.base, f"builtins.{result.base}")
-    return f"tuple[{name}, ...]" if result.is_list else name
 
 
 # ---- docstrings; docs/pages.py writes whole pages ----
@@ -191,31 +175,29 @@ def computed(op: Op) -> str:
     return commas([DTYPES[s] for s in op.kernel.dtypes])
 
 
-def dtypes(op: Op) -> str:
+def _dtypes(op: Op) -> str:
     """What a formula takes and gives; empty where the table does not know."""
-    if op.kernel.kind != "pointwise":
-        return ""
-    return f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}"
+    return f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}" if op.kernel.kind == "pointwise" else ""
 
 
-def shapes(op: Op) -> str:
-    if op.kind == "view":
-        return "a view: the result shares memory with the input"
-    if op.kernel.kind == "pointwise":
-        return "the inputs are broadcast to a common shape" if len(op.tensors) > 1 else "that of the input"
-    return "depends on values: not known on meta" if op.kernel.kind == "dynamic" else ""
+def _shape(op: Op) -> str:
+    several = len(op.tensors) > 1
+    said = {
+        "view": "a view: the result shares memory with the input",
+        "pointwise": "the inputs are broadcast to a common shape" if several else "that of the input",
+        "dynamic": "depends on values: not known on meta",
+    }
+    return said.get(op.kind if op.kind == "view" else op.kernel.kind, "")
 
 
-def gradient(op: Op) -> str:
-    if op.kind == "composite" and op.grad != "none":
-        return "through the ops that it is made of"
+def _gradient(op: Op) -> str:
     if not isinstance(op.grad, dict):
-        return "none"
+        return "through the ops that it is made of" if op.kind == "composite" and op.grad != "none" else "none"
     known = commas([f"`{name}`" for key in op.grad for name in key.split(", ")])
     return f"by {known}" + "".join(f"; `{name}` has none" for name in op.nondiff)
 
 
-RULES: dict[str, Callable[[Op], str]] = {"Dtypes": dtypes, "Shape": shapes, "Gradient": gradient}
+RULES: dict[str, Callable[[Op], str]] = {"Dtypes": _dtypes, "Shape": _shape, "Gradient": _gradient}
 
 
 def facts(overloads: list[Op]) -> dict[str, str]:
@@ -228,14 +210,10 @@ def in_place(overloads: list[Op], form: str) -> dict[str, str]:
     """What is said instead where the result is written into a tensor."""
     name = "self" if form in METHODS else "input"
     said = {"In place": f"{name} is changed and returned"}
-    formulas = dict.fromkeys(computed(op) for op in overloads if op.kernel.kind == "pointwise")
-    if formulas:
-        said["Dtypes"] = f"{'; or '.join(formulas)}; {name} keeps its own"
+    if formulas := dict.fromkeys(computed(op) for op in overloads if op.kernel.kind == "pointwise"):
         others = "; the others are broadcast to it" if any(len(op.tensors) > 1 for op in overloads) else ""
-        said["Shape"] = f"{name} keeps its own{others}"
-    if overloads[0].kind == "view":
-        said["Shape"] = f"{name} becomes the view"
-    return said
+        said |= {"Dtypes": f"{'; or '.join(formulas)}; {name} keeps its own", "Shape": f"{name} keeps its own{others}"}
+    return said | ({"Shape": f"{name} becomes the view"} if overloads[0].kind == "view" else {})
 
 
 def calls(overloads: list[Op], form: str = "") -> list[str]:

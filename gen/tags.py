@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from gen.table import Op, TableError, Type, load
+from gen.schema import TableError, Type
+from gen.table import Op, load
 
 WORDS = [
     "core",

@@ -9,16 +9,25 @@ from typing import Any
 
 HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
 
+_LINE = re.compile(r"^( *)(?:@(!?)(\w+) )?( *)(.*)$")
+
 
 def fill(template: str, **values: Any) -> list[str]:
-    """The lines of a template. `$name` is a text or, alone on a line, a list of lines, indented as it is."""
+    """The lines of a template. `$name` is a text or, alone on a line, a list of lines, indented as it is.
+
+    A line that begins with `@name ` is there only if that is true, one that begins with `@!name ` if it is not.
+    """
     lines = []
     for line in template.strip("\n").split("\n"):
-        alone = re.fullmatch(r"( *)\$(\w+)", line)
-        if alone and isinstance(values[alone[2]], list):
-            lines += [alone[1] + inner if inner else "" for inner in values[alone[2]]]
+        indent, unless, condition, more, rest = _LINE.findall(line)[0]
+        indent += more
+        if condition and bool(values[condition]) == bool(unless):
+            continue
+        inner = values.get(rest[1:]) if rest.startswith("$") else None
+        if isinstance(inner, list):
+            lines += [indent + text if text else "" for text in inner]
         else:
-            lines.append(Template(line).substitute(values))
+            lines.append(indent + Template(rest).substitute(values))
     return lines
 
 
@@ -36,6 +45,11 @@ def commas(*parts: str | list[str]) -> str:
 def flag(value: bool) -> str:
     """As C++ writes it."""
     return str(value).lower()
+
+
+def quoted(*texts: str) -> str:
+    """As C++ writes texts that need no escapes."""
+    return commas([f'"{text}"' for text in texts])
 
 
 def pieces(items: list, size: int, family: Callable[[Any], str]) -> Iterator[tuple[str, list]]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 
-from gen import derivatives, kernels, rules, schemas, tangents, types
-from gen.declarations import call_arguments, name_of, out_parameters, signature
-from gen.kernels import has_shape_function, promotion
-from gen.table import Arg, Op, Type
-from gen.text import HEADER, block, commas, fill, flag, pieces, source
+from gen import derivatives, kernels, registry, rules
+from gen.declarations import Form, forms
+from gen.expressions import names
+from gen.kernels import promotion
+from gen.schema import Arg, parameters, result_type
+from gen.table import Op
+from gen.text import block, commas, fill, flag, pieces, source
 
 OPS_PER_FILE = 24
 
@@ -38,46 +40,41 @@ Tensor run_$symbol($parameters, const Tensor* given, bool resize) {
 RUN = """
 $result run_$symbol($parameters) {
   $locals
-  $dtypes
+  @checked check_taken("$name", $taken, $tensors);
   const Device where_ = $device;
-  $move_numbers
-  $outputs
+  @moved move_numbers("$name", where_, $written, {$numbers});
+  @update shape::$symbol($call);
+  @update Tensor out = start_update("$name", given0, self, where_, Expanded::$expanded);
+  @silent shape::$symbol($call);
+  @made auto $outs = begin_outputs("$name", where_, shape::$symbol($call)$begun);
   if (!where_.is_meta()) {
-    $apart
-    $kernel($arguments);
+    @mixed keep_apart("$name", out, $in_step, $others);
+    find_kernel(kernel_tables, where_, &KernelTable::$symbol, "$name")($arguments);
   }
   $finish
+  @update return out;
+  @made return $returned;
 }
 """
 
 
 def device_of(op: Op) -> str:
+    tensors = [a.name for a in op.tensors]
     for a in op.args:
         if a.type.base == "Device":  # where the result goes
-            return f"{a.name}.value_or({op.tensors[0].name}.device())"
-    if not op.tensors:
-        return "options.device()" if any(a.type.base == "options" for a in op.args) else "Device(kCPU)"
-    alone = len(op.tensors) == 1 and op.tensors[0].type.is_tensor and not op.tensors[0].type.optional
-    if alone or op.kernel.anywhere:  # copies go from one device to another
-        return f"{op.tensors[0].name}.device()"
-    names = [a.name for a in op.tensors]
+            return f"{a.name}.value_or({tensors[0]}.device())"
+    if not tensors:
+        return "options.device()" if op.has_options else "Device(kCPU)"
+    alone = len(tensors) == 1 and op.tensors[0].type.is_tensor and not op.tensors[0].type.optional
+    if alone or op.kernel.place == "anywhere":  # copies go from one device to another
+        return f"{tensors[0]}.device()"
     if any(a.type.is_list for a in op.tensors):
-        return f'common_device("{op.name}", addresses_of({commas(names)}))'
-    return f'common_device("{op.name}", {{{commas([f"&{name}" for name in names])}}})'
+        return f'common_device("{op.name}", addresses_of({commas(tensors)}))'
+    return f'common_device("{op.name}", {{{addresses(tensors)}}})'
 
 
-def given_count(op: Op) -> int:
-    """How many outputs of the caller `run_<symbol>` takes."""
-    return 0 if op.gives_list else len(op.results)
-
-
-def move_numbers(op: Op) -> list[str]:
-    """Away from the CPU: 0-d CPU tensors among the operands are brought to the device, one to be written is refused."""
-    tensors = [f"&{a.name}" for a in op.args if a.type.is_tensor]
-    if len(tensors) < 2 or op.kernel.anywhere:
-        return []
-    written = tensors.pop(0) if op.kernel.kind == "update" else "nullptr"
-    return [f'move_numbers("{op.name}", where_, {written}, {{{commas(tensors)}}});']
+def addresses(tensors: list[str]) -> str:
+    return commas([f"&{name}" for name in tensors])
 
 
 def taken(op: Op) -> str:
@@ -85,45 +82,16 @@ def taken(op: Op) -> str:
     return " | ".join(("set_all", *op.kernel.stored))
 
 
-def check_dtypes(op: Op) -> list[str]:
-    if not op.tensors or op.kernel.anywhere:
-        return []
-    return [f"check_taken({commas(chr(34) + op.name + chr(34), taken(op), [a.name for a in op.tensors])});"]
+def local(arg: Arg) -> str:
+    """Declares the owned copy of a parameter `name_` as `name`."""
+    if arg.type.base == "int" and (arg.type.size or 1) > 1 and not arg.type.optional:  # int[1]: one int will do
+        return f'DimVector {arg.name} = repeat_to({arg.type.size}, "{arg.name}", {arg.name}_);'
+    return f"auto {arg.name} = own({arg.name}_);"
 
 
-def run_update(op: Op) -> dict[str, list[str] | str]:
-    shape = [f"shape::{op.symbol}({call_arguments(op)});"] if has_shape_function(op) else []
-    start = f'start_update("{op.name}", given0, self, where_, Expanded::{op.kernel.expanded.title()})'
-    others = [a.name for a in op.args[1:] if a.type.base == "Tensor"]
-    return {
-        "outputs": [*shape, f"Tensor out = {start};"],
-        "apart": [f'keep_apart("{op.name}", out, {flag(op.kernel.in_step)}, {commas(others)});'] if others else [],
-        "arguments": commas("out", [a.name for a in op.args[1:]]),
-        "finish": ["return out;"],
-    }
-
-
-def run_custom(op: Op) -> dict[str, list[str] | str]:
-    outs = [f"out{i}" for i in range(len(op.results))]
-    given = [f"given{i}" for i in range(given_count(op))]
-    arguments = call_arguments(op)
-    spec = f"shape::{op.symbol}({arguments})"
-    if not outs:
-        return {"outputs": [f"{spec};"], "apart": [], "arguments": arguments, "finish": []}
-    made, returned = (f"[{commas(outs)}]", f"{{{commas(outs)}}}") if len(outs) > 1 else ("out0", "out0")
-    inputs = f"[&] {{ return addresses_of({commas([a.name for a in op.tensors])}); }}"
-    begun = commas(f'"{op.name}", where_', spec, [f"{{{commas(given)}}}", inputs] if given else [])
-    return {
-        "outputs": [f"auto {made} = begin_outputs({begun});"],
-        "apart": [],
-        "arguments": commas(outs, arguments),
-        "finish": [*(f"finish_out(given{i}, out{i});" for i in range(len(given))), f"return {returned};"],
-    }
-
-
-def choice(op: Op) -> list[str]:
+def choice(op: Op, named: list[str]) -> list[str]:
     """Runs the first formula that fits the iterator and the attributes: the same choice for all devices."""
-    lines = [f"const auto {name} = {value};" for name, value in op.kernel.let]
+    lines, test = [f"const auto {value};" for value in named], ""
     for f in op.formulas:
         attributes = [f"{{{commas(list(f.attributes))}}}"] if f.attributes else []
         call = f"run_formula({commas('it', f'&KernelTable::{f.name}', attributes)});"
@@ -133,455 +101,307 @@ def choice(op: Op) -> list[str]:
     return lines if not test else [*lines, "dtype_not_implemented(it.op(), it.common_dtype());"]
 
 
+def run_pointwise(op: Op) -> list[str]:
+    named = [check for check in op.kernel.check if re.match(r"\w+ = ", check)]
+    checks = [check for check in op.kernel.check if check not in named]
+    late = [check for check in checks if "it" in names(check)]
+    early = [f"{check};" for check in checks if check not in late]
+    exact = op.kernel.promote in ("same", "real") and "any_dtype" not in op.out
+    if exact and len(op.tensors) == 1 and "out" in op.forms:
+        late.append("check_out_dtype(it)")
+    return fill(
+        RUN_POINTWISE,
+        symbol=op.symbol,
+        name=op.name,
+        parameters=parameters(op.args),
+        inputs=[f"it.add_input({a.name});" for a in op.args if a.type.is_tensor],
+        promotion=promotion(op),
+        dtypes=" | ".join(op.kernel.dtypes),
+        before=early,
+        after=[f"{check};" for check in late],
+        choice=choice(op, named),
+    )
+
+
 def run_function(op: Op) -> list[str]:
     if op.kernel.kind == "pointwise":
-        late = [check for check in op.kernel.check if re.search(r"\bit\b", check)]
-        exact = op.kernel.promote in ("same", "real") and not op.kernel.casts_out
-        if exact and len(op.tensors) == 1 and "out" in op.forms:
-            late.append("check_out_dtype(it)")
-        return fill(
-            RUN_POINTWISE,
-            symbol=op.symbol,
-            name=op.name,
-            parameters=types.parameters(op.args),
-            inputs=[f"it.add_input({a.name});" for a in op.args if a.type.is_tensor],
-            promotion=promotion(op),
-            dtypes=" | ".join(op.kernel.dtypes),
-            before=[f"{check};" for check in op.kernel.check if check not in late],
-            after=[f"{check};" for check in late],
-            choice=choice(op),
-        )
-    given = [f"const Tensor* given{i}" for i in range(given_count(op))]
+        return run_pointwise(op)
+    update, count = op.kernel.kind == "update", 0 if op.gives_list else len(op.results)
+    given = [f"given{i}" for i in range(count)]
+    outs = [f"out{i}" for i in range(len(op.results))]
+    tensors = [a.name for a in op.tensors]
+    numbers = [a.name for a in op.args if a.type.is_tensor]
+    local_to = op.kernel.place != "anywhere"
+    others = [a.name for a in op.args[1:] if a.type.base == "Tensor"]
+    inputs = f", {{{commas(given)}}}, [&] {{ return addresses_of({commas(tensors)}); }}" if given else ""
+    many = len(outs) > 1
     return fill(
         RUN,
         symbol=op.symbol,
-        result=types.result_type(op.results),
-        parameters=commas(types.parameters(op.args, suffix="_"), given),
-        locals=[types.local(a) for a in op.args],
-        dtypes=check_dtypes(op),
+        name=op.name,
+        result=result_type(op.results),
+        parameters=commas(parameters(op.args, suffix="_"), [f"const Tensor* {g}" for g in given]),
+        locals=[local(a) for a in op.args],
+        checked=tensors and local_to,
+        taken=taken(op),
+        tensors=commas(tensors),
         device=device_of(op),
-        move_numbers=move_numbers(op),
-        kernel=f'find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")',
-        **(run_update(op) if op.kernel.kind == "update" else run_custom(op)),
+        # Away from the CPU 0-d CPU tensors among the operands are brought to the device, one to be written is refused.
+        moved=len(numbers) > 1 and local_to,
+        written=f"&{numbers.pop(0)}" if update and numbers else "nullptr",
+        numbers=addresses(numbers),
+        update=update,
+        silent=not update and not outs,
+        made=not update and outs,
+        call=op.call(),
+        expanded={"elements": "Welcome", "warned": "Warned"}.get(op.kernel.shares, "Refused"),
+        outs=f"[{commas(outs)}]" if many else "out0",
+        begun=inputs,
+        mixed=update and others,
+        in_step=flag(op.kernel.shares == "input"),
+        others=commas(others),
+        arguments=commas("out", [a.name for a in op.args[1:]]) if update else commas(outs, op.call()),
+        finish=[] if update else [f"finish_out({g}, {o});" for g, o in zip(given, outs, strict=False)],
+        returned=f"{{{commas(outs)}}}" if many else "out0",
     )
 
 
 def run_call(op: Op, form: str) -> str:
-    """The statement that runs the kernel in a form."""
-    new = ["nullptr"] * given_count(op)
-    outs = {"functional": new, "inplace": ["&self"], "out": [f"&{o}" for o in out_parameters(op)]}[form]
+    """The expression that runs the kernel in a form."""
     if op.kernel.kind == "dynamic":
         kernel = f'"{op.name}", {taken(op)}, &KernelTable::{op.symbol}'
-        return f"run_dynamic({kernel}, {device_of(op)}, {call_arguments(op)})"
+        return f"run_dynamic({kernel}, {device_of(op)}, {op.call()})"
+    new = [] if op.gives_list else ["nullptr"] * len(op.results)
+    outs = {"functional": new, "inplace": ["&self"], "out": [f"&{o}" for o in Form(op, "out").outs]}[form]
     resize = [flag(form == "out")] if op.kernel.kind == "pointwise" else []  # in place: given self as it is
-    return f"run_{op.symbol}({commas(call_arguments(op), outs, resize)})"
+    return f"run_{op.symbol}({commas(op.call(), outs, resize)})"
 
 
-# ---- the boxed form ----
-
-
-def function_name(op: Op, form: str) -> str:
-    return f"{op.name}_{form}_{op.node_index}"
-
-
-def boxed(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
-    """The overloads of a form and the function behind them."""
-    outs = [Arg(o, Type("Tensor")) for o in out_parameters(op)] if form == "out" else []
-    function = f"static_cast<{signature(op, form, name='(*)')}>({name_of(op, form)})"
-    writes = form != "functional" and not op.inplace_only
-    functional = f"&function_{function_name(op, 'functional')}" if writes else "nullptr"
-    more = {"functional": functional, "sparse": sparse_rule(op, form), "tangent": tangents.rule(op, form)}
-    return schemas.tables(op, form, function_name(op, form), function, outs + op.args, more, arrays)
-
-
-REGISTRY = """
-$declarations
-
-ArrayRef<const OpInfo*> all_ops() {
-  static constexpr const OpInfo* rows[] = {
-      $rows
-  };
-  return rows;
-}
-"""
-
-
-def registry(ops: list[Op]) -> str:
-    """All overloads by name."""
-    forms = [(op, form) for op in ops for form in op.forms]
-    declarations = [f"extern const OpInfo overloads_{function_name(op, form)}[];" for op, form in forms]
-    rows = [
-        (overload.name, f"overloads_{function_name(op, form)} + {i},")
-        for op, form in forms
-        for i, overload in enumerate(schemas.registered(op, form))
-    ]
-    rows.sort(key=lambda row: row[0])
-    lines = fill(REGISTRY, declarations=declarations, rows=[row for _, row in rows])
-    return source(["<rushlight/mode.h>"], "rushlight", lines)
-
-
-# ---- the functional and the in-place form ----
+# ---- the forms ----
 
 WRAPPER = """
 $info
 $signature {
-  $format
-  $intercept
+  @format if (RL_UNLIKELY(options.has_memory_format())) {
+  @format   return in_format($formatted, options);
+  @format }
+  const Asks asked = asks_of_call($tensors);
+  if (RL_UNLIKELY(asked > ask::grad)) {
+    if (const Dispatch by = interceptor($function, asked$comma$tensors)) {
+      $handed
+    }
+  }
   $body
 }
 """
 
-INTERCEPT = """
-const Asks asked = asks_of_call($tensors);
-if (RL_UNLIKELY(asked > ask::grad)) {
-  if (const Dispatch by = interceptor($arguments)) {
-    $handed
-  }
-}
+# What composites do; `lower` is the way that the levels below autograd get a call.
+COMPOSITE = """
+@whole if (RL_UNLIKELY($seen)) {
+@whole   $lower
+@whole }
+@sparse if (RL_UNLIKELY(is_sparse(options))) {
+@sparse   return as_leaf($dispatched, options.requires_grad());
+@sparse }
+return $call;
 """
 
 VIEW = """
+$recording
 if (RL_UNLIKELY($seen)) {
   return record_answer($lower, self, ViewKind::$kind, $node);
 }
-return recorded_view(self, $call, ViewKind::$kind, $node);
+return recorded_view(self, views::$call, ViewKind::$kind, $node);
 """
 
+KERNEL = """
+@inplace const bool record = $wanted;
+@inplace check_inplace("$name", self, record);
+@differentiable Ref<Node> node;
+@differentiable if ($record) {
+@differentiable   $saving
+@differentiable }
+"""
 
-def asking(op: Op, form: str) -> list[str]:
-    """The tensors of a call whose asks count; undefined ones exist in C++ only, and are refused where one is needed."""
-    outs = out_parameters(op) if form == "out" else []
-    optional = [a.name for a in op.args if a.type.is_tensor and a.type.optional]
-    return outs + [f"MaybeUndefined{{{a.name}}}" if a.name in optional else a.name for a in op.tensors]
-
-
-def intercepted(op: Op, form: str) -> list[str]:
-    """Statements before everything else: whoever wants to see the call gets it."""
-    call = handed_over(op, form, "by")
-    handed = [f"return {call};"]
-    if form == "inplace":
-        handed = [f"{call};", "return const_cast<Tensor&>(self);"]
-    elif form == "out":
-        given = commas([f"const_cast<Tensor&>({o})" for o in out_parameters(op)])
-        handed = [f"{call};", f"return {given};" if len(op.results) == 1 else f"return {{{given}}};"]
-    arguments = commas(f"function_{function_name(op, form)}", "asked", asking(op, form))
-    return fill(INTERCEPT, tensors=commas(asking(op, form)), arguments=arguments, handed=handed)
-
-
-def recording(op: Op, form: str) -> list[str]:
-    """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
-    plan = derivatives.plan(op)
-    wanted = f"grad_asked(asked) && ({derivatives.any_wanted(plan)})" if plan is not None else "false"
-    lines = []
-    if form == "inplace":
-        lines = [f"const bool record = {wanted};", f'check_inplace("{op.inplace_name}", self, record);']
-        wanted = "record"
-    if plan is not None:
-        record = derivatives.record(op, plan, inplace=form == "inplace")
-        lines += ["Ref<Node> node;", *block(f"if ({wanted})", record)]
-    return lines
-
-
-SPARSE = """
-if (RL_UNLIKELY(is_sparse(options))) {
-  return as_leaf($call, options.requires_grad());
+OUT = """
+$checks
+if (RL_UNLIKELY($seen)) {
+  $lower
+  $counts
+  $finish
 }
+$run
+$finish
 """
 
 
-def sparse_asked(op: Op, form: str) -> list[str]:
-    """Statements for factories that are asked for a sparse tensor."""
-    if not (op.has_options and form == "functional"):
-        return []
-    return fill(SPARSE, call=handed_over(op, form, "dispatch_sparse"))
+class Wrapper:
+    """The function of a form."""
 
+    def __init__(self, form: Form) -> None:
+        self.form, self.op, self.kind = form, form.op, form.kind
+        self.plan = derivatives.plan(form.op)
+        self.tensors = [a.name for a in self.op.tensors]
+        self.factory = self.op.has_options and self.kind == "functional"
 
-def remembering(op: Op, form: str) -> list[str]:
-    """Statements after the kernel: results get their history, and `node` remembers those that it needs."""
-    plan = derivatives.plan(op)
-    if plan is None:
-        return []
-    if form == "inplace":
-        lines = ["rebase_history(self, node);"]
-        lines += [f"const Tensor& {s.name} = self;" for s in plan.saved if s.kind == "output"]
-    else:
-        names = derivatives.result_names(op)
-        lines = [f"const auto& {names[0] if len(names) == 1 else f'[{commas(names)}]'} = made_;"]
-        lines += [f"{'set_no_history' if n in op.nondiff else 'set_history'}({n}, node);" for n in names]
-    return block("if (node)", lines + derivatives.record_outputs(plan))
-
-
-def composite_call(op: Op, form: str) -> str:
-    call = f"composite::{op.symbol}({call_arguments(op)})"
-    if form == "inplace" and not op.inplace_only:
-        before = f"before_write({commas([a.name for a in op.tensors])})"
-        return f"self.copy_(composite::{op.symbol}({call_arguments(op, self=before)}))"
-    if form == "functional" and op.has_options:
-        return f"as_leaf({call}, options.requires_grad())"
-    return call
-
-
-def seen_below(op: Op, outs: list[str] | None = None) -> str:
-    """Whether a mode below autograd or a special tensor handles the call."""
-    return f"asked_below({commas('asked', outs or [], [a.name for a in op.tensors])})"
-
-
-def handed_over(op: Op, form: str, to: str) -> str:
-    """The call of a form in boxed form, handed to a function."""
-    result = types.result_type(op.results) if form == "functional" else "void"
-    outs = out_parameters(op) if form == "out" else []
-    arguments = commas(to, f"function_{function_name(op, form)}", outs, call_arguments(op))
-    return f"dispatch_boxed<{result}>({arguments})"
-
-
-FORMAT = """
-if (RL_UNLIKELY(options.has_memory_format())) {
-  return in_format($call, options);
-}
-"""
-
-
-def in_format(op: Op, form: str) -> list[str]:
-    """Statements for options that say a memory format: what follows them meets none."""
-    if not (op.has_options and form == "functional"):
-        return []
-    said = {"options": "without_format(options)", "memory_format": "format_of(options, memory_format)"}
-    return fill(FORMAT, call=f"{name_of(op, form)}({call_arguments(op, **said)})")
-
-
-def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
-    """The kernel of a form that records, and what follows it."""
-    run = run_call(op, form)
-    if result == "void":
-        call = f"RL_LIKELY(!{seen_below(op)}) ? static_cast<void>({run}) : {lower};"
-    else:
-        call = f"{result} made_ = RL_LIKELY(!{seen_below(op)}) ? {run} : {lower};"
-    written = [a.name for a in op.args if a.type.written or (form == "inplace" and a.name == "self")]
-    return [*recording(op, form), call, *(f"count_write({name});" for name in written), *remembering(op, form)]
-
-
-def wrapper(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
-    """Interceptors, history, kernel."""
-    result = types.result_type(op.results) if form == "functional" else "void"
-    lower = handed_over(op, form, "dispatch_lower")
-    finish = ["return made_;"] if result != "void" else []
-    if form == "inplace":
-        finish = ["return const_cast<Tensor&>(self);"]
-    if op.kind == "composite":
-        body = [*sparse_asked(op, form), f"return {composite_call(op, form)};"]
-        if op.whole:
-            whole = [f"{lower};", *finish] if form == "inplace" else [f"return {lower};"]
-            body = block(f"if (RL_UNLIKELY({seen_below(op)}))", whole) + body
-    elif op.kind == "view":
-        body = recording(op, form) + fill(
-            VIEW,
-            seen=seen_below(op),
-            lower=lower,
-            kind="MultiOutput" if op.gives_list else op.view_kind,
-            node="Ref<Node>()" if derivatives.plan(op) is None else "node",
-            call=f"views::{op.symbol}({call_arguments(op)})",
+    def boxed(self, to: str) -> str:
+        """The call in boxed form, handed to a function."""
+        result = result_type(self.op.results) if self.kind == "functional" else "void"
+        return (
+            f"dispatch_boxed<{result}>({commas(to, f'function_{self.form.function}', self.form.outs, self.op.call())})"
         )
-    else:
-        body = kernel_body(op, form, result, lower) + finish
-    return fill(
-        WRAPPER,
-        info=boxed(op, form, arrays),
-        signature=signature(op, form),
-        format=in_format(op, form),
-        intercept=intercepted(op, form),
-        body=body,
-    )
 
+    @property
+    def finish(self) -> list[str]:
+        """The statement that returns what the caller gave to be written."""
+        given = commas([f"const_cast<Tensor&>({o})" for o in self.form.outs or ["self"]])
+        return [f"return {{{given}}};" if len(self.form.outs) > 1 else f"return {given};"]
 
-# ---- out= ----
+    def handed(self, to: str) -> list[str]:
+        """Statements that hand the call to a function, and return."""
+        if self.kind == "functional":
+            return [f"return {self.boxed(to)};"]
+        return [f"{self.boxed(to)};", *self.finish]
 
+    @property
+    def seen(self) -> str:
+        """Whether a mode below autograd or a special tensor handles the call."""
+        return f"asked_below({commas('asked', self.form.outs, self.tensors)})"
 
-OUT_WRAPPER = """
-$info
-$signature {
-  $intercept
-  $checks
-  if (RL_UNLIKELY($seen)) {
-    $lower
-  }
-  $body
-}
-"""
+    def lines(self, arrays: registry.Arrays) -> list[str]:
+        """Interceptors come first: whoever wants to see the call gets it."""
+        # Undefined tensors exist in C++ only, and are refused where one is needed.
+        optional = [a.name for a in self.op.args if a.type.is_tensor and a.type.optional]
+        asking = [f"MaybeUndefined{{{name}}}" if name in optional else name for name in self.tensors]
+        plain = {"options": "without_format(options)", "memory_format": "format_of(options, memory_format)"}
+        bodies = {"composite": self.composite, "view": self.view, "kernel": self.kernel}
+        return fill(
+            WRAPPER,
+            info=registry.tables(self.form, arrays),
+            signature=self.form.signature(),
+            format=self.factory,
+            formatted=self.form.call(**plain),
+            function=f"function_{self.form.function}",
+            tensors=commas(self.form.outs, asking),
+            comma=", " if self.form.outs or asking else "",
+            handed=self.handed("by"),
+            body=self.out() if self.kind == "out" else bodies[self.op.kind](),
+        )
 
+    def composite(self) -> list[str]:
+        call = f"composite::{self.op.symbol}({self.op.call()})"
+        if self.kind == "inplace" and not self.op.inplace_only:
+            before = {"self": f"before_write({commas(self.tensors)})"}
+            call = f"self.copy_(composite::{self.op.symbol}({self.op.call(**before)}))"
+        elif self.factory:
+            call = f"as_leaf({call}, options.requires_grad())"
+        return fill(
+            COMPOSITE,
+            whole=self.op.whole,
+            seen=self.seen,
+            lower=self.handed("dispatch_lower"),
+            sparse=self.factory,
+            dispatched=self.boxed("dispatch_sparse"),
+            call=call,
+        )
 
-def out_wrapper(op: Op, arrays: schemas.Arrays) -> list[str]:
-    outs = out_parameters(op)
-    plan = derivatives.plan(op)
-    wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
-    checks = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
-    given = [a.name for a in op.tensors if not a.type.element_optional]
-    checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')
-    lines = []
-    if any(a.name == "dtype" and a.type.base == "ScalarType" and a.type.optional for a in op.args):
-        lines.append(f'check_out_dtype("{op.name}", dtype, {outs[0]});')
-        if op.in_out_dtype:
-            lines.append(f"dtype = {outs[0]}.dtype();")
-    if op.has_options:
-        made = f"composite::{op.symbol}({call_arguments(op, options=f'options_of({outs[0]}, options)')})"
-        how = f"{flag(op.any_shape)}, options.requires_grad()"
-        lines += ["const NoGradGuard no_grad;", f'fill_out("{op.name}", {outs[0]}, {made}, {how});']
-    elif op.kind == "composite" or op.kernel.kind == "dynamic":
-        if op.kernel.kind == "dynamic":
-            inputs = commas([f"&{a.name}" for a in op.tensors])
-            lines += [f'check_apart("{op.name}", {o}, {{{inputs}}});' for o in outs]
-        made = f"composite::{op.symbol}({call_arguments(op)})" if op.kind == "composite" else run_call(op, "functional")
-        if op.in_out_dtype:
-            made = f"{made}.to({outs[0]}.dtype())"
-        lines.append(f'assign_outs("{op.name}", {made}, {commas(outs)});')
-    elif op.kernel.kind == "update":
-        lines.append(f'assign_outs("{op.name}", {run_call(op, "functional")}, out);')
-    else:
-        lines.append(f"{run_call(op, 'out')};")
-        if op.kernel.kind == "pointwise":
-            lines.append("count_write(out);")
-    given = commas([f"const_cast<Tensor&>({o})" for o in outs])
-    finish = f"return {given};" if len(outs) == 1 else f"return {{{given}}};"
-    return fill(
-        OUT_WRAPPER,
-        info=boxed(op, "out", arrays),
-        signature=signature(op, "out"),
-        checks=checks,
-        intercept=intercepted(op, "out"),
-        seen=seen_below(op, outs),
-        lower=[f"{handed_over(op, 'out', 'dispatch_lower')};", *(f"count_write({o});" for o in outs), finish],
-        body=[*lines, finish],
-    )
+    def recording(self) -> list[str]:
+        """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
+        wanted = f"grad_asked(asked) && ({self.plan.any_wanted})" if self.plan else "false"
+        inplace = self.kind == "inplace"
+        return fill(
+            KERNEL,
+            inplace=inplace,
+            wanted=wanted,
+            name=self.form.name,
+            differentiable=self.plan,
+            record="record" if inplace else wanted,
+            saving=self.plan.record(inplace=inplace) if self.plan else [],
+        )
 
+    def remembering(self) -> list[str]:
+        """Statements after the kernel: results get their history, and `node` remembers those that it needs."""
+        if self.plan is None:
+            return []
+        named, nondiff = self.op.result_names, self.op.nondiff
+        if self.kind == "inplace":
+            lines = ["rebase_history(self, node);"]
+            lines += [f"const Tensor& {s.name} = self;" for s in self.plan.saved if s.kind == "output"]
+        else:
+            lines = [f"const auto& {named[0] if len(named) == 1 else f'[{commas(named)}]'} = made_;"]
+            lines += [f"{'set_no_history' if n in nondiff else 'set_history'}({n}, node);" for n in named]
+        return block("if (node)", lines + self.plan.record_outputs())
 
-# ---- sparse tensors ----
+    def view(self) -> list[str]:
+        single = "Normal" if self.plan else "NoGrad"
+        return fill(
+            VIEW,
+            recording=self.recording(),
+            seen=self.seen,
+            lower=self.boxed("dispatch_lower"),
+            kind="MultiOutput" if self.op.gives_list else single,
+            node="node" if self.plan else "Ref<Node>()",
+            call=f"{self.op.symbol}({self.op.call()})",
+        )
 
+    def kernel(self) -> list[str]:
+        run, lower = run_call(self.op, self.kind), self.boxed("dispatch_lower")
+        made = self.kind == "functional" and bool(self.op.results)
+        result = f"{self.form.result} made_ = " if made else ""
+        run = run if made else f"static_cast<void>({run})"
+        written = [a.name for a in self.op.args if a.type.written or (self.kind == "inplace" and a.name == "self")]
+        counts = [f"count_write({name});" for name in written]
+        finish = self.finish if self.kind == "inplace" else ["return made_;"] if made else []
+        call = f"{result}RL_LIKELY(!{self.seen}) ? {run} : {lower};"
+        return [*self.recording(), call, *counts, *self.remembering(), *finish]
 
-SPARSE_H = """
-#pragma once
+    def out_run(self) -> list[str]:
+        """Statements that write the result into what was given."""
+        op, outs, call = self.op, self.form.outs, f"composite::{self.op.symbol}({{}})"
+        if op.has_options:
+            made = call.format(op.call(options=f"options_of({outs[0]}, options)"))
+            how = f"{flag('any_shape' in op.out)}, options.requires_grad()"
+            return ["const NoGradGuard no_grad;", f'fill_out("{op.name}", {outs[0]}, {made}, {how});']
+        composite, dynamic = op.kind == "composite", op.kernel.kind == "dynamic"
+        if not composite and not dynamic and op.kernel.kind != "update":
+            counts = ["count_write(out);"] if op.kernel.kind == "pointwise" else []
+            return [f"{run_call(op, 'out')};", *counts]
+        made = call.format(op.call()) if composite else run_call(op, "functional")
+        made += f".to({outs[0]}.dtype())" if "dtype" in op.out and op.kernel.kind != "update" else ""
+        apart = [f'check_apart("{op.name}", {o}, {{{addresses(self.tensors)}}});' for o in outs if dynamic]
+        return [*apart, f'assign_outs("{op.name}", {made}, {commas(outs)});']
 
-#include "core/sparse.h"
-
-namespace rushlight::sparse {
-
-$functions
-
-}  // namespace rushlight::sparse
-"""
-
-
-def sparse_function(op: Op) -> str:
-    """What an op does with sparse tensors; in place the result is what `self` becomes."""
-    return f"{types.result_type(op.results)} {op.sparse}({types.parameters(op.args)})"
-
-
-def sparse_rule(op: Op, form: str) -> str:
-    """What the entry says of sparse tensors, as the data of a form."""
-    if not op.sparse:  # factories refuse sparse tensors in the place of what would read their memory
-        return "{nullptr, SparseRule::Where::Above}" if op.has_options and form == "functional" else "{}"
-    where = "Below"
-    if form != "out":
-        where = "Above" if op.kind == "composite" else "Recorded" if derivatives.plan(op) is not None else "Below"
-    where = f"SparseRule::Where::{where}"
-    if op.sparse == "values":
-        pointer = f"{types.result_type(op.results)} (*)({types.parameters(op.args)})"
-        return f"{{boxed<static_cast<{pointer}>({op.name})>, {where}, true}}"
-    return f"{{boxed<sparse::{op.sparse}>, {where}}}"
-
-
-def sparse_header(ops: list[Op]) -> str:
-    """The declarations of what entries name."""
-    functions = [f"{sparse_function(op)};" for op in ops if op.sparse not in (None, "values")]
-    return "\n".join([HEADER, *fill(SPARSE_H, functions=list(dict.fromkeys(functions))), ""])
-
-
-# ---- what Python that looks at ops is shown in the place of some ----
-
-
-PARTS = """
-namespace parts {
-
-$declared
-
-}  // namespace parts
-
-namespace {
-
-$functions
-
-using Table = std::unordered_map<const OpFunction*, PartsFunction>;
-PartsFunction found_in(const Table& table, const OpFunction& function) {
-  const auto found = table.find(&function);
-  return found == table.end() ? nullptr : found->second;
-}
-
-}  // namespace
-
-PartsFunction parts_of(const OpFunction& function) {
-  static const Table known = {
-      $below
-  };
-  return found_in(known, function);
-}
-
-PartsFunction traced_as(const OpFunction& function) {
-  static const Table known = {
-      $above
-  };
-  return found_in(known, function);
-}
-"""
-
-
-def is_looked_through(op: Op) -> bool:
-    """Whether a trace shows what a composite is made of: those that aten lacks are the package's own business."""
-    functional = "functional" in op.forms and not op.has_options and not op.inplace_only
-    return op.traced == "body" or (op.kind == "composite" and op.own and functional)
-
-
-def parts_source(ops: list[Op]) -> str:
-    """What ops are composed of to Python code that looks at them below autograd, and above it."""
-    composed = [op for op in ops if op.parts]
-    written = [op for op in ops if op.traced not in ("", "body")]
-    head = "{} {}({})".format
-    results = {id(op): types.result_type(op.results) for op in ops}
-    functions = []
-    for op in written:
-        lines = [f"return {op.traced};"]
-        functions += block(head(results[id(op)], f"traced_{op.symbol}", types.parameters(op.args)), lines)
-
-    def row(op, function):
-        overload = schemas.registered(op, "functional")[0].overload
-        return f'{{find_op("{op.name}", "{overload}")->function, boxed<{function}>}},'
-
-    text = fill(
-        PARTS,
-        declared=[head(results[id(op)], op.symbol, types.parameters(op.args)) + ";" for op in composed],
-        functions=functions,
-        below=[row(op, f"parts::{op.symbol}") for op in composed],
-        above=[row(op, f"traced_{op.symbol}") for op in written]
-        + [row(op, f"composite::{op.symbol}") for op in ops if is_looked_through(op)],
-    )
-    includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "core/parts.h", "ops/wrappers.h"]
-    return source(includes, "rushlight", text)
+    def out(self) -> list[str]:
+        op, outs = self.op, self.form.outs
+        wanted = f"{self.plan.any_wanted} || " if self.plan else ""
+        checks = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
+        given = [a.name for a in op.tensors if not a.type.element_optional]
+        checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')
+        run = self.out_run()
+        if any(a.name == "dtype" and a.type.base == "ScalarType" and a.type.optional for a in op.args):
+            own = [f"dtype = {outs[0]}.dtype();"] if "dtype" in op.out else []
+            run = [f'check_out_dtype("{op.name}", dtype, {outs[0]});', *own, *run]
+        counts = [f"count_write({o});" for o in outs]
+        lower = f"{self.boxed('dispatch_lower')};"
+        return fill(OUT, checks=checks, seen=self.seen, lower=lower, counts=counts, finish=self.finish, run=run)
 
 
 # ---- files ----
 
 
 def wrappers_source(ops: list[Op]) -> str:
-    lines, arrays = ["namespace {", ""], schemas.Arrays()
+    lines, arrays = ["namespace {", ""], registry.Arrays()
     for op in ops:
         if (plan := derivatives.plan(op)) is not None:
-            lines += [*derivatives.backward_function(op, plan), *derivatives.descriptors(op, plan), ""]
+            lines += [*plan.backward_function(), *plan.descriptors(), ""]
         if op.kernel.kind in ("pointwise", "custom", "update"):
             lines += [*run_function(op), ""]
     lines += ["}  // namespace", ""]
     for op in ops:
         if op.body:
-            head = kernels.composite_function(op).replace(op.symbol, f"composite::{op.symbol}", 1)
-            lines += block(head, [op.body])
-        for form in op.forms:
-            lines += [*(out_wrapper(op, arrays) if form == "out" else wrapper(op, form, arrays)), ""]
+            lines += block(kernels.composite_function(op, f"composite::{op.symbol}"), [op.body])
+        for form in forms(op):
+            lines += [*Wrapper(form).lines(arrays), ""]
     wanted = {
         "generated/sparse.h": any(op.sparse or op.has_options for op in ops),
         "ops/recorded_views.h": any(op.kind == "view" for op in ops),
@@ -597,11 +417,5 @@ def wrappers_source(ops: list[Op]) -> str:
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    files = {
-        "src/registry.cpp": registry(ops),
-        "src/parts.cpp": parts_source(ops),
-        "include/generated/sparse.h": sparse_header(ops),
-    }
-    for name, part in pieces(ops, OPS_PER_FILE, lambda op: op.family):
-        files[f"src/ops_{name}.cpp"] = wrappers_source(part)
-    return files
+    parts = pieces(ops, OPS_PER_FILE, lambda op: op.family)
+    return {f"src/ops_{name}.cpp": wrappers_source(part) for name, part in parts}
