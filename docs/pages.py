@@ -93,10 +93,10 @@ def modules() -> str:
     lines = ["# modules", "", "Modules without state, by their names in `rushlight.nn`.", ""]
     lines += ["[All ops](README.md)", ""]
     for module in modules_cpp.classes():
-        lines += [f"## nn::{module.name}", "", module.entry["doc"], ""]
-        lines += ["```python", f"nn.{module.made()}", "```", ""]
+        lines += [f"## nn::{module.name}", "", module.doc, ""]
+        lines += ["```python", f"nn.{module.made}", "```", ""]
         lines += ["```cpp", *module.calls(), "```", ""]
-        for kind, option, default in module.rows():
+        for kind, option, default in module.rows:
             given = "" if default is None else f", `{default}` by default"
             lines.append(f"- **Option** `{option}`: `{kind}`{given}")
         lines.append("")

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from gen.schema import Type, default, parameter, parameters, result_type
+from gen.schema import Type, default, parameter, parameters
 from gen.table import Op
 from gen.text import HEADER, block, commas, header, source
 
-VISIBLE = "#pragma GCC visibility push(default)"
 NAMESPACES = ("fft", "linalg", "special")  # what Python has as modules of functions
 
 
@@ -25,8 +24,7 @@ class Form:
 
     @property
     def name(self) -> str:
-        names = {"functional": self.op.name, "inplace": self.op.inplace_name, "out": f"{self.op.name}_out"}
-        return names[self.kind]
+        return {"functional": self.op.name, "inplace": self.op.inplace_name, "out": f"{self.op.name}_out"}[self.kind]
 
     @property
     def function(self) -> str:
@@ -36,58 +34,40 @@ class Form:
     @property
     def outs(self) -> list[str]:
         """The names of the tensors that an out= form is given."""
-        if self.kind != "out":
-            return []
-        return (
-            ["out"]
-            if len(self.op.results) == 1
-            else ["out_" + (r.name or f"out{i}") for i, r in enumerate(self.op.results)]
-        )
+        return self.op.outs if self.kind == "out" else []
 
     @property
     def result(self) -> str:
-        if self.kind == "functional":
-            return result_type(self.op.results)
-        single = self.kind == "inplace" or len(self.op.results) == 1
-        return "Tensor&" if single else f"std::tuple<{commas(['Tensor&'] * len(self.op.results))}>"
+        many = self.kind == "out" and len(self.outs) > 1
+        written = f"std::tuple<{commas(['Tensor&'] * len(self.outs))}>" if many else "Tensor&"
+        return self.op.result if self.kind == "functional" else written
 
     def signature(self, *, defaults: bool = False, name: str = "") -> str:
         """`Tensor add(const Tensor& self, …)`: the form as a free function."""
         outs = [f"const Tensor& {o}" for o in self.outs]
         return f"{self.result} {name or self.name}({commas(outs, parameters(self.op.args, defaults=defaults))})"
 
-    def call(self, name: str = "", /, **instead: str) -> str:
+    def call(self, /, **instead: str) -> str:
         """The call of the function with its own parameters, some of them as something else."""
-        return f"{name or self.name}({commas(self.outs, self.op.call(**instead))})"
+        return f"{self.name}({commas(self.outs, self.op.call(**instead))})"
 
+    def with_numbers(self, *tensors: str) -> Iterator[tuple[Form, dict[str, str]]]:
+        """The form, and with numbers where it says Tensor|Scalar, but for `tensors`; how those are passed on."""
+        names = [a.name for a in self.op.args if a.type.number and a.name not in tensors]
+        for bits in range(1 << len(names)):
+            passed = {name: f"make_number({name})" for i, name in enumerate(names) if bits >> i & 1}
+            if not passed or not all(a.name in passed for a in self.op.tensors):
+                args = [replace(a, type=Type("Scalar")) if a.name in passed else a for a in self.op.args]
+                yield replace(self, op=replace(self.op, args=args)), passed
 
-def out_names(op: Op) -> list[str]:
-    return Form(op, "out").outs
+    def heads(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Its functions, one for each choice of tensors and numbers; how numbers are passed on."""
+        for form, passed in self.with_numbers("self" if self.kind == "inplace" else ""):
+            yield form.signature(defaults=True), passed
 
 
 def forms(op: Op) -> list[Form]:
     return [Form(op, kind) for kind in op.forms]
-
-
-def with_numbers(op: Op, tensors: set[str]) -> Iterator[tuple[Op, dict[str, str]]]:
-    """The op, and the op with numbers where it says Tensor|Scalar, but for `tensors`; how those are passed on."""
-    names = [a.name for a in op.args if a.type.number and a.name not in tensors]
-    for bits in range(1 << len(names)):
-        passed = {name: f"make_number({name})" for i, name in enumerate(names) if bits >> i & 1}
-        if not passed or not all(a.name in passed for a in op.tensors):
-            yield (
-                replace(op, args=[replace(a, type=Type("Scalar")) if a.name in passed else a for a in op.args]),
-                passed,
-            )
-
-
-# ---- ops.h ----
-
-
-def heads(form: Form) -> Iterator[tuple[str, dict[str, str]]]:
-    """The functions of a form, one for each choice of tensors and numbers; how numbers are passed on."""
-    for taking, passed in with_numbers(form.op, {"self"} if form.kind == "inplace" else set()):
-        yield Form(taking, form.kind).signature(defaults=True), passed
 
 
 def options_sooner(op: Op) -> Iterator[str]:
@@ -111,9 +91,8 @@ def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
     for op in ops:
         args = op.args
         for other in earlier.setdefault(op.name, []):
-            pairs = zip(op.args, other.args, strict=False)
-            same = [parameter(a.type) == parameter(b.type) for a, b in pairs]
-            shared = same.index(False) if False in same else len(same)
+            same = [parameter(a.type) == parameter(b.type) for a, b in zip(op.args, other.args, strict=False)]
+            shared = [*same, False].index(False)
             named = all(a.name == b.name for a, b in zip(op.args[1:shared], other.args[1:shared], strict=True))
             optional = all(a.default is not None for a in op.args[shared:] + other.args[shared:])
             if named and optional and shared < len(op.args):
@@ -122,86 +101,64 @@ def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
         yield op, replace(op, args=args)
 
 
-def space_of(op: Op) -> str:
-    """The namespace that an op is named after: linalg_svd is linalg::svd, too."""
-    return next((space for space in NAMESPACES if op.name.startswith(space + "_")), "")
-
-
-def short(op: Op) -> Iterator[tuple[Form, str]]:
-    """The forms of an op that is named after a namespace, and their names there."""
-    for form in forms(op) if space_of(op) else []:
-        yield form, form.name.removeprefix(space_of(op) + "_")
-
-
 def namespace(space: str, ops: list[Op], *, defined: bool) -> list[str]:
-    """The ops named after a namespace, under their short names there."""
-    lines = []
-    for op, declared in told_apart([op for op in ops if space_of(op) == space]):
-        for form, name in short(op):
-            head = Form(declared, form.kind).signature(defaults=not defined, name=name)
-            lines += block(head, [f"return rushlight::{form.call()};"]) if defined else [head + ";"]
-    return ["", f"namespace {space} {{", *lines, f"}}  // namespace {space}"] if lines else []
+    """The ops named after a namespace, under their short names there: linalg_svd is linalg::svd."""
+    inside = []
+    for _, op in told_apart([op for op in ops if op.name.startswith(space + "_")]):
+        for form in forms(op):
+            head = form.signature(defaults=not defined, name=form.name.removeprefix(space + "_"))
+            inside += block(head, [f"return rushlight::{form.call()};"]) if defined else [head + ";"]
+    return ["", f"namespace {space} {{", *inside, f"}}  // namespace {space}"] if inside else []
+
+
+def namespaces(ops: list[Op], *, defined: bool) -> list[str]:
+    return [line for space in NAMESPACES for line in namespace(space, ops, defined=defined)]
 
 
 def ops_header(ops: list[Op]) -> str:
-    lines = ["// Said once rather than for each (RL_API), which costs every program memory to compile.", VISIBLE]
+    inside = ["// Said once rather than for each (RL_API), which costs every program memory to compile."]
+    inside.append("#pragma GCC visibility push(default)")
     for op, declared in told_apart(ops):
-        lines.append(f"// {op.schema}")
+        inside.append(f"// {op.schema}")
         for form in forms(declared):
-            for head, passed in heads(form):
-                lines.append(f"inline {head} {{ return {form.call(**passed)}; }}" if passed else f"{head};")
-        lines += options_sooner(op)
-    for space in NAMESPACES:
-        lines += namespace(space, ops, defined=False)
-    lines.append("#pragma GCC visibility pop")
-    text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", lines)
+            for head, passed in form.heads():
+                inside.append(f"inline {head} {{ return {form.call(**passed)}; }}" if passed else f"{head};")
+        inside += options_sooner(op)
+    inside += [*namespaces(ops, defined=False), "#pragma GCC visibility pop"]
+    text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", inside)
     return text + "\n#include <rushlight/operators.h>\n"
-
-
-# ---- methods ----
 
 
 def methods(ops: list[Op], owner: str = "", *, defaults: bool = True) -> Iterator[tuple[str, str]]:
     """Every method, and the call that it is."""
-    for op in ops:
-        for form in forms(op) if "method" in op.variants else []:
-            receiver = op.args[op.receiver].name
-            for taking, passed in with_numbers(op, {receiver}) if form.kind != "out" else []:
-                said = parameters([a for i, a in enumerate(taking.args) if i != op.receiver], defaults=defaults)
-                yield f"{form.result} {owner}{form.name}({said}) const", form.call(**{receiver: "*this"}, **passed)
-
-
-def methods_header(ops: list[Op]) -> str:
-    return HEADER + "".join(f"{head};\n" for head, _ in methods(ops))
+    for form in [f for op in ops if "method" in op.variants for f in forms(op) if f.kind != "out"]:
+        receiver = form.op.args[form.op.receiver].name
+        for taking, passed in form.with_numbers(receiver):
+            said = parameters([a for a in taking.op.args if a.name != receiver], defaults=defaults)
+            yield f"{form.result} {owner}{form.name}({said}) const", form.call(**{receiver: "*this"}, **passed)
 
 
 def methods_source(ops: list[Op]) -> str:
-    lines = []
-    for head, call in methods(ops, "Tensor::", defaults=False):
-        lines += block(head, [f"return rushlight::{call};"])
-    for space in NAMESPACES:
-        lines += namespace(space, ops, defined=True)
-    return source(["<rushlight/ops.h>"], "rushlight", lines)
-
-
-# ---- documentation ----
+    found = [block(head, [f"return rushlight::{call};"]) for head, call in methods(ops, "Tensor::", defaults=False)]
+    inside = [line for method in found for line in method] + namespaces(ops, defined=True)
+    return source(["<rushlight/ops.h>"], "rushlight", inside)
 
 
 def calls(overloads: list[Op]) -> list[str]:
-    """All that a name is in C++: functions, in which namespace, and methods."""
-    lines = []
-    for op, declared in told_apart(overloads):
-        for form in forms(declared):
-            lines += [head for head, _ in heads(form)] if not space_of(op) else []
-        for form, name in short(declared):
-            lines.append(form.signature(defaults=True, name=f"{space_of(op)}::{name}"))
-    return [f"{line};" for line in [*lines, *(head for head, _ in methods(overloads, "Tensor::"))]]
+    """All that a name is in C++, for documentation: functions, in which namespace, and methods."""
+    found = []
+    for _, op in told_apart(overloads):
+        space = next((s for s in NAMESPACES if op.name.startswith(s + "_")), "")
+        short = [(form, f"{space}::{form.name.removeprefix(space + '_')}") for form in forms(op)]
+        heads = [head for form in forms(op) for head, _ in form.heads()]
+        found += [form.signature(defaults=True, name=name) for form, name in short] if space else heads
+    return [f"{line};" for line in [*found, *(head for head, _ in methods(overloads, "Tensor::"))]]
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     return {
         "include/rushlight/ops.h": ops_header(ops),
-        "include/rushlight/tensor_methods.inc": methods_header(ops),
+        "include/rushlight/tensor_methods.inc": HEADER + "".join(f"{head};\n" for head, _ in methods(ops)),
         "src/methods.cpp": methods_source(ops),
     }

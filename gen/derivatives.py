@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from gen.expressions import names
 from gen.schema import Arg, TableError, owned, parts
 from gen.table import Op
-from gen.text import block, commas, fill, flag
+from gen.text import block, commas, flag
 
 # Kind of a saved thing → how wrappers save it, and how the backward function finds it again. Of a list that has a
 # gradient only the metadata is known there.
 _SAVING = {
-    "tensor": ("node->save($kept);", "const Tensor $name = node.saved($place);"),
-    "output": ("node->reserve_saved();", "const Tensor $name = node.saved($place);"),
-    "list": ("node->save_list($name);", "const auto $name = node.saved_list($place);"),
-    "meta": ("node->keep(TensorMeta($name));", "const auto $name = node.value($place).get<TensorMeta>();"),
-    "metas": ("node->keep(metas_of($name));", "const auto $name = node.value($place).get<std::vector<TensorMeta>>();"),
-    "value": ("node->keep($name);", "const auto $name = node.value($place).get<$owned>();"),
+    "tensor": ("save({kept})", "Tensor {name} = node.saved({place})"),
+    "output": ("reserve_saved()", "Tensor {name} = node.saved({place})"),
+    "list": ("save_list({name})", "auto {name} = node.saved_list({place})"),
+    "meta": ("keep(TensorMeta({name}))", "auto {name} = node.value({place}).get<TensorMeta>()"),
+    "metas": ("keep(metas_of({name}))", "auto {name} = node.value({place}).get<std::vector<TensorMeta>>()"),
+    "value": ("keep({name})", "auto {name} = node.value({place}).get<{type}>()"),
 }
 
 
@@ -112,12 +112,10 @@ class Plan:
             return ["ArrayRef<Tensor> grad_list(grads, node.num_outputs());"]
         return ["Tensor& grad = grads[0];"]
 
-    def _body(self, f: Gradient, shared: list[Saved]) -> list[str]:
+    def _body(self, f: Gradient, own: list[Saved]) -> list[str]:
         """Statements that compute a gradient and give its results to the edges of its arguments."""
-        lines = []
-        for s in self.saved:
-            if f in s.needed_by and s not in shared:
-                lines += fill(_SAVING[s.kind][1], name=s.name, place=self.place(s), owned=s.type)
+        found = [_SAVING[s.kind][1].format(name=s.name, place=self.place(s), type=s.type) for s in own]
+        lines = [f"const {text};" for text in found]
         if len(f.args) == 1:
             moved = f.args[0].type.is_list
             text = (
@@ -140,7 +138,10 @@ class Plan:
             found = f"node.saved{'_list' if s.kind == 'list' else ''}({self.place(s)})"
             lines.append(f"const auto {s.name} = {wanted} ? {found} : decltype({found})();")
         for f in self.gradients:
-            lines += block(f"if ({' || '.join(map(_wants, f.args))})", self._body(f, shared))
+            lines += block(
+                f"if ({' || '.join(map(_wants, f.args))})",
+                self._body(f, [s for s in self.saved if f in s.needed_by and s not in shared]),
+            )
         head = f"void backward_{self.op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out)"
         return block(head, lines)
 
@@ -172,7 +173,7 @@ class Plan:
             users = [a for a in self.differentiable if any(a in f.args for f in s.needed_by)]
             if users != self.differentiable:
                 kept = f"{' || '.join(f'want_{a.name}' for a in users)} ? {kept} : Tensor()"
-            lines += fill(_SAVING[s.kind][0], name=s.name, kept=kept)
+            lines.append(f"node->{_SAVING[s.kind][0].format(name=s.name, kept=kept)};")
         return lines
 
     def record_outputs(self) -> list[str]:

@@ -8,23 +8,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from gen.declarations import out_names
+from gen import signatures
 from gen.schema import Arg, default, owned, shown_default, spelt
-from gen.signatures import (
-    FUNCTIONS,
-    INPLACE,
-    METHODS,
-    by_name,
-    docstring,
-    forms_of,
-    has_varargs,
-    python_name,
-    rows,
-    taken,
-    text_signature,
-)
+from gen.signatures import FUNCTIONS, INPLACE, METHODS, forms_of, has_varargs, python_name, rows
 from gen.table import Op
-from gen.text import commas, fill, flag, pieces, source
+from gen.text import block, commas, each, flag, lines, only, pieces, source
 from ops.deprecated import ORDERS
 
 NAMES_PER_FILE = 24
@@ -32,9 +20,6 @@ NAMES_PER_FILE = 24
 
 def literal(text: str | None) -> str:
     return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
-
-
-# ---- one signature ----
 
 
 def place(op: Op, name: str) -> int:
@@ -49,69 +34,50 @@ def accessor(op: Op, arg: Arg) -> str:
         given = ""
     elif given and arg.type.is_list and not given.startswith("{"):
         given = "{" + given + "}"
-    method = f"optional_{method}" if arg.type.optional and not arg.type.undefined_is_none else method
-    return f"const auto& {arg.name} = a.{method}({commas(str(place(op, arg.name)), given)});"
+    optional = "optional_" * (arg.type.optional and not arg.type.undefined_is_none)
+    return f"const auto& {arg.name} = a.{optional}{method}({commas(str(place(op, arg.name)), given)});"
 
 
-CASE = """
-case $k: {
-  @named static PyTypeObject* type = nullptr;
-  $locals
-  @both if (a.inplace()) {
-  @both   return $given;
-  @both }
-  @out if (a.given($out)) {
-  @out   return finish_out<$count>(a, $out, "$name", [&]($outs) { rushlight::${name}_out($written); }$type);
-  @out }
-  return $result;
-}
-"""
-
-
-def run_case(k: int, op: Op, original: Op) -> list[str]:
+def run_case(op: Op, original: Op) -> list[str]:
     """The statements that convert the bound arguments of a signature and make the call.
 
     `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
     """
-    bound = {arg.name for arg in op.args}
+    bound, name, arguments = {arg.name for arg in op.args}, op.name, original.call()
     left_out = [a for a in original.args if a.name not in bound]
-    arguments, call = original.call(), f"rushlight::{op.name}({original.call()})"
     given = f"finish_given(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
-    inplace, forms = [form for form in forms_of(op) if form in INPLACE], forms_of(op)
-    names = [r.name for r in op.results if len(op.results) > 1 and r.name]
-    named = f', named_result(type, "{op.name}", {{{commas([literal(n) for n in names])}}})' if names else ""
-    out = op.python_out and "FunctionForm" in forms
-    if inplace == forms and inplace:
-        result = given
-    elif not op.results and op.on_list:
+    inplace = [form for form in forms_of(op) if form in INPLACE]
+    alone = inplace and inplace == forms_of(op)
+    names = commas(literal(r.name) for r in op.results if len(op.results) > 1 and r.name and not alone)
+    named = f', named_result(type, "{name}", {{{names}}})' if names else ""
+    call = f"rushlight::{name}({arguments})"
+    result = given if alone else f"finish(a, [&] {{ return {call}; }}{named})"
+    if not op.results and op.on_list:
         result = f"finish_given(a, a.object(0), [&] {{ {call}; }})"
     elif op.kind == "view":  # nothing to release the GIL for
         result = f"wrap_result({call})"
-    else:
-        result = f"finish(a, [&] {{ return {call}; }}{named})"
-    return fill(
-        CASE,
-        k=k,
-        named=named and inplace != forms,
-        locals=[accessor(op, arg) for arg in taken(op)]
-        + [f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out],
-        both=inplace and inplace != forms,
-        given=given,
-        out=out and place(op, "out"),
-        count=len(op.results),
-        name=op.name,
-        outs=commas([f"const Tensor& {o}" for o in out_names(op)]),
-        written=commas(out_names(op), arguments),
-        type=named,
-        result=result,
-    )
+    out = place(op, "out") if op.python_out and "FunctionForm" in forms_of(op) else None
+    outs, written = commas(f"const Tensor& {o}" for o in op.outs), commas(op.outs, arguments)
+    write = f"[&]({outs}) {{ rushlight::{name}_out({written}); }}"
+    return lines(f"""
+        {only(names)}static PyTypeObject* type = nullptr;
+        {each(accessor(op, arg) for arg in signatures.taken(op))}
+        {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
+        {only(inplace and not alone)}if (a.inplace()) {{
+        {only(inplace and not alone)}  return {given};
+        {only(inplace and not alone)}}}
+        {only(out is not None)}if (a.given({out})) {{
+        {only(out is not None)}  return finish_out<{len(op.results)}>(a, {out}, "{name}", {write}{named});
+        {only(out is not None)}}}
+        return {result};
+    """)
 
 
 def param(row: Arg) -> str:
     """A row of a signature's table."""
-    flags = [flag(row.type.optional or row.default in ("None", "[]")), flag(row.keyword_only), flag(row.name == "out")]
-    shown = literal(shown_default(row))
-    return f"{{{commas(literal(row.name), f'Kind::{spelt(row.type).kind}', flags, shown)}}},"
+    flags = row.type.optional or row.default in ("None", "[]"), row.keyword_only, row.name == "out"
+    said = commas(map(flag, flags), literal(shown_default(row)))
+    return f"{{{literal(row.name)}, Kind::{spelt(row.type).kind}, {said}}},"
 
 
 def reordered(op: Op, order: str) -> Op:
@@ -121,95 +87,69 @@ def reordered(op: Op, order: str) -> Op:
     return replace(op, args=args, variants=op.variants - {"out"})
 
 
-# ---- one name ----
-
-PARAMS = """
-constexpr Param ${name}_params_$k[] = {
-    $rows
-};
-"""
-
-NAME = """
-// ---- $name ----
-
-$tables
-constexpr Signature ${name}_signatures[] = {
-    $signatures
-};
-PyObject* ${name}_run([[maybe_unused]] const Arguments& a) {
-  switch (a.signature()) {
-    $cases
-  }
-  Py_UNREACHABLE();
-}
-constexpr Parser ${name}_parser = {"$shown", ${name}_signatures, $count, ${name}_run, &$owner};
-
-"""
+def owner(op: Op, *words: str) -> str:
+    """The module that the words of an entry choose."""
+    return next((f"{word}_owner" for word in words if any(w.partition(".")[0] == word for w in op.python)), "")
 
 
 def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables and the calls of a name."""
-    tables, signatures, cases = [], [], []
-    old = [(reordered(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
+    tables, rows_of, cases, first = [], [], [], overloads[0]
+    old = [(reordered(first, order), first) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
-        tables += fill(PARAMS, name=name, k=k, rows=[param(row) for row in rows(op)])
-        flags = commas([flag(has_varargs(op)), flag(op is not original)])
-        signatures.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
-        cases += run_case(k, op, original)
-    owners = (
-        ["functional"] if overloads[0].functional_name else [w for w in ("nn", "wrapped") if w in overloads[0].python]
-    )
-    return [
-        *fill(
-            NAME,
-            name=name,
-            shown=overloads[0].functional_name or name,
-            count=len(signatures),
-            owner=f"{[*owners, 'ops'][0]}_owner",
-            tables=tables,
-            signatures=signatures,
-            cases=cases,
-        ),
-        "",
-    ]
+        tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in rows(op)), "};"]
+        flags = f"{op.receiver}, {flag(has_varargs(op))}, {flag(op is not original)}"
+        rows_of.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {flags}}},")
+        cases += block(f"case {k}:", run_case(op, original))
+    words = ["functional"] if first.functional_name else ["nn", "wrapped"]
+    said = f'"{first.functional_name or name}", {name}_signatures, {len(rows_of)}, {name}_run'
+    made = lines(f"""
+        // ---- {name} ----
 
-
-# ---- files ----
-
-FAMILY = """
-namespace {
-
-$calls
-Binding rows[] = {
-    $rows
-};
-const Bindings bindings(rows);
-
-}  // namespace
-"""
+        {each(tables)}
+        constexpr Signature {name}_signatures[] = {{
+            {each(rows_of)}
+        }};
+        PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{
+          switch (a.signature()) {{
+            {each(cases)}
+          }}
+          Py_UNREACHABLE();
+        }}
+        constexpr Parser {name}_parser = {{{said}, &{owner(first, *words) or "ops_owner"}}};
+    """)
+    return [*made, ""]
 
 
 def entries(name: str, overloads: list[Op]) -> list[str]:
     """The functions and methods of a name."""
-    lines, first = [], overloads[0]
+    found, first = [], overloads[0]
     for form in (*FUNCTIONS, *METHODS):
         if any(form in forms_of(op) for op in overloads):
             shown = python_name(first, form) if form in INPLACE else first.functional_name or name
-            owners = [w for w in ("functional", "listed") if form in FUNCTIONS and (w in first.python)]
-            owners = ["functional"] if first.functional_name and form in FUNCTIONS else owners
-            also = f"&{owners[0]}_owner" if owners else "nullptr"
-            text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads, form)}"
-            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {literal(text)}),')
-    return lines
+            also = owner(first, "functional", "listed") if form in FUNCTIONS else ""
+            head = f"{shown}{signatures.text_signature(overloads, form)}\n--\n\n"
+            text = literal(head + signatures.docstring(overloads, form))
+            found.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {f"&{also}" if also else "nullptr"}, {text}),')
+    return found
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     files = {}
     includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
-    for family, part in pieces(list(by_name(ops).items()), NAMES_PER_FILE, lambda named: named[1][0].family):
-        calls = [line for name, overloads in part for line in name_source(name, overloads)]
-        rows = [line for name, overloads in part for line in entries(name, overloads)]
-        text = source(includes, "rushlight::python", fill(FAMILY, calls=calls, rows=rows))
-        files[f"python/ops_{family}.cpp"] = text
+    named = list(signatures.by_name(ops).items())
+    for family, part in pieces(named, NAMES_PER_FILE, lambda named: named[1][0].family):
+        inside = lines(f"""
+            namespace {{
+
+            {each(line for name, overloads in part for line in name_source(name, overloads))}
+            Binding rows[] = {{
+                {each(line for name, overloads in part for line in entries(name, overloads))}
+            }};
+            const Bindings bindings(rows);
+
+            }}  // namespace
+        """)
+        files[f"python/ops_{family}.cpp"] = source(includes, "rushlight::python", inside)
     return files

@@ -150,12 +150,6 @@ def shown_default(arg: Arg) -> str | None:
     return "(" + text[1:-1] + ")" if text is not None and text.startswith("[") and arg.type.is_list else text
 
 
-def result_type(results: list[Arg]) -> str:
-    """The C++ type that the functional form returns."""
-    kinds = [owned(r.type) for r in results]
-    return f"std::tuple<{commas(kinds)}>" if len(kinds) > 1 else kinds[0] if kinds else "void"
-
-
 def parameters(args: list[Arg], *, defaults: bool = False, suffix: str = "") -> str:
     """A parameter list in C++."""
     given = {a.name: f" = {default(a)}" if defaults and default(a) else "" for a in args}

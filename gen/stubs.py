@@ -9,18 +9,14 @@ from pathlib import Path
 from gen.declarations import NAMESPACES
 from gen.signatures import FUNCTIONS, METHODS, forms_of, python_name, signature
 from gen.table import Op
-from gen.text import fill
 
-FUNCTIONS_PYI = """
-# Generated from the op table by `python -m gen`. Do not edit.
+HEAD = """# Generated from the op table by `python -m gen`. Do not edit.
 import builtins
 from collections.abc import Sequence
 from typing import Any, overload
 
 from rushlight._C import Generator, Number, device, dtype, layout, memory_format
 from rushlight._tensor import Tensor
-
-$functions
 """
 
 
@@ -42,6 +38,7 @@ def generate(ops: list[Op]) -> dict[str, str]:
     for space in NAMESPACES:
         own = definitions([op for op in ops if op.name.startswith(f"{space}_")], FUNCTIONS)
         functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]
-    files = {name: fill(FUNCTIONS_PYI, functions=texts) for name, texts in functions.items()}
-    files["_C"] = fill((Path(__file__).parent / "_C.pyi.in").read_text(), methods=definitions(ops, METHODS))
-    return {f"stubs/{name}.pyi": "\n".join([*lines, ""]) for name, lines in files.items()}
+    files = {f"stubs/{name}.pyi": "\n".join([HEAD, *texts, ""]) for name, texts in functions.items()}
+    methods = "\n".join(f"    {line}" for line in definitions(ops, METHODS))
+    whole = (Path(__file__).parent / "_C.pyi.in").read_text().replace("    $methods", methods)
+    return files | {"stubs/_C.pyi": whole}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from string import Template
 
-from gen.schema import MEANINGS, Arg, TableError, parse_signature, parts
+from gen.schema import MEANINGS, Arg, TableError, owned, parameters, parse_signature, parts
 from gen.text import commas
 
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
@@ -66,6 +66,20 @@ class Kernel:
     place: str = "once"  # "isa": compiled for each instruction set; "anywhere": for all devices and dtypes
     shares: str = "nothing"  # update: what may share memory with the result: "input", "elements", "warned"
     stored: tuple[str, ...] = ()  # the dtypes that it takes though kernels are not instantiated for them
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What conditions and attributes of formulas call by a name."""
+        pairs = [check.partition(" = ") for check in self.check]
+        return {name: value for name, equals, value in pairs if equals}
+
+    @property
+    def checks(self) -> list[str]:
+        return [check for check in self.check if " = " not in check]
+
+    @property
+    def promotion(self) -> str:
+        return f"Promote::{self.promote.capitalize()}"
 
 
 @dataclass
@@ -175,6 +189,24 @@ class Op:
     def tensors(self) -> list[Arg]:
         """Arguments that are tensors or lists of them."""
         return [a for a in self.args if a.type.base == "Tensor"]
+
+    @property
+    def parameters(self) -> str:
+        """In C++, as all forms have them."""
+        return parameters(self.args)
+
+    @property
+    def result(self) -> str:
+        """The C++ type that the functional form returns."""
+        kinds = [owned(r.type) for r in self.results]
+        return f"std::tuple<{commas(kinds)}>" if len(kinds) > 1 else kinds[0] if kinds else "void"
+
+    @property
+    def outs(self) -> list[str]:
+        """The names of the tensors that an out= form or a kernel is given."""
+        return (
+            ["out"] if len(self.results) == 1 else ["out_" + (r.name or f"out{i}") for i, r in enumerate(self.results)]
+        )
 
     @property
     def result_names(self) -> list[str]:

@@ -11,7 +11,7 @@ from gen.declarations import Form, forms
 from gen.expressions import names
 from gen.schema import Arg, TableError, parameters
 from gen.table import Op
-from gen.text import block, commas, fill, flag, header, pieces, source
+from gen.text import block, commas, flag, header, pieces, source
 
 OPS_PER_FILE = 40
 
@@ -183,43 +183,25 @@ class Tangent:
         return before, [f"pass.write(self, {given if reads else 'tangent'});"]
 
 
-FORWARD = """
-$head {
-  @refused forward::refuse("$name");
-  @runs const forward::Pass pass($carriers);
-  $before
-  @inplace $call;
-  @functional auto made = $call;
-  $behind
-  @inplace return const_cast<Tensor&>(self);
-  @functional return made;
-}
-"""
-
-
 def forward_function(form: Form) -> list[str]:
     """Ops without a derivative: constants where results say true or false, else an error where they are numbers."""
     op, kind, inplace = form.op, rules.tangent(form.op).kind, form.kind == "inplace"
-    refused = kind == "refused" or not op.results or (kind == "none" and inplace and op.kernel.promote != "bool")
+    runs = kind != "refused" and op.results and not (kind == "none" and inplace and op.kernel.promote != "bool")
     before, behind = [], []
-    if kind == "none" and not refused:
+    if kind == "none":
         refuse = f'forward::refuse_results("{op.name}", made);'
         behind = ["pass.write(self, zeros_like(self));" if inplace else refuse]
-    elif not refused:
+    elif runs:
         before, behind = Tangent(op).around() if inplace else ([], Tangent(op).behind())
-    return fill(
-        FORWARD,
-        head=form.signature(name=f"forward::{form.function}"),
-        refused=refused,
-        runs=not refused,
-        inplace=inplace and not refused,
-        functional=not inplace and not refused,
-        name=form.name,
-        carriers=commas([a.name for a in carriers(form)]),
-        call=f"rushlight::{form.call()}",
-        before=before,
-        behind=behind,
-    )
+    run = [
+        f"const forward::Pass pass({commas(a.name for a in carriers(form))});",
+        *before,
+        f"{'' if inplace else 'auto made = '}rushlight::{form.call()};",
+        *behind,
+        "return const_cast<Tensor&>(self);" if inplace else "return made;",
+    ]
+    head = form.signature(name=f"forward::{form.function}")
+    return [*block(head, run if runs else [f'forward::refuse("{form.name}");']), ""]
 
 
 # ---- files ----
@@ -230,7 +212,7 @@ def tangents_source(ops: list[Op]) -> str:
     for op in ops:
         lines += Tangent(op).function() if hasattr(Tangent, rules.tangent(op).kind) else []
     lines += ["}  // namespace", ""]
-    lines += [line for op in ops for form in forms(op) if carriers(form) for line in [*forward_function(form), ""]]
+    lines += [line for op in ops for form in forms(op) if carriers(form) for line in forward_function(form)]
     return source(["generated/forward.h", "ops/derivatives.h", "ops/tangents.h"], "rushlight", lines[:-1])
 
 
