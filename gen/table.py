@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from string import Template
 
@@ -39,7 +39,8 @@ DTYPES = {
 boolean, half, bfloat16, integers, floats, reduced, floating, complex_, real, numbers, everything, *_stored = DTYPES
 complex_half, wide_unsigned, float8, float8_e5m2, stored = _stored
 
-# Words of the keys `python=` and `out=`.
+# Words of the keys `variants=`, `python=` and `out=`.
+VARIANTS = ("function", "method", "inplace", "out")
 PYTHON = ("nn", "functional", "listed", "wrapped", "inplace", "number_first", "varargs")
 OUT = ("cpp", "none", "dtype", "any_shape", "any_dtype")
 
@@ -84,6 +85,8 @@ class Kernel:
 
 @dataclass
 class Op:
+    """An entry, and below what follows from it."""
+
     text: str
     name: str
     overload: str
@@ -112,114 +115,59 @@ class Op:
     node_index: int = 0  # how many ops of its name stand before it
     undefined_grads: bool = False  # the derivative takes undefined gradients of some results: grad_name? in it
 
-    @property
-    def schema(self) -> str:
-        """The signature as PyTorch prints it."""
-        return re.sub(rf"\b({'|'.join(MEANINGS)})\b", "int", self.text)
-
-    @property
-    def symbol(self) -> str:
-        """The name of its kernel, shape or view function: unique among overloads."""
-        return f"{self.name}_{self.overload}" if self.overload else self.name
-
-    @property
-    def functional_name(self) -> str:
-        """Where it stands in nn.functional only: its name there."""
-        return next((word.partition(".")[2] for word in self.python if "." in word), "")
-
-    @property
-    def receiver(self) -> int:
-        """The place of the tensor that a method is called on: `self`, else the first; -1 for none."""
-        tensors = [i for i, a in enumerate(self.args) if a.type.is_tensor]
-        first = 0 if 0 in tensors else -1
-        return next((i for i in tensors if self.args[i].name == "self"), first)
-
-    @property
-    def on_self(self) -> bool:
-        return bool(self.args) and self.args[0].name == "self" and self.args[0].type.is_tensor
-
-    @property
-    def on_list(self) -> bool:
-        """Whether it changes the tensors of a list `self`, which Python is given back."""
-        return any(a.name == "self" and a.type.is_list and a.type.written for a in self.args[:1])
-
-    @property
-    def inplace_only(self) -> bool:
-        return self.name.endswith("_") and not self.name.endswith("__") and self.on_self
-
-    @property
-    def inplace_name(self) -> str:
-        return self.name if self.inplace_only else self.name + "_"
+    def __post_init__(self) -> None:
+        args, results, first = self.args, self.results, self.args[0] if self.args else None
+        # The signature as PyTorch prints it; the name of its kernel, shape or view function, unique among overloads.
+        self.schema = re.sub(rf"\b({'|'.join(MEANINGS)})\b", "int", self.text)
+        self.symbol = f"{self.name}_{self.overload}" if self.overload else self.name
+        # Arguments that are tensors or lists of them, and those that are one tensor.
+        self.tensors = [a for a in args if a.type.base == "Tensor"]
+        self.single = [a for a in args if a.type.is_tensor]
+        # Whether `self` is written, or a list of it that Python is given back; the place of what methods are called on.
+        self.on_self = first is not None and first.name == "self" and first.type.is_tensor
+        self.on_list = first is not None and first.name == "self" and first.type.is_list and first.type.written
+        others = 0 if first in self.single else -1
+        self.receiver = next((i for i, a in enumerate(args) if a.name == "self" and a.type.is_tensor), others)
+        self.inplace_only = self.name.endswith("_") and not self.name.endswith("__") and self.on_self
+        self.inplace_name = self.name if self.inplace_only else f"{self.name}_"
+        # Whether it is a factory: dtype, layout, device and requires_grad can be asked for.
+        self.has_options = any(a.type.base == "options" for a in args)
+        # Whether levels below autograd see a composite itself: factories, and what says so.
+        self.whole = "whole" in self.shown or self.has_options
+        self.gives_list = any(r.type.is_list for r in results)
+        # Its name in nn.functional, where it stands there only.
+        self.functional_name = next((word.partition(".")[2] for word in self.python if "." in word), "")
+        # In C++: the parameters of all forms, and the type that the functional form returns.
+        self.parameters, kinds = parameters(args), [owned(r.type) for r in results]
+        self.result = f"std::tuple<{commas(kinds)}>" if len(kinds) > 1 else [*kinds, "void"][0]
+        # What derivatives call the results; the names of the tensors that an out= form or a kernel is given.
+        self.result_names = [r.name or f"result{i}" for i, r in enumerate(results)]
+        self.outs = [f"out_{r.name or f'out{i}'}" for i, r in enumerate(results)]
+        if len(results) == 1:
+            self.result_names, self.outs = [results[0].name or "result"], ["out"]
 
     @property
     def forms(self) -> list[str]:
-        """Those that C++ has: functional, inplace, out."""
+        """Those that C++ and the registry have; Python has out= where `variants` says so."""
+        kernel = self.kind == "kernel" and not self.own and not self.inplace_only
+        out = "none" not in self.out and ("out" in self.variants or "cpp" in self.out or kernel)
         has = {
             "functional": not self.inplace_only,
             "inplace": self.inplace_only or "inplace" in self.variants,
-            "out": bool(self.results) and not self.gives_list and self.has_out,
+            "out": out and bool(self.results) and not self.gives_list,
         }
         return [form for form, exists in has.items() if exists]
-
-    @property
-    def has_out(self) -> bool:
-        """Whether C++ and the registry have an out= form; Python has it where `variants` says so."""
-        kernel = self.kind == "kernel" and not self.own and not self.inplace_only
-        return "none" not in self.out and ("out" in self.variants or "cpp" in self.out or kernel)
 
     @property
     def python_out(self) -> bool:
         return "out" in self.forms and "out" in self.variants
 
     @property
-    def has_options(self) -> bool:
-        """Whether it is a factory: dtype, layout, device and requires_grad can be asked for."""
-        return any(a.type.base == "options" for a in self.args)
-
-    @property
-    def whole(self) -> bool:
-        """Whether levels below autograd see a composite itself: factories, and what says so."""
-        return "whole" in self.shown or self.has_options
-
-    @property
-    def gives_list(self) -> bool:
-        return any(r.type.is_list for r in self.results)
-
-    @property
-    def tensors(self) -> list[Arg]:
-        """Arguments that are tensors or lists of them."""
-        return [a for a in self.args if a.type.base == "Tensor"]
-
-    @property
-    def parameters(self) -> str:
-        """In C++, as all forms have them."""
-        return parameters(self.args)
-
-    @property
-    def result(self) -> str:
-        """The C++ type that the functional form returns."""
-        kinds = [owned(r.type) for r in self.results]
-        return f"std::tuple<{commas(kinds)}>" if len(kinds) > 1 else kinds[0] if kinds else "void"
-
-    @property
-    def outs(self) -> list[str]:
-        """The names of the tensors that an out= form or a kernel is given."""
-        return (
-            ["out"] if len(self.results) == 1 else ["out_" + (r.name or f"out{i}") for i, r in enumerate(self.results)]
-        )
-
-    @property
-    def result_names(self) -> list[str]:
-        """What derivatives call the results."""
-        if len(self.results) == 1:
-            return [self.results[0].name or "result"]
-        return [r.name or f"result{i}" for i, r in enumerate(self.results)]
-
-    @property
     def formulas(self) -> tuple[Formula, ...]:
         """Of a pointwise op."""
-        attributes = tuple(a.name for a in self.args if a.type.base != "Tensor")
-        return self.kernel.formulas or (Formula(self.symbol, attributes),)
+        return self.kernel.formulas or (
+            Formula(self.symbol, tuple(a.name for a in self.args if a not in self.tensors)),
+        )
 
     @property
     def node_names(self) -> dict[str, str]:
@@ -230,12 +178,11 @@ class Op:
         words = re.sub(r"(?<![a-z])[a-z]", lambda m: m[0].upper(), self.name.strip("_"))
         camel = words.replace("_", "") + "Backward"
         said = self.node if isinstance(self.node, dict) else {"": self.node_index if self.node is None else self.node}
-        names = {"": 0, **said}
-        return {c: n if isinstance(n, str) else f"{camel}{n}" for c, n in names.items()}
+        return {c: n if isinstance(n, str) else f"{camel}{n}" for c, n in {"": 0, **said}.items()}
 
     def call(self, /, **instead: str) -> str:
         """The arguments as they are passed on; some of them as something else."""
-        return commas([instead.get(a.name, a.name) for a in self.args])
+        return commas(instead.get(a.name, a.name) for a in self.args)
 
 
 # ---- what entries call ----
@@ -269,39 +216,29 @@ _VARIANTS = {
 }
 
 
-def _words(text: str, key: str, said: str | None, known: tuple[str, ...]) -> frozenset[str]:
-    """A key whose value are words."""
-    words = frozenset((said or "").split())
-    if wrong := [word for word in words if word.partition(".")[0] not in known]:
-        raise TableError(f"{text}: {key}= has no word {wrong[0]!r}")
-    return words
-
-
 def op(text: str, *, kind="kernel", variants: str | None = None, python="", out="", shown=(), **keys) -> None:
     """Declares an op, usually one with a kernel."""
     name, overload, args, results = parse_signature(text)
-    entry = Op(text, name, overload, args, results, kind, _family, **keys)
-    entry.python, entry.out = _words(text, "python", python, PYTHON), _words(text, "out", out, OUT)
-    entry.shown = (shown,) if isinstance(shown, str) else shown
-    if variants is not None:
-        entry.variants = _words(text, "variants", variants, ("function", "method", "inplace", "out"))
-    elif entry.inplace_only:
-        entry.variants = frozenset({"method", "inplace"})
-    else:
-        needs_self = set() if entry.on_self else {"method", "inplace"}
-        entry.variants = frozenset(_VARIANTS[entry.kernel.kind] - needs_self)
-    if entry.grad == "missing":
-        entry.grad = dict.fromkeys([a.name for a in entry.tensors if not a.type.is_list], f'no_derivative("{name}")')
-    if isinstance(entry.grad, dict):
-        plain = {key: re.sub(r"\b(grad_\w+)\?", r"\1", value) for key, value in entry.grad.items()}
-        entry.grad, entry.undefined_grads = plain, plain != entry.grad
-    before = [o.overload for o in _ops if o.name == name]
-    entry.node_index = len(before)
+    before, grad = [o.overload for o in _ops if o.name == name], keys.pop("grad", None)
     if overload in before:
         raise TableError(f"{name}.{overload} is declared twice")
-    if kind == "kernel" and (entry.kernel.kind == "none" or entry.grad is None):
+    entry = Op(text, name, overload, args, results, kind, _family, node_index=len(before), **keys)
+    if kind == "kernel" and (entry.kernel.kind == "none" or grad is None):
         raise TableError(f"{text}: say kernel=…, and grad=… or grad='none'")
-    _ops.append(entry)
+    usual = _VARIANTS[entry.kernel.kind] - (set() if entry.on_self else {"method", "inplace"})
+    usual = {"method", "inplace"} if entry.inplace_only else usual
+    if grad == "missing":
+        grad = dict.fromkeys([a.name for a in entry.tensors if not a.type.is_list], f'no_derivative("{name}")')
+    if isinstance(grad, dict):
+        said, grad = grad, {key: re.sub(r"\b(grad_\w+)\?", r"\1", value) for key, value in grad.items()}
+        entry.undefined_grads = said != grad
+    words = {"variants": VARIANTS, "python": PYTHON, "out": OUT}
+    given = {"variants": " ".join(usual) if variants is None else variants, "python": python, "out": out}
+    for key, known in words.items():
+        if wrong := [word for word in given[key].split() if word.partition(".")[0] not in known]:
+            raise TableError(f"{text}: {key}= has no word {wrong[0]!r}")
+    said = {key: frozenset(value.split()) for key, value in given.items()}
+    _ops.append(replace(entry, grad=grad, shown=(shown,) if isinstance(shown, str) else shown, **said))
 
 
 view = partial(op, kind="view")  # an op that only changes metadata: views::name gives the geometry
