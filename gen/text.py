@@ -32,6 +32,10 @@ def lines(template: str) -> list[str]:
     return made
 
 
+def flat(parts: Iterable[Iterable[str]]) -> list[str]:
+    return [line for part in parts for line in part]
+
+
 def block(head: str, inside: list[str], end: str = "") -> list[str]:
     """`head { inside }`, one statement a line."""
     return [f"{head} {{", *(f"  {line}" if line else "" for line in inside), f"}}{end}"]
