@@ -6,12 +6,13 @@ dtypes (`x.sizes()` …), or plain values; wrappers save just that, and the back
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gen.expressions import names
 from gen.schema import Arg, TableError, owned, parts
 from gen.table import Op
-from gen.text import block, commas, flag
+from gen.text import block, commas, each, flag, flat, lines
 
 # Kind of a saved thing → how wrappers save it, and how the backward function finds it again. Of a list that has a
 # gradient only the metadata is known there.
@@ -34,10 +35,8 @@ class Gradient:
 
     def statements(self, wanted: list[str]) -> list[str]:
         """Of a joint one: `gradients`, of which those are wanted for which C++ says so."""
-        lines = [f"auto gradients = {self.expression};"]
-        if "mask" in names(self.expression):
-            lines.insert(0, f"const std::array<bool, {len(self.args)}> mask = {{{commas(wanted)}}};")
-        return lines
+        mask = f"const std::array<bool, {len(self.args)}> mask = {{{commas(wanted)}}};"
+        return [mask] * ("mask" in names(self.expression)) + [f"auto gradients = {self.expression};"]
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,7 @@ class Plan:
     """The derivative of an op."""
 
     def __init__(self, op: Op, grad: dict[str, str]) -> None:
-        self.op = op
-        tensors = {a.name: a for a in op.tensors}
+        self.op, tensors = op, {a.name: a for a in op.tensors}
         if unknown := [name for key in grad for name in parts(key) if name not in tensors]:
             raise TableError(f"{op.text}: derivative for {unknown[0]!r}, which is no tensor argument")
         self.gradients = [Gradient(tuple(tensors[n] for n in parts(key)), text) for key, text in grad.items()]
@@ -81,6 +79,7 @@ class Plan:
         self.differentiable = [a for a in op.tensors if any(a in f.args for f in self.gradients)]
         if len(self.differentiable) > 1 and any(a.type.is_list for a in self.differentiable):
             raise TableError(f"{op.text}: a list that has a gradient must be the only such argument")
+        self.any_wanted = " || ".join(f"grad_wanted({a.name})" for a in self.differentiable)
         self.results = [name for name in op.result_names if name not in op.nondiff]
         # `grad` in an expression is always the gradient, never the argument of a backward op.
         known = {a.name: a for a in op.args if a.name != "grad"} | dict.fromkeys(op.result_names)
@@ -94,56 +93,48 @@ class Plan:
         if sum(s.kind == "list" for s in saved) > 1:
             raise TableError(f"{op.text}: the derivative uses more than one list of tensors")
 
-    @property
-    def any_wanted(self) -> str:
-        return " || ".join(f"grad_wanted({a.name})" for a in self.differentiable)
-
     def place(self, s: Saved) -> int:
         """Where a saved thing lies among the node's tensors or among its values."""
         return [t for t in self.saved if t.is_tensor == s.is_tensor].index(s)
 
     # ---- the backward function ----
 
-    def _grads(self) -> list[str]:
-        named = self.op.result_names
-        if len(named) > 1:
-            return [f"Tensor& grad_{n} = grads[{i}];" for i, n in enumerate(named)]
-        if self.op.gives_list:
-            return ["ArrayRef<Tensor> grad_list(grads, node.num_outputs());"]
-        return ["Tensor& grad = grads[0];"]
-
-    def _body(self, f: Gradient, own: list[Saved]) -> list[str]:
+    def _gradient(self, f: Gradient, shared: list[Saved]) -> list[str]:
         """Statements that compute a gradient and give its results to the edges of its arguments."""
+        own = [s for s in self.saved if f in s.needed_by and s not in shared]
         found = [_SAVING[s.kind][1].format(name=s.name, place=self.place(s), type=s.type) for s in own]
-        lines = [f"const {text};" for text in found]
-        if len(f.args) == 1:
-            moved = f.args[0].type.is_list
-            text = (
-                f"std::ranges::move({f.expression}, out);" if moved else f"out[edge_{f.args[0].name}] = {f.expression};"
-            )
-            return [*lines, text]
-        lines += f.statements([_wants(a) for a in f.args])
-        for k, a in enumerate(f.args):
-            lines += block(f"if ({_wants(a)})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
-        return lines
+        if len(f.args) > 1:
+            given = f.statements([_wants([a]) for a in f.args])
+            for k, a in enumerate(f.args):
+                given += block(f"if ({_wants([a])})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
+        elif f.args[0].type.is_list:
+            given = [f"std::ranges::move({f.expression}, out);"]
+        else:
+            given = [f"out[edge_{f.args[0].name}] = {f.expression};"]
+        return block(f"if ({_wants(f.args)})", [*(f"const {text};" for text in found), *given])
 
     def backward_function(self) -> list[str]:
         """The C++ function `backward_<symbol>` of the op's node."""
-        lines = [f"[[maybe_unused]] const {text}" for text in self._grads()]
-        lines += [f"const size_t edge_{a.name} = {i};" for i, a in enumerate(self.differentiable) if not a.type.is_list]
+        op, several = self.op, len(self.op.results) > 1
+        grads = [f"Tensor& grad{f'_{n}' if several else ''} = grads[{i}];" for i, n in enumerate(op.result_names)]
+        if op.gives_list:
+            grads = ["ArrayRef<Tensor> grad_list(grads, node.num_outputs());"]
         # What several gradients use is unpacked once: a hook may have to compute it again.
         shared = [s for s in self.saved if s.is_tensor and len(s.needed_by) > 1]
+        unpacked = []
         for s in shared:
-            wanted = " || ".join(_wants(a) for f in s.needed_by for a in f.args)
             found = f"node.saved{'_list' if s.kind == 'list' else ''}({self.place(s)})"
-            lines.append(f"const auto {s.name} = {wanted} ? {found} : decltype({found})();")
-        for f in self.gradients:
-            lines += block(
-                f"if ({' || '.join(map(_wants, f.args))})",
-                self._body(f, [s for s in self.saved if f in s.needed_by and s not in shared]),
-            )
-        head = f"void backward_{self.op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out)"
-        return block(head, lines)
+            wanted = _wants(a for f in s.needed_by for a in f.args)
+            unpacked.append(f"const auto {s.name} = {wanted} ? {found} : decltype({found})();")
+        single = [(i, a.name) for i, a in enumerate(self.differentiable) if not a.type.is_list]
+        return lines(f"""
+            void backward_{op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out) {{
+              {each(f"[[maybe_unused]] const {text}" for text in grads)}
+              {each(f"const size_t edge_{name} = {i};" for i, name in single)}
+              {each(unpacked)}
+              {each(flat(self._gradient(f, shared) for f in self.gradients))}
+            }}
+        """)
 
     def descriptors(self) -> list[str]:
         """The node's constant descriptors, one for each name that it may have."""
@@ -151,10 +142,9 @@ class Plan:
         public = [(s, "-" if "meta" in s.kind else s.name + "[]" * (s.kind == "list")) for s in self.saved]
         kept = [" ".join(name for s, name in public if s.is_tensor == wanted) for wanted in (True, False)]
         said = f'backward_{self.op.symbol}, {flag(self.op.undefined_grads)}, "{kept[0]}", "{kept[1]}"'
-        return [
-            f'const NodeDescriptor descriptor_{self.op.symbol}{f"_{i}" if i else ""} = {{"{name}", {said}}};'
-            for i, name in enumerate(self.op.node_names.values())
-        ]
+        named = [(f"descriptor_{self.op.symbol}", name) for name in self.op.node_names.values()]
+        named = [(f"{symbol}_{i}" if i else symbol, name) for i, (symbol, name) in enumerate(named)]
+        return [f'const NodeDescriptor {symbol} = {{"{name}", {said}}};' for symbol, name in named]
 
     # ---- what wrappers do ----
 
@@ -164,23 +154,26 @@ class Plan:
         for i, condition in enumerate(self.op.node_names):
             if condition:
                 descriptor = f"{condition} ? &descriptor_{self.op.symbol}_{i} : {descriptor}"
-        lines = [f"node = Ref<Node>::steal(new Node({descriptor}));"]
-        lines += [f"[[maybe_unused]] const bool want_{a.name} = grad_wanted({a.name});" for a in self.differentiable]
-        lines += [f"add_edges(*node, {a.name});" for a in self.differentiable]
+        saves = []
         for s in self.saved:
             # An in-place op overwrites self: what its derivative needs is the value before.
             kept = "value_before(self)" if inplace and s.name == "self" else s.name
             users = [a for a in self.differentiable if any(a in f.args for f in s.needed_by)]
             if users != self.differentiable:
                 kept = f"{' || '.join(f'want_{a.name}' for a in users)} ? {kept} : Tensor()"
-            lines.append(f"node->{_SAVING[s.kind][0].format(name=s.name, kept=kept)};")
-        return lines
+            saves.append(f"node->{_SAVING[s.kind][0].format(name=s.name, kept=kept)};")
+        return [
+            f"node = Ref<Node>::steal(new Node({descriptor}));",
+            *(f"[[maybe_unused]] const bool want_{a.name} = grad_wanted({a.name});" for a in self.differentiable),
+            *(f"add_edges(*node, {a.name});" for a in self.differentiable),
+            *saves,
+        ]
 
     def record_outputs(self) -> list[str]:
         """Statements that save results, after the history is set."""
         return [f"node->fill_saved({self.place(s)}, {s.name});" for s in self.saved if s.kind == "output"]
 
 
-def _wants(a: Arg) -> str:
-    """Whether the backward function is asked for a gradient."""
-    return "node.wants_any()" if a.type.is_list else f"node.wants(edge_{a.name})"
+def _wants(args: Iterable[Arg]) -> str:
+    """Whether the backward function is asked for one of these gradients."""
+    return " || ".join("node.wants_any()" if a.type.is_list else f"node.wants(edge_{a.name})" for a in args)

@@ -13,6 +13,7 @@ from gen import expressions
 from gen.derivatives import plan
 from gen.schema import TableError
 from gen.table import Op
+from ops.roles import ZEROS
 
 _CASTS = ("lower", "float32", "promote", "refused")
 DEVICES = ("cpu", "accelerator")
@@ -75,7 +76,7 @@ def tangent(op: Op) -> Rule:
         return Rule("expression", dict(said))
     if op.kind == "composite" or not isinstance(op.grad, dict):
         return Rule("composite" if op.kind == "composite" else "none")
-    if all(text == "zeros_like(grad)" for text in op.grad.values()):
+    if all(text == f"{ZEROS}(grad)" for text in op.grad.values()):
         return Rule("zero")
     if all("no_derivative" in expressions.names(text) for text in op.grad.values()):
         return Rule("refused", reason="it has no derivative")

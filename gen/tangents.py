@@ -12,6 +12,7 @@ from gen.expressions import names
 from gen.schema import Arg, TableError, parameters
 from gen.table import Op
 from gen.text import block, commas, flag, header, pieces, source
+from ops.roles import COPY, ONES, ZEROS
 
 OPS_PER_FILE = 40
 
@@ -61,7 +62,7 @@ class Tangent:
 
     def _call(self, instead: dict[str, str]) -> str:
         if self.op.inplace_only:
-            instead["self"] = f"{instead.get('self', 'self')}.clone()"
+            instead["self"] = f"{instead.get('self', 'self')}.{COPY}()"
         name = self.op.inplace_name if self.op.inplace_only else self.op.name
         return f"rushlight::{name}({self.op.call(**instead)})"
 
@@ -118,7 +119,7 @@ class Tangent:
         slope = block(f"const auto slope = [&]({commas(gradients)})", [*lines, f"return {gradient};"], end=";")
         parts = []
         for name in self.names:
-            given = commas([f"{'ones' if n == name else 'zeros'}_like({n})" for n in results])
+            given = commas([f"{ONES if n == name else ZEROS}({n})" for n in results])
             parts.append(f"forward::reduced(slope({given}), {_tangent(a)}, {name}, {dim}, {keepdim})")
         return [*slope, f"return {_together(parts)};"]
 
@@ -130,7 +131,7 @@ class Tangent:
         return self._sum(lambda a: [said.get(a.name) or refused(self.op.name, a.name)])
 
     def zero(self) -> list[str]:
-        return [f"return {_together([f'zeros_like({n})' for n in self.names])};"]
+        return [f"return {_together([f'{ZEROS}({n})' for n in self.names])};"]
 
     def twice(self) -> list[str]:
         if any(a.type.is_list for a in self.args):
@@ -190,7 +191,7 @@ def forward_function(form: Form) -> list[str]:
     before, behind = [], []
     if kind == "none":
         refuse = f'forward::refuse_results("{op.name}", made);'
-        behind = ["pass.write(self, zeros_like(self));" if inplace else refuse]
+        behind = [f"pass.write(self, {ZEROS}(self));" if inplace else refuse]
     elif runs:
         before, behind = Tangent(op).around() if inplace else ([], Tangent(op).behind())
     run = [

@@ -13,6 +13,7 @@ from gen.expressions import names
 from gen.schema import Arg, parameters
 from gen.table import Op
 from gen.text import block, commas, each, flag, lines, only, pieces, source
+from ops.roles import CAST, WRITE
 
 OPS_PER_FILE = 24
 
@@ -184,7 +185,7 @@ class Wrapper:
         call = f"composite::{self.op.symbol}({self.op.call()})"
         if self.kind == "inplace" and not self.op.inplace_only:
             before = {"self": f"before_write({commas(self.tensors)})"}
-            call = f"self.copy_(composite::{self.op.symbol}({self.op.call(**before)}))"
+            call = f"self.{WRITE}(composite::{self.op.symbol}({self.op.call(**before)}))"
         return lines(f"""
             {only(self.op.whole)}if (RL_UNLIKELY({self.seen})) {{
             {only(self.op.whole)}  {each(self.handed(self.lower)) if self.op.whole else ""}
@@ -254,7 +255,7 @@ class Wrapper:
         if op.kernel.kind in ("pointwise", "custom"):
             return [f"{run_call(op, 'out')};", *["count_write(out);"] * (op.kernel.kind == "pointwise")]
         made = call.format(op.call()) if op.kind == "composite" else run_call(op, "functional")
-        made += f".to({outs[0]}.dtype())" if "dtype" in op.out else ""
+        made += f".{CAST}({outs[0]}.dtype())" if "dtype" in op.out else ""
         apart = [f'check_apart("{op.name}", {o}, {addresses(self.tensors)});' for o in outs]
         apart = apart if op.kernel.kind == "dynamic" else []
         return [*apart, f'assign_outs("{op.name}", {made}, {commas(outs)});']
