@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gen.schema import Type, default, parameter, parameters
-from gen.table import Op
-from gen.text import HEADER, block, commas, header, source
-
-NAMESPACES = ("fft", "linalg", "special")  # what Python has as modules of functions
+from gen.table import NAMESPACES, Op
+from gen.text import HEADER, block, commas, flat, header, source
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,11 @@ class Form:
     @property
     def name(self) -> str:
         return {"functional": self.op.name, "inplace": self.op.inplace_name, "out": f"{self.op.name}_out"}[self.kind]
+
+    @property
+    def short(self) -> str:
+        """The name in the namespace that the op is named after."""
+        return self.name.removeprefix(f"{self.op.space}_")
 
     @property
     def function(self) -> str:
@@ -101,18 +104,16 @@ def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
         yield op, replace(op, args=args)
 
 
-def namespace(space: str, ops: list[Op], *, defined: bool) -> list[str]:
-    """The ops named after a namespace, under their short names there: linalg_svd is linalg::svd."""
-    inside = []
-    for _, op in told_apart([op for op in ops if op.name.startswith(space + "_")]):
-        for form in forms(op):
-            head = form.signature(defaults=not defined, name=form.name.removeprefix(space + "_"))
-            inside += block(head, [f"return rushlight::{form.call()};"]) if defined else [head + ";"]
-    return ["", f"namespace {space} {{", *inside, f"}}  // namespace {space}"] if inside else []
-
-
 def namespaces(ops: list[Op], *, defined: bool) -> list[str]:
-    return [line for space in NAMESPACES for line in namespace(space, ops, defined=defined)]
+    """The ops named after a namespace, under their short names there."""
+    found = []
+    for space in NAMESPACES:
+        inside = []
+        for form in [form for _, op in told_apart(ops) if op.space == space for form in forms(op)]:
+            head = form.signature(defaults=not defined, name=form.short)
+            inside += block(head, [f"return rushlight::{form.call()};"]) if defined else [f"{head};"]
+        found += ["", f"namespace {space} {{", *inside, f"}}  // namespace {space}"] if inside else []
+    return found
 
 
 def ops_header(ops: list[Op]) -> str:
@@ -138,27 +139,21 @@ def methods(ops: list[Op], owner: str = "", *, defaults: bool = True) -> Iterato
             yield f"{form.result} {owner}{form.name}({said}) const", form.call(**{receiver: "*this"}, **passed)
 
 
-def methods_source(ops: list[Op]) -> str:
-    found = [block(head, [f"return rushlight::{call};"]) for head, call in methods(ops, "Tensor::", defaults=False)]
-    inside = [line for method in found for line in method] + namespaces(ops, defined=True)
-    return source(["<rushlight/ops.h>"], "rushlight", inside)
-
-
 def calls(overloads: list[Op]) -> list[str]:
     """All that a name is in C++, for documentation: functions, in which namespace, and methods."""
     found = []
     for _, op in told_apart(overloads):
-        space = next((s for s in NAMESPACES if op.name.startswith(s + "_")), "")
-        short = [(form, f"{space}::{form.name.removeprefix(space + '_')}") for form in forms(op)]
-        heads = [head for form in forms(op) for head, _ in form.heads()]
-        found += [form.signature(defaults=True, name=name) for form, name in short] if space else heads
+        short = [form.signature(defaults=True, name=f"{op.space}::{form.short}") for form in forms(op)]
+        found += short if op.space else [head for form in forms(op) for head, _ in form.heads()]
     return [f"{line};" for line in [*found, *(head for head, _ in methods(overloads, "Tensor::"))]]
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
+    bodies = [block(head, [f"return rushlight::{call};"]) for head, call in methods(ops, "Tensor::", defaults=False)]
+    inside = [*flat(bodies), *namespaces(ops, defined=True)]
     return {
         "include/rushlight/ops.h": ops_header(ops),
         "include/rushlight/tensor_methods.inc": HEADER + "".join(f"{head};\n" for head, _ in methods(ops)),
-        "src/methods.cpp": methods_source(ops),
+        "src/methods.cpp": source(["<rushlight/ops.h>"], "rushlight", inside),
     }

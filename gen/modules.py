@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gen.schema import Arg, Type, parse_signature, parts
+from gen.schema import Arg, parse_signature, parts
 from gen.text import commas, each, lines, only
 
 FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
@@ -61,21 +61,19 @@ def passed(passes: str) -> tuple[list[str], list[str]]:
 # ---- Python ----
 
 
-def annotation(kind: Type) -> str:
-    item = f"{kind.base} | None" if kind.element_optional else kind.base
-    text = f"{item} | tuple[{item}, ...]" if kind.is_list else kind.base
-    return f"{text} | None" if kind.optional else text
-
-
 def expression(value: Any) -> str:
     """What `sets` says: a name, a number, or a rule with what it is given."""
     return f"_{value[0]}({commas(map(expression, value[1:]))})" if isinstance(value, tuple) else str(value)
 
 
 def parameters(m: Module) -> str:
-    star = next((a.name for a in m.args if a.keyword_only), "")
-    said = [f"{a.name}: {annotation(a.type)}" + (f" = {a.default}" if a.default else "") for a in m.args]
-    return commas(f"*, {text}" if a.name == star else text for a, text in zip(m.args, said, strict=True))
+    star, said = next((a.name for a in m.args if a.keyword_only), ""), []
+    for a in m.args:
+        item = f"{a.type.base} | None" if a.type.element_optional else a.type.base
+        kind = f"{item} | tuple[{item}, ...]" if a.type.is_list else a.type.base
+        none, given = " | None" if a.type.optional else "", f" = {a.default}" if a.default else ""
+        said.append(f"{'*, ' * (a.name == star)}{a.name}: {kind}{none}{given}")
+    return commas(said)
 
 
 def made(m: Module) -> str:

@@ -84,23 +84,6 @@ class Arrays:
 # ---- rules ----
 
 
-def autocast_rules(form: Form) -> str:
-    """Autocast leaves what writes to given tensors alone."""
-    said = rules.autocast(form.op) if form.kind == "functional" else {}
-    named = commas(f"autocast::Rule::{said.get(device, 'none').capitalize()}" for device in rules.DEVICES)
-    return f"{{{named}}}" if said else "{}"
-
-
-def batch_formula(op: Op, name: str, text: str) -> list[str]:
-    used = [(i, a) for i, a in enumerate(op.args) if a.name in expressions.names(text)]
-    return lines(f"""
-        std::vector<Value> {name}([[maybe_unused]] const std::vector<Value>& a, [[maybe_unused]] int64_t batch) {{
-          {each(f"const auto {a.name} = a[{i}].get<{owned(a.type)}>();" for i, a in used)}
-          return box_results({expressions.cpp(text)});
-        }}
-    """)
-
-
 def batch_rules(form: Form) -> list[str]:
     """The rules of vmap; a form that writes to given tensors has those of its functional form."""
     op, found, rows = form.op, [], []
@@ -111,7 +94,14 @@ def batch_rules(form: Form) -> list[str]:
         kind, more = "".join(map(capital, rule.kind.split("_"))), ""
         if rule.kind == "expression":
             kind, more = "Formula", f"batch_{form.function}_{i}"
-            found += batch_formula(op, more, rule.text)
+            used = [(k, a) for k, a in enumerate(op.args) if a.name in expressions.names(rule.text)]
+            unused = "[[maybe_unused]]"
+            found += lines(f"""
+                std::vector<Value> {more}({unused} const std::vector<Value>& a, {unused} int64_t batch) {{
+                  {each(f"const auto {a.name} = a[{k}].get<{owned(a.type)}>();" for k, a in used)}
+                  return box_results({expressions.cpp(rule.text)});
+                }}
+            """)
         elif rule.kind == "refused":
             more = f'nullptr, "{rule.reason}"'
         rows += [f"{{{commas(f'batching::Kind::{kind}, {mask}u', more)}}},"] if rule.kind != "composite" else []
@@ -145,13 +135,14 @@ def tables(form: Form, arrays: Arrays) -> list[str]:
         given = arrays.name("ResultInfo", [f'{{"{r.name}", {type_info(r.type)}}},' for r in overload.results])
         ordered = "nullptr" if list(overload.args) == args or not own else arrays.name("int8_t", own)
         rows.append(f"{{{commas(name, taken, given, f'&function_{key}', ordered, tags.bits(op, overload))}}},")
-    batch = batch_rules(form)
+    batch, autocast = batch_rules(form), rules.autocast(op) if form.kind == "functional" else {}
+    casts = commas(f"autocast::Rule::{autocast.get(device, 'none').capitalize()}" for device in rules.DEVICES)
     writes = form.kind != "functional" and not op.inplace_only
     said = [
         f"run_boxed<static_cast<{form.signature(name='(*)')}>({form.name})>",
         shown,
         f"overloads_{key}",
-        autocast_rules(form),
+        f"{{{casts}}}" if autocast else "{}",
         f"rules_{key}" if batch else "{}",
         f"&function_{Form(op, 'functional').function}" if writes else "nullptr",
         sparse_rule(form),

@@ -132,7 +132,13 @@ def text_signature(overloads: list[Op], form: str) -> str:
 
     def default(row: Arg) -> str | None:
         shown = shown_default(row)
-        return "None" if shown is None and _shown_name(row) not in in_all else _literal(shown)
+        if shown is None:
+            return None if _shown_name(row) in in_all else "None"
+        try:  # what Python can read without names: None for `torch.strided`
+            ast.literal_eval(shown)
+        except ValueError:
+            return {"inf": "1e999", "-inf": "-1e999"}.get(shown, "None")
+        return shown
 
     def one(row: Arg, star: bool) -> str:
         nonlocal optional
@@ -149,15 +155,6 @@ def text_signature(overloads: list[Op], form: str) -> str:
     return f"({commas(parts, [f'{name}={default(row)}' for name, row in others.items()])})"
 
 
-def _literal(default: str | None) -> str | None:
-    """A default as Python can read it without names: None for `torch.strided`."""
-    try:
-        ast.literal_eval(default or "None")
-    except ValueError:
-        return {"inf": "1e999", "-inf": "-1e999"}.get(default or "", "None")
-    return default
-
-
 # ---- docstrings; docs/pages.py writes whole pages ----
 
 PROMOTION = {
@@ -172,38 +169,34 @@ PROMOTION = {
 
 def computed(op: Op) -> str:
     """The dtypes that a formula is for."""
-    return commas([DTYPES[s] for s in op.kernel.dtypes])
+    return commas(DTYPES[s] for s in op.kernel.dtypes)
 
 
-def _dtypes(op: Op) -> str:
-    """What a formula takes and gives; empty where the table does not know."""
-    return f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}" if op.kernel.kind == "pointwise" else ""
-
-
-def _shape(op: Op) -> str:
-    several = len(op.tensors) > 1
-    said = {
-        "view": "a view: the result shares memory with the input",
-        "pointwise": "the inputs are broadcast to a common shape" if several else "that of the input",
-        "dynamic": "depends on values: not known on meta",
-    }
-    return said.get(op.kind if op.kind == "view" else op.kernel.kind, "")
-
-
-def _gradient(op: Op) -> str:
-    if not isinstance(op.grad, dict):
-        return "through the ops that it is made of" if op.kind == "composite" and op.grad != "none" else "none"
-    known = commas([f"`{name}`" for key in op.grad for name in key.split(", ")])
-    return f"by {known}" + "".join(f"; `{name}` has none" for name in op.nondiff)
-
-
-RULES: dict[str, Callable[[Op], str]] = {"Dtypes": _dtypes, "Shape": _shape, "Gradient": _gradient}
+def _facts(op: Op) -> dict[str, str]:
+    """What is known by the kind of an op; empty where the table does not know."""
+    said = dict.fromkeys(("Dtypes", "Shape", "Gradient"), "")
+    if op.kind == "view":
+        said["Shape"] = "a view: the result shares memory with the input"
+    elif op.kernel.kind == "dynamic":
+        said["Shape"] = "depends on values: not known on meta"
+    elif op.kernel.kind == "pointwise":
+        said["Dtypes"] = f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}"
+        several = "the inputs are broadcast to a common shape"
+        said["Shape"] = several if len(op.tensors) > 1 else "that of the input"
+    if isinstance(op.grad, dict):
+        known = commas(f"`{name}`" for key in op.grad for name in key.split(", "))
+        said["Gradient"] = f"by {known}" + "".join(f"; `{name}` has none" for name in op.nondiff)
+    else:
+        composed = op.kind == "composite" and op.grad != "none"
+        said["Gradient"] = "through the ops that it is made of" if composed else "none"
+    return said
 
 
 def facts(overloads: list[Op]) -> dict[str, str]:
-    """What the rules say of the overloads, each thing once."""
-    said = {title: dict.fromkeys(rule(op) for op in overloads) for title, rule in RULES.items()}
-    return {title: "; or ".join(filter(None, texts)) for title, texts in said.items() if any(texts)}
+    """What is known of the overloads, each thing once."""
+    found = [_facts(op) for op in overloads]
+    texts = {title: dict.fromkeys(said[title] for said in found) for title in found[0]}
+    return {title: "; or ".join(filter(None, said)) for title, said in texts.items() if any(said)}
 
 
 def in_place(overloads: list[Op], form: str) -> dict[str, str]:

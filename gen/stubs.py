@@ -6,9 +6,8 @@ from __future__ import annotations
 import keyword
 from pathlib import Path
 
-from gen.declarations import NAMESPACES
 from gen.signatures import FUNCTIONS, METHODS, forms_of, python_name, signature
-from gen.table import Op
+from gen.table import NAMESPACES, Op
 
 HEAD = """# Generated from the op table by `python -m gen`. Do not edit.
 import builtins
@@ -36,7 +35,7 @@ def generate(ops: list[Op]) -> dict[str, str]:
     public = [op for op in ops if not (op.python & {"nn", "wrapped"} or op.functional_name)]
     functions = {"_functions": definitions(public, FUNCTIONS)}
     for space in NAMESPACES:
-        own = definitions([op for op in ops if op.name.startswith(f"{space}_")], FUNCTIONS)
+        own = definitions([op for op in ops if op.space == space], FUNCTIONS)
         functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]
     files = {f"stubs/{name}.pyi": "\n".join([HEAD, *texts, ""]) for name, texts in functions.items()}
     methods = "\n".join(f"    {line}" for line in definitions(ops, METHODS))

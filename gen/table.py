@@ -39,6 +39,7 @@ DTYPES = {
 boolean, half, bfloat16, integers, floats, reduced, floating, complex_, real, numbers, everything, *_stored = DTYPES
 complex_half, wide_unsigned, float8, float8_e5m2, stored = _stored
 
+NAMESPACES = ("fft", "linalg", "special")  # what Python has as modules of functions
 # Words of the keys `variants=`, `python=` and `out=`.
 VARIANTS = ("function", "method", "inplace", "out")
 PYTHON = ("nn", "functional", "listed", "wrapped", "inplace", "number_first", "varargs")
@@ -129,6 +130,8 @@ class Op:
         others = 0 if first in self.single else -1
         self.receiver = next((i for i, a in enumerate(args) if a.name == "self" and a.type.is_tensor), others)
         self.inplace_only = self.name.endswith("_") and not self.name.endswith("__") and self.on_self
+        # The namespace that it is named after: linalg_svd is linalg::svd in C++ and linalg.svd in Python, too.
+        self.space = next((space for space in NAMESPACES if self.name.startswith(f"{space}_")), "")
         self.inplace_name = self.name if self.inplace_only else f"{self.name}_"
         # Whether it is a factory: dtype, layout, device and requires_grad can be asked for.
         self.has_options = any(a.type.base == "options" for a in args)
