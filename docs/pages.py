@@ -37,7 +37,7 @@ def by_name(ops: list[Op]) -> dict[str, list[Op]]:
     """The public ops; overloads of a name stand together."""
     names: dict[str, list[Op]] = {}
     for op in ops:
-        if not op.name.startswith("_") and signatures.forms_of(op):
+        if not op.name.startswith("_") and signatures.Python(op).forms:
             names.setdefault(op.name, []).append(op)
     return names
 
@@ -51,9 +51,9 @@ def forms(overloads: list[Op]) -> str:
         "InplaceForm": "Tensor.",
         "InplaceFunctionForm": space,
     }
-    found = {form for op in overloads for form in signatures.forms_of(op)}
+    found = {form for op in overloads for form in signatures.Python(op).forms}
     texts = [
-        f"`{place}{signatures.python_name(overloads[0], form)}`"
+        f"`{place}{signatures.Python(overloads[0]).name(form)}`"
         for form, place in places.items()
         if form in found
     ]

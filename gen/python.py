@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gen import signatures
 from gen.schema import Arg, default, owned, shown_default, spelt
-from gen.signatures import FUNCTIONS, INPLACE, METHODS, forms_of, has_varargs, python_name, rows
+from gen.signatures import FUNCTIONS, INPLACE, METHODS, Python
 from gen.table import Op
 from gen.text import block, commas, each, flag, lines, only, pieces, source
 from ops.deprecated import ORDERS
@@ -22,12 +22,7 @@ def literal(text: str | None) -> str:
     return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
 
 
-def place(op: Op, name: str) -> int:
-    """The row of an argument."""
-    return [row.name for row in rows(op)].index("dtype" if name == "options" else name)
-
-
-def accessor(op: Op, arg: Arg) -> str:
+def accessor(rows: list[Arg], arg: Arg) -> str:
     """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
     method, given = spelt(arg.type).accessor, default(arg)
     if arg.type.undefined_is_none or (arg.type.optional and given == "{}"):
@@ -35,19 +30,21 @@ def accessor(op: Op, arg: Arg) -> str:
     elif given and arg.type.is_list and not given.startswith("{"):
         given = "{" + given + "}"
     optional = "optional_" * (arg.type.optional and not arg.type.undefined_is_none)
-    return f"const auto& {arg.name} = a.{optional}{method}({commas(str(place(op, arg.name)), given)});"
+    place = [row.name for row in rows].index("dtype" if arg.name == "options" else arg.name)
+    return f"const auto& {arg.name} = a.{optional}{method}({commas(str(place), given)});"
 
 
-def run_case(op: Op, original: Op) -> list[str]:
+def run_case(p: Python, original: Op) -> list[str]:
     """The statements that convert the bound arguments of a signature and make the call.
 
-    `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
+    `original` is the op where this is a reordering of it: what is not bound keeps its default.
     """
+    op = p.op
     bound, name, arguments = {arg.name for arg in op.args}, op.name, original.call()
     left_out = [a for a in original.args if a.name not in bound]
     given = f"finish_given(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
-    inplace = [form for form in forms_of(op) if form in INPLACE]
-    alone = inplace and inplace == forms_of(op)
+    inplace = [form for form in p.forms if form in INPLACE]
+    alone = inplace and inplace == p.forms
     names = commas(literal(r.name) for r in op.results if len(op.results) > 1 and r.name and not alone)
     named = f', named_result(type, "{name}", {{{names}}})' if names else ""
     call = f"rushlight::{name}({arguments})"
@@ -56,12 +53,12 @@ def run_case(op: Op, original: Op) -> list[str]:
         result = f"finish_given(a, a.object(0), [&] {{ {call}; }})"
     elif op.kind == "view":  # nothing to release the GIL for
         result = f"wrap_result({call})"
-    out = place(op, "out") if op.python_out and "FunctionForm" in forms_of(op) else None
+    out = len(p.rows) - 1 if p.out and "FunctionForm" in p.forms else None
     outs, written = commas(f"const Tensor& {o}" for o in op.outs), commas(op.outs, arguments)
     write = f"[&]({outs}) {{ rushlight::{name}_out({written}); }}"
     return lines(f"""
         {only(names)}static PyTypeObject* type = nullptr;
-        {each(accessor(op, arg) for arg in signatures.taken(op))}
+        {each(accessor(p.rows, arg) for arg in p.taken)}
         {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
         {only(inplace and not alone)}if (a.inplace()) {{
         {only(inplace and not alone)}  return {given};
@@ -97,10 +94,11 @@ def name_source(name: str, overloads: list[Op]) -> list[str]:
     tables, rows_of, cases, first = [], [], [], overloads[0]
     old = [(reordered(first, order), first) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
-        tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in rows(op)), "};"]
-        flags = f"{op.receiver}, {flag(has_varargs(op))}, {flag(op is not original)}"
-        rows_of.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {flags}}},")
-        cases += block(f"case {k}:", run_case(op, original))
+        p = Python(op)
+        tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in p.rows), "};"]
+        flags = f"{op.receiver}, {flag(p.varargs)}, {flag(op is not original)}"
+        rows_of.append(f"{{{name}_params_{k}, {' | '.join(p.forms)}, {flags}}},")
+        cases += block(f"case {k}:", run_case(p, original))
     words = ["functional"] if first.functional_name else ["nn", "wrapped"]
     said = f'"{first.functional_name or name}", {name}_signatures, {len(rows_of)}, {name}_run'
     made = lines(f"""
@@ -125,8 +123,8 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
     """The functions and methods of a name."""
     found, first = [], overloads[0]
     for form in (*FUNCTIONS, *METHODS):
-        if any(form in forms_of(op) for op in overloads):
-            shown = python_name(first, form) if form in INPLACE else first.functional_name or name
+        if any(form in Python(op).forms for op in overloads):
+            shown = Python(first).name(form) if form in INPLACE else first.functional_name or name
             also = owner(first, "functional", "listed") if form in FUNCTIONS else ""
             head = f"{shown}{signatures.text_signature(overloads, form)}\n--\n\n"
             text = literal(head + signatures.docstring(overloads, form))

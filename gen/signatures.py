@@ -16,107 +16,95 @@ METHODS = ("MethodForm", "InplaceForm")
 INPLACE = ("InplaceForm", "InplaceFunctionForm")
 
 
-def taken(op: Op) -> list[Arg]:
-    """The arguments as Python takes them."""
-    numbers = op.args[: "number_first" in op.python]
-    return [*(replace(a, type=replace(a.type, number=True)) for a in numbers), *op.args[len(numbers) :]]
+def shown_name(row: Arg) -> str:
+    name = "input" if row.name == "self" else row.name
+    return name + "_" if keyword.iskeyword(name) else name
 
 
-def rows(op: Op) -> list[Arg]:
-    """The parameters."""
-    args = [row for a in taken(op) for row in (OPTIONS if a.type.base == "options" else [a])]
-    out = Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True)
-    return [*args, out] if op.python_out else args
+class Python:
+    """An op as Python has it."""
 
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        # The arguments as Python takes them, and the rows of the parser.
+        first = op.args[: "number_first" in op.python]
+        self.taken = [*(replace(a, type=replace(a.type, number=True)) for a in first), *op.args[len(first) :]]
+        self.rows = [row for a in self.taken for row in (OPTIONS if a.type.base == "options" else [a])]
+        self.out = "out" in op.forms and "out" in op.variants
+        if self.out:
+            self.rows.append(Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True))
+        # `view(2, 3)`: a list of ints is the only positional parameter besides self.
+        places = [a.type for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
+        self.varargs = "varargs" in op.python or [(t.base, t.is_list) for t in places] == [("int", True)]
+        unary = op.kernel.kind == "pointwise" and len(op.tensors) == 1  # relu_(x) is a function too
+        function, as_function = "function" in op.variants, bool(op.python & {"nn", "inplace"})
+        method, functional, inplace = "method" in op.variants, "functional" in op.forms, "inplace" in op.forms
+        has = {
+            "FunctionForm": functional and function,
+            "MethodForm": functional and method,
+            "InplaceForm": inplace and method,
+            "InplaceFunctionForm": inplace and (as_function or (function and (op.inplace_only or unary))),
+        }
+        self.forms = [form for form, exists in has.items() if exists]
 
-def forms_of(op: Op) -> list[str]:
-    function, functional, inplace = "function" in op.variants, "functional" in op.forms, "inplace" in op.forms
-    unary = op.kernel.kind == "pointwise" and len(op.tensors) == 1  # relu_(x) is a function too
-    has = {
-        "FunctionForm": functional and function,
-        "MethodForm": functional and "method" in op.variants,
-        "InplaceForm": inplace and "method" in op.variants,
-        "InplaceFunctionForm": inplace
-        and (bool(op.python & {"nn", "inplace"}) or (function and (op.inplace_only or unary))),
-    }
-    return [form for form, exists in has.items() if exists]
+    def name(self, form: str) -> str:
+        return self.op.inplace_name if form in INPLACE else self.op.functional_name or self.op.name
 
+    def seen(self, form: str) -> list[tuple[int, Arg]]:
+        """The parameters that a form has beside the tensor that it is a method of."""
+        hidden, out = self.op.receiver if form in METHODS else -1, form == "FunctionForm"
+        return [(i, row) for i, row in enumerate(self.rows) if i != hidden and (row.name != "out" or out)]
 
-def python_name(op: Op, form: str) -> str:
-    return op.inplace_name if form in INPLACE else op.functional_name or op.name
+    def listed(self, form: str, one: Callable[[Arg, bool], str], spread: Callable[[Arg], str]) -> list[str]:
+        """The parameters of a form; `one` gets to know whether it stands behind a star."""
+        parts, star = [], False
+        for i, row in self.seen(form):
+            # `zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`.
+            first = form in METHODS or i == 0 or row.type.is_tensor
+            is_spread = self.varargs and not row.keyword_only and row.type.is_list and first
+            parts += ["*"] if row.keyword_only and not star else []
+            star |= row.keyword_only or is_spread
+            parts.append(f"*{spread(row)}" if is_spread else one(row, star))
+        return parts
 
+    def signature(self, form: str, *, defaults: bool = False) -> str:
+        """The definition of a form as a stub has it, or as people read it."""
 
-def has_varargs(op: Op) -> bool:
-    """`view(2, 3)`: a list of ints is the only positional parameter besides self; or `varargs`."""
-    positional = [a.type for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
-    return "varargs" in op.python or (len(positional) == 1 and positional[0].base == "int" and positional[0].is_list)
+        def one(row: Arg, _: bool) -> str:
+            none = " | None" if row.type.optional or row.default == "None" else ""
+            shown = shown_default(row)
+            default = "" if shown is None else f" = {shown if defaults else '...'}"
+            return f"{shown_name(row)}: {spelt(row.type).annotation}{none}{default}"
+
+        def spread(row: Arg) -> str:
+            item = spelt(replace(row.type, is_list=False)).annotation
+            return f"{row.name}: {item} | Sequence[{item}]"  # view(2, 3) and view((2, 3))
+
+        parts = ["self"] * (form in METHODS) + self.listed(form, one, spread)
+        result = "Tensor" if form in INPLACE else self.result(defaults)
+        text = f"{self.name(form)}({commas(parts)}) -> {result}"
+        return text.replace("builtins.", "") if defaults else f"def {text}: ..."
+
+    def result(self, named: bool) -> str:
+        results = self.op.results
+        if len(results) != 1:
+            names = f"({commas([r.name or 'Tensor' for r in results])})"
+            return (names if named else "Any") if results else "None"  # named results have more than a tuple
+        base, kinds = results[0].type.base, {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
+        name = kinds.get(base, f"builtins.{base}")
+        return f"tuple[{name}, ...]" if results[0].type.is_list else name
 
 
 def by_name(ops: list[Op]) -> dict[str, list[Op]]:
     """The overloads of a name stand together, whatever family they are in."""
     # `div_.mode` is one more signature of the method that `div` has as `div_`.
-    with_inplace = {op.name for op in ops if not op.inplace_only and "InplaceForm" in forms_of(op)}
+    with_inplace = {op.name for op in ops if not op.inplace_only and "InplaceForm" in Python(op).forms}
     names: dict[str, list[Op]] = {}
     for op in ops:
-        if forms_of(op):
+        if Python(op).forms:
             shared = op.inplace_only and op.name[:-1] in with_inplace
             names.setdefault(op.name[:-1] if shared else op.name, []).append(op)
     return names
-
-
-# ---- parameters as people and stubs read them ----
-
-
-def _seen(op: Op, form: str) -> list[tuple[int, Arg]]:
-    """The parameters that a form has beside the tensor that it is a method of."""
-    hidden = op.receiver if form in METHODS else -1
-    return [(i, r) for i, r in enumerate(rows(op)) if i != hidden and (r.name != "out" or form == "FunctionForm")]
-
-
-def _shown_name(row: Arg) -> str:
-    name = "input" if row.name == "self" else row.name
-    return name + "_" if keyword.iskeyword(name) else name
-
-
-def _listed(op: Op, form: str, one: Callable[[Arg, bool], str], spread: Callable[[Arg], str]) -> list[str]:
-    """The parameters of a form; `one` gets to know whether it stands behind a star."""
-    parts, star = [], False
-    for i, row in _seen(op, form):
-        # `zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`.
-        first = form in METHODS or i == 0 or row.type.is_tensor
-        is_spread = has_varargs(op) and not row.keyword_only and row.type.is_list and first
-        parts += ["*"] if row.keyword_only and not star else []
-        star |= row.keyword_only or is_spread
-        parts.append(f"*{spread(row)}" if is_spread else one(row, star))
-    return parts
-
-
-def signature(op: Op, form: str, *, defaults: bool = False) -> str:
-    """The definition of a form as a stub has it, or as people read it."""
-
-    def one(row: Arg, _: bool) -> str:
-        none = " | None" if row.type.optional or row.default == "None" else ""
-        shown = shown_default(row)
-        default = "" if shown is None else f" = {shown if defaults else '...'}"
-        return f"{_shown_name(row)}: {spelt(row.type).annotation}{none}{default}"
-
-    def spread(row: Arg) -> str:
-        item = spelt(replace(row.type, is_list=False)).annotation
-        return f"{row.name}: {item} | Sequence[{item}]"  # view(2, 3) and view((2, 3))
-
-    parts = ["self"] * (form in METHODS) + _listed(op, form, one, spread)
-    result = "Tensor" if form in INPLACE else _result(op, defaults)
-    text = f"{python_name(op, form)}({commas(parts)}) -> {result}"
-    return text.replace("builtins.", "") if defaults else f"def {text}: ..."
-
-
-def _result(op: Op, named: bool) -> str:
-    if len(op.results) != 1:
-        names = f"({commas([r.name or 'Tensor' for r in op.results])})"
-        return (names if named else "Any") if op.results else "None"  # named results have more than a tuple
-    result = op.results[0].type
-    name = {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}.get(result.base, f"builtins.{result.base}")
-    return f"tuple[{name}, ...]" if result.is_list else name
 
 
 def text_signature(overloads: list[Op], form: str) -> str:
@@ -125,15 +113,14 @@ def text_signature(overloads: list[Op], form: str) -> str:
     They are those of the overload that has most, and what others know by name; what one of them does without has a
     default.
     """
-    overloads = [op for op in overloads if form in forms_of(op)]
-    most = max(overloads, key=lambda op: len(rows(op)))
-    in_all = set.intersection(*({_shown_name(row) for row in rows(op)} for op in overloads))
-    optional = False
+    found = [p for p in map(Python, overloads) if form in p.forms]
+    most, optional = max(found, key=lambda p: len(p.rows)), False
+    in_all = set.intersection(*({shown_name(row) for row in p.rows} for p in found))
 
     def default(row: Arg) -> str | None:
         shown = shown_default(row)
         if shown is None:
-            return None if _shown_name(row) in in_all else "None"
+            return None if shown_name(row) in in_all else "None"
         try:  # what Python can read without names: None for `torch.strided`
             ast.literal_eval(shown)
         except ValueError:
@@ -146,11 +133,11 @@ def text_signature(overloads: list[Op], form: str) -> str:
         optional = not star and (optional or given is not None)
         if optional and given is None:  # Python wants a default after another
             given = "None"
-        return _shown_name(row) if given is None else f"{_shown_name(row)}={given}"
+        return shown_name(row) if given is None else f"{shown_name(row)}={given}"
 
-    parts = ["$self"] * (form in METHODS) + _listed(most, form, one, _shown_name)
-    known = {_shown_name(row) for row in rows(most)}
-    others = {_shown_name(row): row for op in overloads for _, row in _seen(op, form) if _shown_name(row) not in known}
+    parts = ["$self"] * (form in METHODS) + most.listed(form, one, shown_name)
+    known = {shown_name(row) for row in most.rows}
+    others = {shown_name(row): row for p in found for _, row in p.seen(form) if shown_name(row) not in known}
     parts += ["*"] if others and not any(part.startswith("*") for part in parts) else []
     return f"({commas(parts, [f'{name}={default(row)}' for name, row in others.items()])})"
 
@@ -211,13 +198,13 @@ def in_place(overloads: list[Op], form: str) -> dict[str, str]:
 
 def calls(overloads: list[Op], form: str = "") -> list[str]:
     """One line per signature: of a form, or else the function's where there is one."""
-    shown = [(op, form or forms_of(op)[0]) for op in overloads if forms_of(op)]
-    return [signature(op, shape, defaults=True) for op, shape in shown if shape in forms_of(op)]
+    found = [p for p in map(Python, overloads) if (form in p.forms if form else p.forms)]
+    return [p.signature(form or p.forms[0], defaults=True) for p in found]
 
 
 def docstring(overloads: list[Op], form: str) -> str:
     """What `help` shows of a function or method."""
-    overloads = [op for op in overloads if form in forms_of(op)]
+    overloads = [op for op in overloads if form in Python(op).forms]
     said = facts(overloads) | (in_place(overloads, form) if form in INPLACE else {})
     lines = [f"{title}: {text}.".replace("`", "") for title, text in said.items()]
     return "\n".join([*calls(overloads, form), "", overloads[0].doc, "", *lines])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import keyword
 from pathlib import Path
 
-from gen.signatures import FUNCTIONS, METHODS, forms_of, python_name, signature
+from gen.signatures import FUNCTIONS, METHODS, Python
 from gen.table import NAMESPACES, Op
 
 HEAD = """# Generated from the op table by `python -m gen`. Do not edit.
@@ -21,11 +21,10 @@ from rushlight._tensor import Tensor
 
 def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
     found: dict[str, list[str]] = {}
-    for op in ops:
-        for form in forms_of(op):
-            name = python_name(op, form)
-            if form in forms and not keyword.iskeyword(name):
-                found.setdefault(name, []).append(signature(op, form))
+    for p in map(Python, ops):
+        for form in p.forms:
+            if form in forms and not keyword.iskeyword(p.name(form)):
+                found.setdefault(p.name(form), []).append(p.signature(form))
     marks = {name: ["@overload"] * (len(texts) > 1) for name, texts in found.items()}
     return [line for name, texts in found.items() for text in texts for line in (*marks[name], text)]
 

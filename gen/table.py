@@ -162,10 +162,6 @@ class Op:
         return [form for form, exists in has.items() if exists]
 
     @property
-    def python_out(self) -> bool:
-        return "out" in self.forms and "out" in self.variants
-
-    @property
     def formulas(self) -> tuple[Formula, ...]:
         """Of a pointwise op."""
         return self.kernel.formulas or (
