@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gen.schema import Arg, parse_signature, parts
-from gen.text import commas, each, lines, only
+from gen.text import commas, each, flat, lines, only
 
 FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
 
@@ -97,48 +97,35 @@ def constructor(m: Module) -> list[str]:
         plain = [] if value is None else [f"self.{name} = {expression(value)}"]
         buffer = [f'self.register_buffer("{name}", {value})', f"self.{name}: Tensor | None"]
         sets += buffer if name in buffers else plain
-    return lines(f"""
-        def __init__({commas("self", parameters(m))}) -> None:
-            super().__init__({commas(f"{name}={value}" for name, value in passed.items())})
-            {each(sets)}
-    """)
-
-
-def call(m: Module) -> str:
-    """The function with its inputs and what is passed besides."""
-    inputs, (by_place, by_name) = parts(m.inputs), passed(m.passes)
-    function = f"{inputs.pop(0)}." if m.method else "F."
-    given = [item if item.startswith("'") else f"self.{item}" for item in by_place]
-    given += [f"{name}=self.{name}" for name in by_name] + [f"{name}={value}" for name, value in m.python.items()]
-    return f"{function}{m.function}({commas(inputs, given)})"
-
-
-def extra_repr(m: Module) -> str:
-    """What `show` says: `{name}` is an attribute, `{?name}` one that is shown where it is true."""
-    text = re.sub(r"\{(\w+)", r"{self.\1", m.show or "")
-    text = re.sub(r"^\{\?(\w+)\}", r"{'\1=True' if self.\1 else ''}", text)
-    return re.sub(r"\{\?(\w+)\}", r"{', \1=True' if self.\1 else ''}", text)
+    given = commas(f"{name}={value}" for name, value in passed.items())
+    head = f"def __init__({commas('self', parameters(m))}) -> None:"
+    return ["", head, *(f"    {line}" for line in [f"super().__init__({given})", *sets])]
 
 
 def python_class(m: Module) -> list[str]:
-    made = constructor(m)
+    # A call gives the inputs to the function, or calls it on the first of them, and then what is passed besides.
+    inputs, (by_place, by_name) = parts(m.inputs), passed(m.passes)
+    given = [item if item.startswith("'") else f"self.{item}" for item in by_place]
+    given += [f"{name}=self.{name}" for name in by_name] + [f"{name}={value}" for name, value in m.python.items()]
+    takes, owner = commas(f"{name}: Tensor" for name in inputs), inputs.pop(0) if m.method else "F"
+    call = f"{owner}.{m.function}({commas(inputs, given)})"
+    forward = ["", f"def forward(self, {takes}) -> Tensor:", f"    return {call}"] if m.function else []
+    # `{name}` is an attribute, `{?name}` one that is shown where it is true.
+    text = re.sub(r"\{(\w+)", r"{self.\1", m.show or "")
+    text = re.sub(r"^\{\?(\w+)\}", r"{'\1=True' if self.\1 else ''}", text)
+    text = re.sub(r"\{\?(\w+)\}", r"{', \1=True' if self.\1 else ''}", text)
+    shown = [] if m.show is None else ["", "def extra_repr(self) -> str:", f'    return f"{text}"']
     return lines(f'''
         class {m.name}({m.base.name if m.base else "Module"}):
             """{m.doc}"""
 
             __module__ = "rushlight.nn.modules.{m.family}"
-            {each(["", *made] if made else [])}
-            {each([""] if m.function else [])}
-            {only(m.function)}def forward(self, {commas(f"{name}: Tensor" for name in parts(m.inputs))}) -> Tensor:
-            {only(m.function)}    return {call(m)}
-            {each([""] if m.show is not None else [])}
-            {only(m.show is not None)}def extra_repr(self) -> str:
-            {only(m.show is not None)}    return f"{extra_repr(m)}"
+            {each([*constructor(m), *forward, *shown])}
     ''')
 
 
 def family_source(family: str, members: list[Module]) -> str:
-    body = [line for m in members for line in ["", "", *python_class(m)]]
+    body = flat(["", "", *python_class(m)] for m in members)
     used = sorted(set(re.findall(r"(?<![\w.])(_[a-z]\w*)\(", "\n".join(body))))
     head = lines(f'''
         """Stateless modules of the family "{family}". Generated from ops/modules.py; do not edit."""

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from gen.schema import OPTIONS, Arg, Type, declarations, parse_call, parse_type
 from gen.table import Op
+from gen.text import commas
 
 # What `options` stands for in schemas.
 EXPANDED = [replace(a, default="None") for a in OPTIONS if a.name != "requires_grad"]
@@ -39,44 +40,27 @@ def written(args: list[Arg]) -> list[Arg]:
     return [replace(args[0], type=replace(args[0].type, alias="a!")), *args[1:]]
 
 
-def outs(op: Op) -> list[Arg]:
-    """The keyword arguments of the out= form."""
-    names = [r.name or f"out{i}" for i, r in enumerate(op.results)] if len(op.results) > 1 else ["out"]
-    return [Arg(name, Type("Tensor", alias="abcdefgh"[i] + "!"), None, True) for i, name in enumerate(names)]
-
-
 def expanded(args: list[Arg]) -> list[Arg]:
     return [row for a in args for row in (EXPANDED if a.type.base == "options" else [a])]
 
 
-def variants(op: Op) -> Iterator[tuple[str, list[Arg]]]:
-    """(overload, arguments) with a tensor and with a number where the entry takes both."""
-    if not any(a.type.number for a in op.args):
-        yield op.overload, op.args
-        return
-    for kind in ("Tensor", "Scalar"):
-        args = [replace(a, type=Type(kind, optional=a.type.optional)) if a.type.number else a for a in op.args]
-        yield f"{op.overload}_{kind}".strip("_"), args
+def derived(op: Op, form: str) -> Iterator[str]:
+    """What an item of `overloads=` would say: with a tensor and with a number where the entry takes both."""
+    name, outs = op.inplace_name if form == "inplace" else op.name, []
+    if form == "out":
+        outs = [f"{r.name or f'out{i}'}!" for i, r in enumerate(op.results)] if len(op.results) > 1 else ["out!"]
+    for kind in ("Tensor", "Scalar") if any(a.type.number for a in op.args) else ("",):
+        typed = {a.name: f"{kind}{'?' * a.type.optional} {a.name}" for a in op.args if a.type.number}
+        said = [f"{typed[a.name]}={a.default or ''}" if a.name in typed else a.name for a in op.args]
+        said = [text for text in said if text != "options" or form != "out"]
+        overload = "_".join(filter(None, [op.overload, kind, "out" if form == "out" else ""]))
+        yield f"{name}{'.' * bool(overload)}{overload}({commas(said, outs)})"
 
 
-def derived(op: Op, form: str) -> Iterator[Overload]:
-    for overload, own in variants(op):
-        name, args, results = op.name, expanded(own), op.results
-        if form == "inplace":
-            name, args = op.inplace_name, written(args)
-            results = [replace(args[0], name="", type=Type("Tensor", alias="a!"), keyword_only=False, default=None)]
-        elif form == "out":
-            given = outs(op)
-            overload = f"{overload}_out".removeprefix("_")
-            args = [a for a in args if a not in EXPANDED or a in op.args] + given
-            results = given if len(given) > 1 else [replace(given[0], name="")]
-        yield Overload(name, overload, form, tuple(args), tuple(results))
-
-
-def said(op: Op, text: str) -> Overload:
-    """An item of `overloads=`."""
+def read(op: Op, text: str, form: str = "") -> Overload:
+    """An item of `overloads=`; the form is told by what it writes where it is not known."""
     name, overload, inside, _ = parse_call(text)
-    known = {a.name: a for a in expanded(op.args) + outs(op)}
+    known = {a.name: a for a in expanded(op.args)}
     # Beside arguments that are written PyTorch's letters of results go on at d.
     letters = iter("defgh" if any(a.type.written for a in op.args[1:]) else "abcdefgh")
     args, given = [], []
@@ -91,20 +75,21 @@ def said(op: Op, text: str) -> Overload:
         else:
             arg = known[place] if default is None else replace(known[place], default=default or None)
             args.append(replace(arg, keyword_only=arg.keyword_only or keyword_only))
+    results, named = op.results, form == "out" and len(given) > 1
     given = given or [a for a in args if a.type.written]
-    form, results = "functional", op.results
-    if name == op.inplace_name:
+    form = form or ("inplace" if name == op.inplace_name else "out" if given else "functional")
+    if form == "inplace":
         args = written(args)
-        form, results = "inplace", [replace(args[0], name="")]
-    elif given:
-        form, results = "out", [replace(a, name="", keyword_only=False) for a in given]
+        results = [replace(args[0], name="")]
+    elif form == "out":
+        results = given if named else [replace(a, name="", keyword_only=False) for a in given]
     return Overload(name, overload, form, tuple(args), tuple(results))
 
 
 def overloads(op: Op) -> list[Overload]:
-    listed = [said(op, text) for text in op.overloads]
-    forms = {o.form for o in listed}
-    return listed + [o for form in op.forms if form not in forms for o in derived(op, form)]
+    listed = [read(op, text) for text in op.overloads]
+    others = [form for form in op.forms if form not in {o.form for o in listed}]
+    return listed + [read(op, text, form) for form in others for text in derived(op, form)]
 
 
 def registered(op: Op, form: str) -> list[Overload]:
