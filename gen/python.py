@@ -12,7 +12,7 @@ from gen import signatures
 from gen.schema import Arg, default, owned, shown_default, spelt
 from gen.signatures import FUNCTIONS, INPLACE, METHODS, Python
 from gen.table import Op
-from gen.text import block, commas, each, flag, lines, only, pieces, source
+from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.deprecated import ORDERS
 
 NAMES_PER_FILE = 24
@@ -56,16 +56,13 @@ def run_case(p: Python, original: Op) -> list[str]:
     out = len(p.rows) - 1 if p.out and "FunctionForm" in p.forms else None
     outs, written = commas(f"const Tensor& {o}" for o in op.outs), commas(op.outs, arguments)
     write = f"[&]({outs}) {{ rushlight::{name}_out({written}); }}"
+    finish = f'finish_out<{len(op.results)}>(a, {out}, "{name}", {write}{named})'
     return lines(f"""
         {only(names)}static PyTypeObject* type = nullptr;
         {each(accessor(p.rows, arg) for arg in p.taken)}
         {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
-        {only(inplace and not alone)}if (a.inplace()) {{
-        {only(inplace and not alone)}  return {given};
-        {only(inplace and not alone)}}}
-        {only(out is not None)}if (a.given({out})) {{
-        {only(out is not None)}  return finish_out<{len(op.results)}>(a, {out}, "{name}", {write}{named});
-        {only(out is not None)}}}
+        {when(inplace and not alone, "if (a.inplace())", f"return {given};")}
+        {when(out is not None, f"if (a.given({out}))", f"return {finish};")}
         return {result};
     """)
 

@@ -41,6 +41,11 @@ def block(head: str, inside: list[str], end: str = "") -> list[str]:
     return [f"{head} {{", *(f"  {line}" if line else "" for line in inside), f"}}{end}"]
 
 
+def when(condition: object, head: str, *inside: str) -> str:
+    """A block in a template, which is there only if that is true."""
+    return each(block(head, list(inside)) if condition else [])
+
+
 def commas(*parts: str | Iterable[str]) -> str:
     """Texts and lists of texts as one list; what is empty is left out."""
     flat = [item for part in parts for item in ([part] if isinstance(part, str) else part)]

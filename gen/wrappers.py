@@ -12,7 +12,7 @@ from gen.declarations import Form, forms
 from gen.expressions import names
 from gen.schema import Arg, parameters
 from gen.table import Op
-from gen.text import block, commas, each, flag, lines, only, pieces, source
+from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.roles import CAST, WRITE
 
 OPS_PER_FILE = 24
@@ -140,6 +140,7 @@ class Wrapper:
         self.form, self.op, self.kind = form, form.op, form.kind
         self.plan = derivatives.plan(form.op)
         self.tensors = [a.name for a in self.op.tensors]
+        self.function = f"function_{form.function}"
         self.factory = self.op.has_options and self.kind == "functional"
         # Whether a mode below autograd or a special tensor handles the call; the way that it gets it.
         self.seen = f"asked_below({commas('asked', form.outs, self.tensors)})"
@@ -150,9 +151,7 @@ class Wrapper:
     def boxed(self, to: str) -> str:
         """The call in boxed form, handed to a function."""
         result = self.op.result if self.kind == "functional" else "void"
-        return (
-            f"dispatch_boxed<{result}>({commas(to, f'function_{self.form.function}', self.form.outs, self.op.call())})"
-        )
+        return f"dispatch_boxed<{result}>({commas(to, self.function, self.form.outs, self.op.call())})"
 
     def handed(self, call: str) -> list[str]:
         """Statements that hand the call to a function, and return."""
@@ -164,16 +163,15 @@ class Wrapper:
         optional = [a.name for a in self.op.args if a.type.is_tensor and a.type.optional]
         asking = commas(self.form.outs, [f"MaybeUndefined{{{n}}}" if n in optional else n for n in self.tensors])
         plain = {"options": "without_format(options)", "memory_format": "format_of(options, memory_format)"}
+        formatted = f"return in_format({self.form.call(**plain)}, options);"
         body = {"composite": self.composite, "view": self.view, "kernel": self.kernel}[self.op.kind]
         return lines(f"""
             {each(registry.tables(self.form, arrays))}
             {self.form.signature()} {{
-              {only(self.factory)}if (RL_UNLIKELY(options.has_memory_format())) {{
-              {only(self.factory)}  return in_format({self.form.call(**plain)}, options);
-              {only(self.factory)}}}
+              {when(self.factory, "if (RL_UNLIKELY(options.has_memory_format()))", formatted)}
               const Asks asked = asks_of_call({asking});
               if (RL_UNLIKELY(asked > ask::grad)) {{
-                if (const Dispatch by = interceptor({commas(f"function_{self.form.function}", "asked", asking)})) {{
+                if (const Dispatch by = interceptor({commas(self.function, "asked", asking)})) {{
                   {each(self.handed(self.boxed("by")))}
                 }}
               }}
@@ -186,13 +184,10 @@ class Wrapper:
         if self.kind == "inplace" and not self.op.inplace_only:
             before = {"self": f"before_write({commas(self.tensors)})"}
             call = f"self.{WRITE}(composite::{self.op.symbol}({self.op.call(**before)}))"
+        sparse = f"return as_leaf({self.boxed('dispatch_sparse')}, options.requires_grad());"
         return lines(f"""
-            {only(self.op.whole)}if (RL_UNLIKELY({self.seen})) {{
-            {only(self.op.whole)}  {each(self.handed(self.lower)) if self.op.whole else ""}
-            {only(self.op.whole)}}}
-            {only(self.factory)}if (RL_UNLIKELY(is_sparse(options))) {{
-            {only(self.factory)}  return as_leaf({self.boxed("dispatch_sparse")}, options.requires_grad());
-            {only(self.factory)}}}
+            {when(self.op.whole, f"if (RL_UNLIKELY({self.seen}))", *self.handed(self.lower))}
+            {when(self.factory, "if (RL_UNLIKELY(is_sparse(options)))", sparse)}
             return {f"as_leaf({call}, options.requires_grad())" if self.factory else call};
         """)
 
