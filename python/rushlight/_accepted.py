@@ -228,10 +228,16 @@ ROWS = (
         "nothing is compiled; other names can be set, too",
     ),
     Row(
-        "jit.script jit.trace jit.trace_module jit.freeze jit.optimize_for_inference",
+        "jit.script jit.freeze jit.optimize_for_inference",
         "",
         NO_EFFECT,
         "graphs are not compiled yet; a warning says so",
+    ),
+    Row(
+        "jit._trace.trace jit._trace.trace_module",
+        "optimize _store_inputs",
+        NO_EFFECT,
+        "programs are always optimised, and saved without examples",
     ),
     Row("jit.ignore", "kwargs", NO_EFFECT, "profilers of NVIDIA and Intel are not called"),
     Row(

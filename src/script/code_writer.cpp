@@ -15,12 +15,54 @@ using TypeKind = Type::Kind;
 
 namespace {
 
+// The method that calls `forward` with the hooks of its module. PyTorch has none: who calls it is
+// written with what it does.
+constexpr std::string_view with_hooks = "_call_with_hooks";
+
+graph::Function* hooked_call(const Node& node) {
+  const bool is_call = node.kind == Kind::CallMethod && node.text_attribute("name") == with_hooks;
+  return is_call ? node.input(0)->type.definition->find_method(with_hooks) : nullptr;
+}
+bool calls_hooks(const Block& block) {
+  for (const Node* const node : block) {
+    bool found = hooked_call(*node) != nullptr;
+    for (const Block* const inner : node->blocks()) {
+      found = found || calls_hooks(*inner);
+    }
+    if (found) {
+      return true;
+    }
+  }
+  return false;
+}
+void write_out_hooks(Graph& graph, Block& block) {
+  for (Node* const node : block) {
+    for (Block* const inner : node->blocks()) {
+      write_out_hooks(graph, *inner);
+    }
+    if (graph::Function* const called = hooked_call(*node)) {
+      Graph::ValueMap values;
+      for (size_t i = 0; i < node->inputs().size(); i++) {
+        values[called->graph().inputs()[i]] = node->input(i);
+      }
+      const graph::InsertPoint here(graph, node);
+      node->output()->replace_all_uses(graph.insert_copy(called->graph().block(), values).at(0));
+      node->erase();
+    }
+  }
+}
+
 class Writer : ExpressionWriter {
  public:
   Writer(Mentions& mentions, int indent) : ExpressionWriter(mentions), indent_(indent) {}
 
   std::string run(graph::Function& function) {
-    Graph& graph = function.graph();
+    std::unique_ptr<Graph> written;
+    if (calls_hooks(function.graph().block())) {
+      written = function.graph().clone();
+      write_out_hooks(*written, written->block());
+    }
+    Graph& graph = written != nullptr ? *written : function.graph();
     const std::vector<graph::Argument>& arguments = function.schema.arguments;
     std::string head = str("def ", function.base_name(), "(");
     for (size_t i = 0; i < graph.inputs().size(); i++) {
@@ -379,7 +421,9 @@ std::string class_text(ClassType& type, Mentions& mentions) {
       out += interface_method(*method, mentions);
       continue;
     }
-    out += function_text(*method, mentions, 1);
+    if (method->base_name() != with_hooks) {
+      out += function_text(*method, mentions, 1);
+    }
   }
   return out;
 }

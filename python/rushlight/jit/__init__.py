@@ -9,16 +9,18 @@ warning, so that a program runs as it is written. What a program does can be rec
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import copy
 import functools
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rushlight import Tensor, nn
 from rushlight._C import JITException as Error
+from rushlight._lazy import lazy
 from rushlight._warnings import warn
 from rushlight.futures import Future
 from rushlight.jit._marks import (
@@ -36,7 +38,7 @@ from rushlight.jit._marks import (
     script_method,
     unused,
 )
-from rushlight.jit._script import ScriptFunction, ScriptModule
+from rushlight.jit._script import ScriptFunction, ScriptModule, TracerWarning
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "TopLevelTracedModule",
     "TracedModule",
     "TracerWarning",
+    "TracingCheckError",
     "annotate",
     "enable_onednn_fusion",
     "export",
@@ -78,11 +81,12 @@ __all__ = [
     "wait",
 ]
 
-_is = isinstance  # the name is a function of this module below
+if TYPE_CHECKING:
+    from ._trace import TracingCheckError, trace, trace_module
+else:
+    __getattr__, __dir__ = lazy(__name__, "", {"_trace": "TracingCheckError trace trace_module"})
 
-
-class TracerWarning(Warning):
-    """A warning about a trace that would be wrong for other inputs."""
+_is = builtins.isinstance  # the name is a function of this module
 
 
 class ScriptWarning(Warning):
@@ -201,8 +205,8 @@ class CompilationUnit:
 
 def is_tracing() -> bool:
     """Whether the ops of this thread are being recorded in a graph."""
-    trace = sys.modules.get("rushlight.jit._trace")
-    return trace is not None and trace.state() is not None
+    recording = sys.modules.get("rushlight.jit._recording")
+    return recording is not None and recording.state() is not None
 
 
 # ---- what would compile ----
@@ -259,37 +263,6 @@ def script_if_tracing(fn: Callable[..., Any]) -> Any:
     wrapper.__original_fn = fn
     wrapper.__script_if_tracing_wrapper = True
     return wrapper
-
-
-def trace(
-    func: Callable[..., Any] | None,
-    example_inputs=None,
-    optimize=None,
-    check_trace=True,
-    check_inputs=None,
-    check_tolerance: float = 1e-5,
-    strict=True,
-    _force_outplace=False,
-    _module_class=None,
-    _compilation_unit=None,
-    example_kwarg_inputs=None,
-    _store_inputs=True,
-) -> Any:
-    """Return the function itself, or the module as a traced module, with a warning."""
-    if not callable(func):
-        raise RuntimeError(f"trace() takes a function or a module, not {type(func)}")
-    _tell("trace", "what is given")
-    return _as_script(func, TopLevelTracedModule) if _is(func, nn.Module) else func
-
-
-def trace_module(mod, inputs, *args, **kwargs):
-    """Return the module as a traced module, with a warning."""
-    if not _is(mod, nn.Module):
-        raise AttributeError("expected torch.nn.Module as the first argument")
-    if not _is(inputs, dict):
-        raise AttributeError("expected a dictionary of (method_name, input) pairs")
-    _tell("trace_module", "the module")
-    return _as_script(mod, TopLevelTracedModule)
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
@@ -387,6 +360,9 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
+_fork, _wait = fork, wait
+
+
 @contextlib.contextmanager
 def optimized_execution(should_optimize):
     """A no-op: there is nothing to optimise."""
@@ -434,19 +410,17 @@ def _get_trace_graph(
         args: its positional arguments: tensors, or containers of them.
         kwargs: its keyword arguments.
         strict: accepted: containers are taken apart.
-        _force_outplace: refused: nodes are the ops that ran.
+        _force_outplace: record ops in place as those that give new tensors.
         return_inputs: give a copy of the arguments, too, as they were before it ran.
         _return_inputs_states: give the arguments before and after it ran, too.
     """
-    from rushlight.jit._trace import get_trace_graph
+    from rushlight.jit._trace_graph import get_trace_graph
 
-    if _force_outplace:
-        raise NotImplementedError("_get_trace_graph(): ops in place stay what they are")
     before = None
     if return_inputs or _return_inputs_states:
         given = args if _is(args, tuple) else (args,)
         before = _pytree.tree_map_only(Tensor, lambda t: t.detach().clone(), given)
-    graph, outs = get_trace_graph(f, args, kwargs)
+    graph, outs = get_trace_graph(f, args, kwargs, _force_outplace)
     if return_inputs:
         return graph, outs, before
     if _return_inputs_states:

@@ -10,6 +10,10 @@ from rushlight import nn
 from rushlight.jit._marks import ScriptMethod
 
 
+class TracerWarning(Warning):
+    """A warning about a trace that would be wrong for other inputs."""
+
+
 class ScriptFunction:
     """A compiled function."""
 

@@ -64,7 +64,7 @@ def _interpolate(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _F
     given = {a.name: a.default_value for a in schema}
     given.update(zip((a.name for a in schema), args, strict=False), **kwargs)
     mode, size = given["mode"], list(given["output_size"])
-    scales = [given.get(f"scales_{axis}") for axis in "dhw"][-len(size) :]
+    scales = [given.get(f"scale_{axis}") for axis in "dhw"][-len(size) :]
     called = all(s is not None for s in scales)
     where = (None, scales) if called else (size, None)
     antialias = "_aa" if given["antialias"] else ""
