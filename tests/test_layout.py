@@ -36,6 +36,7 @@ FLOORS = {
     "data": 5,
     "vision": 5,
     "serialize": 5,
+    "exported": 5,
     "script": 5,
     "distributed": 5,
     "jit": 5,
@@ -58,6 +59,7 @@ PUBLIC_FLOORS = {
     "graph_passes": 4,
     "executor": 4,
     "archive": 5,
+    "exported": 5,
     "script": 5,
     "rushlight": 6,
     "nn": 5,
@@ -230,6 +232,10 @@ PACKAGE = ROOT / "python"
 # names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.
 POSTPONED = {
     ("rushlight.jit", "rushlight.jit._program"): "archives are read when one is loaded",
+    ("rushlight.jit", "rushlight.jit._scripts"): "the compiler is read when it is asked for",
+    ("rushlight.jit", "rushlight.jit._freeze"): "the same",
+    ("rushlight.jit._script", "rushlight.jit._scripts"): "the same",
+    ("rushlight.jit._script", "rushlight.jit._program"): "the same",
     ("rushlight.nn.modules.module", "rushlight.compiler"): "modules compile themselves, to modules",
     ("rushlight.fx.graph_module", "rushlight.fx._symbolic_trace"): "pickles are traced again",
 }

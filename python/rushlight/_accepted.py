@@ -227,35 +227,28 @@ ROWS = (
         NO_EFFECT,
         "nothing is compiled; other names can be set, too",
     ),
-    Row(
-        "jit.script jit.freeze jit.optimize_for_inference",
-        "",
-        NO_EFFECT,
-        "graphs are not compiled yet; a warning says so",
-    ),
+    Row("jit.script", "optimize _rcb", NO_EFFECT, "programs are always optimised"),
     Row(
         "jit._trace.trace jit._trace.trace_module",
         "optimize _store_inputs",
         NO_EFFECT,
         "programs are always optimised, and saved without examples",
     ),
-    Row("jit.ignore", "kwargs", NO_EFFECT, "profilers of NVIDIA and Intel are not called"),
+    Row("jit._marks.ignore", "kwargs", NO_EFFECT, "profilers of NVIDIA and Intel are not called"),
     Row(
-        "jit.script_method jit.script_if_tracing jit._overload jit.optimized_execution "
-        "jit.set_fusion_strategy jit.enable_onednn_fusion",
+        "jit.optimized_execution jit.set_fusion_strategy jit.enable_onednn_fusion",
         "",
         NO_EFFECT,
-        "nothing is compiled",
+        "programs are always optimised, and nothing is fused",
     ),
     Row("jit._get_trace_graph", "strict", NO_EFFECT, "containers are always flattened"),
-    Row("jit.annotate", "the_type", NO_EFFECT, "nothing is compiled"),
+    Row("jit._marks.annotate", "the_type", NO_EFFECT, "the type is for the compiler"),
     Row("onnx.ops.aten_decompositions", "", FIXED, "graphs hold no op to replace"),
-    Row("jit.CompilationUnit.*", "_frames_up", NO_EFFECT, "a text sees nothing of its caller"),
     Row(
-        "jit.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.*",
+        "jit._marks.is_scripting jit.onednn_fusion_enabled jit.strict_fusion.*",
         "",
         FIXED,
-        "nothing is compiled or exported",
+        "Python code is not compiled, and nothing is fused",
     ),
     # graphs
     Row(

@@ -294,8 +294,8 @@ class Machine {
     return *out;
   }
   static std::vector<IValue> run_within(Function& function, std::vector<IValue> arguments) {
-    return function.native() ? function.native()(std::move(arguments))
-                             : function.program().run_within(std::move(arguments));
+    return function.native() != nullptr ? (*function.native())(std::move(arguments))
+                                        : function.program().run_within(std::move(arguments));
   }
   void call(const Instruction& now, Function& function) {
     std::vector<IValue> results = run_within(function, take_all(now));

@@ -109,7 +109,7 @@ PyObject* assigned(PyObject* self, PyObject*) {
   return guarded([&] {
     const Object out = Object::check(PySet_New(nullptr));
     for (graph::Function* const method : object_at(self).type->methods) {
-      if (!method->native() && method->has_graph()) {
+      if (method->native() == nullptr && method->has_graph()) {
         add_assigned(method->graph().block(), out.get());
       }
     }

@@ -252,36 +252,46 @@ graph::Schema schema_from(const CompilationUnit& unit, const char* name, PyObjec
 }
 
 // Calls Python with the values of a program.
-graph::Function::Native calling(PyObject* function, const graph::Schema& schema) {
-  const std::shared_ptr<PyObject> kept(Py_NewRef(function), [](PyObject* o) {
-    if (Py_IsInitialized()) {
-      const WithGil gil;
-      Py_DECREF(o);
+class PythonFunction final : public graph::Function::Native {
+ public:
+  PythonFunction(PyObject* function, const graph::Schema& schema)
+      : function_(Py_NewRef(function)),
+        result_(schema.results[0].type),
+        what_(schema.name + "() gives a value; the program") {
+    for (const graph::Argument& argument : schema.arguments) {
+      types_.push_back(argument.type);
     }
-  });
-  std::vector<Type> types;
-  for (const graph::Argument& argument : schema.arguments) {
-    types.push_back(argument.type);
   }
-  return [kept, types, result = schema.results[0].type,
-          what = schema.name + "()"](std::vector<IValue> arguments) -> std::vector<IValue> {
+  ~PythonFunction() override {
+    if (Py_IsInitialized() != 0) {
+      const WithGil gil;
+      Py_DECREF(function_);
+    }
+  }
+  std::vector<IValue> operator()(std::vector<IValue> arguments) override {
     const WithGil gil;
     try {
       const Object given = Object::check(PyTuple_New(static_cast<Py_ssize_t>(arguments.size())));
       for (size_t i = 0; i < arguments.size(); i++) {
         PyTuple_SET_ITEM(given.get(), static_cast<Py_ssize_t>(i),
-                         check(from_script(arguments[i], types.at(i))));
+                         check(from_script(arguments[i], types_.at(i))));
       }
-      const Object made = Object::check(PyObject_CallObject(kept.get(), given.get()));
-      if (made.get() == Py_None && result.is(Type::Kind::Tensor)) {
+      const Object made = Object::check(PyObject_CallObject(function_, given.get()));
+      if (made.get() == Py_None && result_.is(Type::Kind::Tensor)) {
         return {IValue(Tensor())};  // whoever says nothing of a result seldom means a tensor
       }
-      return {to_argument(made.get(), result, what + " gives a value; the program")};
+      return {to_argument(made.get(), result_, what_)};
     } catch (const PythonError&) {
       throw CarriedError::take();
     }
-  };
-}
+  }
+
+ private:
+  PyObject* function_;
+  std::vector<Type> types_;
+  Type result_;
+  std::string what_;
+};
 
 // define_native(class or None, name, source, file, line, scope, function): calls Python.
 PyObject* define_native(PyObject* self, PyObject* args) {
@@ -296,7 +306,7 @@ PyObject* define_native(PyObject* self, PyObject* args) {
     parse(args, "OsssiOO:define_native", &owner, &name, &source, &file, &line, &scope, &function);
     graph::Schema schema =
         schema_of_source(unit_of(self), owner_of(self, owner), name, source, file, line, scope);
-    graph::Function::Native native = calling(function, schema);
+    auto native = std::make_unique<PythonFunction>(function, schema);
     add_function(unit_of(self), owner_of(self, owner), name, std::move(schema))
         .set_native(std::move(native));
     return Py_NewRef(Py_None);

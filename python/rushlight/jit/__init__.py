@@ -1,31 +1,27 @@
-"""TorchScript: archives, programs of text, decorators and questions.
+"""TorchScript: programs of Python source, of text, of traces and of archives, which run in C++.
 
-`load` reads archives and `save` writes them again; their programs run as graphs, in C++, and so do
-those of a `CompilationUnit`. Source of Python is not compiled yet: `script` and `trace` give back
-the functions that they are given, and modules under a class that is a `ScriptModule`, with a
-warning, so that a program runs as it is written. What a program does can be recorded as a graph
-(`_get_trace_graph`).
+`script` compiles functions, classes and modules with all that they call, `trace` records what a
+function does, `CompilationUnit` compiles text. `load` reads archives and `save` writes programs.
+Here are the functions of users; marks and questions are in `_marks.py`, the compiler's view of
+Python in `_meanings.py`, `_functions.py`, `_classes.py`, `_modules.py` and `_methods.py`.
 """
 
 from __future__ import annotations
 
 import builtins
 import contextlib
-import copy
 import functools
 import sys
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from rushlight import Tensor, nn
+from rushlight import Tensor
 from rushlight._C import JITException as Error
 from rushlight._lazy import lazy
 from rushlight._warnings import warn
 from rushlight.futures import Future
-from rushlight.jit._marks import (
+from rushlight.jit._marks import (  # noqa: F401
     Attribute,
-    ScriptMethod,
     _overload,
     _overload_method,
     _overloads,
@@ -97,37 +93,12 @@ class ScriptWarning(Warning):
 
 
 class RecursiveScriptModule(ScriptModule):
-    """The class of a module that `script` returns; it runs the module as Python.
+    """The class of modules of programs, which `script` and `load` return."""
 
-    It is of the module's class, too, and runs as Python; parameters, submodules and hooks are the
-    module's, in one place, so that what one changes the other sees.
-    """
+    _is_program = True
 
     def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("script modules are made by script(): nothing is compiled yet")
-
-    @property
-    def original_name(self) -> str:
-        """The name of the module's class."""
-        return _original(self).__name__
-
-    def _get_name(self):
-        return type(self).__name__
-
-    def extra_repr(self):
-        inner = _original(self).extra_repr(self)
-        return f"original_name={self.original_name}" + (f", {inner}" if inner else "")
-
-    def __reduce_ex__(self, protocol):
-        return _as_script, (_without_script(self), _script_base(self))
-
-    def __deepcopy__(self, memo):
-        made = _as_script(copy.deepcopy(_without_script(self), memo), _script_base(self))
-        memo[id(self)] = made
-        return made
-
-    def __copy__(self):
-        return _as_script(copy.copy(_without_script(self)), _script_base(self))
+        raise RuntimeError("modules of programs come from jit.load, jit.script and jit.trace")
 
 
 class TracedModule(RecursiveScriptModule):
@@ -136,39 +107,6 @@ class TracedModule(RecursiveScriptModule):
 
 class TopLevelTracedModule(TracedModule):
     """The class of a module that `trace` returns."""
-
-
-# By the classes of modules and of scripts: the class that is both.
-_SCRIPTS: weakref.WeakKeyDictionary[type, dict[type, Any]] = weakref.WeakKeyDictionary()
-
-
-def _original(script: Any) -> Any:
-    return type(script).__bases__[1]
-
-
-def _script_base(script: Any) -> type:
-    return type(script).__bases__[0]
-
-
-def _as_script(module: Any, base: type) -> Any:
-    """The module under a class that is `base` and its own; a script as it is."""
-    if _is(module, ScriptModule):
-        return module
-    kinds = _SCRIPTS.setdefault(type(module), {})
-    kind = kinds[base]() if base in kinds else None
-    if kind is None:
-        space = {"__module__": base.__module__, "__doc__": base.__doc__}
-        kind = type(base.__name__, (base, type(module)), space)
-        kinds[base] = weakref.ref(kind)
-    made = object.__new__(kind)
-    object.__setattr__(made, "__dict__", module.__dict__)
-    return made
-
-
-def _without_script(script: Any) -> Any:
-    made = object.__new__(_original(script))
-    object.__setattr__(made, "__dict__", script.__dict__)
-    return made
 
 
 class CompilationUnit:
@@ -211,19 +149,9 @@ def is_tracing() -> bool:
 
 # ---- what would compile ----
 
-_told: set[str] = set()
-
 
 def _deprecate(function: str, instead: str) -> None:
     warn(f"`torch.jit.{function}` is deprecated: {instead}", DeprecationWarning)
-
-
-def _tell(function: str, what: str) -> None:
-    """Warns that a function is deprecated; that nothing is compiled, once in a process."""
-    _deprecate(function, "`torch.compile` and `torch.export` take programs as they are")
-    if function not in _told:
-        _told.add(function)
-        warn(f"torch.jit.{function}: source of Python is not compiled yet; {what} runs as Python")
 
 
 def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
@@ -301,7 +229,7 @@ def save(m, f, _extra_files=None):
         f: a path, or what has `write()`.
         _extra_files: a dict of texts or bytes that are written beside it, by name.
 
-    Raises `RuntimeError` of modules that are Python, of which there is no program to write.
+    Raises `RuntimeError` of what is no program, and of programs that call Python.
     """
     from rushlight.jit._program import ProgramModule, UnitFunction
     from rushlight.jit._program import save as save_program
@@ -311,8 +239,8 @@ def save(m, f, _extra_files=None):
         return
     if not _is(m, ProgramModule):
         raise RuntimeError(
-            "rushlight writes no TorchScript files yet of modules that run as Python: save "
-            "m.state_dict() with torch.save"
+            f"jit.save() writes programs, and a {type(m).__name__} is none: compile it with "
+            "jit.script, or save m.state_dict() with torch.save"
         )
     save_program(m, f, _extra_files)
 

@@ -68,7 +68,7 @@ class ClassOwner:
                 self._names = {**_free_values(value), **self._names}
 
     def _scope_of(self, function: Any) -> Scope:
-        return self._scope(function, **self._names)
+        return self._scope(function, self._names)
 
     def submodules(self) -> None:
         """A class is no list of modules."""

@@ -82,9 +82,8 @@ def _op_of(function: Any, name: str) -> Answer:
     known = getattr(_library, own, None)
     if getattr(nn.functional, own, None) is function and isinstance(known, types.FunctionType):
         return library_function(own)
-    if getattr(rushlight, own, None) is function:
-        if hasattr(_library, f"torch_{own}"):
-            return library_function(f"torch_{own}")
+    if getattr(rushlight, own, None) is function and hasattr(_library, f"torch_{own}"):
+        return library_function(f"torch_{own}")
     for space, prefix in _spaces():
         for called in (own, name):
             if getattr(space, called, None) is function:

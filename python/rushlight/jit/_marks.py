@@ -40,7 +40,7 @@ def unused(fn: _F) -> _F:
 
 
 def ignore(drop: Any = False, **kwargs) -> Any:
-    """Marks a function that stays Python code, which compiled code calls; with or without arguments.
+    """Marks a function that stays Python code, which compiled code calls back.
 
     Args:
         drop: whether compiled code raises instead.

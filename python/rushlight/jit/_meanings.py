@@ -258,8 +258,8 @@ def defaults_of(function: Any) -> dict[str, Any]:
 class Scope:
     """The names around a function, and the classes that its methods are of."""
 
-    def __init__(self, function: Any, **names: Any) -> None:
-        self._own = names
+    def __init__(self, function: Any, names: dict[str, Any] | None = None) -> None:
+        self._own = names or {}
         cells = function.__closure__ or ()
         self._closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
         self._globals = function.__globals__

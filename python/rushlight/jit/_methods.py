@@ -127,8 +127,8 @@ def _compile(owner: Any, name: str, function: Any, scope: type[Scope]) -> None:
         getter, scope_of_getter = found_in(type(owner.module), "__getstate__")
         if not is_named_function(getter):
             raise RuntimeError(
-                f"{type(owner.module).__name__}.__setstate__() takes what __getstate__() gives, and "
-                "there is none: define it, or annotate the state"
+                f"{type(owner.module).__name__}.__setstate__() takes what __getstate__() gives, "
+                "and there is none: define it, or annotate the state"
             )
         _method(owner, "__getstate__", getter, scope_of_getter)
         state = unit.signature(f"{owner.name}.__getstate__")[1]

@@ -190,12 +190,15 @@ class RecursiveScriptClass:
 
 
 def _forwarded(name):
-    """A special method that the program's method of the same name carries out."""
+    """A special method that is the program's, or that of the module that was compiled."""
 
     def method(self, *args):
-        if name not in self._program_methods:
+        if name in self._program_methods:
+            return self._c.call(name, args, {})
+        original = getattr(self.__dict__.get("_original"), name, None)
+        if original is None:
             raise NotImplementedError(f"{self.original_name} has no compiled method {name}()")
-        return self._c.call(name, args, {})
+        return original(self, *args)
 
     method.__name__ = name
     return method

@@ -12,6 +12,7 @@ from rushlight.jit import _classes, _functions, _hooks, _meanings, _methods, _mo
 from rushlight.jit._meanings import unit
 from rushlight.jit._modules import Made, program_object
 from rushlight.jit._program import ProgramModule, UnitFunction
+from rushlight.jit.frontend import NotSupportedError
 
 
 def script(obj: Any, frame: Any = None) -> Any:
@@ -146,9 +147,17 @@ def define(class_name: str, text: str, scope: Any) -> list[str]:
     names = []
     for source, line in _texts_of_functions(text):
         name = source.split("(", 1)[0].removeprefix("def").strip()
-        unit.compile(name, source, "<string>", line, scope, class_name, "method", None)
+        _compile_text(name, source, line, scope, class_name)
         names.append(name)
     return names
+
+
+def _compile_text(name: str, source: str, line: int, scope: Any, class_name: str | None) -> None:
+    form = "static" if class_name is None else "method"
+    try:
+        unit.compile(name, source, "<string>", line, scope, class_name, form, None)
+    except NotSupportedError as error:  # of text it is an error as any other
+        raise RuntimeError(str(error)) from None
 
 
 def _texts_of_functions(text: str) -> list[tuple[str, int]]:
@@ -167,7 +176,7 @@ def define_functions(text: str, scope: FrameScope, functions: dict[str, UnitFunc
         if name in functions:
             raise RuntimeError(f"method '{name}' already defined: the unit has such a function")
         full = _meanings.free_name("__torch__", name)
-        unit.compile(full, source, "<string>", line, scope, None, "static", None)
+        _compile_text(full, source, line, scope, None)
         functions[name] = UnitFunction(unit, full)
 
 

@@ -1,7 +1,6 @@
 """Activations and softmax as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 

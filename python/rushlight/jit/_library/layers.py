@@ -1,7 +1,6 @@
 """Linear layers, norms, embeddings and padded convolutions as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ A class here has the name of a layer, and methods in the place of the layer's ow
 """
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 
@@ -365,5 +364,4 @@ class TripletMarginWithDistanceLoss:
     def _distance(self, a: Tensor, b: Tensor) -> Tensor:
         if self.distance_function is None:
             return torch.pairwise_distance(a, b)
-        else:
-            return self.distance_function(a, b)
+        return self.distance_function(a, b)

@@ -1,7 +1,6 @@
 """Functions of tensors that are no single op with the same arguments, as programs."""
 
 # pyright: reportUndefinedVariable=false
-# ruff: noqa: F821
 
 from __future__ import annotations
 
