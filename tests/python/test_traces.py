@@ -524,6 +524,25 @@ def test_a_trace_in_training_mode_updates_buffers():
     assert int(net[1].num_batches_tracked) == 2
 
 
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x + self.count
+
+
+def test_a_buffer_may_be_replaced():
+    net = nn.Sequential(Counting(), nn.ReLU())
+    program = traced(net, x)
+    assert float(net[0].count) == 1
+    assert [float(program(torch.zeros(1))) for _ in range(3)] == [2, 3, 4]
+    assert float(getattr(program, "0").count) == 4 and float(net[0].count) == 1
+    assert float(saved_and_loaded(program)(torch.zeros(1))) == 5
+
+
 class Exported(nn.Module):
     def __init__(self):
         super().__init__()

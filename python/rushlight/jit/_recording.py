@@ -100,11 +100,12 @@ class Call:
             written = self.kwargs[name]
         elif place < len(self.args):
             written = self.args[place]
-            if isinstance(thing, list) and not isinstance(written, list | tuple):
-                # view(2, 3), or one number for all dimensions
-                written = [written] if len(thing) == 1 else self.args[place:]
         else:
             return thing
+        if isinstance(thing, list) and not isinstance(written, list | tuple):
+            # view(2, 3), or one number for all dimensions
+            spread = len(thing) > 1 and name not in self.kwargs
+            written = self.args[place:] if spread else [written] * len(thing)
         if not isinstance(thing, list):
             return self.same(thing, written)
         if not isinstance(written, list | tuple) or len(written) != len(thing):

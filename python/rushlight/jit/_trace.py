@@ -142,6 +142,8 @@ def trace_frame(
     finally:
         rushlight.set_autocast_cache_enabled(cached)
     frame = trace.root
+    for path, tensor in (module.replaced_buffers() if module is not None else {}).items():
+        frame.assign(path, trace.value(tensor))
     frame.graph.registerOutput(Outputs(trace, how.strict).value(result))
     return frame
 
@@ -237,6 +239,10 @@ def trace_methods(
             frame.set_types(program)
             owner = program.get_submodule(frame.path)
             set_method(owner, frame.method or name, without_dead_code(frame.graph))
+    for path, tensor in module.named_buffers(remove_duplicate=False):
+        owner, _, name = path.rpartition(".")
+        if program.get_buffer(path) is not tensor:  # the run has put another in its place
+            setattr(program.get_submodule(owner), name, tensor)
     return program
 
 
@@ -402,4 +408,4 @@ def _check_method(
         return _ModuleMethod(trace_methods(mod, {name: call}, how._replace(tells=False)), name)
 
     method = mod if name == "forward" else getattr(mod, name)
-    check(_ModuleMethod(program, name), method, again, calls, tolerance, mod)
+    check(_ModuleMethod(program, name), method, again, calls, tolerance, (mod, program))
