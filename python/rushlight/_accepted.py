@@ -227,6 +227,18 @@ ROWS = (
         NO_EFFECT,
         "nothing is compiled; other names can be set, too",
     ),
+    Row(
+        "jit._library.*",
+        "_stacklevel eps return_indices",
+        NO_EFFECT,
+        "warnings are not those of a place; what NAME_with_indices is asked for it gives anyway",
+    ),
+    Row(
+        "jit._program.UnitFunction.graph_for",
+        "args kwargs",
+        NO_EFFECT,
+        "programs are the same for all arguments",
+    ),
     Row("jit.script", "optimize _rcb", NO_EFFECT, "programs are always optimised"),
     Row(
         "jit._trace.trace jit._trace.trace_module",

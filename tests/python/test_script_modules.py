@@ -169,12 +169,13 @@ def test_interfaces_of_modules():
 class Marked(nn.Module):
     scale: Final[int]
     offset: jit.Final[float] = 0.5
+    calls: List[int]
 
     def __init__(self):
         super().__init__()
         self.scale = 2
         self.value = 1
-        self.calls: List[int] = []
+        self.calls = []
         self.opaque = object()
 
     @jit.ignore
@@ -348,6 +349,11 @@ def test_what_modules_cannot_be():
         jit.script(Unready())
 
 
+class Branch(nn.Module):
+    def forward(self, x):
+        return x * 2 if bool(x.sum() > 0) else -x
+
+
 def test_traces_and_scripts_mix():
     traced = jit.trace(nn.Linear(2, 2), torch.ones(1, 2))
 
@@ -363,10 +369,9 @@ def test_traces_and_scripts_mix():
 
     program, x = jit.script(Around()), torch.randn(3, 2)
     assert torch.equal(program(x, 2), traced(traced(x)))
-    gate = jit.script(Gate())
-    outer = jit.trace(lambda x: gate(x) * 2, x)
-    for value in (x + 5, x - 5):
-        assert torch.equal(outer(value), gate(value) * 2)
+    outer = jit.trace(nn.Sequential(jit.script(Branch()), nn.ReLU()), x)
+    for value in (x + 50, x - 50):
+        assert torch.equal(outer(value), Branch()(value).relu())
 
 
 def test_freezing():
@@ -379,9 +384,6 @@ def test_freezing():
     frozen = jit.freeze(program)
     assert "batch_norm" not in str(frozen.graph) and "batch_norm" in str(exact.graph)
     torch.testing.assert_close(frozen(x), net(x))
-    with torch.no_grad():
-        net[0].bias.add_(1)
-    assert not torch.equal(program(x), exact(x))
     loaded = jit.load(io.BytesIO(frozen.save_to_buffer()))
     assert torch.equal(loaded(x), frozen(x))
     ready = jit.optimize_for_inference(jit.script(net.train()))

@@ -34,7 +34,16 @@ from rushlight.jit._marks import (  # noqa: F401
     script_method,
     unused,
 )
-from rushlight.jit._script import ScriptFunction, ScriptModule, TracerWarning
+from rushlight.jit._script import (  # noqa: F401
+    RecursiveScriptModule,
+    ScriptFunction,
+    ScriptMethod,
+    ScriptModule,
+    ScriptWarning,
+    TopLevelTracedModule,
+    TracedModule,
+    TracerWarning,
+)
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -83,30 +92,6 @@ else:
     __getattr__, __dir__ = lazy(__name__, "", {"_trace": "TracingCheckError trace trace_module"})
 
 _is = builtins.isinstance  # the name is a function of this module
-
-
-class ScriptWarning(Warning):
-    """A warning about a program that TorchScript would run in another way."""
-
-
-# ---- types that programs ask about ----
-
-
-class RecursiveScriptModule(ScriptModule):
-    """The class of modules of programs, which `script` and `load` return."""
-
-    _is_program = True
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("modules of programs come from jit.load, jit.script and jit.trace")
-
-
-class TracedModule(RecursiveScriptModule):
-    """The class of submodules of a module that `trace` returns."""
-
-
-class TopLevelTracedModule(TracedModule):
-    """The class of a module that `trace` returns."""
 
 
 class CompilationUnit:

@@ -13,7 +13,7 @@ from typing import Any
 import rushlight
 from rushlight import Tensor, nn
 from rushlight.jit import _functions, _library, _meanings, _program, _source
-from rushlight.jit._meanings import Answer, Scope, compiled, meaning_of, new_name, unit
+from rushlight.jit._meanings import Answer, Names, Scope, compiled, meaning_of, new_name, unit
 
 
 @meaning_of(type)
@@ -42,7 +42,9 @@ def describe_class(kind: type, name: str) -> Answer:
     if issubclass(kind, nn.Module):
         return None
     if _meanings.is_own(kind):
-        raise RuntimeError(f"compiled code cannot use the class {kind.__module__}.{kind.__name__}")
+        raise RuntimeError(
+            f"compiled code cannot use '{name}', the class {kind.__module__}.{kind.__name__}"
+        )
     return "class", compile_class(kind)
 
 
@@ -69,9 +71,6 @@ class ClassOwner:
 
     def _scope_of(self, function: Any) -> Scope:
         return self._scope(function, self._names)
-
-    def submodules(self) -> None:
-        """A class is no list of modules."""
 
     def member(self, name: str) -> Answer:
         """A method, which is compiled now, a property, or a constant of the class."""
@@ -185,36 +184,10 @@ def _compile_dataclass(kind: Any, name: str) -> None:
         arguments.append(f"{field.name}: '{text}'" + (" = None" if has_default else ""))
         lines.append(f"  self.{field.name} = {field.name}\n")
     source = f"def __init__({', '.join(arguments)}):\n" + ("".join(lines) or "  pass\n")
-    unit.compile("__init__", source, "", 1, FieldScope(name, defaults), name, "method", None)
+    unit.compile("__init__", source, "", 1, Names(defaults), name, "method", None)
     equal = " and ".join(f"self.{f.name} == other.{f.name}" for f in dataclasses.fields(kind))
     source = f"def __eq__(self, other: '{name}') -> bool:\n  return {equal or 'True'}\n"
-    unit.compile("__eq__", source, "", 1, FieldScope(name, {}), name, "method", None)
-
-
-class FieldScope:
-    """The names of a text that is made of a class's fields: classes of programs."""
-
-    def __init__(self, name: str, defaults: dict[str, Any]) -> None:
-        self._name, self._defaults = name, defaults
-
-    def find(self, name: str) -> Answer:
-        """A package of classes, of which a type's text names one."""
-        return ("space", _meanings.Package(name)) if name == "__torch__" else None
-
-    def member(self, class_name: str, name: str) -> Answer:
-        """Fields are attributes already."""
-        owner = _meanings.owners.get(class_name)
-        return owner.member(name) if owner is not None else None
-
-    def submodules(self, class_name: str) -> None:
-        """Classes are no lists of modules."""
-
-    def annotation(self, parameter: str) -> None:
-        """Types are in the text."""
-
-    def fallback(self, parameter: str) -> tuple[Any] | None:
-        """The default of a field, as a tuple of one."""
-        return (self._defaults[parameter],) if parameter in self._defaults else None
+    unit.compile("__eq__", source, "", 1, Names(), name, "method", None)
 
 
 def compile_named_tuple(kind: Any) -> str:

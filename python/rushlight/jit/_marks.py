@@ -60,7 +60,7 @@ def interface(obj: _F) -> _F:
     return obj
 
 
-class ScriptMethod:
+class MarkedMethod:
     """A method of a `ScriptModule` that is compiled when the module has been made."""
 
     def __init__(self, function: Any) -> None:
@@ -78,7 +78,7 @@ class ScriptMethod:
 
 def script_method(fn: Any) -> Any:
     """Marks a method of a `ScriptModule` that is compiled."""
-    return ScriptMethod(fn)
+    return MarkedMethod(fn)
 
 
 # Signatures by the qualified names of the functions that they are of.

@@ -255,15 +255,50 @@ def defaults_of(function: Any) -> dict[str, Any]:
     }
 
 
-class Scope:
-    """The names around a function, and the classes that its methods are of."""
+class Names:
+    """What names mean to a text that is compiled; of one that is made here: the classes of types.
+
+    Args:
+        defaults: of its parameters, by their names.
+    """
+
+    def __init__(self, defaults: dict[str, Any] | None = None) -> None:
+        self._defaults = defaults or {}
+        self._annotations: dict[str, Any] = {}
+
+    def find(self, name: str) -> Answer:
+        """What a free name means: here the packages of classes, which texts of types name."""
+        return ("space", Package(name)) if name == "__torch__" else None
+
+    def member(self, class_name: str, name: str) -> Answer:
+        """What an object has beside attributes and compiled methods."""
+        owner = owners.get(class_name)
+        return owner.member(name) if owner is not None else None
+
+    def submodules(self, class_name: str) -> list[str] | None:
+        """The names in a list or dict of modules, in order; None of others."""
+        parts = getattr(owners.get(class_name), "submodules", None)
+        return parts() if parts is not None else None
+
+    def annotation(self, parameter: str) -> str | None:
+        """The type of a parameter, where its annotation has been evaluated."""
+        hint = self._annotations.get(parameter, "")
+        return None if isinstance(hint, str) else type_text(hint)
+
+    def fallback(self, parameter: str) -> tuple[Any] | None:
+        """The default of a parameter, as a tuple of one."""
+        return (self._defaults[parameter],) if parameter in self._defaults else None
+
+
+class Scope(Names):
+    """The names around a function."""
 
     def __init__(self, function: Any, names: dict[str, Any] | None = None) -> None:
+        super().__init__(defaults_of(function))
         self._own = names or {}
         cells = function.__closure__ or ()
         self._closure = dict(zip(function.__code__.co_freevars, cells, strict=True))
         self._globals = function.__globals__
-        self._defaults = defaults_of(function)
         self._annotations = getattr(function, "__annotations__", {})
 
     def of_overload(self, overload: Any) -> Scope:
@@ -276,8 +311,6 @@ class Scope:
         """What a free name means."""
         if name in self._own:
             return describe(self._own[name], name)
-        if name == "__torch__":  # in the text of a type
-            return "space", Package(name)
         if name in self._closure:
             try:
                 return describe(self._closure[name].cell_contents, name)
@@ -286,23 +319,4 @@ class Scope:
         if name in self._globals:
             return describe(self._globals[name], name)
         value = getattr(builtins, name, None)
-        return describe(value, name) if isinstance(value, type) else None
-
-    def member(self, class_name: str, name: str) -> Answer:
-        """What an object has beside attributes and compiled methods."""
-        owner = owners.get(class_name)
-        return owner.member(name) if owner is not None else None
-
-    def submodules(self, class_name: str) -> list[str] | None:
-        """The names in a list or dict of modules, in order."""
-        owner = owners.get(class_name)
-        return owner.submodules() if owner is not None else None
-
-    def annotation(self, parameter: str) -> str | None:
-        """The type of a parameter, where its annotation has been evaluated."""
-        hint = self._annotations.get(parameter, "")
-        return None if isinstance(hint, str) else type_text(hint)
-
-    def fallback(self, parameter: str) -> tuple[Any] | None:
-        """The default of a parameter, as a tuple of one."""
-        return (self._defaults[parameter],) if parameter in self._defaults else None
+        return describe(value, name) if isinstance(value, type) else super().find(name)

@@ -12,7 +12,7 @@ from collections import namedtuple
 from typing import Any
 
 from rushlight import _C, nn
-from rushlight.jit import RecursiveScriptModule, ScriptFunction
+from rushlight.jit import RecursiveScriptModule, ScriptFunction, _script
 
 _TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
 
@@ -54,7 +54,7 @@ class _Constants:
             raise AttributeError(f"the text names no constant '{name}'") from None
 
 
-class ScriptMethod:
+class ScriptMethod(_script.ScriptMethod):
     """A method of a program, bound to its object."""
 
     def __init__(self, handle: Any, name: str) -> None:

@@ -180,10 +180,11 @@ def define_functions(text: str, scope: FrameScope, functions: dict[str, UnitFunc
         functions[name] = UnitFunction(unit, full)
 
 
-class FrameScope:
+class FrameScope(_meanings.Names):
     """The names of a running function of Python, which a text is defined in."""
 
     def __init__(self, frame: Any, find: Any = None) -> None:
+        super().__init__()
         self._names = {**frame.f_globals, **frame.f_locals}
         self._find = find
         self.functions: dict[str, UnitFunction] = {}  # whose names come first
@@ -200,13 +201,4 @@ class FrameScope:
         value = getattr(builtins, name, None)
         if isinstance(value, type):
             return _meanings.describe(value, name)
-        return ("ops", "torch") if name == "torch" else None
-
-    member = _meanings.Scope.member
-    submodules = _meanings.Scope.submodules
-
-    def annotation(self, parameter: str) -> None:
-        """Types are what the text says."""
-
-    def fallback(self, parameter: str) -> None:
-        """Defaults are what the text says."""
+        return ("ops", "torch") if name == "torch" else super().find(name)

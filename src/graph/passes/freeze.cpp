@@ -1,4 +1,5 @@
 // Modules whose attributes stay as they are, and batch norms that become part of convolutions.
+#include <algorithm>
 #include <unordered_set>
 
 #include <rushlight/autograd.h>
@@ -106,6 +107,16 @@ bool is_convolution(const Node& node) {
   return transposed != nullptr && transposed->isBool() && !transposed->toBool();
 }
 
+// Whether a value is used by one node alone, beside questions that its numbers do not answer.
+bool has_one_reader(const Value& value) {
+  constexpr std::string_view questions[] = {"aten::dim", "aten::size", "prim::dtype",
+                                            "prim::device"};
+  return std::count_if(value.uses().begin(), value.uses().end(), [&](const Use& use) {
+           return std::find(std::begin(questions), std::end(questions), use.node->kind_name()) ==
+                  std::end(questions);
+         }) == 1;
+}
+
 struct Folded {
   Tensor weight;
   Tensor bias;
@@ -159,7 +170,7 @@ bool fold_batch_norms(Graph& graph) {
       return;
     }
     Node* const conv = norm->input()->node();
-    if (!is_convolution(*conv) || conv->output()->uses().size() != 1 ||
+    if (!is_convolution(*conv) || !has_one_reader(*conv->output()) ||
         conv->block() != norm->block()) {
       return;
     }
