@@ -576,6 +576,15 @@ def test_modules_that_cannot_be_traced():
         jit.trace(net, x)
 
 
+def test_frozen_programs_of_traces():
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU()).eval()
+    image, other = randn(1, 1, 5, 5), randn(2, 1, 6, 7)
+    for _ in range(3):  # each has classes of its own
+        frozen = jit.freeze(traced(net, image))
+        torch.testing.assert_close(frozen(other), net(other))
+        assert "aten::batch_norm" not in str(frozen.graph) and not list(frozen.parameters())
+
+
 def test_a_parameter_may_be_an_argument():
     net = nn.Linear(2, 2)
     program = traced(net, net.weight)

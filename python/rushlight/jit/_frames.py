@@ -20,7 +20,6 @@ class State:
         self.tensors: dict[int, tuple[Tensor, list[str]]] = {}
         self.modules: dict[int, list[str]] = {}
         self._calls: dict[str, int] = {}
-        self._buffers = dict(module.named_buffers(remove_duplicate=False))
         for prefix, part in module.named_modules(remove_duplicate=False):
             self.modules.setdefault(id(part), []).append(prefix)
             for place in (part._parameters, part._buffers, vars(part)):
@@ -28,12 +27,6 @@ class State:
                     if isinstance(tensor, Tensor):
                         path = f"{prefix}.{name}" if prefix else name
                         self.tensors.setdefault(id(tensor), (tensor, []))[1].append(path)
-
-    def replaced_buffers(self) -> dict[str, Tensor]:
-        """Buffers in whose place the program has put other tensors since this was asked last."""
-        now = dict(self.module.named_buffers(remove_duplicate=False))
-        before, self._buffers = self._buffers, now
-        return {path: t for path, t in now.items() if before.get(path, t) is not t}
 
     def method_name(self, path: str) -> str:
         """The name of the next recorded call of a submodule: forward, forward1 …"""
@@ -106,10 +99,9 @@ class Frame:
             if path == "" or value.type().kind() != "TensorType" or not value.isCompleteTensor():
                 value.setType(program.get_submodule(whole)._c.type)
 
-    def assign(self, path: str, value: Value) -> None:
-        """What lies at a path below the module becomes a value."""
-        owner, _, name = path.rpartition(".")
-        node = self.graph.create("prim::SetAttr", [self.attribute(owner), value], 0)
+    def assign(self, name: str, value: Value) -> None:
+        """An attribute of the module becomes a value."""
+        node = self.graph.create("prim::SetAttr", [self.attribute(""), value], 0)
         self.graph.appendNode(node.s_("name", name))
 
     # ---- calls of submodules ----

@@ -12,6 +12,7 @@ from typing import Any
 import rushlight
 from rushlight import _C, Tensor, nn
 from rushlight._C import Graph, Node, Value
+from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
 from rushlight.fx.experimental._op_forms import exported_form
 from rushlight.jit._frames import Frame, State
@@ -434,10 +435,20 @@ class TracingState:
         self._frame = self._frame.enter(path)
         self.push_scope(f"__module.{self._frame.path}")
         try:
-            return run()
+            return self.with_buffers(module, run)
         finally:
             self.pop_scope()
             self._frame = self._frame.leave()
+
+    def with_buffers(self, module: nn.Module, run: Callable[[], Any]) -> Any:
+        """Runs a method of the frame's module, which may put other tensors in place of buffers."""
+        before = dict(module._buffers)
+        result = run()
+        with _DisableTorchFunction():
+            for name, tensor in module._buffers.items():
+                if tensor is not None and before.get(name, tensor) is not tensor:
+                    self._frame.assign(name, self.value(tensor))
+        return result
 
 
 def record(trace: TracingState, f: Callable[[], Any], is_trace: bool = True) -> Any:

@@ -134,7 +134,8 @@ def trace_frame(
 
     def run() -> Any:
         with Calls(trace), _CallsSeen():
-            return f(*given[: len(args)], **by_name)
+            call = functools.partial(f, *given[: len(args)], **by_name)
+            return call() if module is None else trace.with_buffers(module.module, call)
 
     try:
         rushlight.set_autocast_cache_enabled(False)  # a cast from before would be a constant
@@ -142,8 +143,6 @@ def trace_frame(
     finally:
         rushlight.set_autocast_cache_enabled(cached)
     frame = trace.root
-    for path, tensor in (module.replaced_buffers() if module is not None else {}).items():
-        frame.assign(path, trace.value(tensor))
     frame.graph.registerOutput(Outputs(trace, how.strict).value(result))
     return frame
 
@@ -239,7 +238,9 @@ def trace_methods(
             frame.set_types(program)
             owner = program.get_submodule(frame.path)
             set_method(owner, frame.method or name, without_dead_code(frame.graph))
-    for path, tensor in module.named_buffers(remove_duplicate=False):
+    # A run may put other tensors in the places of buffers. A second trace, which is compared with
+    # the first, begins with those that were there.
+    for path, tensor in module.named_buffers(remove_duplicate=False) if how.tells else ():
         owner, _, name = path.rpartition(".")
         if program.get_buffer(path) is not tensor:  # the run has put another in its place
             setattr(program.get_submodule(owner), name, tensor)
