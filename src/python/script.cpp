@@ -217,7 +217,13 @@ PyObject* get_type(PyObject* self) {
   return wrap_type(Type::of_class(*object_at(self).type), object_at(self).owner);
 }
 
+PyObject* has_method(PyObject* self, PyObject* name) {
+  return PyBool_FromLong(object_at(self).type->find_method(text_view(name)) != nullptr);
+}
+
 PyMethodDef handle_methods[] = {
+    {"_has_method", told<has_method>, METH_O, "Whether it has a method of that name."},
+    {"_method_names", methods, METH_NOARGS, "The names of the methods."},
     {"hooks", asked<hooks>, METH_NOARGS, "The names of methods before and behind forward."},
     {"_type", asked<get_type>, METH_NOARGS, "The type of the object."},
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},

@@ -178,6 +178,11 @@ PyObject* type_named(PyObject* self, PyObject* text) {
       [&] { return wrap_type(parse_type(text_view(text), &unit_of(self)), shared_unit_of(self)); });
 }
 
+PyObject* has_class(PyObject* self, PyObject* name) {
+  return guarded(
+      [&] { return PyBool_FromLong(unit_of(self).find_class(string_of(name)) != nullptr); });
+}
+
 PyObject* has_method(PyObject* self, PyObject* args) {
   return guarded([&] {
     const char* of = nullptr;
@@ -419,6 +424,7 @@ PyMethodDef methods[] = {
     {"set_hooks", set_hooks, METH_VARARGS, "set_hooks(class, [name before], [name behind])"},
     {"create", new_object, METH_O, "A new object of a class."},
     {"type", type_named, METH_O, "The type that a text spells, with the unit's classes."},
+    {"has_class", has_class, METH_O, "Whether there is a class of that name."},
     {"has_method", has_method, METH_VARARGS, "has_method(class, name)"},
     {"call", call, METH_VARARGS, "call(name, args, kwargs)"},
     {"graph", graph_of_function, METH_O, "The graph of a function."},

@@ -2,6 +2,8 @@
 
 import copy
 import io
+import subprocess
+import sys
 import threading
 import warnings
 from collections import namedtuple
@@ -522,6 +524,67 @@ def test_a_trace_in_training_mode_updates_buffers():
     assert int(net[1].num_batches_tracked) == 2
 
 
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x):
+        self.count = self.count + 1
+        return x + self.count
+
+
+def test_a_buffer_may_be_replaced():
+    net = nn.Sequential(Counting(), nn.ReLU())
+    program = traced(net, x)
+    assert float(net[0].count) == 1
+    assert [float(program(torch.zeros(1))) for _ in range(3)] == [2, 3, 4]
+    assert float(getattr(program, "0").count) == 4 and float(net[0].count) == 1
+    assert float(saved_and_loaded(program)(torch.zeros(1))) == 5
+
+
+class Exported(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.size = 3
+
+    def forward(self, x):
+        return (lambda a: a + 1)(x)
+
+    @jit.export
+    def times(self, x, n: int):
+        for _ in range(n):
+            x = x * self.size
+        return x
+
+
+def test_exported_methods_are_compiled():
+    program = traced(nn.Sequential(Exported()), x)
+    assert torch.equal(program(x), x + 1)
+    for one in (program, saved_and_loaded(program)):
+        part = getattr(one, "0")
+        assert part._c._has_method("times") and part._c._method_names() == ["times", "forward"]
+        assert torch.equal(part.times(x, 2), x * 9)
+
+
+def test_modules_that_cannot_be_traced():
+    net = nn.Linear(2, 2)
+    with pytest.raises(AttributeError, match="individual module's functions"):
+        jit.trace(net.extra_repr, x)
+    net.register_full_backward_hook(lambda *args: None)
+    with pytest.raises(RuntimeError, match="backward hooks assigned"):
+        jit.trace(net, x)
+
+
+def test_frozen_programs_of_traces():
+    net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU()).eval()
+    image, other = randn(1, 1, 5, 5), randn(2, 1, 6, 7)
+    for _ in range(3):  # each has classes of its own
+        frozen = jit.freeze(traced(net, image))
+        torch.testing.assert_close(frozen(other), net(other))
+        assert "aten::batch_norm" not in str(frozen.graph) and not list(frozen.parameters())
+
+
 def test_a_parameter_may_be_an_argument():
     net = nn.Linear(2, 2)
     program = traced(net, net.weight)
@@ -705,3 +768,13 @@ def test_threads_trace_beside_each_other():
         thread.join()
     assert sorted(done) == [3, 4, 5, 6]
     assert nn.Module.__call__ is before
+
+
+def test_classes_are_known_where_nothing_has_been_scripted():
+    code = (
+        "import rushlight as torch\n"
+        "from rushlight.vision.models import resnet18\n"
+        "net = resnet18(weights=None).eval()\n"
+        "torch.jit.trace(net, torch.ones(1, 3, 32, 32), check_trace=False)\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -51,16 +51,22 @@ class TracingCheckError(Exception):
 
 
 class _Kept:
-    """The tensors of a module and the state of the random generator, to be put back."""
+    """The tensors of modules, to be put back."""
 
-    def __init__(self, module: nn.Module | None) -> None:
-        tensors = [] if module is None else [*module.parameters(), *module.buffers()]
-        self._tensors = [(t, t.detach().clone()) for t in tensors]
+    def __init__(self, modules: tuple[nn.Module, ...]) -> None:
+        tensors = {t for m in modules for t in (*m.parameters(), *m.buffers())}
+        self._contents = [(t, t.detach().clone()) for t in tensors]
+        parts = {part for m in modules for part in m.modules()}
+        self._buffers = [(part, dict(part._buffers)) for part in parts]
 
     def restore(self) -> None:
-        """Every tensor has its elements again."""
+        """Every buffer is the tensor that it was, and every tensor has its elements again."""
+        for part, before in self._buffers:
+            for name, tensor in before.items():
+                if part._buffers.get(name) is not tensor:
+                    setattr(part, name, tensor)
         with rushlight.no_grad():
-            for tensor, before in self._tensors:
+            for tensor, before in self._contents:
                 if not rushlight.equal(tensor, before):
                     tensor.copy_(before)
 
@@ -132,13 +138,13 @@ class _Checker:
         program: the program.
         function: what was traced.
         retrace: takes the trace again: of arguments to a program.
-        module: whose tensors both may write.
+        modules: whose tensors both may write.
         tolerance: the relative error that is allowed.
     """
 
-    def __init__(self, program, function, retrace, module, tolerance) -> None:
+    def __init__(self, program, function, retrace, modules, tolerance) -> None:
         self.program, self.function, self.retrace = program, function, retrace
-        self.kept = _Kept(module)
+        self.kept = _Kept(modules)
         self.tolerance = tolerance
 
     def run(self, args: tuple, kwargs: dict[str, Any]) -> None:
@@ -202,7 +208,7 @@ def check(
     retrace: Callable[[tuple, dict[str, Any]], Any],
     calls: list[tuple[tuple, dict[str, Any]]],
     tolerance: float,
-    module: nn.Module | None = None,
+    modules: tuple[nn.Module, ...] = (),
 ) -> None:
     """Compare a program with what it was traced from; both see copies of the arguments.
 
@@ -212,9 +218,9 @@ def check(
         retrace: takes the trace again, for arguments by position and by name.
         calls: the arguments, by position and by name.
         tolerance: the relative and absolute error that is allowed.
-        module: whose tensors are put back after each run.
+        modules: whose tensors are put back after each run.
     """
-    checker = _Checker(program, function, retrace, module, tolerance)
+    checker = _Checker(program, function, retrace, modules, tolerance)
     with rushlight.random.fork_rng(devices=[]):
         for args, kwargs in calls:
             checker.run(args, kwargs)

@@ -99,6 +99,11 @@ class Frame:
             if path == "" or value.type().kind() != "TensorType" or not value.isCompleteTensor():
                 value.setType(program.get_submodule(whole)._c.type)
 
+    def assign(self, name: str, value: Value) -> None:
+        """An attribute of the module becomes a value."""
+        node = self.graph.create("prim::SetAttr", [self.attribute(""), value], 0)
+        self.graph.appendNode(node.s_("name", name))
+
     # ---- calls of submodules ----
 
     def enter(self, path: str) -> Frame:

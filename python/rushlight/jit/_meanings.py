@@ -53,7 +53,7 @@ def new_name(obj: Any) -> str:
 def free_name(package: str, name: str) -> str:
     """The name in a package, or in one within it where that is taken."""
     full, number = f"{package}.{name}", 0
-    while full in _taken:
+    while full in _taken or unit.has_class(full):  # freezing makes classes, too
         full = f"{package}.___torch_mangle_{number}.{name}"
         number += 1
     _taken.add(full)

@@ -12,6 +12,7 @@ from typing import Any
 import rushlight
 from rushlight import _C, Tensor, nn
 from rushlight._C import Graph, Node, Value
+from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
 from rushlight.fx.experimental._op_forms import exported_form
 from rushlight.jit._frames import Frame, State
@@ -100,11 +101,12 @@ class Call:
             written = self.kwargs[name]
         elif place < len(self.args):
             written = self.args[place]
-            if isinstance(thing, list) and not isinstance(written, list | tuple):
-                # view(2, 3), or one number for all dimensions
-                written = [written] if len(thing) == 1 else self.args[place:]
         else:
             return thing
+        if isinstance(thing, list) and not isinstance(written, list | tuple):
+            # view(2, 3), or one number for all dimensions
+            spread = len(thing) > 1 and name not in self.kwargs
+            written = self.args[place:] if spread else [written] * len(thing)
         if not isinstance(thing, list):
             return self.same(thing, written)
         if not isinstance(written, list | tuple) or len(written) != len(thing):
@@ -433,10 +435,20 @@ class TracingState:
         self._frame = self._frame.enter(path)
         self.push_scope(f"__module.{self._frame.path}")
         try:
-            return run()
+            return self.with_buffers(module, run)
         finally:
             self.pop_scope()
             self._frame = self._frame.leave()
+
+    def with_buffers(self, module: nn.Module, run: Callable[[], Any]) -> Any:
+        """Runs a method of the frame's module, which may put other tensors in place of buffers."""
+        before = dict(module._buffers)
+        result = run()
+        with _DisableTorchFunction():
+            for name, tensor in module._buffers.items():
+                if tensor is not None and before.get(name, tensor) is not tensor:
+                    self._frame.assign(name, self.value(tensor))
+        return result
 
 
 def record(trace: TracingState, f: Callable[[], Any], is_trace: bool = True) -> Any:

@@ -5,21 +5,29 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import rushlight
+import rushlight.jit._scripts  # says what functions, classes and modules are to programs
 from rushlight import _C, nn
 from rushlight._C import Graph
 from rushlight._tensor import _DisableTorchFunction
 from rushlight._warnings import warn
 from rushlight.fx._symbolic_trace import _Patcher
-from rushlight.jit import ScriptFunction, ScriptModule, TopLevelTracedModule, TracedModule
+from rushlight.jit import (
+    ScriptFunction,
+    ScriptModule,
+    TopLevelTracedModule,
+    TracedModule,
+    _meanings,
+    _methods,
+)
 from rushlight.jit._calls import Calls
 from rushlight.jit._check_trace import TracingCheckError, check
 from rushlight.jit._frames import Frame, State
 from rushlight.jit._meanings import new_name, unit
-from rushlight.jit._modules import program_object, set_method
+from rushlight.jit._modules import Made, program_object, set_method
 from rushlight.jit._program import ProgramModule, UnitFunction, _ModuleMethod
 from rushlight.jit._recording import TracingState, record, state
 from rushlight.jit._trace_graph import named_arguments
@@ -126,7 +134,8 @@ def trace_frame(
 
     def run() -> Any:
         with Calls(trace), _CallsSeen():
-            return f(*given[: len(args)], **by_name)
+            call = functools.partial(f, *given[: len(args)], **by_name)
+            return call() if module is None else trace.with_buffers(module.module, call)
 
     try:
         rushlight.set_autocast_cache_enabled(False)  # a cast from before would be a constant
@@ -183,6 +192,23 @@ class TopLevelTracedProgram(TracedProgram, TopLevelTracedModule):
     """A module that has been traced."""
 
 
+def _compile_exports(module: nn.Module, made: dict[int, Made], traced: Iterable[str]) -> None:
+    """Methods that are marked by `jit.export` are compiled from their source.
+
+    Args:
+        module: with its submodules.
+        made: the objects of programs that they have become.
+        traced: names of methods of the module itself that are traced.
+    """
+    for part in module.modules():
+        one = made.get(id(part))
+        if one is None or not one.is_new:
+            continue
+        for name in _methods.wanted_methods(part):
+            if name != "forward" and not (part is module and name in traced):
+                _meanings.owners[one.handle.name].member(name)
+
+
 def trace_methods(
     module: nn.Module,
     calls: dict[str, tuple[tuple, dict[str, Any]]],
@@ -195,7 +221,15 @@ def trace_methods(
         calls: by the names of methods their arguments, by position and by name.
         how: what to record and to tell.
     """
-    program = TracedProgram._around(program_object(module, False, {}).handle, {})
+    for name, part in module.named_modules():
+        if part._backward_hooks:
+            raise RuntimeError(
+                f"Modules that have backward hooks assigned are no programs: '{name}' has some"
+            )
+    made: dict[int, Made] = {}
+    handle = program_object(module, False, made).handle
+    _compile_exports(module, made, calls)
+    program = TracedProgram._around(handle, {})
     program.__class__ = TopLevelTracedProgram
     where = State(module)
     for name, (args, kwargs) in calls.items():
@@ -204,6 +238,12 @@ def trace_methods(
             frame.set_types(program)
             owner = program.get_submodule(frame.path)
             set_method(owner, frame.method or name, without_dead_code(frame.graph))
+    # A run may put other tensors in the places of buffers. A second trace, which is compared with
+    # the first, begins with those that were there.
+    for path, tensor in module.named_buffers(remove_duplicate=False) if how.tells else ():
+        owner, _, name = path.rpartition(".")
+        if program.get_buffer(path) is not tensor:  # the run has put another in its place
+            setattr(program.get_submodule(owner), name, tensor)
     return program
 
 
@@ -291,7 +331,12 @@ def trace(
     given = example_inputs is None  # check_inputs are of the same kind
     calls = [first] if check_inputs is None else [_arguments(c, given) for c in check_inputs]
     owner = getattr(func, "__self__", None)
-    if isinstance(owner, nn.Module) and getattr(func, "__name__", "") == "forward":
+    if isinstance(owner, nn.Module):
+        if getattr(func, "__name__", "") != "forward":
+            raise AttributeError(
+                "trace doesn't support compiling individual module's functions: trace_module takes "
+                "a dict of methods"
+            )
         func = owner
     if isinstance(func, nn.Module):
         program = trace_methods(func, {"forward": first}, how)
@@ -364,4 +409,4 @@ def _check_method(
         return _ModuleMethod(trace_methods(mod, {name: call}, how._replace(tells=False)), name)
 
     method = mod if name == "forward" else getattr(mod, name)
-    check(_ModuleMethod(program, name), method, again, calls, tolerance, mod)
+    check(_ModuleMethod(program, name), method, again, calls, tolerance, (mod, program))
