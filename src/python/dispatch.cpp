@@ -152,7 +152,7 @@ std::vector<Value> PythonSpecial::take(const OpFunction& function, std::vector<V
 }
 
 PyObject* disabled(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *function, *types, *arguments = nullptr, *keywords = nullptr;
     if (!PyArg_ParseTuple(args, "OO|OO:_disabled_torch_dispatch_impl", &function, &types,
                           &arguments, &keywords)) {
@@ -178,7 +178,7 @@ PyObject* swap_dispatch_disabled(PyObject*, PyObject* wanted) {
 // _take_geometry(tensor, of): a wrapper without memory follows what it wraps; nothing for others,
 // and where they agree.
 PyObject* take_geometry(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *tensor, *of;
     if (!PyArg_ParseTuple(args, "OO:_take_geometry", &tensor, &of)) {
       throw PythonError();
@@ -318,7 +318,7 @@ struct ModeStack {
 thread_local ModeStack stack;
 
 PyObject* push_mode(PyObject*, PyObject* mode) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     stack.modes.push_back(std::make_unique<PythonMode>(mode));
     stack.modes.back()->enter();
     Py_RETURN_NONE;
@@ -327,7 +327,7 @@ PyObject* push_mode(PyObject*, PyObject* mode) {
 
 // Leaves the innermost one that is this object.
 PyObject* pop_mode(PyObject*, PyObject* mode) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     auto& modes = stack.modes;
     const auto found = std::find_if(modes.rbegin(), modes.rend(),
                                     [&](const auto& m) { return m->object() == mode; });
@@ -340,7 +340,7 @@ PyObject* pop_mode(PyObject*, PyObject* mode) {
 }
 
 PyObject* active_modes(PyObject*, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     Object out = Object::check(PyList_New(0));
     for (const auto& mode : stack.modes) {
       check(PyList_Append(out.get(), mode->object()));
@@ -400,7 +400,7 @@ class PythonWatcher final : public Mode {
 // _watch_ops(function, watched, is_trace=False): calls `watched()`, whose ops go to `function`
 // first. A trace is also shown what autocast does, and what only Python sees (trace.h).
 PyObject* watch_ops(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *function, *watched;
     int is_trace = 0;
     if (!PyArg_ParseTuple(args, "OO|p:_watch_ops", &function, &watched, &is_trace)) {
@@ -415,7 +415,7 @@ PyObject* watch_ops(PyObject*, PyObject* args) {
 
 // _unwatched(f): calls `f()`, whose ops nobody watches.
 PyObject* unwatched(PyObject*, PyObject* f) {
-  return guarded([&] {
+  return translate_errors([&] {
     struct Hidden {
       Mode* before = tls.exchange_upper(nullptr);
       ~Hidden() { tls.exchange_upper(before); }
@@ -427,13 +427,13 @@ PyObject* unwatched(PyObject*, PyObject* f) {
 
 // Hides all modes of this thread, profilers too, until the matching call of show_modes.
 PyObject* hide_modes(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     hidden.push_back(tls.exchange_lower(nullptr));
     Py_RETURN_NONE;
   });
 }
 PyObject* show_modes(PyObject*, PyObject*) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     RL_CHECK(!hidden.empty(), "no modes are hidden on this thread");
     tls.exchange_lower(hidden.back());
     hidden.pop_back();
@@ -544,7 +544,7 @@ Object told(const Tensor& t, Asked what, const char* question, PyObject* more) {
   const Object self = Object::check(wrap(t));
   const Object name = Object::check(PyUnicode_FromString(question));
   Object answer = Object::check(PyObject_CallFunctionObjArgs(
-      imported(tell, "rushlight._ops", "_tell"), self.get(), name.get(), more, nullptr));
+      import_attribute(tell, "rushlight._ops", "_tell"), self.get(), name.get(), more, nullptr));
   return answer.get() == Py_None ? Object() : answer;
 }
 

@@ -338,7 +338,7 @@ std::vector<std::optional<Tensor>> index_list(const Index& index, Device device)
 }
 
 PyObject* get_item(PyObject* self, PyObject* key) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(mode_active() || overrides(self) || overrides(key))) {
       return call_torch_function_method("__getitem__", {self, key});
     }
@@ -409,7 +409,7 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     if (value == nullptr) {
       raise(PyExc_TypeError, "Tensor does not support deleting items");
     }

@@ -23,7 +23,7 @@ namespace {
 
 template <PyObject* (*read)(const Tensor&)>
 PyObject* plain(PyObject* self, const char* name) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       return call_torch_function_method(name, {self});
     }
@@ -234,11 +234,11 @@ PyObject* as_class(PyObject* cls, Tensor t) {
 }
 
 PyObject* as_subclass(PyObject* self, PyObject* cls) {
-  return guarded([&] { return as_class(cls, rushlight::alias(unwrap(self))); });
+  return translate_errors([&] { return as_class(cls, rushlight::alias(unwrap(self))); });
 }
 
 PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
-  return guarded([&] {
+  return translate_errors([&] {
     static const char* const names[] = {"cls",
                                         "data",
                                         "require_grad",
@@ -274,7 +274,7 @@ PyObject* make_subclass(PyObject*, PyObject* args, PyObject* kwargs) {
 
 Py_ssize_t length(PyObject* self) {
   Py_ssize_t n = -1;
-  guarded_status([&] {
+  translate_errors_to_status([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       const Object value = Object::check(call_torch_function_method("__len__", {self}));
       n = PyNumber_AsSsize_t(value.get(), PyExc_OverflowError);
@@ -295,7 +295,7 @@ Py_ssize_t length(PyObject* self) {
 }
 
 PyObject* iterate(PyObject* self) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Tensor& t = unwrap(self);
     RL_CHECK_TYPE(t.dim() != 0, "iteration over a 0-d tensor");
     if (RL_UNLIKELY(current_trace != nullptr)) {
@@ -310,7 +310,7 @@ PyObject* iterate(PyObject* self) {
 
 int contains(PyObject* self, PyObject* value) {
   int found = -1;
-  guarded_status([&] {
+  translate_errors_to_status([&] {
     if (RL_UNLIKELY(mode_active() || overrides(self))) {
       const Object result =
           Object::check(call_torch_function_method("__contains__", {self, value}));

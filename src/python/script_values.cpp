@@ -97,8 +97,8 @@ IValue of_enum(PyObject* o, const Type& type, const std::string& what) {
 IValue of_python_object(PyObject* o, const Type& type, const std::string& what) {
   static PyObject* is_object = nullptr;
   const Object fits = Object::check(
-      PyObject_CallFunction(imported(is_object, "rushlight.jit._program", "_is_object_of"), "Os", o,
-                            type.definition->name.c_str()));
+      PyObject_CallFunction(import_attribute(is_object, "rushlight.jit._program", "_is_object_of"),
+                            "Os", o, type.definition->name.c_str()));
   if (fits.get() != Py_True || type.definition->unit == nullptr) {
     wrong(o, type, what);
   }
@@ -176,8 +176,8 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       }
       if (!object && type.is(Kind::Interface) && type.definition->unit != nullptr) {
         static PyObject* class_of = nullptr;
-        const Object name = Object::check(
-            PyObject_CallOneArg(imported(class_of, "rushlight.jit._program", "_class_of"), o));
+        const Object name = Object::check(PyObject_CallOneArg(
+            import_attribute(class_of, "rushlight.jit._program", "_class_of"), o));
         ClassType* const found = type.definition->unit->find_class(text_view(name.get()));
         if (found != nullptr && Type::of_class(*found).is_subtype_of(type)) {
           return of_python_object(o, Type::of_class(*found), what);
@@ -252,8 +252,9 @@ PyObject* tuple_from(const IValue& value, const Type& type) {
     PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
                      check(PyUnicode_FromString(name.c_str())));
   }
-  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_named_tuple"),
-                                     "sOO", type.definition->name.c_str(), names.get(), out.get()));
+  return check(
+      PyObject_CallFunction(import_attribute(make, "rushlight.jit._program", "_named_tuple"), "sOO",
+                            type.definition->name.c_str(), names.get(), out.get()));
 }
 
 PyObject* dict_from(const IValue& value, const Type& type) {
@@ -278,8 +279,9 @@ PyObject* enum_from(const rushlight::Object& member) {
     check(PyList_Append(members.get(), row.get()));
   }
   const std::string name = member.slots.at(0).toStringRef();
-  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_enum_member"),
-                                     "sOs", type.name.c_str(), members.get(), name.c_str()));
+  return check(
+      PyObject_CallFunction(import_attribute(make, "rushlight.jit._program", "_enum_member"), "sOs",
+                            type.name.c_str(), members.get(), name.c_str()));
 }
 
 // The type of a tuple among those that a value may be of.
@@ -313,8 +315,8 @@ PyObject* from_script(const IValue& value, const Type& declared) {
     }
     static PyObject* make = nullptr;
     const Object handle = Object::check(wrap_object(ProgramObject(object)));
-    return check(PyObject_CallOneArg(imported(make, "rushlight.jit._program", "_object_from"),
-                                     handle.get()));
+    return check(PyObject_CallOneArg(
+        import_attribute(make, "rushlight.jit._program", "_object_from"), handle.get()));
   }
   return from_value(value);
 }

@@ -278,7 +278,7 @@ class Writer : ExpressionWriter {
       body(b, "", "");
       return;
     }
-    const std::string condition = fresh_number();
+    const std::string condition = new_number_name();
     std::string limit;
     if (!endless || round->is_used()) {
       limit = use(node.input(0));
@@ -332,7 +332,7 @@ class Writer : ExpressionWriter {
   // A task calls a function of its own, whose arguments are what it uses.
   void fork(Node& node) {
     mentions_.add(*node.function);
-    const std::string name = "__forked_function" + fresh_number();
+    const std::string name = "__forked_function" + new_number_name();
     const std::string arguments = uses(node.inputs());
     line("def " + name + "():");
     line("  return " + node.function->name() + "(" + arguments + (arguments.empty() ? ")" : ", )"));

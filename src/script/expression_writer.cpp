@@ -82,8 +82,7 @@ graph::Function* hook_of(const Node& node) {
   if (!type.is(TypeKind::Class)) {
     return nullptr;
   }
-  for (const auto* const hooks :
-       {&type.definition->pre_hooks, &type.definition->hooks}) {
+  for (const auto* const hooks : {&type.definition->pre_hooks, &type.definition->hooks}) {
     if (std::find(hooks->begin(), hooks->end(), name) != hooks->end()) {
       return type.definition->find_method(name);
     }
@@ -127,18 +126,18 @@ std::string ExpressionWriter::annotation(const Type& type) {
   mentions_.add(type);
   return type.annotation();
 }
-std::string ExpressionWriter::fresh_number() {
+std::string ExpressionWriter::new_number_name() {
   std::string name;
   do {
     name = "_" + std::to_string(next_++);
   } while (!taken_.insert(name).second);
   return name;
 }
-std::string ExpressionWriter::fresh(const Value& value) {
+std::string ExpressionWriter::new_name(const Value& value) {
   std::string base = value.has_name() ? value.name() : "";
   base = base.substr(0, base.find('.'));
   if (!is_identifier(base)) {
-    return fresh_number();
+    return new_number_name();
   }
   std::string name = base;
   for (int i = 0; taken_.count(name) > 0; i++) {
@@ -149,7 +148,8 @@ std::string ExpressionWriter::fresh(const Value& value) {
 }
 const std::string& ExpressionWriter::name_of(Value* value) {
   const auto known = names_.find(value);
-  return known != names_.end() ? known->second : names_.emplace(value, fresh(*value)).first->second;
+  return known != names_.end() ? known->second
+                               : names_.emplace(value, new_name(*value)).first->second;
 }
 
 // What is written where a value is used: a literal, its expression, or its name.

@@ -88,7 +88,7 @@ Meaning Lowering::meaning(const Expr& e, const Type* hint) {
     case Kind::IfElse: {
       const auto yes = [&] { return value(*e.of[1], hint); };
       const auto no = [&] { return value(*e.of[2], hint); };
-      return Meaning::of_value(pick(condition(*e.of[0]), yes, no, e.span, "if-expression"));
+      return Meaning::of_value(select_value(condition(*e.of[0]), yes, no, e.span, "if-expression"));
     }
     case Kind::FormatText:
       return Meaning::of_value(format_text(e));

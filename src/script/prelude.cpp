@@ -140,8 +140,8 @@ graph::Function* prelude_function(graph::CompilationUnit& unit, const std::strin
   return nullptr;
 }
 
-std::optional<std::string> earlier_form(const std::string& name, int64_t version, int tensors,
-                                        bool has_mode) {
+std::optional<std::string> name_in_version(const std::string& name, int64_t version, int tensors,
+                                           bool has_mode) {
   if (version < 4 && tensors > 0 && !has_mode && (name == "aten::div" || name == "aten::div_")) {
     return name.substr(6) + (tensors == 2 ? "_0_3" : "_number_0_3");
   }

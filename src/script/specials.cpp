@@ -111,8 +111,8 @@ graph::Value* Lowering::to_list(Value* value, const Type* hint, Span span) {
 }
 
 // All that a loop over it would see, as a list.
-graph::Value* Lowering::collected(const Meaning& over, Span span) {
-  const Rounds all = rounds(over, span);
+graph::Value* Lowering::collect_list(const Meaning& over, Span span) {
+  const Rounds all = iterations(over, span);
   if (all.fixed) {
     std::vector<Value*> items;
     for (size_t i = 0; i < *all.fixed; i++) {
@@ -264,7 +264,7 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
       return Meaning::of_value(
           graph_->append(NodeKind::UncheckedCast, {given})->output()->set_type(type));
     }
-    Value* const fitting = converted(*graph_, given, type);
+    Value* const fitting = convert_value(*graph_, given, type);
     if (fitting == nullptr) {
       fail(e.span, str("expected an expression of type ", type.annotation(), " but found one of ",
                        given->type.annotation()));
@@ -409,7 +409,8 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
     }
     const Meaning of = meaning(*e.of[1]);
     const bool copies = of.is(Meaning::Kind::Value) && of.value->type.is(TypeKind::List);
-    return Meaning::of_value(copies ? op("aten::list", {of.value}, e.span) : collected(of, e.span));
+    return Meaning::of_value(copies ? op("aten::list", {of.value}, e.span)
+                                    : collect_list(of, e.span));
   }
   if (name == "tuple") {
     takes(text_, e, 1, 1);
