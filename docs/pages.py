@@ -94,7 +94,7 @@ def modules() -> str:
     lines += ["[All ops](README.md)", ""]
     for module in modules_cpp.classes():
         lines += [f"## nn::{module.name}", "", module.entry["doc"], ""]
-        lines += ["```python", f"nn.{module.made()}", "```", ""]
+        lines += ["```python", f"nn.{module.constructor_text()}", "```", ""]
         lines += ["```cpp", *module.calls(), "```", ""]
         for kind, option, default in module.rows():
             given = "" if default is None else f", `{default}` by default"

@@ -87,7 +87,7 @@ def options_sooner(op: Op) -> Iterator[str]:
         yield f"inline {head} {{ return {op.name}({call_arguments(op, **left_out)}); }}"
 
 
-def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
+def distinguish(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
     """Each op, and as it is declared: a call that fits an earlier overload of its name too, since what would tell
     them apart is left out, means that one. Arguments of other names are other things, which the call must say.
     """
@@ -109,7 +109,7 @@ def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
 def namespace(space: str, ops: list[Op], *, defined: bool) -> list[str]:
     """The ops named after a namespace, under their short names there: linalg_svd is linalg::svd."""
     lines = []
-    for op, declared in told_apart(ops):
+    for op, declared in distinguish(ops):
         for form in op.forms if op.name.startswith(space + "_") else []:
             name = name_of(op, form)
             head = signature(declared, form, defaults=not defined, name=name.removeprefix(space + "_"))
@@ -120,7 +120,7 @@ def namespace(space: str, ops: list[Op], *, defined: bool) -> list[str]:
 
 def ops_header(ops: list[Op]) -> str:
     lines = ["// Said once rather than for each (RL_API), which costs every program memory to compile.", VISIBLE]
-    for op, declared in told_apart(ops):
+    for op, declared in distinguish(ops):
         lines.append(f"// {op.text}")
         lines += [line for form in op.forms for line in functions(declared, form)]
         lines += options_sooner(op)
@@ -168,7 +168,7 @@ def methods_source(ops: list[Op]) -> str:
 def calls(overloads: list[Op]) -> list[str]:
     """All that a name is in C++: functions, in which namespace, and methods."""
     lines = []
-    for op, declared in told_apart(overloads):
+    for op, declared in distinguish(overloads):
         space = next((s for s in NAMESPACES if op.name.startswith(s + "_")), None)
         for form in op.forms:
             short = f"{space}::{name_of(op, form).removeprefix(space + '_')}" if space else None

@@ -101,7 +101,7 @@ def plan(op: Op) -> Plan | None:
 
 
 def any_wanted(p: Plan) -> str:
-    return " || ".join(f"grad_wanted({a.name})" for a in p.differentiable)
+    return " || ".join(f"needs_grad({a.name})" for a in p.differentiable)
 
 
 def _places(p: Plan) -> dict[Saved, int]:
@@ -156,7 +156,7 @@ def backward_function(op: Op, p: Plan) -> list[str]:
         body = []
         for s in p.saved:
             if f in s.needed_by and s not in shared:
-                owned = types.owned(s.arg.type) if s.arg is not None else "Tensor"
+                owned = types.owning_type(s.arg.type) if s.arg is not None else "Tensor"
                 body += fill(_SAVING[s.kind][1], name=s.name, place=places[s], owned=owned)
         lines += block(f"if ({' || '.join(_wants(a) for a in f.args)})", body + _gradients(f))
     return block(f"void backward_{op.symbol}(Node& node, [[maybe_unused]] const Tensor* grads, Tensor* out)", lines)
@@ -194,7 +194,7 @@ def record(op: Op, p: Plan, *, inplace: bool) -> list[str]:
         if condition:
             descriptor = f"{condition} ? &descriptor_{op.symbol}_{i} : {descriptor}"
     lines = [f"node = Ref<Node>::steal(new Node({descriptor}));"]
-    lines += [f"[[maybe_unused]] const bool want_{a.name} = grad_wanted({a.name});" for a in p.differentiable]
+    lines += [f"[[maybe_unused]] const bool want_{a.name} = needs_grad({a.name});" for a in p.differentiable]
     lines += [f"add_edges(*node, {a.name});" for a in p.differentiable]
     for s in p.saved:
         # An in-place op overwrites self: what its derivative needs is the value before.

@@ -38,7 +38,7 @@ def has_shape_function(op: Op) -> bool:
 
 
 def shape_function(op: Op) -> str:
-    return f"{spec_type(op)} {op.symbol}({commas([f'{types.owned(a.type)}& {a.name}' for a in op.args])})"
+    return f"{spec_type(op)} {op.symbol}({commas([f'{types.owning_type(a.type)}& {a.name}' for a in op.args])})"
 
 
 def view_function(op: Op) -> str:

@@ -85,7 +85,7 @@ class Class:
             parts.append(f"{arg.name}: {annotation(arg.type)}" + (f" = {arg.default}" if arg.default else ""))
         return commas(parts)
 
-    def made(self) -> str:
+    def constructor_text(self) -> str:
         """`ReLU(inplace: bool = False)`, for the documentation."""
         owner = self
         while owner.base and not owner.args:

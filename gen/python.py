@@ -18,9 +18,9 @@ from gen.signatures import (
     docstring,
     forms_of,
     has_varargs,
+    python_arguments,
     python_name,
     rows,
-    taken,
     text_signature,
 )
 from gen.table import Arg, Op
@@ -40,7 +40,7 @@ def place(op: Op, name: str) -> int:
 
 def accessor(op: Op, arg: Arg) -> str:
     """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
-    method, default = types.spelt(arg.type).accessor, types.default(arg)
+    method, default = types.spelling(arg.type).accessor, types.default(arg)
     if arg.type.base in types.UNDEFINED_IS_NONE:
         default = ""
     elif arg.type.optional:
@@ -57,9 +57,9 @@ def run_case(op: Op, original: Op) -> list[str]:
     `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
     """
     bound = {arg.name for arg in op.args}
-    lines = [accessor(op, arg) for arg in taken(op)]
+    lines = [accessor(op, arg) for arg in python_arguments(op)]
     lines += [
-        f"const {types.owned(arg.type)} {arg.name} = {types.default(arg)};"
+        f"const {types.owning_type(arg.type)} {arg.name} = {types.default(arg)};"
         for arg in original.args
         if arg.name not in bound
     ]
@@ -68,40 +68,40 @@ def run_case(op: Op, original: Op) -> list[str]:
     inplace = [form for form in forms if form in INPLACE]
     if inplace:
         call = f"[&] {{ rushlight::{op.inplace_name}({arguments}); }}"
-        given = [f"return finish_given(a, a.object({op.receiver}), {call});"]
+        given = [f"return finish_with(a, a.object({op.receiver}), {call});"]
         if inplace == forms:
             return lines + given
         lines += block("if (a.inplace())", given)
     if not op.results and op.on_list:
-        return [*lines, f"return finish_given(a, a.object(0), [&] {{ rushlight::{op.name}({arguments}); }});"]
+        return [*lines, f"return finish_with(a, a.object(0), [&] {{ rushlight::{op.name}({arguments}); }});"]
     names, named = [r.name for r in op.results], ""
     if len(names) > 1 and all(names):
         lines.insert(0, "static PyTypeObject* type = nullptr;")
-        named = f'named_result(type, "{op.name}", {{{commas([quoted(n) for n in names])}}})'
+        named = f'named_result(type, "{op.name}", {{{commas([c_string(n) for n in names])}}})'
     if op.python_out and "FunctionForm" in forms:
         i = place(op, "out")
         outs = commas([f"const Tensor& {o}" for o in out_parameters(op)])
         call = f"[&]({outs}) {{ rushlight::{op.name}_out({commas(out_parameters(op), arguments)}); }}"
-        finish = f"finish_out<{len(names)}>({commas(f'a, {i}', quoted(op.name), call, named)})"
-        lines += block(f"if (a.given({i}))", [f"return {finish};"])
+        finish = f"finish_out<{len(names)}>({commas(f'a, {i}', c_string(op.name), call, named)})"
+        lines += block(f"if (a.is_given({i}))", [f"return {finish};"])
     if op.kind == "view":  # nothing to release the GIL for
         return [*lines, f"return wrap_result(rushlight::{op.name}({arguments}));"]
     call = f"[&] {{ return rushlight::{op.name}({arguments}); }}"
     return [*lines, f"return finish({commas('a', call, named)});"]
 
 
-def quoted(text: str | None) -> str:
+def c_string(text: str | None) -> str:
     return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
 
 
 def param(row: Arg) -> str:
     """A row of a signature's table."""
     flags = [flag(row.type.optional or row.default in ("None", "[]")), flag(row.keyword_only), flag(row.name == "out")]
-    shown = quoted(types.shown_default(row))
-    return f"{{{commas(quoted(row.name), f'Kind::{types.spelt(row.type).kind}', flags, shown)}}},"
+    shown = c_string(types.python_default(row))
+    return f"{{{commas(c_string(row.name), f'Kind::{types.spelling(row.type).kind}', flags, shown)}}},"
 
 
-def reordered(op: Op, order: str) -> Op:
+def reorder(op: Op, order: str) -> Op:
     """A deprecated order: the op with these arguments, all positional, in place of its own; it has no out=."""
     by_name = {a.name: a for a in op.args}
     args = [replace(by_name[n], default=None, keyword_only=False) for n in order.split(", ")]
@@ -137,7 +137,7 @@ constexpr Parser ${name}_parser = {"$shown", ${name}_signatures, $count, ${name}
 def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables and the calls of a name."""
     tables, signatures, cases = [], [], []
-    old = [(reordered(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
+    old = [(reorder(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
         tables += fill(PARAMS, name=name, k=k, rows=[param(row) for row in rows(op)])
         flags = commas([flag(has_varargs(op)), flag(op is not original)])
@@ -178,7 +178,7 @@ def entries(name: str, overloads: list[Op]) -> list[str]:
             other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
             also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
             text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads, form)}"
-            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(text)}),')
+            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {c_string(text)}),')
     return lines
 
 

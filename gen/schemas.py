@@ -42,7 +42,7 @@ class Overload:
     results: tuple[Arg, ...]
 
 
-def written(arg: Arg, letter: str = "a") -> Arg:
+def mark_written(arg: Arg, letter: str = "a") -> Arg:
     return replace(arg, type=replace(arg.type, alias=letter + "!"))
 
 
@@ -55,7 +55,7 @@ def outs(op: Op) -> list[Arg]:
     ]
 
 
-def expanded(args: list[Arg]) -> list[Arg]:
+def expand_options(args: list[Arg]) -> list[Arg]:
     return [row for a in args for row in (OPTIONS if a.type.base == "options" else [a])]
 
 
@@ -69,14 +69,14 @@ def variants(op: Op) -> Iterator[tuple[str, list[Arg]]]:
         yield f"{op.overload}_{kind}".strip("_"), args
 
 
-def derived(op: Op, form: str) -> Iterator[Overload]:
+def derive_overloads(op: Op, form: str) -> Iterator[Overload]:
     for overload, args in variants(op):
-        args = expanded(args)
+        args = expand_options(args)
         if form == "functional":
             yield Overload(op.name, overload, form, tuple(args), tuple(op.results))
         elif form == "inplace":
-            args = [written(args[0]), *args[1:]]
-            yield Overload(op.inplace_name, overload, form, tuple(args), (written(Arg("", Type("Tensor"))),))
+            args = [mark_written(args[0]), *args[1:]]
+            yield Overload(op.inplace_name, overload, form, tuple(args), (mark_written(Arg("", Type("Tensor"))),))
         else:
             results = outs(op) if len(op.results) > 1 else [replace(o, name="") for o in outs(op)]
             args = [a for a in args if a.name not in ("dtype", "layout", "device", "pin_memory") or a in op.args]
@@ -84,12 +84,12 @@ def derived(op: Op, form: str) -> Iterator[Overload]:
             yield Overload(op.name, name, form, (*args, *outs(op)), tuple(results))
 
 
-def said(op: Op, text: str) -> Overload:
+def parse_overload(op: Op, text: str) -> Overload:
     """An item of `overloads=`."""
     m = re.match(r"(\w+)(?:\.(\w+))?\((.*)\)$", text, re.S)
     if m is None:
         raise TableError(f"{op.text}: not an overload: {text!r}")
-    known = {a.name: a for a in expanded(op.args)} | {o.name: o for o in outs(op)}
+    known = {a.name: a for a in expand_options(op.args)} | {o.name: o for o in outs(op)}
     # Beside arguments that are written PyTorch's letters of results go on at d.
     beside = any(a.type.written for a in op.args[1:])
     args, given, letters = [], [], iter("defgh" if beside else "abcdefgh")
@@ -106,7 +106,7 @@ def said(op: Op, text: str) -> Overload:
             args.append(replace(arg, keyword_only=arg.keyword_only or keyword_only))
     written_args = [a for a in args if a.type.written]
     if m[1] == op.inplace_name:
-        args = [written(args[0]), *args[1:]]
+        args = [mark_written(args[0]), *args[1:]]
         form, results = "inplace", [replace(args[0], name="")]
     elif written_args:
         form, results = "out", [replace(a, name="", keyword_only=False) for a in given or written_args]
@@ -116,9 +116,9 @@ def said(op: Op, text: str) -> Overload:
 
 
 def overloads(op: Op) -> list[Overload]:
-    listed = [said(op, text) for text in op.overloads]
+    listed = [parse_overload(op, text) for text in op.overloads]
     forms = {o.form for o in listed}
-    return listed + [o for form in op.forms if form not in forms for o in derived(op, form)]
+    return listed + [o for form in op.forms if form not in forms for o in derive_overloads(op, form)]
 
 
 # ---- the constant data in C++ ----
@@ -246,7 +246,7 @@ def batch_rules(op: Op, form: str, key: str) -> list[str]:
             lines += fill(
                 FORMULA,
                 key=formula,
-                locals=[f"const auto {a.name} = a[{n}].get<{types.owned(a.type)}>();" for n, a in used],
+                locals=[f"const auto {a.name} = a[{n}].get<{types.owning_type(a.type)}>();" for n, a in used],
                 text=re.sub(r"\bnone\b", "std::nullopt", rule.text),
             )
             more = [f"batch_{formula}"]
@@ -265,10 +265,10 @@ def tables(
     one writes, if there is one.
     """
     if form == "inplace":
-        args = [written(args[0]), *args[1:]]
+        args = [mark_written(args[0]), *args[1:]]
     shown = arrays.name("ArgInfo", [arg_info(a) for a in args])
     rows = []
-    for overload in registered(op, form):
+    for overload in overloads_of_form(op, form):
         own = places(op, overload, [a.name for a in args])
         info = commas(
             f'"{"rushlight" if op.own else "aten"}", "{overload.name}", "{overload.overload}"',
@@ -291,9 +291,9 @@ def tables(
         autocast=autocast_rules(op, form),
         batch=f"rules_{key}" if batched else "{}",
         **more,
-        composed=flag(op.kind == "composite" and not op.whole and form != "out"),
+        composed=flag(op.kind == "composite" and not op.stays_whole and form != "out"),
     )
 
 
-def registered(op: Op, form: str) -> list[Overload]:
+def overloads_of_form(op: Op, form: str) -> list[Overload]:
     return [o for o in overloads(op) if o.form == form]

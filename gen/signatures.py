@@ -23,7 +23,7 @@ METHODS = ("MethodForm", "InplaceForm")
 INPLACE = ("InplaceForm", "InplaceFunctionForm")
 
 
-def taken(op: Op) -> list[Arg]:
+def python_arguments(op: Op) -> list[Arg]:
     """The arguments as Python takes them."""
     first = op.args[:1] if op.number_first else []
     return [*(replace(a, type=replace(a.type, number=True)) for a in first), *op.args[len(first) :]]
@@ -31,7 +31,7 @@ def taken(op: Op) -> list[Arg]:
 
 def rows(op: Op) -> list[Arg]:
     """The parameters."""
-    args = [row for a in taken(op) for row in (OPTIONS if a.type.base == "options" else [a])]
+    args = [row for a in python_arguments(op) for row in (OPTIONS if a.type.base == "options" else [a])]
     out = Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True)
     return [*args, out] if op.python_out else args
 
@@ -82,20 +82,20 @@ def signature(op: Op, form: str, *, defaults: bool = False) -> str:
     bound = form in METHODS
     parts = ["self"] if bound else []
     star = False
-    for i, row in _seen(op, form):
+    for i, row in _parameters_of_form(op, form):
         if _is_spread(op, form, i, row):
-            item = types.spelt(replace(row.type, is_list=False)).annotation
+            item = types.spelling(replace(row.type, is_list=False)).annotation
             parts.append(f"*{row.name}: {item} | Sequence[{item}]")  # view(2, 3) and view((2, 3))
             star = True
             continue
         if row.keyword_only and not star:
             parts.append("*")
             star = True
-        name = _shown_name(row)
+        name = _public_name(row)
         none = " | None" if row.type.optional or row.default == "None" else ""
-        shown = types.shown_default(row)
+        shown = types.python_default(row)
         default = "" if shown is None else f" = {shown if defaults else '...'}"
-        parts.append(f"{name}: {types.spelt(row.type).annotation}{none}{default}")
+        parts.append(f"{name}: {types.spelling(row.type).annotation}{none}{default}")
     text = f"{python_name(op, form)}({commas(parts)}) -> "
     if not defaults:
         return f"def {text}{_result(op, form)}: ..."
@@ -112,11 +112,11 @@ def text_signature(overloads: list[Op], form: str) -> str:
     """
     overloads = [op for op in overloads if form in forms_of(op)]
     most = max(overloads, key=lambda op: len(rows(op)))
-    in_all = set.intersection(*({_shown_name(row) for row in rows(op)} for op in overloads))
+    in_all = set.intersection(*({_public_name(row) for row in rows(op)} for op in overloads))
     parts, star, optional = ["$self"] if form in METHODS else [], False, False
-    for i, row in _seen(most, form):
+    for i, row in _parameters_of_form(most, form):
         if _is_spread(most, form, i, row):
-            parts.append(f"*{_shown_name(row)}")
+            parts.append(f"*{_public_name(row)}")
             star = True
             continue
         if row.keyword_only and not star:
@@ -126,30 +126,30 @@ def text_signature(overloads: list[Op], form: str) -> str:
         optional = not star and (optional or default is not None)
         if optional and default is None:  # Python wants a default after another
             default = "None"
-        parts.append(_shown_name(row) if default is None else f"{_shown_name(row)}={default}")
-    known = {_shown_name(row) for row in rows(most)}
-    seen = [row for op in overloads for _, row in _seen(op, form)]
-    others = {_shown_name(row): row for row in seen if _shown_name(row) not in known}
+        parts.append(_public_name(row) if default is None else f"{_public_name(row)}={default}")
+    known = {_public_name(row) for row in rows(most)}
+    seen = [row for op in overloads for _, row in _parameters_of_form(op, form)]
+    others = {_public_name(row): row for row in seen if _public_name(row) not in known}
     if others and not star:
         parts.append("*")
     parts += [f"{name}={_default(row, in_all)}" for name, row in others.items()]
     return f"({commas(parts)})"
 
 
-def _seen(op: Op, form: str) -> list[tuple[int, Arg]]:
+def _parameters_of_form(op: Op, form: str) -> list[tuple[int, Arg]]:
     """The parameters that a form has beside the tensor that it is a method of."""
     hidden = op.receiver if form in METHODS else -1
     return [(i, r) for i, r in enumerate(rows(op)) if i != hidden and (r.name != "out" or form == "FunctionForm")]
 
 
-def _shown_name(row: Arg) -> str:
+def _public_name(row: Arg) -> str:
     name = "input" if row.name == "self" else row.name
     return name + "_" if keyword.iskeyword(name) else name
 
 
 def _default(row: Arg, in_all: set[str]) -> str | None:
-    shown = types.shown_default(row)
-    return "None" if shown is None and _shown_name(row) not in in_all else _literal(shown)
+    shown = types.python_default(row)
+    return "None" if shown is None and _public_name(row) not in in_all else _literal(shown)
 
 
 def _literal(default: str | None) -> str | None:
@@ -186,7 +186,7 @@ PROMOTION = {
 }
 
 
-def computed(op: Op) -> str:
+def formula_dtypes(op: Op) -> str:
     """The dtypes that a formula is for."""
     return commas([DTYPES[s] for s in op.kernel.dtypes])
 
@@ -195,7 +195,7 @@ def dtypes(op: Op) -> str:
     """What a formula takes and gives; empty where the table does not know."""
     if op.kernel.kind != "pointwise":
         return ""
-    return f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}"
+    return f"{formula_dtypes(op)}; the result is {PROMOTION[op.kernel.promote]}"
 
 
 def shapes(op: Op) -> str:
@@ -228,7 +228,7 @@ def in_place(overloads: list[Op], form: str) -> dict[str, str]:
     """What is said instead where the result is written into a tensor."""
     name = "self" if form in METHODS else "input"
     said = {"In place": f"{name} is changed and returned"}
-    formulas = dict.fromkeys(computed(op) for op in overloads if op.kernel.kind == "pointwise")
+    formulas = dict.fromkeys(formula_dtypes(op) for op in overloads if op.kernel.kind == "pointwise")
     if formulas:
         said["Dtypes"] = f"{'; or '.join(formulas)}; {name} keeps its own"
         others = "; the others are broadcast to it" if any(len(op.tensors) > 1 for op in overloads) else ""

@@ -213,7 +213,7 @@ class Op:
         return any(a.type.base == "options" for a in self.args)
 
     @property
-    def whole(self) -> bool:
+    def stays_whole(self) -> bool:
         """Whether levels below autograd see a composite itself: factories, and what says so."""
         return self.seen_whole or self.has_options
 
@@ -364,7 +364,7 @@ view = partial(op, kind="view")  # an op that only changes metadata: views::name
 composite = partial(op, kind="composite")  # an op written over other ops: composite::name
 
 
-def derived(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
+def view_composite(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
     """A composite `name` with the arguments of a view behind `more`; its statement calls the view: $view(self$rest)."""
     entry = next(o for o in _ops if o.symbol == symbol)
     inside = entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")]

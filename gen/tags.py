@@ -40,7 +40,7 @@ def _views() -> frozenset[str]:
     return frozenset(op.name for op in load() if any(r.type.alias and not r.type.written for r in op.results))
 
 
-def _said(op: Op, overload) -> set[str]:
+def _words_for(op: Op, overload) -> set[str]:
     """The words of the entry that are meant for an overload."""
     found = set()
     for text in op.tags:
@@ -67,7 +67,7 @@ def of(op: Op, overload) -> set[str]:
         "dynamic_output_shape": op.kernel.kind == "dynamic",
         "view_copy": op.name.endswith("_copy") and op.name.removesuffix("_copy") in _views(),
     }
-    return {word for word, true in holds.items() if true} | _said(op, overload)
+    return {word for word, true in holds.items() if true} | _words_for(op, overload)
 
 
 def bits(op: Op, overload) -> str:

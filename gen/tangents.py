@@ -68,7 +68,7 @@ def _tangent(a: Arg) -> str:
     return f"{a.name}_t"
 
 
-def _defined(a: Arg) -> str:
+def _is_defined(a: Arg) -> str:
     return f"forward::any_defined({_tangent(a)})" if a.type.is_list else f"{_tangent(a)}.defined()"
 
 
@@ -83,7 +83,7 @@ def _sum(op: Op, args: list[Arg], part) -> list[str]:
     """The sum of what the arguments that have tangents add: `part(a)` are statements."""
     lines = ["Tensor total;"]
     for a in args:
-        lines += block(f"if ({_defined(a)})", part(a))
+        lines += block(f"if ({_is_defined(a)})", part(a))
     return [*lines, "return total;"]
 
 
@@ -126,7 +126,7 @@ def _elementwise(op: Op, args: list[Arg]) -> list[str]:
     return _sum(op, args, part)
 
 
-def _reduced(op: Op, args: list[Arg]) -> list[str]:
+def _reduction(op: Op, args: list[Arg]) -> list[str]:
     (a,) = args
     lines, gradient = _gradient(op, a)
     named = {b.name for b in op.args}
@@ -138,7 +138,7 @@ def _reduced(op: Op, args: list[Arg]) -> list[str]:
     parts = []
     for name in _names(op):
         given = commas([f"{'ones' if n == name else 'zeros'}_like({n})" for n in names])
-        parts.append(f"forward::reduced(slope({given}), {_tangent(a)}, {name}, {dim}, {keepdim})")
+        parts.append(f"forward::reduce_tangent(slope({given}), {_tangent(a)}, {name}, {dim}, {keepdim})")
     return [*slope, f"return {parts[0]};" if len(parts) == 1 else f"return {{{commas(parts)}}};"]
 
 
@@ -161,7 +161,7 @@ def _zero(op: Op, args: list[Arg]) -> list[str]:
     return [f"return {parts[0]};" if len(parts) == 1 else f"return {{{commas(parts)}}};"]
 
 
-def _twice(op: Op, args: list[Arg]) -> list[str]:
+def _by_backward(op: Op, args: list[Arg]) -> list[str]:
     if any(a.type.is_list for a in args):
         raise TableError(f"{op.text}: lists of tensors cannot be differentiated twice")
     call = _call(op, **{a.name: f"given[{i}]" for i, a in enumerate(args)})
@@ -173,7 +173,8 @@ def _twice(op: Op, args: list[Arg]) -> list[str]:
         run = [f"const auto [{bound}] = {call};", *ignored, f"return {{{commas([f'of_{n}' for n in _names(op)])}}};"]
     given = f"{{{commas([a.name for a in args])}}}, {{{commas([_tangent(a) for a in args])}}}"
     lines = block(
-        f"auto out = forward::twice({given}, [&](const std::vector<Tensor>& given) -> forward::Results",
+        f"auto out = forward::derivative_of_backward({given}, "
+        "[&](const std::vector<Tensor>& given) -> forward::Results",
         run,
         end=");",
     )
@@ -184,10 +185,10 @@ _RULES = {
     "linear": _linear,
     "multilinear": _multilinear,
     "elementwise": _elementwise,
-    "reduced": _reduced,
+    "reduced": _reduction,
     "expression": _expression,
     "zero": _zero,
-    "twice": _twice,
+    "twice": _by_backward,
 }
 
 
@@ -218,7 +219,7 @@ def _uses_result(op: Op) -> bool:
     return any(re.search(rf"(?<![\w.:]){n}\b", text) for n in names for text in texts)
 
 
-def _given(op: Op, results: list[str], *, written: str = "", **instead: str) -> str:
+def _rule_arguments(op: Op, results: list[str], *, written: str = "", **instead: str) -> str:
     tangents = [f"pass.{'before' if a.name == written else 'of'}({a.name})" for a in _plan(op).differentiable]
     return commas(call_arguments(op, **instead), results, tangents)
 
@@ -227,7 +228,7 @@ def _pass(op: Op, form: str) -> str:
     return f"const forward::Pass pass({commas([a.name for a in carriers(op, form)])});"
 
 
-def _refused(op: Op, form: str) -> list[str]:
+def _refusal(op: Op, form: str) -> list[str]:
     """Ops without a derivative: constants where results say true or false, else an error where they are numbers."""
     if form == "inplace":
         if op.kernel.promote != "bool":
@@ -248,16 +249,16 @@ def _refused(op: Op, form: str) -> list[str]:
 
 def _functional(op: Op) -> list[str]:
     names = derivatives.result_names(op)
-    give = "give_view" if op.kind == "view" else "give"
+    setter = "set_view_tangent" if op.kind == "view" else "set_tangents"
     lines = [_pass(op, "functional"), f"auto made = rushlight::{op.name}({call_arguments(op)});"]
     if op.gives_list:
-        return [*lines, f"pass.{give}(made, tangent_{op.symbol}({_given(op, [])}));", "return made;"]
+        return [*lines, f"pass.{setter}(made, tangent_{op.symbol}({_rule_arguments(op, [])}));", "return made;"]
     if len(names) == 1:
-        return [*lines, f"pass.{give}(made, tangent_{op.symbol}({_given(op, ['made'])}));", "return made;"]
+        return [*lines, f"pass.{setter}(made, tangent_{op.symbol}({_rule_arguments(op, ['made'])}));", "return made;"]
     bound = [f"of_{n}" for n in names]
     kept = [f"of_{n}" for n in _names(op)]
     results = kept[0] if len(kept) == 1 else f"std::vector<Tensor>{{{commas(kept)}}}"
-    call = f"pass.{give}({results}, tangent_{op.symbol}({_given(op, bound)}));"
+    call = f"pass.{setter}({results}, tangent_{op.symbol}({_rule_arguments(op, bound)}));"
     return [*lines, f"const auto& [{commas(bound)}] = made;", call, "return made;"]
 
 
@@ -265,8 +266,8 @@ def _inplace(op: Op) -> list[str]:
     """A rule that reads the result runs behind the op, others before it: on what was there, which is overwritten."""
     run = f"rushlight::{op.inplace_name}({call_arguments(op)});"
     results = ["self"] * len(derivatives.result_names(op))
-    before = {a.name: f"forward::unwritten({a.name}, self, before)" for a in op.tensors if a.type.is_tensor}
-    tangent = f"tangent_{op.symbol}({_given(op, results, written='self', **before)})"
+    before = {a.name: f"forward::value_before_write({a.name}, self, before)" for a in op.tensors if a.type.is_tensor}
+    tangent = f"tangent_{op.symbol}({_rule_arguments(op, results, written='self', **before)})"
     lines = [_pass(op, "inplace"), f"const Tensor before = pass.values(self, {flag(_uses_result(op))});"]
     if _uses_result(op):
         lines += [run, f"pass.write(self, {tangent});"]
@@ -280,7 +281,7 @@ def forward_function(op: Op, form: str) -> list[str]:
     if kind == "refused" or not op.results:
         body = [f'forward::refuse("{name_of(op, form)}");']
     elif kind == "none":
-        body = _refused(op, form)
+        body = _refusal(op, form)
     else:
         body = _inplace(op) if form == "inplace" else _functional(op)
     return [*block(signature(op, form, name=function(op, form)), body), ""]

@@ -53,21 +53,21 @@ UNDEFINED_IS_NONE = ("Tensor", "Generator", "options")
 _OPTIONAL = {"const Scalar&": "const std::optional<Scalar>&", "IntArrayRef": "OptionalIntArrayRef"}
 
 
-def spelt(t: Type) -> Spelling:
+def spelling(t: Type) -> Spelling:
     """Sizes of lists, aliases and whether None is taken do not matter."""
     name = t.base + ("|Scalar" if t.number else "") + ("?" if t.element_optional else "")
     return _SPELT[name + ("[]" if t.is_list else "")]
 
 
 def parameter(t: Type) -> str:
-    name = spelt(t).parameter
+    name = spelling(t).parameter
     if not t.optional or t.base in UNDEFINED_IS_NONE:
         return name
     return _OPTIONAL.get(name, f"std::optional<{name}>")
 
 
-def owned(t: Type) -> str:
-    name = spelt(t).owned
+def owning_type(t: Type) -> str:
+    name = spelling(t).owned
     return f"std::optional<{name}>" if t.optional and t.base not in UNDEFINED_IS_NONE else name
 
 
@@ -75,7 +75,7 @@ def local(arg: Arg) -> str:
     """Declares the owned copy of a parameter `name_` as `name`."""
     if arg.type.base == "int" and (arg.type.size or 1) > 1 and not arg.type.optional:  # int[1]: one int will do
         return f'DimVector {arg.name} = repeat_to({arg.type.size}, "{arg.name}", {arg.name}_);'
-    return f"auto {arg.name} = own({arg.name}_);"
+    return f"auto {arg.name} = owning_copy({arg.name}_);"
 
 
 _CONSTANTS = {"None": "{}", "True": "true", "False": "false"}
@@ -99,7 +99,7 @@ def default(arg: Arg) -> str:
     return _NUMBERS.get(base, {}).get(text, text)
 
 
-def shown_default(arg: Arg) -> str | None:
+def python_default(arg: Arg) -> str | None:
     """The default as Python writes it."""
     text = arg.default
     if text not in (None, "None") and arg.type.base == "MemoryFormat":
@@ -111,7 +111,7 @@ def shown_default(arg: Arg) -> str | None:
 
 def result_type(results: list[Arg]) -> str:
     """The C++ type that the functional form returns."""
-    kinds = [owned(r.type) for r in results]
+    kinds = [owning_type(r.type) for r in results]
     if len(kinds) > 1:
         return f"std::tuple<{commas(kinds)}>"
     return kinds[0] if kinds else "void"

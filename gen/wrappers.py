@@ -66,7 +66,7 @@ def device_of(op: Op) -> str:
     return f'common_device("{op.name}", {{{commas([f"&{name}" for name in names])}}})'
 
 
-def given_count(op: Op) -> int:
+def output_count(op: Op) -> int:
     """How many outputs of the caller `run_<symbol>` takes."""
     return 0 if op.gives_list else len(op.results)
 
@@ -80,7 +80,7 @@ def move_numbers(op: Op) -> list[str]:
     return [f'move_numbers("{op.name}", where_, {written}, {{{commas(tensors)}}});']
 
 
-def taken(op: Op) -> str:
+def input_dtypes(op: Op) -> str:
     """The dtypes of a kernel's inputs."""
     return " | ".join(("set_all", *op.kernel.stored))
 
@@ -88,7 +88,9 @@ def taken(op: Op) -> str:
 def check_dtypes(op: Op) -> list[str]:
     if not op.tensors or op.kernel.anywhere:
         return []
-    return [f"check_taken({commas(chr(34) + op.name + chr(34), taken(op), [a.name for a in op.tensors])});"]
+    return [
+        f"check_input_dtypes({commas(chr(34) + op.name + chr(34), input_dtypes(op), [a.name for a in op.tensors])});"
+    ]
 
 
 def run_update(op: Op) -> dict[str, list[str] | str]:
@@ -97,7 +99,9 @@ def run_update(op: Op) -> dict[str, list[str] | str]:
     others = [a.name for a in op.args[1:] if a.type.base == "Tensor"]
     return {
         "outputs": [*shape, f"Tensor out = {start};"],
-        "apart": [f'keep_apart("{op.name}", out, {flag(op.kernel.in_step)}, {commas(others)});'] if others else [],
+        "apart": [f'copy_overlapping_inputs("{op.name}", out, {flag(op.kernel.in_step)}, {commas(others)});']
+        if others
+        else [],
         "arguments": commas("out", [a.name for a in op.args[1:]]),
         "finish": ["return out;"],
     }
@@ -105,7 +109,7 @@ def run_update(op: Op) -> dict[str, list[str] | str]:
 
 def run_custom(op: Op) -> dict[str, list[str] | str]:
     outs = [f"out{i}" for i in range(len(op.results))]
-    given = [f"given{i}" for i in range(given_count(op))]
+    given = [f"given{i}" for i in range(output_count(op))]
     arguments = call_arguments(op)
     spec = f"shape::{op.symbol}({arguments})"
     if not outs:
@@ -151,7 +155,7 @@ def run_function(op: Op) -> list[str]:
             after=[f"{check};" for check in late],
             choice=choice(op),
         )
-    given = [f"const Tensor* given{i}" for i in range(given_count(op))]
+    given = [f"const Tensor* given{i}" for i in range(output_count(op))]
     return fill(
         RUN,
         symbol=op.symbol,
@@ -168,10 +172,10 @@ def run_function(op: Op) -> list[str]:
 
 def run_call(op: Op, form: str) -> str:
     """The statement that runs the kernel in a form."""
-    new = ["nullptr"] * given_count(op)
+    new = ["nullptr"] * output_count(op)
     outs = {"functional": new, "inplace": ["&self"], "out": [f"&{o}" for o in out_parameters(op)]}[form]
     if op.kernel.kind == "dynamic":
-        kernel = f'"{op.name}", {taken(op)}, &KernelTable::{op.symbol}'
+        kernel = f'"{op.name}", {input_dtypes(op)}, &KernelTable::{op.symbol}'
         return f"run_dynamic({kernel}, {device_of(op)}, {call_arguments(op)})"
     resize = [flag(form == "out")] if op.kernel.kind == "pointwise" else []  # in place: given self as it is
     return f"run_{op.symbol}({commas(call_arguments(op), outs, resize)})"
@@ -184,7 +188,7 @@ def function_name(op: Op, form: str) -> str:
     return f"{op.name}_{form}_{op.node_index}"
 
 
-def boxed(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
+def boxed_function(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
     """The overloads of a form and the function behind them."""
     outs = [Arg(o, Type("Tensor")) for o in out_parameters(op)] if form == "out" else []
     function = f"static_cast<{signature(op, form, name='(*)')}>({name_of(op, form)})"
@@ -213,7 +217,7 @@ def registry(ops: list[Op]) -> str:
     rows = [
         (overload.name, f"overloads_{function_name(op, form)} + {i},")
         for op, form in forms
-        for i, overload in enumerate(schemas.registered(op, form))
+        for i, overload in enumerate(schemas.overloads_of_form(op, form))
     ]
     rows.sort(key=lambda row: row[0])
     lines = fill(REGISTRY, declarations=declarations, rows=[row for _, row in rows])
@@ -248,30 +252,30 @@ return recorded_view(self, $call, ViewKind::$kind, $node);
 """
 
 
-def asking(op: Op, form: str) -> list[str]:
+def asking_tensors(op: Op, form: str) -> list[str]:
     """The tensors of a call whose asks count; undefined ones exist in C++ only, and are refused where one is needed."""
     outs = out_parameters(op) if form == "out" else []
     optional = [a.name for a in op.args if a.type.is_tensor and a.type.optional]
     return outs + [f"MaybeUndefined{{{a.name}}}" if a.name in optional else a.name for a in op.tensors]
 
 
-def intercepted(op: Op, form: str) -> list[str]:
+def intercept(op: Op, form: str) -> list[str]:
     """Statements before everything else: whoever wants to see the call gets it."""
-    call = handed_over(op, form, "by")
+    call = boxed_call(op, form, "by")
     handed = [f"return {call};"]
     if form == "inplace":
         handed = [f"{call};", "return const_cast<Tensor&>(self);"]
     elif form == "out":
         given = commas([f"const_cast<Tensor&>({o})" for o in out_parameters(op)])
         handed = [f"{call};", f"return {given};" if len(op.results) == 1 else f"return {{{given}}};"]
-    arguments = commas(f"function_{function_name(op, form)}", "asked", asking(op, form))
-    return fill(INTERCEPT, tensors=commas(asking(op, form)), arguments=arguments, handed=handed)
+    arguments = commas(f"function_{function_name(op, form)}", "asked", asking_tensors(op, form))
+    return fill(INTERCEPT, tensors=commas(asking_tensors(op, form)), arguments=arguments, handed=handed)
 
 
 def recording(op: Op, form: str) -> list[str]:
     """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
     plan = derivatives.plan(op)
-    wanted = f"grad_asked(asked) && ({derivatives.any_wanted(plan)})" if plan is not None else "false"
+    wanted = f"may_record_grad(asked) && ({derivatives.any_wanted(plan)})" if plan is not None else "false"
     lines = []
     if form == "inplace":
         lines = [f"const bool record = {wanted};", f'check_inplace("{op.inplace_name}", self, record);']
@@ -289,14 +293,14 @@ if (RL_UNLIKELY(is_sparse(options))) {
 """
 
 
-def sparse_asked(op: Op, form: str) -> list[str]:
+def sparse_dispatch(op: Op, form: str) -> list[str]:
     """Statements for factories that are asked for a sparse tensor."""
     if not (op.has_options and form == "functional"):
         return []
-    return fill(SPARSE, call=handed_over(op, form, "dispatch_sparse"))
+    return fill(SPARSE, call=boxed_call(op, form, "dispatch_sparse"))
 
 
-def remembering(op: Op, form: str) -> list[str]:
+def record_history(op: Op, form: str) -> list[str]:
     """Statements after the kernel: results get their history, and `node` remembers those that it needs."""
     plan = derivatives.plan(op)
     if plan is None:
@@ -307,7 +311,7 @@ def remembering(op: Op, form: str) -> list[str]:
     else:
         names = derivatives.result_names(op)
         lines = [f"const auto& {names[0] if len(names) == 1 else f'[{commas(names)}]'} = made_;"]
-        lines += [f"{'set_no_history' if n in op.nondiff else 'set_history'}({n}, node);" for n in names]
+        lines += [f"{'clear_history' if n in op.nondiff else 'set_history'}({n}, node);" for n in names]
     return block("if (node)", lines + derivatives.record_outputs(plan))
 
 
@@ -321,12 +325,12 @@ def composite_call(op: Op, form: str) -> str:
     return call
 
 
-def seen_below(op: Op, outs: list[str] | None = None) -> str:
+def has_handler_below(op: Op, outs: list[str] | None = None) -> str:
     """Whether a mode below autograd or a special tensor handles the call."""
-    return f"asked_below({commas('asked', outs or [], [a.name for a in op.tensors])})"
+    return f"asks_handler_below({commas('asked', outs or [], [a.name for a in op.tensors])})"
 
 
-def handed_over(op: Op, form: str, to: str) -> str:
+def boxed_call(op: Op, form: str, to: str) -> str:
     """The call of a form in boxed form, handed to a function."""
     result = types.result_type(op.results) if form == "functional" else "void"
     outs = out_parameters(op) if form == "out" else []
@@ -353,29 +357,29 @@ def kernel_body(op: Op, form: str, result: str, lower: str) -> list[str]:
     """The kernel of a form that records, and what follows it."""
     run = run_call(op, form)
     if result == "void":
-        call = f"RL_LIKELY(!{seen_below(op)}) ? static_cast<void>({run}) : {lower};"
+        call = f"RL_LIKELY(!{has_handler_below(op)}) ? static_cast<void>({run}) : {lower};"
     else:
-        call = f"{result} made_ = RL_LIKELY(!{seen_below(op)}) ? {run} : {lower};"
+        call = f"{result} made_ = RL_LIKELY(!{has_handler_below(op)}) ? {run} : {lower};"
     written = [a.name for a in op.args if a.type.written or (form == "inplace" and a.name == "self")]
-    return [*recording(op, form), call, *(f"count_write({name});" for name in written), *remembering(op, form)]
+    return [*recording(op, form), call, *(f"count_write({name});" for name in written), *record_history(op, form)]
 
 
 def wrapper(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
     """Interceptors, history, kernel."""
     result = types.result_type(op.results) if form == "functional" else "void"
-    lower = handed_over(op, form, "dispatch_lower")
+    lower = boxed_call(op, form, "dispatch_lower")
     finish = ["return made_;"] if result != "void" else []
     if form == "inplace":
         finish = ["return const_cast<Tensor&>(self);"]
     if op.kind == "composite":
-        body = [*sparse_asked(op, form), f"return {composite_call(op, form)};"]
-        if op.whole:
+        body = [*sparse_dispatch(op, form), f"return {composite_call(op, form)};"]
+        if op.stays_whole:
             whole = [f"{lower};", *finish] if form == "inplace" else [f"return {lower};"]
-            body = block(f"if (RL_UNLIKELY({seen_below(op)}))", whole) + body
+            body = block(f"if (RL_UNLIKELY({has_handler_below(op)}))", whole) + body
     elif op.kind == "view":
         body = recording(op, form) + fill(
             VIEW,
-            seen=seen_below(op),
+            seen=has_handler_below(op),
             lower=lower,
             kind="MultiOutput" if op.gives_list else op.view_kind,
             node="Ref<Node>()" if derivatives.plan(op) is None else "node",
@@ -385,10 +389,10 @@ def wrapper(op: Op, form: str, arrays: schemas.Arrays) -> list[str]:
         body = kernel_body(op, form, result, lower) + finish
     return fill(
         WRAPPER,
-        info=boxed(op, form, arrays),
+        info=boxed_function(op, form, arrays),
         signature=signature(op, form),
         format=in_format(op, form),
-        intercept=intercepted(op, form),
+        intercept=intercept(op, form),
         body=body,
     )
 
@@ -413,7 +417,7 @@ def out_wrapper(op: Op, arrays: schemas.Arrays) -> list[str]:
     outs = out_parameters(op)
     plan = derivatives.plan(op)
     wanted = f"{derivatives.any_wanted(plan)} || " if plan is not None else ""
-    checks = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs]
+    checks = [f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}needs_grad({o})));' for o in outs]
     given = [a.name for a in op.tensors if not a.type.element_optional]
     checks.append(f'check_out_tangents("{op.name}", {commas(given, outs)});')
     lines = []
@@ -443,12 +447,12 @@ def out_wrapper(op: Op, arrays: schemas.Arrays) -> list[str]:
     finish = f"return {given};" if len(outs) == 1 else f"return {{{given}}};"
     return fill(
         OUT_WRAPPER,
-        info=boxed(op, "out", arrays),
+        info=boxed_function(op, "out", arrays),
         signature=signature(op, "out"),
         checks=checks,
-        intercept=intercepted(op, "out"),
-        seen=seen_below(op, outs),
-        lower=[f"{handed_over(op, 'out', 'dispatch_lower')};", *(f"count_write({o});" for o in outs), finish],
+        intercept=intercept(op, "out"),
+        seen=has_handler_below(op, outs),
+        lower=[f"{boxed_call(op, 'out', 'dispatch_lower')};", *(f"count_write({o});" for o in outs), finish],
         body=[*lines, finish],
     )
 
@@ -532,7 +536,7 @@ PartsFunction traced_as(const OpFunction& function) {
 """
 
 
-def is_looked_through(op: Op) -> bool:
+def is_traced_through(op: Op) -> bool:
     """Whether a trace shows what a composite is made of: those that aten lacks are the package's own business."""
     functional = "functional" in op.forms and not op.has_options and not op.inplace_only
     return op.traced == "body" or (op.kind == "composite" and op.own and functional)
@@ -550,7 +554,7 @@ def parts_source(ops: list[Op]) -> str:
         functions += block(head(results[id(op)], f"traced_{op.symbol}", types.parameters(op.args)), lines)
 
     def row(op, function):
-        overload = schemas.registered(op, "functional")[0].overload
+        overload = schemas.overloads_of_form(op, "functional")[0].overload
         return f'{{find_op("{op.name}", "{overload}")->function, boxed<{function}>}},'
 
     text = fill(
@@ -559,7 +563,7 @@ def parts_source(ops: list[Op]) -> str:
         functions=functions,
         below=[row(op, f"parts::{op.symbol}") for op in composed],
         above=[row(op, f"traced_{op.symbol}") for op in written]
-        + [row(op, f"composite::{op.symbol}") for op in ops if is_looked_through(op)],
+        + [row(op, f"composite::{op.symbol}") for op in ops if is_traced_through(op)],
     )
     includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "core/parts.h", "ops/wrappers.h"]
     return source(includes, "rushlight", text)

@@ -496,7 +496,7 @@ class Maker:
         elif form == "boxed":
             overload = (
                 self.pick(
-                    schemas.registered(op, "inplace" if op.inplace_only else "functional")
+                    schemas.overloads_of_form(op, "inplace" if op.inplace_only else "functional")
                 ).overload
                 or "default"
             )

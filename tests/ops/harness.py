@@ -219,7 +219,7 @@ def boxed_of(module, op, form=None):
     """A call of an op in boxed form: of the widest of its overloads that takes the arguments."""
     packet = getattr(module.ops.rushlight if op.own else module.ops.aten, op.name)
     form = form or ("inplace" if op.inplace_only else "functional")
-    found = sorted(schemas.registered(op, form), key=lambda o: -len(o.args))
+    found = sorted(schemas.overloads_of_form(op, form), key=lambda o: -len(o.args))
     names = [o.overload or "default" for o in found]
 
     def call(*args, **kwargs):

@@ -44,7 +44,8 @@ NOT_THESE = {
 
 def overloads(op):
     return {
-        f"aten.{o.name}.{o.overload or 'default'}" for o in schemas.registered(op, "functional")
+        f"aten.{o.name}.{o.overload or 'default'}"
+        for o in schemas.overloads_of_form(op, "functional")
     }
 
 
