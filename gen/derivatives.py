@@ -103,14 +103,15 @@ class Plan:
         """Statements that compute a gradient and give its results to the edges of its arguments."""
         own = [s for s in self.saved if f in s.needed_by and s not in shared]
         found = [_SAVING[s.kind][1].format(name=s.name, place=self.place(s), type=s.type) for s in own]
-        if len(f.args) > 1:
+        first, *others = f.args
+        if others:
             given = f.statements([_wants([a]) for a in f.args])
             for k, a in enumerate(f.args):
                 given += block(f"if ({_wants([a])})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
-        elif f.args[0].type.is_list:
+        elif first.type.is_list:
             given = [f"std::ranges::move({f.expression}, out);"]
         else:
-            given = [f"out[edge_{f.args[0].name}] = {f.expression};"]
+            given = [f"out[edge_{first.name}] = {f.expression};"]
         return block(f"if ({_wants(f.args)})", [*(f"const {text};" for text in found), *given])
 
     def backward_function(self) -> list[str]:

@@ -161,7 +161,7 @@ def computed(op: Op) -> str:
 
 def _facts(op: Op) -> dict[str, str]:
     """What is known by the kind of an op; empty where the table does not know."""
-    said = dict.fromkeys(("Dtypes", "Shape", "Gradient"), "")
+    said: dict[str, str] = {"Dtypes": "", "Shape": "", "Gradient": ""}
     if op.kind == "view":
         said["Shape"] = "a view: the result shares memory with the input"
     elif op.kernel.kind == "dynamic":
