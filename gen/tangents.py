@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from gen import derivatives, rules
 from gen.declarations import Form, forms
-from gen.expressions import names
-from gen.schema import Arg, TableError, parameters
+from gen.schema import Arg, TableError, names_in, parameters
 from gen.table import Op
 from gen.text import block, commas, flag, header, pieces, source
 from ops.roles import COPY, ONES, ZEROS
@@ -156,7 +155,7 @@ class Tangent:
         """Whether the rule reads a result's elements, not only its form."""
         elementwise = self.rule.kind == "elementwise"
         texts = [f.expression for f in self.gradients] if elementwise else self.rule.formulas.values()
-        return any(name in names(text) for name in self.op.result_names for text in texts)
+        return any(name in names_in(text) for name in self.op.result_names for text in texts)
 
     def given(self, results: list[str], *, written: str = "", instead: dict[str, str] | None = None) -> str:
         """A call of the function in a form."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gen import derivatives, expressions, kernels, rules, schema, table, wrappers
+from gen import derivatives, kernels, rules, schema, table, wrappers
 from gen.__main__ import show
 from gen.schema import TableError, Type, parse_signature, parse_type
 from gen.text import each, lines, only
@@ -277,7 +277,7 @@ def test_cpp_knows_dimensions_and_sizes_as_the_table_does():
 )
 def test_names_in_expressions(said, expected):
     """Members of a name are none, nor are namespaces."""
-    found = {name: how for name, how in expressions.names(said).items() if name != "get"}
+    found = {name: how for name, how in schema.names_in(said).items() if name != "get"}
     assert found == {name: how for name, how in expected.items() if name != "get"}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from gen.overloads import registered
+from gen.registry import registered
 from rushlight.autograd import gradcheck, gradgradcheck
 from tests.ops import harness
 from tests.ops.harness import (
