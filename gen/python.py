@@ -38,8 +38,7 @@ class Python:
         first = op.args[: "number_first" in op.python]
         self.taken = [*(replace(a, type=replace(a.type, number=True)) for a in first), *op.args[len(first) :]]
         self.rows = [row for a in self.taken for row in (OPTIONS if a.type.base == "options" else [a])]
-        self.out = "out" in op.forms and "out" in op.variants
-        if self.out:
+        if op.python_out:
             self.rows.append(Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True))
         # `view(2, 3)`: a list of ints is the only positional parameter besides self.
         places = [a.type for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
@@ -259,7 +258,7 @@ def run_case(p: Python, original: Op) -> list[str]:
         result = f"finish_given(a, a.object(0), [&] {{ {call}; }})"
     elif op.kind == "view":  # nothing to release the GIL for
         result = f"wrap_result({call})"
-    out = len(p.rows) - 1 if p.out and "FunctionForm" in p.forms else None
+    out = len(p.rows) - 1 if op.python_out and "FunctionForm" in p.forms else None
     outs, written = commas(f"const Tensor& {o}" for o in op.outs), commas(op.outs, arguments)
     write = f"[&]({outs}) {{ rushlight::{name}_out({written}); }}"
     finish = f'finish_out<{len(op.results)}>(a, {out}, "{name}", {write}{named})'

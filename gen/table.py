@@ -150,8 +150,13 @@ class Op:
             self.result_names, self.outs = [results[0].name or "result"], ["out"]
 
     @property
+    def python_out(self) -> bool:
+        """Whether Python has out=, where C++ and the registry have it."""
+        return "out" in self.variants and "out" in self.forms
+
+    @property
     def forms(self) -> list[str]:
-        """Those that C++ and the registry have; Python has out= where `variants` says so."""
+        """Those that C++ and the registry have."""
         kernel = self.kind == "kernel" and not self.own and not self.inplace_only
         out = "none" not in self.out and ("out" in self.variants or "cpp" in self.out or kernel)
         has = {
