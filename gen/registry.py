@@ -22,6 +22,7 @@ from functools import cache
 from gen import derivatives, rules, tangents
 from gen.declarations import Form, forms
 from gen.schema import (
+    MEANINGS,
     OPTIONS,
     Arg,
     TableError,
@@ -412,6 +413,27 @@ def parts_source(ops: list[Op]) -> str:
     return source(includes, "rushlight", inside)
 
 
+def meanings_source(ops: list[Op]) -> str:
+    """What the integers among the arguments of those forms are that vmap has rules for."""
+    rows = {}
+    for form in [form for op in ops for form in forms(op) if form.kind != "out"]:
+        masks = [sum(1 << i for i, a in enumerate(form.op.args) if a.type.meaning == word) for word in MEANINGS]
+        if any(masks) and any(rule.kind != "composite" for rule in rules.batch(form.op).values()):
+            rows[f"function_{form.function}"] = commas(f"{mask}u" for mask in masks)
+    inside = lines(f"""
+        {each(f"extern const OpFunction {function};" for function in rows)}
+
+        batching::Meanings batching::meanings_of(const OpFunction& function) {{
+          static const std::unordered_map<const OpFunction*, Meanings> known = {{
+              {each(f"{{&{function}, {{{masks}}}}}," for function, masks in rows.items())}
+          }};
+          const auto found = known.find(&function);
+          return found == known.end() ? Meanings() : found->second;
+        }}
+    """)
+    return source(["<unordered_map>", "", "ops/batching.h"], "rushlight", inside)
+
+
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     # What entries name for sparse tensors; in place the result is what `self` becomes.
@@ -419,5 +441,6 @@ def generate(ops: list[Op]) -> dict[str, str]:
     return {
         "src/registry.cpp": registry(ops),
         "src/parts.cpp": parts_source(ops),
+        "src/meanings.cpp": meanings_source(ops),
         "include/generated/sparse.h": header(["core/sparse.h"], "rushlight::sparse", list(dict.fromkeys(sparse))),
     }
