@@ -180,6 +180,7 @@ class CppModule:
         inherited = [a for a in base.settings if a.name not in said] if base and (not own or m.fixed) else []
         self.settings: list[Arg] = own + inherited
         self.rows = [self.option(a) for a in self.settings]
+        self.held = [a.name for a in self.settings if a.type.base == "Tensor"]
         # What constructors of options take: what has no default, or else the first option.
         required = [row for row in self.rows if row[2] is None]
         self.given = required or [row for row in self.rows if row[0] != "Tensor"][:1]
@@ -258,14 +259,13 @@ class CppModule:
             return f"return {self.inputs[0]}.{function}({commas(passed, extra)});"
         return f"return functional::detail::{function}({commas(self.inputs, passed, extra)});"
 
-    def printed(self) -> str | None:
-        """What stands between the parentheses; None is no parentheses either."""
-        if self.m.prints != "as Python" or self.m.show is not None:
-            return self.m.show if self.m.prints == "as Python" else self.m.prints
-        return self.base.printed() if self.base else ""
-
     def shown(self) -> str:
-        out, first, said = f'stream << "torch::nn::{self.name}("', True, self.printed()
+        """The statement that prints a module, with what stands between the parentheses; None is no parentheses."""
+        owner = self
+        while owner.base and owner.m.prints == "as Python" and owner.m.show is None:
+            owner = owner.base
+        said = (owner.m.show or "") if owner.m.prints == "as Python" else owner.m.prints
+        out, first = f'stream << "torch::nn::{self.name}("', True
         known = [a.name for a in self.settings]
         for text, flagged, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", said or ""):
             value = f"options.{SPELT.get(name, name)}()"
@@ -277,7 +277,6 @@ class CppModule:
 
     def header(self) -> list[str]:
         name, functional = self.name, self.functional
-        held = [a.name for a in self.settings if a.type.base == "Tensor"]
         heads = self.functions(f"const {name}FuncOptions& options{self.start}")
         made = lines(f"""
             // {self.doc}
@@ -289,7 +288,7 @@ class CppModule:
               void reset() override;
               void pretty_print(std::ostream& stream) const override;
               {only(self.rows)}{name}Options options;
-              {each(f"Tensor {tensor};" for tensor in held)}
+              {each(f"Tensor {tensor};" for tensor in self.held)}
             }};
             RL_MODULE({name});
             {only(functional)}namespace functional {{
@@ -310,24 +309,23 @@ class CppModule:
         name, options = f"{self.name}Impl", f"{self.name}Options"
         extra = [f"options.{n}()" for _, n, _ in self.extra]
         heads = self.functions(f"const {self.name}FuncOptions& options", "functional::")
-        functions = [
-            block(head, [self.call(self.forms[i][0], "", "options.training()", extra)]) for i, head in enumerate(heads)
-        ]
-        forward = [
-            block(head.format(f"{name}::forward{suffix}"), [self.call(suffix, "this->", "is_training()", [])])
-            for suffix, head in self.forms
-        ]
-        held = [a.name for a in self.settings if a.type.base == "Tensor"]
-        body = " ".join(f'{n} = register_buffer("{n}", options.{n}());' for n in held)
+        forward, functions = [], []
+        for i, (suffix, head) in enumerate(self.forms):
+            forward += block(
+                head.format(f"{name}::forward{suffix}"), [self.call(suffix, "this->", "is_training()", [])]
+            )
+            if self.functional:
+                functions += block(heads[i], [self.call(suffix, "", "options.training()", extra)])
+        body = " ".join(f'{n} = register_buffer("{n}", options.{n}());' for n in self.held)
         init, names = f"options(std::move(options_)) {{ {name}::reset(); }}", commas(n for _, n, _ in self.given)
         made = lines(f"""
             template class Cloneable<{name}>;
             {only(self.rows)}{name}::{name}({options} options_) : {init}
             {only(self.takes_values)}{name}::{name}({self.values}) : {name}({options}({names})) {{}}
             void {name}::reset() {{ {body} }}
-            {each(flat(forward))}
+            {each(forward)}
             void {name}::pretty_print(std::ostream& stream) const {{ {self.shown()} }}
-            {each(flat(functions))}
+            {each(functions)}
         """)
         return ["", *made]
 

@@ -15,7 +15,7 @@ The data are those of include/rushlight/schema.h.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -62,10 +62,6 @@ def written(args: list[Arg]) -> list[Arg]:
     return [replace(args[0], type=replace(args[0].type, alias="a!")), *args[1:]]
 
 
-def expanded(args: list[Arg]) -> list[Arg]:
-    return [row for a in args for row in (EXPANDED if a.type.base == "options" else [a])]
-
-
 def derived(op: Op, form: str) -> Iterator[str]:
     """What an item of `overloads=` would say: with a tensor and with a number where the entry takes both."""
     name, outs = op.inplace_name if form == "inplace" else op.name, []
@@ -82,7 +78,7 @@ def derived(op: Op, form: str) -> Iterator[str]:
 def read(op: Op, text: str, form: str = "") -> Overload:
     """An item of `overloads=`; the form is told by what it writes where it is not known."""
     name, overload, inside, _ = parse_call(text)
-    known = {a.name: a for a in expanded(op.args)}
+    known = {a.name: a for a in [*EXPANDED, *op.args]}
     # Beside arguments that are written PyTorch's letters of results go on at d.
     letters = iter("defgh" if any(a.type.written for a in op.args[1:]) else "abcdefgh")
     args, given = [], []
@@ -108,14 +104,10 @@ def read(op: Op, text: str, form: str = "") -> Overload:
     return Overload(name, overload, form, tuple(args), tuple(results))
 
 
-def overloads(op: Op) -> list[Overload]:
-    listed = [read(op, text) for text in op.overloads]
-    others = [form for form in op.forms if form not in {o.form for o in listed}]
-    return listed + [read(op, text, form) for form in others for text in derived(op, form)]
-
-
 def registered(op: Op, form: str) -> list[Overload]:
-    return [o for o in overloads(op) if o.form == form]
+    """The overloads of a form: those that the entry lists, or else those that follow from its signature."""
+    listed = [o for o in (read(op, text) for text in op.overloads) if o.form == form]
+    return listed or [read(op, text, form) for text in (derived(op, form) if form in op.forms else [])]
 
 
 # ---- tags ----
@@ -139,31 +131,27 @@ def _draws(op: Op, _: Overload) -> bool:
     return given or (isinstance(op.batch, str) and op.batch.startswith("random"))
 
 
-def _never(op: Op, o: Overload) -> bool:
-    return False
-
-
 # Every word, in the order of C++'s `Tag`, and when it holds though an entry does not say it.
-_HOLDS = {
-    "core": _never,
-    "cudagraph_unsafe": _never,
-    "data_dependent_output": _never,
+_HOLDS: dict[str, Callable[[Op, Overload], bool] | None] = {
+    "core": None,
+    "cudagraph_unsafe": None,
+    "data_dependent_output": None,
     "dynamic_output_shape": lambda op, o: op.kernel.kind == "dynamic",
-    "flexible_layout": _never,
-    "generated": _never,
+    "flexible_layout": None,
+    "generated": None,
     "inplace": lambda op, o: o.form == "inplace" or _writes(op, o),
     "inplace_view": lambda op, o: op.inplace_only and op.name[:-1] in _views(),
-    "maybe_aliasing_or_mutating": _never,
-    "needs_contiguous_strides": _never,
-    "needs_exact_strides": _never,
-    "needs_fixed_stride_order": _never,
-    "nondeterministic_bitwise": _never,
+    "maybe_aliasing_or_mutating": None,
+    "needs_contiguous_strides": None,
+    "needs_exact_strides": None,
+    "needs_fixed_stride_order": None,
+    "nondeterministic_bitwise": None,
     "nondeterministic_seeded": _draws,
     "out": lambda op, o: o.form == "out",
-    "out_variant": _never,
+    "out_variant": None,
     "pointwise": lambda op, o: op.kernel.kind == "pointwise",
     "pt2_compliant_tag": lambda op, o: True,
-    "reduction": _never,
+    "reduction": None,
     "view_copy": lambda op, o: op.name.endswith("_copy") and op.name.removesuffix("_copy") in _views(),
 }
 TAGS = list(_HOLDS)
@@ -180,7 +168,9 @@ def _says(op: Op, o: Overload, said: str) -> str:
 
 def tag_bits(op: Op, o: Overload) -> str:
     """The words that hold for an overload, as the bits of C++'s `Tag`."""
-    found = {word for word, holds in _HOLDS.items() if holds(op, o)} | {_says(op, o, said) for said in op.tags}
+    found = {word for word, holds in _HOLDS.items() if holds and holds(op, o)} | {
+        _says(op, o, said) for said in op.tags
+    }
     return f"{sum(1 << i for i, word in enumerate(TAGS) if word in found):#x}u"
 
 

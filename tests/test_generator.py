@@ -10,7 +10,7 @@ import pytest
 from gen import derivatives, kernels, registry, rules, schema, table, wrappers
 from gen.__main__ import show
 from gen.schema import TableError, Type, parse_signature, parse_type
-from gen.text import each, lines, only
+from gen.text import each, lines, only, when
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden" / "fused_scale.cpp"
@@ -272,10 +272,24 @@ def test_templates():
           {each([])}
           {only(False)}never;
           {only(True)}always;
+          {when(True, "if (x)", "y;", "z;")}
+          {when(False, "if (never)", "y;")}
 
         }}
     """)
-    assert made == ["head {", "  a;", "", "    b;", "  always;", "", "}"]
+    assert made == [
+        "head {",
+        "  a;",
+        "",
+        "    b;",
+        "  always;",
+        "  if (x) {",
+        "    y;",
+        "    z;",
+        "  }",
+        "",
+        "}",
+    ]
 
 
 def ruled(**keys):
