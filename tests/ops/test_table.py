@@ -31,6 +31,7 @@ from tests.ops.harness import (
     tensors_of,
 )
 from tests.ops.references import expected_of
+from tests.ops.rules import call
 
 CASES = harness.repeatable()
 
@@ -488,6 +489,26 @@ def test_without_gradient(case):
 
 
 # ---- errors ----
+
+
+def dimensions_of(op):
+    return [arg.name for arg in op.args if arg.type.meaning == "Dim"]
+
+
+@over(lambda case: bool(dimensions_of(case.op)))
+def test_dimensions_that_are_not_there_are_refused(case):
+    """What the type Dim of an argument promises, however the argument is called."""
+    for text in case.samples:
+        args, kwargs = inputs_of(case, case.dtypes[0], text)
+        values = harness.bound(case.op, args, kwargs)
+        for name in dimensions_of(case.op):
+            given = values.get(name)
+            if given is not None and given not in ([], ()):
+                first = [1000, *given[1:]] if isinstance(given, (list, tuple)) else 1000
+                count(1)
+                with pytest.raises(IndexError, match="imension out of range"):
+                    call(case.op, values | {name: first})
+
 
 ERRORS = [(c, *e) for c in CASES for e in c.errors]
 
