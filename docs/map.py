@@ -41,8 +41,8 @@ ctest --test-dir build/release -R test_value
 
 `tests/parity` compares with PyTorch and is skipped where that is not installed
 (`pip install --group parity --target build/parity`, then `PYTHONPATH=python:build/parity`). Skips
-need a reason that `allowed_skips.txt` lists. `python docs/map.py` writes this page from the heads of
-the files.
+need a reason that `allowed_skips.txt` lists. `python docs/map.py` writes this page from the files'
+heads.
 """
 
 
