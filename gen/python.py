@@ -1,194 +1,391 @@
-"""Python's functions and methods in C++: for every op name a table of its signatures, their calls and their forms.
+"""Python's functions and methods: what it sees of an op, as people read it, as C++ that calls it, as type stubs.
 
-`src/python/parser.h` is what the generated code is written against.
+For every op name C++ gets a table of its signatures, their calls and their forms, for `src/python/parser.h`. Stubs are
+`_C.pyi` (gen/_C.pyi.in with the methods of tensors), `_functions.pyi`, and those of namespaces: `_linalg.pyi` and its
+like.
 """
 
 from __future__ import annotations
 
+import ast
 import json
+import keyword
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
-from gen import types
-from gen.declarations import out_parameters
-from gen.signatures import (
-    FUNCTIONS,
-    INPLACE,
-    METHODS,
-    by_name,
-    docstring,
-    forms_of,
-    has_varargs,
-    python_arguments,
-    python_name,
-    rows,
-    text_signature,
-)
-from gen.table import Arg, Op
-from gen.text import block, commas, fill, flag, pieces, source
+from gen.schema import OPTIONS, Arg, Type, default, owned, shown_default, spelt
+from gen.table import DTYPES, NAMESPACES, Op
+from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.deprecated import ORDERS
+
+FUNCTIONS = ("FunctionForm", "InplaceFunctionForm")
+METHODS = ("MethodForm", "InplaceForm")
+INPLACE = ("InplaceForm", "InplaceFunctionForm")
+
+
+def shown_name(row: Arg) -> str:
+    name = "input" if row.name == "self" else row.name
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+class Python:
+    """An op as Python has it."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        # The arguments as Python takes them, and the rows of the parser.
+        first = op.args[: "number_first" in op.python]
+        self.taken = [*(replace(a, type=replace(a.type, number=True)) for a in first), *op.args[len(first) :]]
+        self.rows = [row for a in self.taken for row in (OPTIONS if a.type.base == "options" else [a])]
+        if op.python_out:
+            self.rows.append(Arg("out", Type("Tensor", is_list=len(op.results) > 1, optional=True), "None", True))
+        # `view(2, 3)`: a list of ints is the only positional parameter besides self.
+        places = [a.type for a in op.args if not a.keyword_only and not (a.name == "self" and a.type.is_tensor)]
+        self.varargs = "varargs" in op.python or [(t.base, t.is_list) for t in places] == [("int", True)]
+        unary = op.kernel.kind == "pointwise" and len(op.tensors) == 1  # relu_(x) is a function too
+        function, as_function = "function" in op.variants, bool(op.python & {"nn", "inplace"})
+        method, functional, inplace = "method" in op.variants, "functional" in op.forms, "inplace" in op.forms
+        has = {
+            "FunctionForm": functional and function,
+            "MethodForm": functional and method,
+            "InplaceForm": inplace and method,
+            "InplaceFunctionForm": inplace and (as_function or (function and (op.inplace_only or unary))),
+        }
+        self.forms = [form for form, exists in has.items() if exists]
+
+    def name(self, form: str) -> str:
+        return self.op.inplace_name if form in INPLACE else self.op.functional_name or self.op.name
+
+    def seen(self, form: str) -> list[tuple[int, Arg]]:
+        """The parameters that a form has beside the tensor that it is a method of."""
+        hidden, out = self.op.receiver if form in METHODS else -1, form == "FunctionForm"
+        return [(i, row) for i, row in enumerate(self.rows) if i != hidden and (row.name != "out" or out)]
+
+    def listed(self, form: str, one: Callable[[Arg, bool], str], spread: Callable[[Arg], str]) -> list[str]:
+        """The parameters of a form; `one` gets to know whether it stands behind a star."""
+        parts, star = [], False
+        for i, row in self.seen(form):
+            # `zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`.
+            first = form in METHODS or i == 0 or row.type.is_tensor
+            is_spread = self.varargs and not row.keyword_only and row.type.is_list and first
+            parts += ["*"] if row.keyword_only and not star else []
+            star |= row.keyword_only or is_spread
+            parts.append(f"*{spread(row)}" if is_spread else one(row, star))
+        return parts
+
+    def signature(self, form: str, *, defaults: bool = False) -> str:
+        """The definition of a form as a stub has it, or as people read it."""
+
+        def one(row: Arg, _: bool) -> str:
+            none = " | None" if row.type.optional or row.default == "None" else ""
+            shown = shown_default(row)
+            default = "" if shown is None else f" = {shown if defaults else '...'}"
+            return f"{shown_name(row)}: {spelt(row.type).annotation}{none}{default}"
+
+        def spread(row: Arg) -> str:
+            item = spelt(replace(row.type, is_list=False)).annotation
+            return f"{row.name}: {item} | Sequence[{item}]"  # view(2, 3) and view((2, 3))
+
+        parts = ["self"] * (form in METHODS) + self.listed(form, one, spread)
+        result = "Tensor" if form in INPLACE else self.result(defaults)
+        text = f"{self.name(form)}({commas(parts)}) -> {result}"
+        return text.replace("builtins.", "") if defaults else f"def {text}: ..."
+
+    def result(self, named: bool) -> str:
+        results = self.op.results
+        if len(results) != 1:
+            names = f"({commas([r.name or 'Tensor' for r in results])})"
+            return (names if named else "Any") if results else "None"  # named results have more than a tuple
+        base, kinds = results[0].type.base, {"Tensor": "Tensor", "Scalar": "Number", "ScalarType": "dtype"}
+        name = kinds.get(base, f"builtins.{base}")
+        return f"tuple[{name}, ...]" if results[0].type.is_list else name
+
+
+def by_name(ops: list[Op]) -> dict[str, list[Op]]:
+    """The overloads of a name stand together, whatever family they are in."""
+    # `div_.mode` is one more signature of the method that `div` has as `div_`.
+    with_inplace = {op.name for op in ops if not op.inplace_only and "InplaceForm" in Python(op).forms}
+    names: dict[str, list[Op]] = {}
+    for op in ops:
+        if Python(op).forms:
+            shared = op.inplace_only and op.name[:-1] in with_inplace
+            names.setdefault(op.name[:-1] if shared else op.name, []).append(op)
+    return names
+
+
+def text_signature(overloads: list[Op], form: str) -> str:
+    """The parameters as `inspect.signature` reads them, at the beginning of a docstring in C.
+
+    They are those of the overload that has most, and what others know by name; what one of them does without has a
+    default.
+    """
+    found = [p for p in map(Python, overloads) if form in p.forms]
+    most, optional = max(found, key=lambda p: len(p.rows)), False
+    in_all = set.intersection(*({shown_name(row) for row in p.rows} for p in found))
+
+    def default(row: Arg) -> str | None:
+        shown = shown_default(row)
+        if shown is None:
+            return None if shown_name(row) in in_all else "None"
+        try:  # what Python can read without names: None for `torch.strided`
+            ast.literal_eval(shown)
+        except ValueError:
+            return {"inf": "1e999", "-inf": "-1e999"}.get(shown, "None")
+        return shown
+
+    def one(row: Arg, star: bool) -> str:
+        nonlocal optional
+        given = default(row)
+        optional = not star and (optional or given is not None)
+        if optional and given is None:  # Python wants a default after another
+            given = "None"
+        return shown_name(row) if given is None else f"{shown_name(row)}={given}"
+
+    parts = ["$self"] * (form in METHODS) + most.listed(form, one, shown_name)
+    known = {shown_name(row) for row in most.rows}
+    others = {shown_name(row): row for p in found for _, row in p.seen(form) if shown_name(row) not in known}
+    parts += ["*"] if others and not any(part.startswith("*") for part in parts) else []
+    return f"({commas(parts, [f'{name}={default(row)}' for name, row in others.items()])})"
+
+
+# ---- docstrings; docs/pages.py writes whole pages ----
+
+PROMOTION = {
+    "same": "of the type that the inputs promote to",
+    "float": "floating point: integers and bool become the default dtype",
+    "bool": "bool",
+    "real": "of the type that the inputs promote to; real where that is complex",
+    "none": "of the first input's type",
+    "rest": "of the type that the inputs after the first promote to",
+}
+
+
+def computed(op: Op) -> str:
+    """The dtypes that a formula is for."""
+    return commas(DTYPES[s] for s in op.kernel.dtypes)
+
+
+def _facts(op: Op) -> dict[str, str]:
+    """What is known by the kind of an op; empty where the table does not know."""
+    said: dict[str, str] = {"Dtypes": "", "Shape": "", "Gradient": ""}
+    if op.kind == "view":
+        said["Shape"] = "a view: the result shares memory with the input"
+    elif op.kernel.kind == "dynamic":
+        said["Shape"] = "depends on values: not known on meta"
+    elif op.kernel.kind == "pointwise":
+        said["Dtypes"] = f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}"
+        several = "the inputs are broadcast to a common shape"
+        said["Shape"] = several if len(op.tensors) > 1 else "that of the input"
+    if isinstance(op.grad, dict):
+        known = commas(f"`{name}`" for key in op.grad for name in key.split(", "))
+        said["Gradient"] = f"by {known}" + "".join(f"; `{name}` has none" for name in op.nondiff)
+    else:
+        composed = op.kind == "composite" and op.grad != "none"
+        said["Gradient"] = "through the ops that it is made of" if composed else "none"
+    return said
+
+
+def facts(overloads: list[Op]) -> dict[str, str]:
+    """What is known of the overloads, each thing once."""
+    found = [_facts(op) for op in overloads]
+    texts = {title: dict.fromkeys(said[title] for said in found) for title in found[0]}
+    return {title: "; or ".join(filter(None, said)) for title, said in texts.items() if any(said)}
+
+
+def in_place(overloads: list[Op], form: str) -> dict[str, str]:
+    """What is said instead where the result is written into a tensor."""
+    name = "self" if form in METHODS else "input"
+    said = {"In place": f"{name} is changed and returned"}
+    if formulas := dict.fromkeys(computed(op) for op in overloads if op.kernel.kind == "pointwise"):
+        others = "; the others are broadcast to it" if any(len(op.tensors) > 1 for op in overloads) else ""
+        said |= {"Dtypes": f"{'; or '.join(formulas)}; {name} keeps its own", "Shape": f"{name} keeps its own{others}"}
+    return said | ({"Shape": f"{name} becomes the view"} if overloads[0].kind == "view" else {})
+
+
+def calls(overloads: list[Op], form: str = "") -> list[str]:
+    """One line per signature: of a form, or else the function's where there is one."""
+    found = [p for p in map(Python, overloads) if (form in p.forms if form else p.forms)]
+    return [p.signature(form or p.forms[0], defaults=True) for p in found]
+
+
+def docstring(overloads: list[Op], form: str) -> str:
+    """What `help` shows of a function or method."""
+    overloads = [op for op in overloads if form in Python(op).forms]
+    said = facts(overloads) | (in_place(overloads, form) if form in INPLACE else {})
+    lines = [f"{title}: {text}.".replace("`", "") for title, text in said.items()]
+    return "\n".join([*calls(overloads, form), "", overloads[0].doc, "", *lines])
+
+
+# ---- C++ ----
+
 
 NAMES_PER_FILE = 24
 
 
-# ---- one signature ----
+def literal(text: str | None) -> str:
+    return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
 
 
-def place(op: Op, name: str) -> int:
-    """The row of an argument."""
-    return [row.name for row in rows(op)].index("dtype" if name == "options" else name)
-
-
-def accessor(op: Op, arg: Arg) -> str:
+def accessor(rows: list[Arg], arg: Arg) -> str:
     """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
-    method, default = types.spelling(arg.type).accessor, types.default(arg)
-    if arg.type.base in types.UNDEFINED_IS_NONE:
-        default = ""
-    elif arg.type.optional:
-        method = f"optional_{method}"
-        default = "" if default == "{}" else default
-    if default and arg.type.is_list and not default.startswith("{"):
-        default = "{" + default + "}"
-    return f"const auto& {arg.name} = a.{method}({commas(str(place(op, arg.name)), default)});"
+    method, given = spelt(arg.type).accessor, default(arg)
+    if arg.type.undefined_is_none or (arg.type.optional and given == "{}"):
+        given = ""
+    elif given and arg.type.is_list and not given.startswith("{"):
+        given = "{" + given + "}"
+    optional = "optional_" * (arg.type.optional and not arg.type.undefined_is_none)
+    place = [row.name for row in rows].index("dtype" if arg.name == "options" else arg.name)
+    return f"const auto& {arg.name} = a.{optional}{method}({commas(str(place), given)});"
 
 
-def run_case(op: Op, original: Op) -> list[str]:
+def run_case(p: Python, original: Op) -> list[str]:
     """The statements that convert the bound arguments of a signature and make the call.
 
-    `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
+    `original` is the op where this is a reordering of it: what is not bound keeps its default.
     """
-    bound = {arg.name for arg in op.args}
-    lines = [accessor(op, arg) for arg in python_arguments(op)]
-    lines += [
-        f"const {types.owning_type(arg.type)} {arg.name} = {types.default(arg)};"
-        for arg in original.args
-        if arg.name not in bound
-    ]
-    arguments = commas([arg.name for arg in original.args])
-    forms = forms_of(op)
-    inplace = [form for form in forms if form in INPLACE]
-    if inplace:
-        call = f"[&] {{ rushlight::{op.inplace_name}({arguments}); }}"
-        given = [f"return finish_with(a, a.object({op.receiver}), {call});"]
-        if inplace == forms:
-            return lines + given
-        lines += block("if (a.inplace())", given)
+    op = p.op
+    bound, name, arguments = {arg.name for arg in op.args}, op.name, original.call()
+    left_out = [a for a in original.args if a.name not in bound]
+    given = f"finish_with(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
+    inplace = [form for form in p.forms if form in INPLACE]
+    alone = inplace and inplace == p.forms
+    names = commas(literal(r.name) for r in op.results if len(op.results) > 1 and r.name and not alone)
+    named = f', named_result(type, "{name}", {{{names}}})' if names else ""
+    call = f"rushlight::{name}({arguments})"
+    result = given if alone else f"finish(a, [&] {{ return {call}; }}{named})"
     if not op.results and op.on_list:
-        return [*lines, f"return finish_with(a, a.object(0), [&] {{ rushlight::{op.name}({arguments}); }});"]
-    names, named = [r.name for r in op.results], ""
-    if len(names) > 1 and all(names):
-        lines.insert(0, "static PyTypeObject* type = nullptr;")
-        named = f'named_result(type, "{op.name}", {{{commas([c_string(n) for n in names])}}})'
-    if op.python_out and "FunctionForm" in forms:
-        i = place(op, "out")
-        outs = commas([f"const Tensor& {o}" for o in out_parameters(op)])
-        call = f"[&]({outs}) {{ rushlight::{op.name}_out({commas(out_parameters(op), arguments)}); }}"
-        finish = f"finish_out<{len(names)}>({commas(f'a, {i}', c_string(op.name), call, named)})"
-        lines += block(f"if (a.is_given({i}))", [f"return {finish};"])
-    if op.kind == "view":  # nothing to release the GIL for
-        return [*lines, f"return wrap_result(rushlight::{op.name}({arguments}));"]
-    call = f"[&] {{ return rushlight::{op.name}({arguments}); }}"
-    return [*lines, f"return finish({commas('a', call, named)});"]
-
-
-def c_string(text: str | None) -> str:
-    return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
+        result = f"finish_with(a, a.object(0), [&] {{ {call}; }})"
+    elif op.kind == "view":  # nothing to release the GIL for
+        result = f"wrap_result({call})"
+    out = len(p.rows) - 1 if op.python_out and "FunctionForm" in p.forms else None
+    outs, written = commas(f"const Tensor& {o}" for o in op.outs), commas(op.outs, arguments)
+    write = f"[&]({outs}) {{ rushlight::{name}_out({written}); }}"
+    finish = f'finish_out<{len(op.results)}>(a, {out}, "{name}", {write}{named})'
+    return lines(f"""
+        {only(names)}static PyTypeObject* type = nullptr;
+        {each(accessor(p.rows, arg) for arg in p.taken)}
+        {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
+        {when(inplace and not alone, "if (a.inplace())", f"return {given};")}
+        {when(out is not None, f"if (a.is_given({out}))", f"return {finish};")}
+        return {result};
+    """)
 
 
 def param(row: Arg) -> str:
     """A row of a signature's table."""
-    flags = [flag(row.type.optional or row.default in ("None", "[]")), flag(row.keyword_only), flag(row.name == "out")]
-    shown = c_string(types.python_default(row))
-    return f"{{{commas(c_string(row.name), f'Kind::{types.spelling(row.type).kind}', flags, shown)}}},"
+    flags = row.type.optional or row.default in ("None", "[]"), row.keyword_only, row.name == "out"
+    said = commas(map(flag, flags), literal(shown_default(row)))
+    return f"{{{literal(row.name)}, Kind::{spelt(row.type).kind}, {said}}},"
 
 
-def reorder(op: Op, order: str) -> Op:
+def reordered(op: Op, order: str) -> Op:
     """A deprecated order: the op with these arguments, all positional, in place of its own; it has no out=."""
     by_name = {a.name: a for a in op.args}
     args = [replace(by_name[n], default=None, keyword_only=False) for n in order.split(", ")]
     return replace(op, args=args, variants=op.variants - {"out"})
 
 
-# ---- one name ----
-
-PARAMS = """
-constexpr Param ${name}_params_$k[] = {
-    $rows
-};
-"""
-
-NAME = """
-// ---- $name ----
-
-$tables
-constexpr Signature ${name}_signatures[] = {
-    $signatures
-};
-PyObject* ${name}_run([[maybe_unused]] const Arguments& a) {
-  switch (a.signature()) {
-    $cases
-  }
-  Py_UNREACHABLE();
-}
-constexpr Parser ${name}_parser = {"$shown", ${name}_signatures, $count, ${name}_run, &$owner};
-
-"""
+def owner(op: Op, *words: str) -> str:
+    """The module that the words of an entry choose."""
+    return next((f"{word}_owner" for word in words if any(w.partition(".")[0] == word for w in op.python)), "")
 
 
 def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables and the calls of a name."""
-    tables, signatures, cases = [], [], []
-    old = [(reorder(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
+    tables, rows_of, cases, first = [], [], [], overloads[0]
+    old = [(reordered(first, order), first) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
-        tables += fill(PARAMS, name=name, k=k, rows=[param(row) for row in rows(op)])
-        flags = commas([flag(has_varargs(op)), flag(op is not original)])
-        signatures.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
-        cases += block(f"case {k}:", run_case(op, original))
-    first = overloads[0]
-    count, shown, owner = len(signatures), name, "ops_owner"
-    if first.functional_name:
-        shown, owner = first.functional_name, "functional_owner"
-    elif first.nn or first.wrapped:
-        owner = "nn_owner" if first.nn else "wrapped_owner"
-    lists = {"tables": tables, "signatures": signatures, "cases": cases}
-    return [*fill(NAME, name=name, shown=shown, count=count, owner=owner, **lists), ""]
+        p = Python(op)
+        tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in p.rows), "};"]
+        flags = f"{op.receiver}, {flag(p.varargs)}, {flag(op is not original)}"
+        rows_of.append(f"{{{name}_params_{k}, {' | '.join(p.forms)}, {flags}}},")
+        cases += block(f"case {k}:", run_case(p, original))
+    words = ["functional"] if first.functional_name else ["nn", "wrapped"]
+    said = f'"{first.functional_name or name}", {name}_signatures, {len(rows_of)}, {name}_run'
+    made = lines(f"""
+        // ---- {name} ----
 
-
-# ---- files ----
-
-FAMILY = """
-namespace {
-
-$calls
-Binding rows[] = {
-    $rows
-};
-const Bindings bindings(rows);
-
-}  // namespace
-"""
+        {each(tables)}
+        constexpr Signature {name}_signatures[] = {{
+            {each(rows_of)}
+        }};
+        PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{
+          switch (a.signature()) {{
+            {each(cases)}
+          }}
+          Py_UNREACHABLE();
+        }}
+        constexpr Parser {name}_parser = {{{said}, &{owner(first, *words) or "ops_owner"}}};
+    """)
+    return [*made, ""]
 
 
 def entries(name: str, overloads: list[Op]) -> list[str]:
     """The functions and methods of a name."""
-    lines = []
+    found, first = [], overloads[0]
     for form in (*FUNCTIONS, *METHODS):
-        if any(form in forms_of(op) for op in overloads):
-            first = overloads[0]
-            shown = python_name(first, form) if form in INPLACE else first.functional_name or name
-            other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
-            also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
-            text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads, form)}"
-            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {c_string(text)}),')
-    return lines
+        if any(form in Python(op).forms for op in overloads):
+            shown = Python(first).name(form) if form in INPLACE else first.functional_name or name
+            also = owner(first, "functional", "listed") if form in FUNCTIONS else ""
+            head = f"{shown}{text_signature(overloads, form)}\n--\n\n"
+            text = literal(head + docstring(overloads, form))
+            found.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {f"&{also}" if also else "nullptr"}, {text}),')
+    return found
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     files = {}
     includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
-    for family, part in pieces(list(by_name(ops).items()), NAMES_PER_FILE, lambda named: named[1][0].family):
-        calls = [line for name, overloads in part for line in name_source(name, overloads)]
-        rows = [line for name, overloads in part for line in entries(name, overloads)]
-        text = source(includes, "rushlight::python", fill(FAMILY, calls=calls, rows=rows))
-        files[f"python/ops_{family}.cpp"] = text
+    named = list(by_name(ops).items())
+    for family, part in pieces(named, NAMES_PER_FILE, lambda named: named[1][0].family):
+        inside = lines(f"""
+            namespace {{
+
+            {each(line for name, overloads in part for line in name_source(name, overloads))}
+            Binding rows[] = {{
+                {each(line for name, overloads in part for line in entries(name, overloads))}
+            }};
+            const Bindings bindings(rows);
+
+            }}  // namespace
+        """)
+        files[f"python/ops_{family}.cpp"] = source(includes, "rushlight::python", inside)
     return files
+
+
+# ---- stubs ----
+
+
+HEAD = """# Generated from the op table by `python -m gen`. Do not edit.
+import builtins
+from collections.abc import Sequence
+from typing import Any, overload
+
+from rushlight._C import Generator, Number, device, dtype, layout, memory_format
+from rushlight._tensor import Tensor
+"""
+
+
+def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for p in map(Python, ops):
+        for form in p.forms:
+            if form in forms and not keyword.iskeyword(p.name(form)):
+                found.setdefault(p.name(form), []).append(p.signature(form))
+    marks = {name: ["@overload"] * (len(texts) > 1) for name, texts in found.items()}
+    return [line for name, texts in found.items() for text in texts for line in (*marks[name], text)]
+
+
+def stubs(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
+    public = [op for op in ops if not (op.python & {"nn", "wrapped"} or op.functional_name)]
+    functions = {"_functions": definitions(public, FUNCTIONS)}
+    for space in NAMESPACES:
+        own = definitions([op for op in ops if op.space == space], FUNCTIONS)
+        functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]
+    files = {f"stubs/{name}.pyi": "\n".join([HEAD, *texts, ""]) for name, texts in functions.items()}
+    methods = "\n".join(f"    {line}" for line in definitions(ops, METHODS))
+    whole = (Path(__file__).parent / "_C.pyi.in").read_text().replace("    $methods", methods)
+    return files | {"stubs/_C.pyi": whole}

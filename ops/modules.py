@@ -1,7 +1,6 @@
 """The stateless modules of nn: a name, constructor arguments, the function that a call is.
 
-An entry is plain data, from which classes are written in Python (gen/modules.py) and C++
-(gen/modules_cpp.py):
+An entry is plain data, from which gen/modules.py writes classes in Python and C++:
 
     module("LeakyReLU(float negative_slope=0.01, bool inplace=False)", "activation", "leaky_relu",
            "negative_slope, inplace", show="negative_slope={negative_slope}{?inplace}",
@@ -26,13 +25,7 @@ Other keys:
     functional_only: options that the functional form alone has in C++.
 """
 
-MODULES: list[dict] = []
-
-
-def module(signature: str, family: str, function: str = "", passes: str = "", **keys) -> None:
-    MODULES.append({"signature": signature, "family": family, "function": function,
-                    "passes": passes, **keys})
-
+from gen.modules import module
 
 # ---- activations ----
 

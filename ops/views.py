@@ -1,6 +1,6 @@
 """Views with memory of their own, and copies with something else in place of what a view shows."""
 
-from gen.table import view_composite
+from gen.table import derived
 
 for symbol, name in {
     "alias": "alias_copy",
@@ -29,7 +29,7 @@ for symbol, name in {
 }.items():
     lists = symbol.startswith(("split", "unbind"))
     method = "method " if symbol == "narrow" else ""
-    view_composite(
+    derived(
         symbol,
         name,
         "",
@@ -39,7 +39,7 @@ for symbol, name in {
         doc=f"What `{name.partition('_copy')[0]}` gives, in memory of its own.",
     )
 for symbol in ("as_strided", "diagonal", "select", "slice"):
-    view_composite(
+    derived(
         symbol,
         f"{symbol}_scatter",
         ", Tensor src",
@@ -47,7 +47,7 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         "const Tensor whole = clone_for_batches(self, src); "
         "return copy_into_view(whole, $view(whole$rest), src);",
         variants="method function out" if symbol == "slice" else "method function",
-        cpp_out=True,
+        out="cpp",
         doc=f"A copy with `src` in place of what `{symbol}` gives.",
         tags=("core",) if symbol in ("select", "slice") else (),
     )

@@ -1,0 +1,436 @@
+"""The registry: the overloads under which an op's forms are registered, with arguments and rules, as constant data.
+
+An entry is one C++ function a form; aten has several overloads for some of them (`add.Tensor` and `add.Scalar`,
+`sum` and `sum.dim_IntList`). What an entry does not say follows from its signature: an argument `Tensor|Scalar` gives
+two overloads, `options` four arguments, the in-place form is named `add_`, the `out=` form `out` or `OVERLOAD_out`.
+`overloads=` of the entry lists what differs, in the schema language, where an argument without a type is the
+entry's own of that name (one that is Tensor|Scalar is a Tensor that takes numbers, too) and `name!` one that is
+written:
+
+    overloads=["sum(self, dtype)", "sum.dim_IntList(self, Dim[1]? dim, keepdim, dtype)",
+               "sum.IntList_out(self, Dim[1]? dim, keepdim, dtype, out!)"]
+
+The data are those of include/rushlight/schema.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+
+from gen import derivatives, rules, tangents
+from gen.declarations import Form, forms
+from gen.schema import (
+    MEANINGS,
+    OPTIONS,
+    Arg,
+    TableError,
+    Type,
+    declarations,
+    default,
+    names_in,
+    owned,
+    parse_call,
+    parse_type,
+    parts,
+    shared_cpp,
+)
+from gen.table import Op, load
+from gen.text import block, commas, each, flag, header, lines, source
+
+# ---- overloads ----
+
+
+# What `options` stands for in schemas.
+EXPANDED = [replace(a, default="None") for a in OPTIONS if a.name != "requires_grad"]
+
+
+@dataclass(frozen=True)
+class Overload:
+    """One row of the registry."""
+
+    name: str  # with the _ of the in-place form
+    overload: str
+    form: str  # functional inplace out
+    args: tuple[Arg, ...]
+    results: tuple[Arg, ...]
+
+
+def written(args: list[Arg]) -> list[Arg]:
+    """The arguments of an in-place form."""
+    return [replace(args[0], type=replace(args[0].type, alias="a!")), *args[1:]]
+
+
+def derived(op: Op, form: str) -> Iterator[str]:
+    """What an item of `overloads=` would say: with a tensor and with a number where the entry takes both."""
+    name, outs = op.inplace_name if form == "inplace" else op.name, []
+    if form == "out":
+        outs = [f"{r.name or f'out{i}'}!" for i, r in enumerate(op.results)] if len(op.results) > 1 else ["out!"]
+    for kind in ("Tensor", "Scalar") if any(a.type.number for a in op.args) else ("",):
+        typed = {a.name: f"{kind}{'?' * a.type.optional} {a.name}" for a in op.args if a.type.number}
+        said = [f"{typed[a.name]}={a.default or ''}" if a.name in typed else a.name for a in op.args]
+        said = [text for text in said if text != "options" or form != "out"]
+        overload = "_".join(filter(None, [op.overload, kind, "out" if form == "out" else ""]))
+        yield f"{name}{'.' * bool(overload)}{overload}({commas(said, outs)})"
+
+
+def read(op: Op, text: str, form: str = "") -> Overload:
+    """An item of `overloads=`; the form is told by what it writes where it is not known."""
+    name, overload, inside, _ = parse_call(text)
+    known = {a.name: a for a in [*EXPANDED, *op.args]}
+    # Beside arguments that are written PyTorch's letters of results go on at d.
+    letters = iter("defgh" if any(a.type.written for a in op.args[1:]) else "abcdefgh")
+    args, given = [], []
+    for kind, place, value, keyword_only in declarations(inside):
+        if place == "options":
+            args += EXPANDED
+        elif place.endswith("!"):
+            given.append(Arg(place[:-1], Type("Tensor", alias=next(letters) + "!"), None, True))
+            args.append(given[-1])
+        elif kind:
+            args.append(Arg(place, parse_type(kind), value or None, keyword_only))
+        else:
+            arg = known[place] if value is None else replace(known[place], default=value or None)
+            args.append(replace(arg, keyword_only=arg.keyword_only or keyword_only))
+    results, named = op.results, form == "out" and len(given) > 1
+    given = given or [a for a in args if a.type.written]
+    form = form or ("inplace" if name == op.inplace_name else "out" if given else "functional")
+    if form == "inplace":
+        args = written(args)
+        results = [replace(args[0], name="")]
+    elif form == "out":
+        results = given if named else [replace(a, name="", keyword_only=False) for a in given]
+    return Overload(name, overload, form, tuple(args), tuple(results))
+
+
+def registered(op: Op, form: str) -> list[Overload]:
+    """The overloads of a form: those that the entry lists, or else those that follow from its signature."""
+    listed = [o for o in (read(op, text) for text in op.overloads) if o.form == form]
+    return listed or [read(op, text, form) for text in (derived(op, form) if form in op.forms else [])]
+
+
+# ---- tags ----
+
+# What is true of an overload, in the words of `torch.Tag`. Most of it follows from the entry: its kind, its arguments,
+# its form. `tags=` adds the rest: a word, as "pointwise" for a composite, or "core.Tensor" for one overload of the
+# functional form alone ("core.default" for the one without a name).
+
+
+@cache
+def _views() -> frozenset[str]:
+    return frozenset(op.name for op in load() if any(r.type.alias and not r.type.written for r in op.results))
+
+
+def _writes(op: Op, o: Overload) -> bool:
+    return o.form != "out" and op.name.endswith("_") and any(a.type.written for a in o.args)
+
+
+def _draws(op: Op, _: Overload) -> bool:
+    given = any(a.type == Type("Generator", optional=True) for a in op.args)
+    return given or (isinstance(op.batch, str) and op.batch.startswith("random"))
+
+
+# Every word, in the order of C++'s `Tag`, and when it holds though an entry does not say it.
+_HOLDS: dict[str, Callable[[Op, Overload], bool] | None] = {
+    "core": None,
+    "cudagraph_unsafe": None,
+    "data_dependent_output": None,
+    "dynamic_output_shape": lambda op, o: op.kernel.kind == "dynamic",
+    "flexible_layout": None,
+    "generated": None,
+    "inplace": lambda op, o: o.form == "inplace" or _writes(op, o),
+    "inplace_view": lambda op, o: op.inplace_only and op.name[:-1] in _views(),
+    "maybe_aliasing_or_mutating": None,
+    "needs_contiguous_strides": None,
+    "needs_exact_strides": None,
+    "needs_fixed_stride_order": None,
+    "nondeterministic_bitwise": None,
+    "nondeterministic_seeded": _draws,
+    "out": lambda op, o: o.form == "out",
+    "out_variant": None,
+    "pointwise": lambda op, o: op.kernel.kind == "pointwise",
+    "pt2_compliant_tag": lambda op, o: True,
+    "reduction": None,
+    "view_copy": lambda op, o: op.name.endswith("_copy") and op.name.removesuffix("_copy") in _views(),
+}
+TAGS = list(_HOLDS)
+
+
+def _says(op: Op, o: Overload, said: str) -> str:
+    """The word of an item of `tags=` if it is meant for an overload."""
+    word, _, name = said.partition(".")
+    if word not in TAGS:
+        raise TableError(f"{op.text}: no tag is named {word!r}")
+    own = o.form == "functional" or op.inplace_only
+    return word if (name == (o.overload or "default") if name else own or word != "core") else ""
+
+
+def tag_bits(op: Op, o: Overload) -> str:
+    """The words that hold for an overload, as the bits of C++'s `Tag`."""
+    found = {word for word, holds in _HOLDS.items() if holds and holds(op, o)} | {
+        _says(op, o, said) for said in op.tags
+    }
+    return f"{sum(1 << i for i, word in enumerate(TAGS) if word in found):#x}u"
+
+
+# ---- arguments and overloads ----
+
+# Defaults that PyTorch prints as numbers.
+ENUMERATORS = {"Contiguous": "0", "Int64": "4"}
+
+
+def capital(word: str) -> str:
+    return word[:1].upper() + word[1:]
+
+
+def type_info(t: Type) -> str:
+    said = {
+        "base": f"BaseType::{'String' if t.base == 'str' else capital(t.base)}",
+        **{key: flag(getattr(t, key)) for key in ("is_list", "optional", "element_optional", "number", "written")},
+        "alias": f"'{t.alias[0]}'" if t.alias else "false",
+        "size": str(t.size or "false"),
+    }
+    return f"{{{commas(f'.{key} = {value}' for key, value in said.items() if value != 'false')}}}"
+
+
+def default_info(arg: Arg) -> str:
+    base, text = arg.type.base, ENUMERATORS.get(arg.default or "", arg.default)
+    if text is None:
+        return "{}"
+    if text in ("None", "{}"):
+        said = "None"
+    elif base == "str":
+        said = f'String, .text = "{text[1:-1]}"'
+    elif text.startswith("["):
+        said = f"List, .count = {len(parts(text[1:-1]))}, .ints = {{{commas(parts(text[1:-1]))}}}"
+    elif text in ("True", "False"):
+        said = f"Bool, .ints = {{{int(text == 'True')}}}"
+    elif base == "float" or not text.lstrip("-").isdigit():
+        said = f"Float, .number = {default(arg)}"
+    else:
+        said = f"Int, .ints = {{{text}}}"
+    return f"{{.kind = DefaultInfo::{said}}}"
+
+
+def arg_infos(args: list[Arg]) -> list[str]:
+    return [f'{{"{a.name}", {type_info(a.type)}, {default_info(a)}, {flag(a.keyword_only)}}},' for a in args]
+
+
+def places(overload: Overload, names: list[str]) -> list[str]:
+    """Which of the function's arguments each of an overload's is."""
+    own = {name: i for i, name in enumerate(names)}
+    own = {a.name: own["options"] for a in EXPANDED if "options" in own} | own
+    outs = [a for a in overload.args if a.type.written] if overload.form == "out" else []
+    return [f"{outs.index(a) if a in outs else own.get(a.name, -1)}," for a in overload.args]
+
+
+class Arrays:
+    """Constant arrays of one source: those with the same items are one."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, ...], str] = {}
+        self._new: list[str] = []
+
+    def name(self, element: str, items: list[str]) -> str:
+        """What an array of these items is called; `{}` where there are none."""
+        key = (element, *items)
+        if items and key not in self._names:
+            self._names[key] = f"list_{len(self._names)}"
+            self._new += block(f"constexpr {element} {self._names[key]}[] =", items, end=";")
+        return self._names[key] if items else "{}"
+
+    def definitions(self) -> list[str]:
+        """Of the arrays that were named since this was last asked."""
+        new, self._new = self._new, []
+        return new
+
+
+# ---- rules ----
+
+
+def batch_rules(form: Form) -> list[str]:
+    """The rules of vmap; a form that writes to given tensors has those of its functional form."""
+    op, found, rows = form.op, [], []
+    said = rules.batch(op) if form.kind == "functional" or op.inplace_only else {}
+    for i, (names, rule) in enumerate(said.items()):
+        covered = parts(names) or [a.name for a in op.tensors]
+        mask = sum(1 << n for n, a in enumerate(op.args) if a.name in covered)
+        kind, more = "".join(map(capital, rule.kind.split("_"))), ""
+        if rule.kind == "expression":
+            kind, more = "Formula", f"batch_{form.function}_{i}"
+            used = [(k, a) for k, a in enumerate(op.args) if a.name in names_in(rule.text)]
+            unused = "[[maybe_unused]]"
+            found += lines(f"""
+                std::vector<Value> {more}({unused} const std::vector<Value>& a, {unused} int64_t batch) {{
+                  {each(f"const auto {a.name} = a[{k}].get<{owned(a.type)}>();" for k, a in used)}
+                  return box_results({shared_cpp(rule.text)});
+                }}
+            """)
+        elif rule.kind == "refused":
+            more = f'nullptr, "{rule.reason}"'
+        rows += [f"{{{commas(f'batching::Kind::{kind}, {mask}u', more)}}},"] if rule.kind != "composite" else []
+    return found + (block(f"constexpr batching::Rule rules_{form.function}[] =", rows, end=";") if rows else [])
+
+
+def sparse_rule(form: Form) -> str:
+    """What the entry says of sparse tensors; factories refuse them in the place of what would read their memory."""
+    op, where = form.op, "SparseRule::Where::"
+    if not op.sparse:
+        return f"{{nullptr, {where}Above}}" if op.has_options and form.kind == "functional" else "{}"
+    recorded = "Recorded" if derivatives.plan(op) is not None else "Below"
+    where += "Below" if form.kind == "out" else "Above" if op.kind == "composite" else recorded
+    if op.sparse == "values":
+        return f"{{boxed<static_cast<{op.result} (*)({op.parameters})>({op.name})>, {where}, true}}"
+    return f"{{boxed<sparse::{op.sparse}>, {where}}}"
+
+
+# ---- a form's data ----
+
+
+def tables(form: Form, arrays: Arrays) -> list[str]:
+    """The overloads of a form, the function that they call, its rules."""
+    op, key, rows = form.op, form.function, []
+    args = written(op.args) if form.kind == "inplace" else [Arg(o, Type("Tensor")) for o in form.outs] + op.args
+    shown = arrays.name("ArgInfo", arg_infos(args))
+    for overload in registered(op, form.kind):
+        own = places(overload, [a.name for a in args])
+        name = f'"{"rushlight" if op.own else "aten"}", "{overload.name}", "{overload.overload}"'
+        taken = arrays.name("ArgInfo", arg_infos(list(overload.args)))
+        given = arrays.name("ResultInfo", [f'{{"{r.name}", {type_info(r.type)}}},' for r in overload.results])
+        ordered = "nullptr" if list(overload.args) == args or not own else arrays.name("int8_t", own)
+        rows.append(f"{{{commas(name, taken, given, f'&function_{key}', ordered, tag_bits(op, overload))}}},")
+    batch, autocast = batch_rules(form), rules.autocast(op) if form.kind == "functional" else {}
+    casts = commas(f"autocast::Rule::{autocast.get(device, 'none').capitalize()}" for device in rules.DEVICES)
+    writes = form.kind != "functional" and not op.inplace_only
+    said = [
+        f"run_boxed<static_cast<{form.signature(name='(*)')}>({form.name})>",
+        shown,
+        f"overloads_{key}",
+        f"{{{casts}}}" if autocast else "{}",
+        f"rules_{key}" if batch else "{}",
+        f"&function_{Form(op, 'functional').function}" if writes else "nullptr",
+        sparse_rule(form),
+        tangents.rule(form),
+        flag(op.kind == "composite" and not op.whole and form.kind != "out"),
+    ]
+    return lines(f"""
+        {each(arrays.definitions())}
+        extern const OpFunction function_{key};
+        extern const OpInfo overloads_{key}[];
+        constexpr OpInfo overloads_{key}[] = {{
+            {each(rows)}
+        }};
+        {each(batch)}
+        const OpFunction function_{key} = {{
+            {commas(said)}
+        }};
+    """)
+
+
+# ---- whole files ----
+
+
+def registry(ops: list[Op]) -> str:
+    """All overloads by name."""
+    found = [form for op in ops for form in forms(op)]
+    rows = [
+        (overload.name, f"overloads_{form.function} + {i},")
+        for form in found
+        for i, overload in enumerate(registered(form.op, form.kind))
+    ]
+    inside = lines(f"""
+        {each(f"extern const OpInfo overloads_{form.function}[];" for form in found)}
+
+        ArrayRef<const OpInfo*> all_ops() {{
+          static constexpr const OpInfo* rows[] = {{
+              {each(row for _, row in sorted(rows, key=lambda row: row[0]))}
+          }};
+          return rows;
+        }}
+    """)
+    return source(["<rushlight/mode.h>"], "rushlight", inside)
+
+
+def parts_source(ops: list[Op]) -> str:
+    """What ops are composed of to Python code that looks at them below autograd, and above it."""
+    composed = [op for op in ops if "parts" in op.shown]
+    traced = [(op, text) for op in ops for text in op.shown if text not in ("whole", "parts", "body")]
+    written = [block(f"{op.result} traced_{op.symbol}({op.parameters})", [f"return {text};"]) for op, text in traced]
+    # A trace shows what composites are made of that aten lacks: they are the package's own business.
+    own = [op for op in ops if op.kind == "composite" and op.own and not op.has_options and not op.inplace_only]
+    bodies = [op for op in ops if "body" in op.shown or op in own]
+
+    def rows(found: list[Op], function: str) -> list[str]:
+        names = [f'"{op.name}", "{registered(op, "functional")[0].overload}"' for op in found]
+        boxed = [f"boxed<{function}{op.symbol}>" for op in found]
+        return [f"{{find_op({name})->function, {call}}}," for name, call in zip(names, boxed, strict=True)]
+
+    inside = lines(f"""
+        namespace parts {{
+
+        {each(f"{op.result} {op.symbol}({op.parameters});" for op in composed)}
+
+        }}  // namespace parts
+
+        namespace {{
+
+        {each(line for function in written for line in function)}
+
+        using Table = std::unordered_map<const OpFunction*, PartsFunction>;
+        PartsFunction found_in(const Table& table, const OpFunction& function) {{
+          const auto found = table.find(&function);
+          return found == table.end() ? nullptr : found->second;
+        }}
+
+        }}  // namespace
+
+        PartsFunction parts_of(const OpFunction& function) {{
+          static const Table known = {{
+              {each(rows(composed, "parts::"))}
+          }};
+          return found_in(known, function);
+        }}
+
+        PartsFunction traced_as(const OpFunction& function) {{
+          static const Table known = {{
+              {each(rows([op for op, _ in traced], "traced_") + rows(bodies, "composite::"))}
+          }};
+          return found_in(known, function);
+        }}
+    """)
+    includes = ["<unordered_map>", "", "<rushlight/ops.h>", "", "core/parts.h", "ops/wrappers.h"]
+    return source(includes, "rushlight", inside)
+
+
+def meanings_source(ops: list[Op]) -> str:
+    """What the integers among the arguments of those forms are that vmap has rules for."""
+    rows = {}
+    for form in [form for op in ops for form in forms(op) if form.kind != "out"]:
+        masks = [sum(1 << i for i, a in enumerate(form.op.args) if a.type.meaning == word) for word in MEANINGS]
+        if any(masks) and any(rule.kind != "composite" for rule in rules.batch(form.op).values()):
+            rows[f"function_{form.function}"] = commas(f"{mask}u" for mask in masks)
+    inside = lines(f"""
+        {each(f"extern const OpFunction {function};" for function in rows)}
+
+        batching::Meanings batching::meanings_of(const OpFunction& function) {{
+          static const std::unordered_map<const OpFunction*, Meanings> known = {{
+              {each(f"{{&{function}, {{{masks}}}}}," for function, masks in rows.items())}
+          }};
+          const auto found = known.find(&function);
+          return found == known.end() ? Meanings() : found->second;
+        }}
+    """)
+    return source(["<unordered_map>", "", "ops/batching.h"], "rushlight", inside)
+
+
+def generate(ops: list[Op]) -> dict[str, str]:
+    """Path below the output folder → contents."""
+    # What entries name for sparse tensors; in place the result is what `self` becomes.
+    sparse = [f"{op.result} {op.sparse}({op.parameters});" for op in ops if op.sparse not in (None, "values")]
+    return {
+        "src/registry.cpp": registry(ops),
+        "src/parts.cpp": parts_source(ops),
+        "src/meanings.cpp": meanings_source(ops),
+        "include/generated/sparse.h": header(["core/sparse.h"], "rushlight::sparse", list(dict.fromkeys(sparse))),
+    }
