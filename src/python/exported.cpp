@@ -83,7 +83,8 @@ PyObject* run_exported(PyObject*, PyObject* args) {
 }
 
 PyObject* describe_exported(PyObject*, PyObject* capsule) {
-  return translate_errors([&] { return PyUnicode_FromString(program_in(capsule).graph_text().c_str()); });
+  return translate_errors(
+      [&] { return PyUnicode_FromString(program_in(capsule).graph_text().c_str()); });
 }
 
 PyObject* dtype_numbers(PyObject*, PyObject*) {
