@@ -161,7 +161,7 @@ class Machine {
       return code_.constants[operand.number()];
     }
     IValue& from = frame_.registers[operand.number()];
-    return operand.dies() ? std::exchange(from, IValue()) : from;
+    return operand.is_last_use() ? std::exchange(from, IValue()) : from;
   }
   void put(const Instruction& now, size_t i, IValue value) {
     const uint32_t number = code_.operands[now.first + now.inputs + i].number();
@@ -173,7 +173,7 @@ class Machine {
   void end_inputs(const Instruction& now) {
     for (size_t i = 0; i < now.inputs; i++) {
       const Operand operand = code_.operands[now.first + i];
-      if (operand.dies()) {
+      if (operand.is_last_use()) {
         frame_.registers[operand.number()] = IValue();
       }
     }

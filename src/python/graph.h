@@ -37,7 +37,7 @@ struct GraphHandle {
   T* it;
 };
 template <class T>
-T& it_of(PyObject* self) {
+T& object_of_handle(PyObject* self) {
   return *reinterpret_cast<GraphHandle<T>*>(self)->it;
 }
 template <class T>
@@ -95,11 +95,11 @@ inline Object text_object(const std::string& s) {
 inline PyObject* text_result(const std::string& s) { return text_object(s).release(); }
 // A method f(self), and a method f(self, argument), as Python wants them.
 template <auto f>
-PyObject* asked(PyObject* self, PyObject*) {
+PyObject* call_without_argument(PyObject* self, PyObject*) {
   return translate_errors([&] { return f(self); });
 }
 template <auto f>
-PyObject* told(PyObject* self, PyObject* argument) {
+PyObject* call_with_argument(PyObject* self, PyObject* argument) {
   return translate_errors([&] { return f(self, argument); });
 }
 inline PyCFunction with_keywords(PyCFunctionWithKeywords f) {

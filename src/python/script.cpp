@@ -91,7 +91,7 @@ PyObject* methods(PyObject* self, PyObject*) {
   });
 }
 
-void add_assigned(const graph::Block& block, PyObject* names) {
+void add_assigned_names(const graph::Block& block, PyObject* names) {
   for (const graph::Node* const node : block) {
     if (node->kind == graph::Kind::SetAttr) {
       const std::string name = node->attribute("name").toStringRef();
@@ -99,18 +99,18 @@ void add_assigned(const graph::Block& block, PyObject* names) {
       check(PySet_Add(names, text.get()));
     }
     for (const graph::Block* const inner : node->blocks()) {
-      add_assigned(*inner, names);
+      add_assigned_names(*inner, names);
     }
   }
 }
 
 // The names of attributes that methods of the class assign.
-PyObject* assigned(PyObject* self, PyObject*) {
+PyObject* assigned_names(PyObject* self, PyObject*) {
   return translate_errors([&] {
     const Object out = Object::check(PySet_New(nullptr));
     for (graph::Function* const method : object_at(self).type->methods) {
       if (method->native() == nullptr && method->has_graph()) {
-        add_assigned(method->graph().block(), out.get());
+        add_assigned_names(method->graph().block(), out.get());
       }
     }
     return Py_NewRef(out.get());
@@ -232,7 +232,7 @@ PyMethodDef handle_methods[] = {
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},
     {"constants", constants, METH_NOARGS, "The constants of the class, by name."},
     {"methods", methods, METH_NOARGS, "The names of the methods."},
-    {"assigned", assigned, METH_NOARGS, "The names of attributes that methods assign."},
+    {"assigned", assigned_names, METH_NOARGS, "The names of attributes that methods assign."},
     {"get", get, METH_O, "An attribute; of modules their handle."},
     {"set", set, METH_VARARGS, "set(name, value)"},
     {"call", call, METH_VARARGS, "call(method, args, kwargs)"},
@@ -283,7 +283,7 @@ class CallSink : public serialize::Sink {
 // _load_archive(path or bytes, device or None, names of extra files): the module's handle and what
 // the files hold, by name.
 PyObject* load_archive(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* from = nullptr;
     PyObject* device = nullptr;
     PyObject* extra = nullptr;
@@ -323,7 +323,7 @@ PyObject* load_archive(PyObject*, PyObject* args) {
 
 // _save_archive(handle, path or write, archive's name, extra files).
 PyObject* save_archive(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* handle = nullptr;
     PyObject* to = nullptr;
     const char* archive = nullptr;
@@ -393,7 +393,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
   const auto type_at = [&](size_t place) -> const Type& {
     return place < schema.arguments.size() ? schema.arguments[place].type : any;
   };
-  const auto what = [&](const std::string& argument) {
+  const auto describe = [&](const std::string& argument) {
     return str(function.base_name(), "(): argument '", argument, "'");
   };
   std::vector<IValue> values = std::move(first);
@@ -401,7 +401,8 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     const size_t place = values.size();
     const std::string argument =
         place < schema.arguments.size() ? schema.arguments[place].name : std::to_string(place);
-    values.push_back(to_argument(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
+    values.push_back(
+        to_argument(PyTuple_GET_ITEM(positional, i), type_at(place), describe(argument)));
   }
   std::vector<std::pair<std::string, IValue>> by_name;
   Py_ssize_t at = 0;
@@ -413,7 +414,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     while (place < schema.arguments.size() && schema.arguments[place].name != argument) {
       place++;
     }
-    by_name.emplace_back(argument, to_argument(value, type_at(place), what(argument)));
+    by_name.emplace_back(argument, to_argument(value, type_at(place), describe(argument)));
   }
   IValue result;
   {

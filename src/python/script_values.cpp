@@ -13,7 +13,7 @@ using Kind = Type::Kind;
 
 namespace {
 
-[[noreturn]] void wrong(PyObject* o, const Type& type, const std::string& what) {
+[[noreturn]] void raise_wrong_type(PyObject* o, const Type& type, const std::string& what) {
   raise(PyExc_TypeError,
         str(what, " expected a value of type '", type.annotation(), "' but got ", type_name(o)));
 }
@@ -84,11 +84,11 @@ IValue of_enum(PyObject* o, const Type& type, const std::string& what) {
   const Object name = Object::maybe(PyObject_GetAttrString(o, "name"));
   if (!name || !PyUnicode_Check(name.get())) {
     PyErr_Clear();
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   const IValue* const member = type.definition->find_constant(text_view(name.get()));
   if (member == nullptr) {
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   return *member;
 }
@@ -100,7 +100,7 @@ IValue of_python_object(PyObject* o, const Type& type, const std::string& what) 
       PyObject_CallFunction(import_attribute(is_object, "rushlight.jit._program", "_is_object_of"),
                             "Os", o, type.definition->name.c_str()));
   if (fits.get() != Py_True || type.definition->unit == nullptr) {
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   const ProgramObject made = type.definition->unit->create(*type.definition);
   for (size_t i = 0; i < made->slots.size(); i++) {
@@ -126,7 +126,7 @@ IValue one_of(PyObject* o, const Type& type, const std::string& what) {
       PyErr_Clear();
     }
   }
-  wrong(o, type, what);
+  raise_wrong_type(o, type, what);
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       return of_any(o, what);
     case Kind::None:
       if (o != Py_None) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return {};
     case Kind::Optional:
@@ -148,7 +148,7 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       const bool items = PySequence_Check(o) != 0 && !PyUnicode_Check(o) && !PyBytes_Check(o) &&
                          !is_tensor(o) && !unwrap_object(o);
       if (!items) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       const Object list = Object::check(PySequence_Fast(o, "a list"));
       const auto each = [&](size_t) -> const Type& { return type.of[0]; };
@@ -158,14 +158,14 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::NamedTuple: {
       if ((!PyTuple_Check(o) && !PyList_Check(o)) ||
           static_cast<size_t>(PySequence_Fast_GET_SIZE(o)) != type.of.size()) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       const auto each = [&](size_t i) -> const Type& { return type.of[i]; };
       return IValue::tuple(items_of(o, each, what));
     }
     case Kind::Dict:
       if (!PyDict_Check(o)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return dict_of(o, type.of[0], type.of[1], what);
     case Kind::Class:
@@ -184,7 +184,7 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
         }
       }
       if (!object || !Type::of_class(*object->type).is_subtype_of(type)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return object->value();
     }
@@ -285,7 +285,7 @@ PyObject* enum_from(const rushlight::Object& member) {
 }
 
 // The type of a tuple among those that a value may be of.
-const Type& narrowed(const IValue& value, const Type& type) {
+const Type& member_type_of(const IValue& value, const Type& type) {
   if (type.is(Kind::Optional) || type.is(Kind::Union)) {
     for (const Type& member : type.of) {
       if (!member.is(Kind::None) && is_of(value, member)) {
@@ -299,7 +299,7 @@ const Type& narrowed(const IValue& value, const Type& type) {
 }  // namespace
 
 PyObject* from_script(const IValue& value, const Type& declared) {
-  const Type& type = narrowed(value, declared);
+  const Type& type = member_type_of(value, declared);
   if (value.isTuple()) {
     return tuple_from(value, type);
   }

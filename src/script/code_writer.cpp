@@ -124,7 +124,7 @@ class Writer : ExpressionWriter {
     return node;
   }
   // Marks the inputs of a node that come right before it, the last first; where the chain ends.
-  Node* mark(Node* user, Node* last) {
+  Node* mark_chain(Node* user, Node* last) {
     for (size_t i = user->inputs().size(); i-- > 0;) {
       Value* const input = user->inputs()[i];
       Node* const maker = input->node();
@@ -136,7 +136,7 @@ class Writer : ExpressionWriter {
         break;
       }
       marked_.insert(maker);
-      last = mark(maker, before(maker));
+      last = mark_chain(maker, before(maker));
     }
     return last;
   }
@@ -148,7 +148,7 @@ class Writer : ExpressionWriter {
       Node* const last = before(user);
       const bool takes = user->kind != Kind::Loop && user->kind != Kind::Constant &&
                          (user->kind != Kind::Return || b.owner() == nullptr);
-      user = takes ? mark(user, last) : last;
+      user = takes ? mark_chain(user, last) : last;
     }
     for (Node* const node : b) {
       statement(*node);
@@ -171,7 +171,7 @@ class Writer : ExpressionWriter {
         return;
       }
       case Kind::RaiseException:
-        line("ops.prim.RaiseException(" + uses(raised(node)) + ")");
+        line("ops.prim.RaiseException(" + uses(exception_values(node)) + ")");
         return;
       case Kind::Enter:
         line("with " + use(node.input()) + ":");
@@ -203,7 +203,7 @@ class Writer : ExpressionWriter {
     }
   }
 
-  static std::vector<Value*> raised(const Node& node) {
+  static std::vector<Value*> exception_values(const Node& node) {
     std::vector<Value*> out = node.inputs();
     if (out.size() == 2 && out[1]->constant() != nullptr && out[1]->constant()->isNone()) {
       out.pop_back();

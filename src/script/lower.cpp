@@ -221,8 +221,8 @@ Exit Lowering::continue_after(Exit exit, const Rest& rest) {
   Condition left;
   left.value = flag("done");
   Exit last = Exit::Falls;
-  const auto go_on = [&] { return last = rest(); };
-  branch(left, {}, [] { return Exit::Always; }, go_on, [] { return Exit::Falls; });
+  const auto run_rest = [&] { return last = rest(); };
+  branch(left, {}, [] { return Exit::Always; }, run_rest, [] { return Exit::Falls; });
   return last == Exit::Always || last == Exit::Raises ? Exit::Always : Exit::Sometimes;
 }
 

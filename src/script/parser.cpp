@@ -9,7 +9,7 @@ using Kind = Expr::Kind;
 
 namespace {
 // How tightly operators of two sides bind; 0: none.
-int strength(std::string_view op) {
+int precedence(std::string_view op) {
   if (op == "|") {
     return 1;
   }
@@ -187,7 +187,7 @@ ExprPtr Parser::binary(int least) {
   ExprPtr left = unary();
   while (token().kind == Token::Kind::Operator) {
     const std::string_view op = view(token().span);
-    const int strong = strength(op);
+    const int strong = precedence(op);
     if (strong < least || strong == 0) {
       break;
     }

@@ -105,7 +105,7 @@ struct Parsed {
   Text text;
   Body body;
 };
-const Parsed& parsed() {
+const Parsed& prelude_body() {
   static const auto* const made = [] {
     auto* const out = new Parsed();
     out->text = std::make_shared<graph::Source>(graph::Source{source, "prelude"});
@@ -127,12 +127,12 @@ graph::Function* prelude_function(graph::CompilationUnit& unit, const std::strin
   if (graph::Function* const known = unit.find_function(full)) {
     return known;
   }
-  for (const Stmt& s : parsed().body) {
+  for (const Stmt& s : prelude_body().body) {
     if (s.function->name == name) {
       OpNames names;
-      graph::Schema schema = signature(*s.function, parsed().text, names, std::nullopt);
+      graph::Schema schema = signature(*s.function, prelude_body().text, names, std::nullopt);
       std::optional<Type> returns = schema.results.at(0).type;
-      Lowering lowering(unit, names, parsed().text, newest_version);
+      Lowering lowering(unit, names, prelude_body().text, newest_version);
       std::unique_ptr<graph::Graph> graph = lowering.lower(*s.function, schema, returns);
       return &unit.add_function(full, std::move(schema), std::move(graph));
     }

@@ -93,12 +93,12 @@ Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts,
   if (step == 0) {
     fail(span, "slice step cannot be zero");
   }
-  const auto clamped = [&](int64_t i) {
+  const auto clamp_index = [&](int64_t i) {
     i = i < 0 ? i + size : i;
     return step > 0 ? std::clamp<int64_t>(i, 0, size) : std::clamp<int64_t>(i, -1, size - 1);
   };
-  const int64_t first = given[0] ? clamped(*given[0]) : step > 0 ? 0 : size - 1;
-  const int64_t end = given[1] ? clamped(*given[1]) : step > 0 ? size : -1;
+  const int64_t first = given[0] ? clamp_index(*given[0]) : step > 0 ? 0 : size - 1;
+  const int64_t end = given[1] ? clamp_index(*given[1]) : step > 0 ? size : -1;
   std::vector<Meaning> out;
   for (int64_t i = first; step > 0 ? i < end : i > end; i += step) {
     out.push_back(parts[static_cast<size_t>(i)]);
@@ -228,7 +228,7 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
   Value* view = tensor;
   int64_t next = 0;           // the dimension that the next index takes
   bool from_the_end = false;  // behind an ellipsis, where dimensions are counted backwards
-  const auto unsqueezed = [&](const Expr& index) {
+  const auto unsqueeze_at = [&](const Expr& index) {
     view = op("aten::unsqueeze", {view, integer(from_the_end ? next - 1 : next)}, index.span);
     next += from_the_end ? 0 : 1;
   };
@@ -252,7 +252,7 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
     }
     Value* given = value(index);
     if (given->type.is(TypeKind::None)) {
-      unsqueezed(index);
+      unsqueeze_at(index);
     } else if (given->type.is(TypeKind::Int)) {
       view = op("aten::select", {view, integer(next), given}, index.span);
       next += from_the_end ? 1 : 0;
