@@ -193,7 +193,7 @@ script::Body parsed(const script::Text& text) {
   try {
     return script::parse(text);
   } catch (const Error& error) {
-    PyErr_SetString(imported(not_supported, "rushlight.jit.frontend", "NotSupportedError"),
+    PyErr_SetString(import_attribute(not_supported, "rushlight.jit.frontend", "NotSupportedError"),
                     error.what());
     throw PythonError();
   }
@@ -231,7 +231,7 @@ void take_signature(script::Function& function, script::Function& overload) {
 // compile(name, source, file, line, scope, class or None, "method", "static" or "interface", source
 // of an overload or None).
 PyObject* compile_source(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     const char* source = nullptr;
     const char* file = nullptr;

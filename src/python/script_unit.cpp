@@ -75,7 +75,7 @@ ClassType* owner_of(PyObject* self, PyObject* name) {
 // ---- classes and objects ----
 
 PyObject* add_class(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     const char* form = nullptr;
     parse(args, "ss:add_class", &name, &form);
@@ -102,7 +102,7 @@ Type type_from(const CompilationUnit& unit, PyObject* o) {
 // add_attribute(class, name, type, kind, (default,) or None): a field of a named tuple may have a
 // default. Who passes a type of another unit keeps that.
 PyObject* add_attribute(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     const char* name = nullptr;
     PyObject* type = nullptr;
@@ -124,7 +124,7 @@ PyObject* add_attribute(PyObject* self, PyObject* args) {
 
 // add_constant(class, name, value, type): of enums a member, of other classes a constant.
 PyObject* add_constant(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     const char* name = nullptr;
     PyObject* given = nullptr;
@@ -149,7 +149,7 @@ PyObject* add_constant(PyObject* self, PyObject* args) {
 
 // set_hooks(class, names of methods before forward, names of those behind it).
 PyObject* set_hooks(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     PyObject* before = nullptr;
     PyObject* behind = nullptr;
@@ -168,23 +168,23 @@ PyObject* set_hooks(PyObject* self, PyObject* args) {
 }
 
 PyObject* new_object(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     return wrap_object(unit_of(self).create(class_named(unit_of(self), string_of(name))));
   });
 }
 
 PyObject* type_named(PyObject* self, PyObject* text) {
-  return guarded(
+  return translate_errors(
       [&] { return wrap_type(parse_type(text_view(text), &unit_of(self)), shared_unit_of(self)); });
 }
 
 PyObject* has_class(PyObject* self, PyObject* name) {
-  return guarded(
+  return translate_errors(
       [&] { return PyBool_FromLong(unit_of(self).find_class(string_of(name)) != nullptr); });
 }
 
 PyObject* has_method(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* of = nullptr;
     const char* name = nullptr;
     parse(args, "ss:has_method", &of, &name);
@@ -197,7 +197,7 @@ PyObject* has_method(PyObject* self, PyObject* args) {
 // define_graph(class or None, name, graph, [(argument, (default,) or None)] or None): the function
 // is a copy of the graph, whose inputs say the types; without names they are those of the inputs.
 PyObject* define_graph(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* owner = nullptr;
     const char* name = nullptr;
     PyObject* given = nullptr;
@@ -300,7 +300,7 @@ class PythonFunction final : public graph::Function::Native {
 
 // define_native(class or None, name, source, file, line, scope, function): calls Python.
 PyObject* define_native(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* owner = nullptr;
     const char* name = nullptr;
     const char* source = nullptr;
@@ -320,7 +320,7 @@ PyObject* define_native(PyObject* self, PyObject* args) {
 
 // define_raise(class or None, name, rows, result, message): a function that raises.
 PyObject* define_raise(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* owner = nullptr;
     const char* name = nullptr;
     PyObject* rows = nullptr;
@@ -345,7 +345,7 @@ PyObject* define_raise(PyObject* self, PyObject* args) {
 
 // call(name, args, kwargs).
 PyObject* call(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     PyObject* positional = nullptr;
     PyObject* named = nullptr;
@@ -355,18 +355,18 @@ PyObject* call(PyObject* self, PyObject* args) {
 }
 
 PyObject* graph_of_function(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     graph::Function& function = function_named(unit_of(self), string_of(name));
-    return wrap_graph(kept_with(function.shared_graph(), shared_unit_of(self)));
+    return wrap_graph(keep_with_unit(function.shared_graph(), shared_unit_of(self)));
   });
 }
 PyObject* schema_of_function(PyObject* self, PyObject* name) {
-  return guarded(
+  return translate_errors(
       [&] { return text_result(function_named(unit_of(self), string_of(name)).schema.str()); });
 }
 // signature(name): [(argument, type)] and the type of the result, as programs spell them.
 PyObject* signature_of_function(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const graph::Schema& schema = function_named(unit_of(self), string_of(name)).schema;
     const Object rows = Object::check(PyList_New(0));
     for (const graph::Argument& argument : schema.arguments) {
@@ -381,13 +381,13 @@ PyObject* signature_of_function(PyObject* self, PyObject* name) {
 }
 // code(name): the text, and the constants that it names.
 PyObject* code_of_function(PyObject* self, PyObject* name) {
-  return guarded(
+  return translate_errors(
       [&] { return code_and_constants(function_named(unit_of(self), string_of(name))); });
 }
 
 // A module whose forward a function is, for archives, which hold modules alone.
 PyObject* module_of(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     CompilationUnit& unit = unit_of(self);
     graph::Function& function = function_named(unit, string_of(name));
     std::string full = "__torch__.PlaceholderModule";
@@ -447,7 +447,7 @@ PyTypeObject unit_type = {
 // ---- what Python asks the compiler ----
 
 PyObject* is_known_op(PyObject*, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const std::string op = string_of(name);
     return PyBool_FromLong(script::is_op(op) || (op.starts_with("aten::") &&
                                                  script::has_prelude_function(op.substr(6))));
@@ -456,7 +456,7 @@ PyObject* is_known_op(PyObject*, PyObject* name) {
 
 // _script_number(value, "dtype", "layout" or "memory_format"): what it is in programs.
 PyObject* number_of(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* value = nullptr;
     const char* kind = nullptr;
     parse(args, "Os:_script_number", &value, &kind);

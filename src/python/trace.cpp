@@ -22,7 +22,7 @@ graph::Value* argument_value(graph::Graph& graph, PyObject* given,
 // unit, or of a method of the object, which is the value `self`. Arguments are values of the graph
 // or constants; the node is in no block yet.
 PyObject* call_node(PyObject*, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject *into, *owner, *self, *positional, *named;
     const char* name = nullptr;
     if (!PyArg_ParseTuple(args, "OOsOO!O!:_call_node", &into, &owner, &name, &self, &PyTuple_Type,

@@ -124,7 +124,7 @@ class Writer : ExpressionWriter {
     return node;
   }
   // Marks the inputs of a node that come right before it, the last first; where the chain ends.
-  Node* mark(Node* user, Node* last) {
+  Node* mark_chain(Node* user, Node* last) {
     for (size_t i = user->inputs().size(); i-- > 0;) {
       Value* const input = user->inputs()[i];
       Node* const maker = input->node();
@@ -136,7 +136,7 @@ class Writer : ExpressionWriter {
         break;
       }
       marked_.insert(maker);
-      last = mark(maker, before(maker));
+      last = mark_chain(maker, before(maker));
     }
     return last;
   }
@@ -148,7 +148,7 @@ class Writer : ExpressionWriter {
       Node* const last = before(user);
       const bool takes = user->kind != Kind::Loop && user->kind != Kind::Constant &&
                          (user->kind != Kind::Return || b.owner() == nullptr);
-      user = takes ? mark(user, last) : last;
+      user = takes ? mark_chain(user, last) : last;
     }
     for (Node* const node : b) {
       statement(*node);
@@ -171,7 +171,7 @@ class Writer : ExpressionWriter {
         return;
       }
       case Kind::RaiseException:
-        line("ops.prim.RaiseException(" + uses(raised(node)) + ")");
+        line("ops.prim.RaiseException(" + uses(exception_values(node)) + ")");
         return;
       case Kind::Enter:
         line("with " + use(node.input()) + ":");
@@ -203,7 +203,7 @@ class Writer : ExpressionWriter {
     }
   }
 
-  static std::vector<Value*> raised(const Node& node) {
+  static std::vector<Value*> exception_values(const Node& node) {
     std::vector<Value*> out = node.inputs();
     if (out.size() == 2 && out[1]->constant() != nullptr && out[1]->constant()->isNone()) {
       out.pop_back();
@@ -278,7 +278,7 @@ class Writer : ExpressionWriter {
       body(b, "", "");
       return;
     }
-    const std::string condition = fresh_number();
+    const std::string condition = new_number_name();
     std::string limit;
     if (!endless || round->is_used()) {
       limit = use(node.input(0));
@@ -332,7 +332,7 @@ class Writer : ExpressionWriter {
   // A task calls a function of its own, whose arguments are what it uses.
   void fork(Node& node) {
     mentions_.add(*node.function);
-    const std::string name = "__forked_function" + fresh_number();
+    const std::string name = "__forked_function" + new_number_name();
     const std::string arguments = uses(node.inputs());
     line("def " + name + "():");
     line("  return " + node.function->name() + "(" + arguments + (arguments.empty() ? ")" : ", )"));

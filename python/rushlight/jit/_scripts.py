@@ -45,7 +45,7 @@ def script(obj: Any, frame: Any = None) -> Any:
 def _script_class(kind: Any, frame: Any) -> Any:
     if issubclass(kind, nn.Module) and not getattr(kind, "__torch_script_interface__", False):
         raise RuntimeError(
-            f"Type '{kind}' cannot be compiled since it inherits from nn.Module: pass an instance"
+            f"{kind} is a class of modules (it inherits from nn.Module): compile one of its objects"
         )
     if frame is not None and _classes.is_plain(kind):
         _classes.compile_class(kind, names=dict(frame.f_locals))

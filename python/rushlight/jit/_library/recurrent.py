@@ -12,7 +12,7 @@ class RNNBase:
 
     def _check_input(self, input: Tensor) -> None:
         if input.dim() != 2 and input.dim() != 3:
-            raise ValueError(f"Expected input to be 2D or 3D, got {input.dim()}D instead")
+            raise ValueError(f"the input has {input.dim()} dimensions, neither 2 nor 3")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
@@ -230,7 +230,7 @@ class LSTM:
 class RNNCellBase:
     def _batch(self, input: Tensor) -> Tensor:
         if input.dim() != 1 and input.dim() != 2:
-            raise ValueError(f"Expected input to be 1D or 2D, got {input.dim()}D instead")
+            raise ValueError(f"the input has {input.dim()} dimensions, neither 1 nor 2")
         if input.size(-1) != self.input_size:
             raise RuntimeError(
                 f"input has inconsistent input_size: got {input.size(-1)} expected "
