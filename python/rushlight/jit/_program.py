@@ -13,45 +13,9 @@ from typing import Any
 
 from rushlight import _C, nn
 from rushlight.jit import RecursiveScriptModule, ScriptFunction, _script
+from rushlight.jit._views import inlined, optimised, with_constants
 
 _TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
-
-
-def _inlined(graph: Any) -> Any:
-    """A copy of a graph whose calls are what they call."""
-    copy = graph.copy()
-    _C._jit_pass_inline(copy)
-    return copy
-
-
-def _optimised(graph: Any) -> Any:
-    copy = _inlined(graph)
-    for simplifies in (
-        _C._jit_pass_constant_propagation,
-        _C._jit_pass_peephole,
-        _C._jit_pass_cse,
-        _C._jit_pass_dce,
-    ):
-        simplifies(copy)
-    return copy
-
-
-def _with_constants(code: tuple[str, list]) -> tuple[str, _Constants]:
-    text, constants = code
-    return text, _Constants({f"c{i}": value for i, value in enumerate(constants)})
-
-
-class _Constants:
-    """The constants that a text names: an attribute each, and a dict of them."""
-
-    def __init__(self, const_mapping: dict[str, Any]) -> None:
-        self.const_mapping = const_mapping
-
-    def __getattr__(self, name):
-        try:
-            return self.__dict__["const_mapping"][name]
-        except KeyError:
-            raise AttributeError(f"the text names no constant '{name}'") from None
 
 
 class ScriptMethod(_script.ScriptMethod):
@@ -74,7 +38,7 @@ class ScriptMethod(_script.ScriptMethod):
     @property
     def inlined_graph(self):
         """A copy of the graph whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -82,9 +46,9 @@ class ScriptMethod(_script.ScriptMethod):
         return self._handle.code(self.name)[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text, and the constants that it names."""
-        return _with_constants(self._handle.code(self.name))
+        return with_constants(self._handle.code(self.name))
 
     @property
     def schema(self):
@@ -116,7 +80,7 @@ class UnitFunction(ScriptFunction):
     @property
     def inlined_graph(self):
         """A copy of the graph whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -124,9 +88,9 @@ class UnitFunction(ScriptFunction):
         return self._unit.code(self.qualified_name)[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text, and the constants that it names."""
-        return _with_constants(self._unit.code(self.qualified_name))
+        return with_constants(self._unit.code(self.qualified_name))
 
     @property
     def schema(self):
@@ -135,7 +99,7 @@ class UnitFunction(ScriptFunction):
 
     def graph_for(self, *args, **kwargs):
         """A copy of the graph as it is run: calls are what they call, constants are computed."""
-        return _optimised(self.graph)
+        return optimised(self.graph)
 
     def _as_module(self):
         return ProgramModule._around(self._unit.module_of(self.qualified_name), {})
@@ -378,7 +342,7 @@ class ProgramModule(RecursiveScriptModule):
     @property
     def inlined_graph(self):
         """A copy of the graph of `forward` whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -386,9 +350,9 @@ class ProgramModule(RecursiveScriptModule):
         return self._c.code("forward")[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text of `forward`, and the constants that it names."""
-        return _with_constants(self._c.code("forward"))
+        return with_constants(self._c.code("forward"))
 
     def save(self, f, **kwargs):
         """Write the module as an archive; see `jit.save`."""
