@@ -118,7 +118,7 @@ const Parsed& prelude_body() {
 }  // namespace
 
 bool has_prelude_function(const std::string& name) {
-  return std::any_of(parsed().body.begin(), parsed().body.end(),
+  return std::any_of(prelude_body().body.begin(), prelude_body().body.end(),
                      [&](const Stmt& s) { return s.function->name == name; });
 }
 

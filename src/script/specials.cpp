@@ -399,7 +399,7 @@ Meaning Lowering::special_of_objects(const Meaning& what, const Expr& e, const T
     return submodule_list(what);
   }
   if (is_part_of_module(name)) {
-    takes(text_, e, 0, 0);
+    check_arguments(text_, e, 0, 0);
     return parts_of_module(what);
   }
   if (name == "list") {

@@ -13,45 +13,9 @@ from typing import Any
 
 from rushlight import _C, nn
 from rushlight.jit import RecursiveScriptModule, ScriptFunction, _script
+from rushlight.jit._views import inlined, optimised, with_constants
 
 _TABLES = {"parameter": "_parameters", "buffer": "_buffers", "module": "_modules"}
-
-
-def _inlined(graph: Any) -> Any:
-    """A copy of a graph whose calls are what they call."""
-    copy = graph.copy()
-    _C._jit_pass_inline(copy)
-    return copy
-
-
-def _optimised(graph: Any) -> Any:
-    copy = _inlined(graph)
-    for simplifies in (
-        _C._jit_pass_constant_propagation,
-        _C._jit_pass_peephole,
-        _C._jit_pass_cse,
-        _C._jit_pass_dce,
-    ):
-        simplifies(copy)
-    return copy
-
-
-def _with_constants(code: tuple[str, list]) -> tuple[str, _Constants]:
-    text, constants = code
-    return text, _Constants({f"c{i}": value for i, value in enumerate(constants)})
-
-
-class _Constants:
-    """The constants that a text names: an attribute each, and a dict of them."""
-
-    def __init__(self, const_mapping: dict[str, Any]) -> None:
-        self.const_mapping = const_mapping
-
-    def __getattr__(self, name):
-        try:
-            return self.__dict__["const_mapping"][name]
-        except KeyError:
-            raise AttributeError(f"the text names no constant '{name}'") from None
 
 
 class ScriptMethod(_script.ScriptMethod):
@@ -74,7 +38,7 @@ class ScriptMethod(_script.ScriptMethod):
     @property
     def inlined_graph(self):
         """A copy of the graph whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -82,9 +46,9 @@ class ScriptMethod(_script.ScriptMethod):
         return self._handle.code(self.name)[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text, and the constants that it names."""
-        return _with_constants(self._handle.code(self.name))
+        return with_constants(self._handle.code(self.name))
 
     @property
     def schema(self):
@@ -116,7 +80,7 @@ class UnitFunction(ScriptFunction):
     @property
     def inlined_graph(self):
         """A copy of the graph whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -124,9 +88,9 @@ class UnitFunction(ScriptFunction):
         return self._unit.code(self.qualified_name)[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text, and the constants that it names."""
-        return _with_constants(self._unit.code(self.qualified_name))
+        return with_constants(self._unit.code(self.qualified_name))
 
     @property
     def schema(self):
@@ -135,7 +99,7 @@ class UnitFunction(ScriptFunction):
 
     def graph_for(self, *args, **kwargs):
         """A copy of the graph as it is run: calls are what they call, constants are computed."""
-        return _optimised(self.graph)
+        return optimised(self.graph)
 
     def _as_module(self):
         return ProgramModule._around(self._unit.module_of(self.qualified_name), {})
@@ -189,13 +153,17 @@ class RecursiveScriptClass:
         return f"<{self._c.name} object of a program>"
 
 
+def _state(module: Any) -> dict[str, Any]:
+    return module.__dict__
+
+
 def _forwarded(name):
     """A special method that is the program's, or that of the module that was compiled."""
 
     def method(self, *args):
         if name in self._program_methods:
             return self._c.call(name, args, {})
-        original = getattr(self.__dict__.get("_original"), name, None)
+        original: Any = getattr(self.__dict__.get("_original"), name, None)
         if original is None:
             raise NotImplementedError(f"{self.original_name} has no compiled method {name}()")
         return original(self, *args)
@@ -231,9 +199,9 @@ class ProgramModule(RecursiveScriptModule):
         object.__setattr__(self, "__dict__", {})
         nn.Module.__init__(self)
         rows = handle.attributes()
-        self.__dict__["_c"] = handle
-        self.__dict__["_program_attributes"] = {name: kind for name, kind, _ in rows}
-        self.__dict__["_program_constants"] = handle.constants()
+        _state(self)["_c"] = handle
+        _state(self)["_program_attributes"] = {name: kind for name, kind, _ in rows}
+        _state(self)["_program_constants"] = handle.constants()
         for name, kind, _ in rows:
             if kind == "module":
                 self._modules[name] = cls._around(handle.get(name), known)
@@ -243,7 +211,7 @@ class ProgramModule(RecursiveScriptModule):
                 self._buffers[name] = handle.get(name)
         self._methods_changed()
         if "training" in self._program_attributes:
-            self.__dict__["training"] = handle.get("training")
+            _state(self)["training"] = handle.get("training")
         before, behind = handle.hooks()
         for hook in before:
             self.register_forward_pre_hook(
@@ -261,8 +229,8 @@ class ProgramModule(RecursiveScriptModule):
         assigned = [(self, name) for name in self._c.assigned() if name in self._buffers]
         for child in self._modules.values():
             assigned += child._program_assigned
-        self.__dict__["_program_methods"] = frozenset(self._c.methods())
-        self.__dict__["_program_assigned"] = assigned
+        _state(self)["_program_methods"] = frozenset(self._c.methods())
+        _state(self)["_program_assigned"] = assigned
 
     def _parameter(self, name):
         tensor = self._c.get(name)
@@ -279,7 +247,8 @@ class ProgramModule(RecursiveScriptModule):
         if "forward__1" in self._program_methods and args and isinstance(args[0], tuple):
             return self._run("forward__1", args, kwargs)  # a PackedSequence
         if "forward" not in self._program_methods and self._python_forward is not None:
-            return type(self)._python_forward(self, *args, **kwargs)
+            python: Any = type(self)._python_forward
+            return python(self, *args, **kwargs)
         if "forward" not in self._program_methods:
             raise NotImplementedError(f"{self.original_name} has no compiled method forward()")
         return self._run("forward", args, kwargs)
@@ -378,7 +347,7 @@ class ProgramModule(RecursiveScriptModule):
     @property
     def inlined_graph(self):
         """A copy of the graph of `forward` whose calls are what they call."""
-        return _inlined(self.graph)
+        return inlined(self.graph)
 
     @property
     def code(self) -> str:
@@ -386,9 +355,9 @@ class ProgramModule(RecursiveScriptModule):
         return self._c.code("forward")[0]
 
     @property
-    def code_with_constants(self):
+    def codewith_constants(self):
         """The text of `forward`, and the constants that it names."""
-        return _with_constants(self._c.code("forward"))
+        return with_constants(self._c.code("forward"))
 
     def save(self, f, **kwargs):
         """Write the module as an archive; see `jit.save`."""
@@ -420,7 +389,7 @@ ProgramModule.__name__ = ProgramModule.__qualname__ = "RecursiveScriptModule"
 
 
 # The classes of Python that classes of programs were compiled from, by the names of these.
-python_classes: dict[str, type] = {}
+python_classes: dict[str, Any] = {}
 
 
 def _object_from(value):
