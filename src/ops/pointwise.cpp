@@ -116,6 +116,22 @@ Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   return grad * (where(near, t * series / -3, difference) * M_PI);
 }
 
+Tensor square_and_one(const Tensor& self) {
+  if (!GradMode::is_enabled() || is_complex(self.dtype())) {
+    return self * self + 1;
+  }
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Tensor far = self.isinf();
+  const Tensor near = where(far, 0, self);
+  return where(far, infinity, near * near + 1);
+}
+
+Tensor normal_factor(const Tensor& self) {
+  constexpr double far = 1e4;  // beyond which it is 0
+  const Tensor x = GradMode::is_enabled() ? self.clamp(-far, far) : self;
+  return (-(x * x)).exp();
+}
+
 Tensor asinh_slope(const Tensor& self) {
   const double large = self.dtype() == kFloat64 ? 1e150 : 1e15;
   if (is_complex(self.dtype()) || are_moderate(self, {0, large})) {

@@ -43,7 +43,12 @@ Tensor log_ndtr_slope(const Tensor& self, const Tensor& result) {
   constexpr double far = -1000;
   const Tensor right = self >= 0;
   const Tensor x = self.clamp(0, 40);  // beyond there is no density
-  const Tensor of_right = (x * x * -0.5 - where(right, result, 0)).exp() * 0.3989422804014327;
+  // The result's derivative, too, is wanted of what lies right alone: far on the left it is
+  // infinite.
+  const Tensor logarithm = GradMode::is_enabled()
+                               ? rushlight::special_log_ndtr(where(right, self, 0))
+                               : where(right, result, 0);
+  const Tensor of_right = (x * x * -0.5 - logarithm).exp() * 0.3989422804014327;
   const Tensor left = self.clamp(far, 0);
   const Tensor of_left = 0.7978845608028654 / special_erfcx(left * -M_SQRT1_2);
   const Tensor slope = where(right, of_right, of_left);
