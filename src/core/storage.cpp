@@ -11,6 +11,7 @@
 #include <new>
 
 #include "core/allocator.h"
+#include "core/allowance.h"
 #include "core/backend.h"
 #include "core/small_blocks.h"
 #include "core/weak_storage.h"
@@ -43,6 +44,7 @@ StorageImpl::StorageImpl() : birth_(latest_transform.load(std::memory_order_rela
 uint32_t next_transform() { return latest_transform.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 Ref<StorageImpl> StorageImpl::allocate(size_t nbytes, Device device) {
+  Allowance::take_bytes(nbytes);
   auto storage = Ref<StorageImpl>::steal(new (place()) StorageImpl());
   storage->device_ = device;
   storage->nbytes_ = nbytes;

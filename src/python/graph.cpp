@@ -337,7 +337,10 @@ PyTypeObject block_type = {
 
 template <bool (*pass)(Graph&)>
 PyObject* run_pass(PyObject*, PyObject* graph) {
-  return guarded([&] { return PyBool_FromLong(pass(*unwrap_graph(graph))); });
+  return guarded([&] {
+    unwrap_graph(graph)->verify();
+    return PyBool_FromLong(pass(*unwrap_graph(graph)));
+  });
 }
 bool propagate(Graph& graph) { return graph::propagate_constants(graph); }
 bool check_form(Graph& graph) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/nesting.h"
 #include "python/convert.h"
 #include "python/types.h"
 
@@ -44,6 +45,7 @@ IValue dict_of(PyObject* o, const Type& key, const Type& value, const std::strin
 // What Python says a value is, where the program does not ask for a type.
 IValue of_any(PyObject* o, const std::string& what) {
   static const Type any{Kind::Any};
+  const Nesting deeper;
   const auto each = [](size_t) -> const Type& { return any; };
   if (PyList_Check(o)) {
     return IValue::list(items_of(o, each, what));
@@ -228,6 +230,7 @@ const Type& narrowed(const IValue& value, const Type& type) {
 }  // namespace
 
 PyObject* from_script(const IValue& value, const Type& declared) {
+  const Nesting deeper;
   const Type& type = narrowed(value, declared);
   if (value.isTuple()) {
     return tuple_from(value, type);

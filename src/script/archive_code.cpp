@@ -14,7 +14,9 @@ using TypeKind = Type::Kind;
 
 namespace {
 
-constexpr int max_packages = 100;  // of named tuples and enums within each other
+constexpr int max_packages = 100;     // of named tuples and enums within each other
+constexpr size_t most_per_byte = 4;  // of expressions and parts of types
+constexpr size_t spent_anyway = 30000;
 
 class Package : public Space {
  public:
@@ -61,6 +63,13 @@ ArchiveCode::ArchiveCode(const serialize::CheckpointReader& reader, graph::Compi
            ", and versions 1 to 10 are known: it comes from a later program, or is damaged");
 }
 
+void ArchiveCode::spend(size_t n) {
+  spent_ += n;
+  RL_CHECK(
+      spent_ < spent_anyway + most_per_byte * read_,
+      "the program of this archive unrolls loops or nests tuples far beyond what its text says");
+}
+
 // ---- names ----
 
 std::optional<Meaning> ArchiveCode::find(std::string_view name) {
@@ -100,6 +109,7 @@ const ArchiveCode::File* ArchiveCode::file_of(const std::string& package) {
   if (reader_.has_record(path)) {
     file = std::make_unique<File>();
     file->text = std::make_shared<graph::Source>(graph::Source{reader_.record(path), path});
+    read_ += file->text->text.size();
     file->body = parse(file->text);
     for (const Stmt& s : file->body) {
       if (s.kind == Stmt::Kind::Def) {
@@ -229,6 +239,9 @@ void ArchiveCode::add_field(ClassType& type, const Stmt& s, const File& file) {
   const Expr& target = *s.targets[0];
   if (s.annotation && target.is(Kind::Name)) {
     const Type of = type_of(*s.annotation, file.text, *this);
+    if (s.value && type.form == ClassType::Form::Enum) {
+      fail_at(file.text, s.span, "the members of an enum are assigned without a type");
+    }
     if (s.value) {  // Final[T]
       type.constants.emplace_back(target.text, constant_value(*s.value, file.text, *this));
     } else {
