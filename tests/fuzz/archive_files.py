@@ -38,7 +38,7 @@ def zipped(entries):
         path = name.encode()
         packed = content
         if method == DEFLATED:
-            how = zlib.compressobj(6, zlib.DEFLATED, -15)
+            how = zlib.compressobj(1 if len(content) > 1 << 16 else 6, zlib.DEFLATED, -15)
             packed = how.compress(content) + how.flush()
         facts = {"size": len(content), "packed": len(packed), "crc": zlib.crc32(content)} | claims
         numbers = (facts["crc"], facts["packed"] & 0xFFFFFFFF, facts["size"] & 0xFFFFFFFF)
