@@ -37,23 +37,23 @@ def by_name(ops: list[Op]) -> dict[str, list[Op]]:
     """The public ops; overloads of a name stand together."""
     names: dict[str, list[Op]] = {}
     for op in ops:
-        if not op.name.startswith("_") and signatures.forms_of(op):
+        if not op.name.startswith("_") and signatures.Python(op).forms:
             names.setdefault(op.name, []).append(op)
     return names
 
 
 def forms(overloads: list[Op]) -> str:
     """The ways to call it."""
-    space = "nn.functional." if overloads[0].nn else ""
+    space = "nn.functional." if "nn" in overloads[0].python else ""
     places = {
         "FunctionForm": space,
         "MethodForm": "Tensor.",
         "InplaceForm": "Tensor.",
         "InplaceFunctionForm": space,
     }
-    found = {form for op in overloads for form in signatures.forms_of(op)}
+    found = {form for op in overloads for form in signatures.Python(op).forms}
     texts = [
-        f"`{place}{signatures.python_name(overloads[0], form)}`"
+        f"`{place}{signatures.Python(overloads[0]).name(form)}`"
         for form, place in places.items()
         if form in found
     ]
@@ -93,10 +93,10 @@ def modules() -> str:
     lines = ["# modules", "", "Modules without state, by their names in `rushlight.nn`.", ""]
     lines += ["[All ops](README.md)", ""]
     for module in modules_cpp.classes():
-        lines += [f"## nn::{module.name}", "", module.entry["doc"], ""]
-        lines += ["```python", f"nn.{module.made()}", "```", ""]
+        lines += [f"## nn::{module.name}", "", module.doc, ""]
+        lines += ["```python", f"nn.{module.made}", "```", ""]
         lines += ["```cpp", *module.calls(), "```", ""]
-        for kind, option, default in module.rows():
+        for kind, option, default in module.rows:
             given = "" if default is None else f", `{default}` by default"
             lines.append(f"- **Option** `{option}`: `{kind}`{given}")
         lines.append("")

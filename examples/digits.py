@@ -1,7 +1,8 @@
 """Trains a small convolutional network on scikit-learn's 1,797 handwritten digits.
 
-`./dev demo` runs this. It writes into demo/ the trained network (digits.pt) and a picture of the
-loss and of test digits with the network's answers (digits.png).
+`./dev demo` runs this. It writes into demo/ the trained network (digits.pt), the same as a program
+that C++ runs without Python (digits.pt2), and a picture of the loss and of test digits with the
+network's answers (digits.png).
 """
 
 import argparse
@@ -112,6 +113,14 @@ def save_and_reload(
         if not torch.equal(model(images), restored(images)):
             raise RuntimeError(f"the network read from {path} differs from the one written")
     return restored
+
+
+def export_program(path: Path, model: DigitNet, images: Tensor) -> Path:
+    """Write the network as a program for any number of images; see examples/cpp/server.cpp."""
+    rows = torch.export.Dim("rows")
+    program = torch.export.export(model, (images[:8],), dynamic_shapes=({0: rows},))
+    torch.export.save(program, path)
+    return path
 
 
 # ---- the picture ----
@@ -243,6 +252,7 @@ def main() -> None:
     accuracy = (classes == labels).to(torch.float32).mean().item()
     checkpoint = options.out / "digits.pt"
     restored = save_and_reload(checkpoint, model, optimizer, accuracy, losses, images)
+    program = export_program(options.out / "digits.pt2", restored, images)
     classes, certainty = predict(restored, images)
     drawing = options.out / "digits.png"
     picture(drawing, losses, images, labels, classes, certainty, accuracy)
@@ -250,6 +260,7 @@ def main() -> None:
     seconds = time.perf_counter() - start
     print(f"Accuracy on {len(held_out)} held-out digits: {100 * accuracy:.1f} % ({seconds:.0f} s)")
     print(f"Network: {checkpoint}")
+    print(f"Program for C++: {program}")
     print(f"Picture: {drawing}")
 
 

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from gen import declarations, headers, kernels, modules, modules_cpp, python, rules, stubs, table, tangents, wrappers
+from gen import declarations, headers, kernels, modules, modules_cpp, python, registry, rules, stubs, tangents, wrappers
+from gen.table import Op, load
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -19,22 +19,19 @@ def write(folder: Path, files: dict[str, str]) -> None:
         if not target.exists() or target.read_text() != text:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text)
-    made = {folder / path for path in files}
     for kind in ("include", "src", "isa", "cuda", "python", "package"):
         for old in (folder / kind).rglob("*"):
-            if old.is_file() and old not in made:
+            if old.is_file() and str(old.relative_to(folder)) not in files:
                 old.unlink()
 
 
-def everything(ops: list[table.Op]) -> dict[str, str]:
+def everything(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents, of all that ops become in C++."""
-    files: dict[str, str] = {}
-    for part in (declarations, kernels, wrappers, tangents, python):
-        files |= part.generate(ops)
-    return files
+    parts = (declarations, kernels, registry, wrappers, tangents, python)
+    return {path: text for part in parts for path, text in part.generate(ops).items()}
 
 
-def show(ops: list[table.Op]) -> str:
+def show(ops: list[Op]) -> str:
     """What these ops alone expand to."""
     said = "".join(f"// {op.text}\n// family {op.family}; kind {op.kind}; {op.doc}\n" for op in ops)
     return said + "".join(f"\n// ======== {path}\n{text}" for path, text in everything(ops).items())
@@ -45,20 +42,19 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder to write the generated files into")
     parser.add_argument("command", nargs="*", help="show OP, or rules")
     options = parser.parse_args()
-    ops = table.load()
-    if options.out is not None:
-        beside = stubs.generate(ops) | modules.generate() | modules_cpp.generate() | headers.generate()
-        write(options.out, everything(ops) | beside)
-    elif len(options.command) == 2 and options.command[0] == "show":
-        named = [op for op in ops if op.name == options.command[1]]
-        if not named:
-            raise SystemExit(f"no op is named {options.command[1]!r}")
-        print(show(named))
-    elif options.command == ["rules"]:
-        print(rules.report(ops))
-    else:
-        parser.print_help()
-        sys.exit(2)
+    ops = load()
+    match options.command:
+        case [] if options.out is not None:
+            beside = stubs.generate(ops) | modules.generate() | modules_cpp.generate() | headers.generate()
+            write(options.out, everything(ops) | beside)
+        case ["show", name] if found := [op for op in ops if op.name == name]:
+            print(show(found))
+        case ["show", name]:
+            parser.error(f"no op is named {name!r}")
+        case ["rules"]:
+            print(rules.report(ops))
+        case _:
+            parser.error("say --out=, show or rules")
 
 
 if __name__ == "__main__":

@@ -1,90 +1,89 @@
 """What C++ programs see of the ops: ops.h and the methods of class Tensor.
 
-A form of an op is functional, inplace or out. What its kernels look like stands in kernels.py, what the functions do
-in wrappers.py.
+What their kernels look like stands in kernels.py, what the functions do in wrappers.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gen import types
-from gen.table import Op, Type
-from gen.text import HEADER, block, commas, header, source
-
-VISIBLE = "#pragma GCC visibility push(default)"
-NAMESPACES = ("fft", "linalg", "special")  # what Python has as modules of functions
+from gen.schema import Type, default, parameter, parameters
+from gen.table import NAMESPACES, Op
+from gen.text import HEADER, block, commas, flat, header, source
 
 
-# ---- forms ----
+@dataclass(frozen=True)
+class Form:
+    """One way to call an op in C++."""
+
+    op: Op
+    kind: str  # functional inplace out
+
+    @property
+    def name(self) -> str:
+        return {"functional": self.op.name, "inplace": self.op.inplace_name, "out": f"{self.op.name}_out"}[self.kind]
+
+    @property
+    def short(self) -> str:
+        """The name in the namespace that the op is named after."""
+        return self.name.removeprefix(f"{self.op.space}_")
+
+    @property
+    def function(self) -> str:
+        """What its boxed function is called: unique among all forms."""
+        return f"{self.op.name}_{self.kind}_{self.op.node_index}"
+
+    @property
+    def outs(self) -> list[str]:
+        """The names of the tensors that an out= form is given."""
+        return self.op.outs if self.kind == "out" else []
+
+    @property
+    def result(self) -> str:
+        many = self.kind == "out" and len(self.outs) > 1
+        written = f"std::tuple<{commas(['Tensor&'] * len(self.outs))}>" if many else "Tensor&"
+        return self.op.result if self.kind == "functional" else written
+
+    def signature(self, *, defaults: bool = False, name: str = "") -> str:
+        """`Tensor add(const Tensor& self, …)`: the form as a free function."""
+        outs = [f"const Tensor& {o}" for o in self.outs]
+        return f"{self.result} {name or self.name}({commas(outs, parameters(self.op.args, defaults=defaults))})"
+
+    def call(self, /, **instead: str) -> str:
+        """The call of the function with its own parameters, some of them as something else."""
+        return f"{self.name}({commas(self.outs, self.op.call(**instead))})"
+
+    def with_numbers(self, *tensors: str) -> Iterator[tuple[Form, dict[str, str]]]:
+        """The form, and with numbers where it says Tensor|Scalar, but for `tensors`; how those are passed on."""
+        names = [a.name for a in self.op.args if a.type.number and a.name not in tensors]
+        for bits in range(1 << len(names)):
+            passed = {name: f"make_number({name})" for i, name in enumerate(names) if bits >> i & 1}
+            if not passed or not all(a.name in passed for a in self.op.tensors):
+                args = [replace(a, type=Type("Scalar")) if a.name in passed else a for a in self.op.args]
+                yield replace(self, op=replace(self.op, args=args)), passed
+
+    def heads(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Its functions, one for each choice of tensors and numbers; how numbers are passed on."""
+        for form, passed in self.with_numbers("self" if self.kind == "inplace" else ""):
+            yield form.signature(defaults=True), passed
 
 
-def name_of(op: Op, form: str) -> str:
-    return {"functional": op.name, "inplace": op.inplace_name, "out": op.name + "_out"}[form]
-
-
-def out_parameters(op: Op) -> list[str]:
-    if len(op.results) == 1:
-        return ["out"]
-    return ["out_" + (r.name or f"out{i}") for i, r in enumerate(op.results)]
-
-
-def result_of(op: Op, form: str) -> str:
-    if form == "functional":
-        return types.result_type(op.results)
-    if form == "inplace":
-        return "Tensor&"
-    return "Tensor&" if len(op.results) == 1 else f"std::tuple<{commas(['Tensor&'] * len(op.results))}>"
-
-
-def signature(op: Op, form: str, *, defaults: bool = False, name: str | None = None) -> str:
-    """`Tensor add(const Tensor& self, …)`: the form as a free function."""
-    outs = [f"const Tensor& {o}" for o in out_parameters(op)] if form == "out" else []
-    parameters = commas(outs, types.parameters(op.args, defaults=defaults))
-    return f"{result_of(op, form)} {name or name_of(op, form)}({parameters})"
-
-
-def call_arguments(op: Op, **instead: str) -> str:
-    return commas([instead.get(a.name, a.name) for a in op.args])
-
-
-def with_numbers(op: Op, tensors: set[str]) -> Iterator[tuple[Op, dict[str, str]]]:
-    """The op, and the op with numbers where it says Tensor|Scalar, but for `tensors`; how those are passed on."""
-    names = [a.name for a in op.args if a.type.number and a.name not in tensors]
-    for bits in range(1 << len(names)):
-        passed = {name: f"make_number({name})" for i, name in enumerate(names) if bits >> i & 1}
-        if not passed or not all(a.name in passed for a in op.tensors):
-            args = [replace(a, type=Type("Scalar")) if a.name in passed else a for a in op.args]
-            yield replace(op, args=args), passed
-
-
-# ---- ops.h ----
-
-
-def heads(op: Op, form: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """The functions of a form, one for each choice of tensors and numbers; how numbers are passed on."""
-    for taking, passed in with_numbers(op, {"self"} if form == "inplace" else set()):
-        yield signature(taking, form, defaults=True), passed
-
-
-def functions(op: Op, form: str) -> Iterator[str]:
-    for head, passed in heads(op, form):
-        call = commas(out_parameters(op) if form == "out" else [], call_arguments(op, **passed))
-        yield f"inline {head} {{ return {name_of(op, form)}({call}); }}" if passed else f"{head};"
+def forms(op: Op) -> list[Form]:
+    return [Form(op, kind) for kind in op.forms]
 
 
 def options_sooner(op: Op) -> Iterator[str]:
     """`randn(size, options)`: options stand right behind the last argument that is given, as libtorch has them."""
     names = [a.name for a in op.args]
     last = names.index("options") if "options" in names else 0
-    first = next((i for i in reversed(range(last)) if not types.default(op.args[i])), -1) + 1
+    first = next((i for i in reversed(range(last)) if not default(op.args[i])), -1) + 1
     for kept in range(first, last):
-        left_out = {a.name: types.default(a) for a in op.args[kept:last]}
-        args = [replace(a, default=None) if a.name == "options" else a for a in op.args if a.name not in left_out]
-        args = [replace(a, default=None) if i < kept else a for i, a in enumerate(args)]
-        head = signature(replace(op, args=args), "functional", defaults=True)
-        yield f"inline {head} {{ return {op.name}({call_arguments(op, **left_out)}); }}"
+        left_out = {a.name: default(a) for a in op.args[kept:last]}
+        shown = [(i, a) for i, a in enumerate(op.args) if a.name not in left_out]
+        args = [replace(a, default=None) if i < kept or a.name == "options" else a for i, a in shown]
+        head = Form(replace(op, args=args), "functional").signature(defaults=True)
+        yield f"inline {head} {{ return {op.name}({op.call(**left_out)}); }}"
 
 
 def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
@@ -95,9 +94,8 @@ def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
     for op in ops:
         args = op.args
         for other in earlier.setdefault(op.name, []):
-            pairs = zip(op.args, other.args, strict=False)
-            same = [types.parameter(a.type) == types.parameter(b.type) for a, b in pairs]
-            shared = same.index(False) if False in same else len(same)
+            same = [parameter(a.type) == parameter(b.type) for a, b in zip(op.args, other.args, strict=False)]
+            shared = [*same, False].index(False)
             named = all(a.name == b.name for a, b in zip(op.args[1:shared], other.args[1:shared], strict=True))
             optional = all(a.default is not None for a in op.args[shared:] + other.args[shared:])
             if named and optional and shared < len(op.args):
@@ -106,83 +104,56 @@ def told_apart(ops: list[Op]) -> Iterator[tuple[Op, Op]]:
         yield op, replace(op, args=args)
 
 
-def namespace(space: str, ops: list[Op], *, defined: bool) -> list[str]:
-    """The ops named after a namespace, under their short names there: linalg_svd is linalg::svd."""
-    lines = []
-    for op, declared in told_apart(ops):
-        for form in op.forms if op.name.startswith(space + "_") else []:
-            name = name_of(op, form)
-            head = signature(declared, form, defaults=not defined, name=name.removeprefix(space + "_"))
-            call = commas(out_parameters(op) if form == "out" else [], call_arguments(op))
-            lines += block(head, [f"return rushlight::{name}({call});"]) if defined else [head + ";"]
-    return ["", f"namespace {space} {{", *lines, f"}}  // namespace {space}"] if lines else []
+def namespaces(ops: list[Op], *, defined: bool) -> list[str]:
+    """The ops named after a namespace, under their short names there."""
+    found = []
+    for space in NAMESPACES:
+        inside = []
+        for form in [form for _, op in told_apart(ops) if op.space == space for form in forms(op)]:
+            head = form.signature(defaults=not defined, name=form.short)
+            inside += block(head, [f"return rushlight::{form.call()};"]) if defined else [f"{head};"]
+        found += ["", f"namespace {space} {{", *inside, f"}}  // namespace {space}"] if inside else []
+    return found
 
 
 def ops_header(ops: list[Op]) -> str:
-    lines = ["// Said once rather than for each (RL_API), which costs every program memory to compile.", VISIBLE]
+    inside = ["// Said once rather than for each (RL_API), which costs every program memory to compile."]
+    inside.append("#pragma GCC visibility push(default)")
     for op, declared in told_apart(ops):
-        lines.append(f"// {op.text}")
-        lines += [line for form in op.forms for line in functions(declared, form)]
-        lines += options_sooner(op)
-    for space in NAMESPACES:
-        lines += namespace(space, ops, defined=False)
-    lines.append("#pragma GCC visibility pop")
-    text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", lines)
+        inside.append(f"// {op.schema}")
+        for form in forms(declared):
+            for head, passed in form.heads():
+                inside.append(f"inline {head} {{ return {form.call(**passed)}; }}" if passed else f"{head};")
+        inside += options_sooner(op)
+    inside += [*namespaces(ops, defined=False), "#pragma GCC visibility pop"]
+    text = header(["<cmath>", "", "<rushlight/tensor.h>"], "rushlight", inside)
     return text + "\n#include <rushlight/operators.h>\n"
 
 
-# ---- methods ----
-
-
-def methods(ops: list[Op]) -> Iterator[tuple[str, str, Op, str]]:
-    """(result, name, op whose arguments are the method's, arguments of the call) of every method."""
-    for op in ops:
-        for form in op.forms if "method" in op.variants else []:
-            receiver = op.args[op.receiver].name
-            for taking, passed in with_numbers(op, {receiver}) if form != "out" else []:
-                call = call_arguments(op, **{receiver: "*this"}, **passed)
-                yield result_of(op, form), name_of(op, form), taking, call
-
-
-def methods_header(ops: list[Op]) -> str:
-    lines = [
-        f"{result} {name}({types.method_parameters(op, defaults=True)}) const;\n"
-        for result, name, op, _ in methods(ops)
-    ]
-    return HEADER + "".join(lines)
-
-
-def methods_source(ops: list[Op]) -> str:
-    lines = []
-    for result, name, op, call in methods(ops):
-        head = f"{result} Tensor::{name}({types.method_parameters(op)}) const"
-        lines += block(head, [f"return rushlight::{name}({call});"])
-    for space in NAMESPACES:
-        lines += namespace(space, ops, defined=True)
-    return source(["<rushlight/ops.h>"], "rushlight", lines)
-
-
-# ---- documentation ----
+def methods(ops: list[Op], owner: str = "", *, defaults: bool = True) -> Iterator[tuple[str, str]]:
+    """Every method, and the call that it is."""
+    for form in [f for op in ops if "method" in op.variants for f in forms(op) if f.kind != "out"]:
+        receiver = form.op.args[form.op.receiver].name
+        for taking, passed in form.with_numbers(receiver):
+            said = parameters([a for a in taking.op.args if a.name != receiver], defaults=defaults)
+            yield f"{form.result} {owner}{form.name}({said}) const", form.call(**{receiver: "*this"}, **passed)
 
 
 def calls(overloads: list[Op]) -> list[str]:
-    """All that a name is in C++: functions, in which namespace, and methods."""
-    lines = []
-    for op, declared in told_apart(overloads):
-        space = next((s for s in NAMESPACES if op.name.startswith(s + "_")), None)
-        for form in op.forms:
-            short = f"{space}::{name_of(op, form).removeprefix(space + '_')}" if space else None
-            lines += [signature(declared, form, defaults=True, name=short)] if short else []
-            lines += [head for head, _ in heads(declared, form)] if not short else []
-    for result, name, op, _ in methods(overloads):
-        lines.append(f"{result} Tensor::{name}({types.method_parameters(op, defaults=True)}) const")
-    return [line + ";" for line in lines]
+    """All that a name is in C++, for documentation: functions, in which namespace, and methods."""
+    found = []
+    for _, op in told_apart(overloads):
+        short = [form.signature(defaults=True, name=f"{op.space}::{form.short}") for form in forms(op)]
+        found += short if op.space else [head for form in forms(op) for head, _ in form.heads()]
+    return [f"{line};" for line in [*found, *(head for head, _ in methods(overloads, "Tensor::"))]]
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
+    bodies = [block(head, [f"return rushlight::{call};"]) for head, call in methods(ops, "Tensor::", defaults=False)]
+    inside = [*flat(bodies), *namespaces(ops, defined=True)]
     return {
         "include/rushlight/ops.h": ops_header(ops),
-        "include/rushlight/tensor_methods.inc": methods_header(ops),
-        "src/methods.cpp": methods_source(ops),
+        "include/rushlight/tensor_methods.inc": HEADER + "".join(f"{head};\n" for head, _ in methods(ops)),
+        "src/methods.cpp": source(["<rushlight/ops.h>"], "rushlight", inside),
     }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LAYERS = """activation batchnorm conv distance dropout embedding fold instancenorm linear loss normalization padding
+    pixelshuffle pooling upsampling"""
+TRANSFORMERS = "adaptive rnn transformer transformercoder transformerlayer"
 # What a name stands for → the names, by folder. They end in .h where they say nothing else.
 NAMES = {
     "<torch/torch.h>": {
@@ -14,17 +17,11 @@ NAMES = {
         "torch/data/samplers": "base custom_batch_request distributed random sequential serialize stream",
         "torch/data/transforms": "base collate lambda stack tensor",
         "torch/nn": "cloneable functional init module modules options pimpl utils",
-        "torch/nn/functional": """
-            activation batchnorm conv distance dropout embedding fold instancenorm linear loss normalization padding
-            pixelshuffle pooling upsampling vision""",
-        "torch/nn/modules": """
-            activation adaptive batchnorm common conv distance dropout embedding fold instancenorm linear loss
-            normalization padding pixelshuffle pooling rnn transformer transformercoder transformerlayer upsampling""",
+        "torch/nn/functional": f"{LAYERS} vision",
+        "torch/nn/modules": f"{LAYERS} {TRANSFORMERS} common",
         "torch/nn/modules/container": """
             any any_value functional moduledict modulelist named_any parameterdict parameterlist sequential""",
-        "torch/nn/options": """
-            activation adaptive batchnorm conv distance dropout embedding fold instancenorm linear loss normalization
-            padding pixelshuffle pooling rnn transformer transformercoder transformerlayer upsampling vision""",
+        "torch/nn/options": f"{LAYERS} {TRANSFORMERS} vision",
         "torch/nn/utils": "clip_grad convert_parameters rnn",
         "torch/optim": "adagrad adam adamw lbfgs optimizer rmsprop serialize sgd",
         "torch/optim/schedulers": "lr_scheduler reduce_on_plateau_scheduler step_lr",

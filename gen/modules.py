@@ -1,146 +1,155 @@
-"""Expands ops/modules.py into the Python classes of nn's stateless modules, one file a family.
+"""Stateless modules as data, which ops/modules.py declares, and the Python classes that they become.
 
-They become the package's `nn/modules/_stateless/`, from where nn/modules re-exports them.
+The files become the package's `nn/modules/_stateless/`, from where nn/modules re-exports the classes.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
+from typing import Any
 
-from gen import table
-from gen.text import commas, fill
+from gen.schema import Arg, parse_signature, parts
+from gen.text import commas, each, flat, lines, only
 
 FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
 
-FAMILY = '''
-"""Stateless modules of the family "$family". Generated from ops/modules.py; do not edit."""
 
-from __future__ import annotations
+@dataclass
+class Module:
+    """An entry of ops/modules.py, which says what the keys mean."""
 
-from rushlight import Tensor
-
-from ... import functional as F
-$settings
-from ..module import Module
-
-__all__ = [
-    $names
-]
-$classes
-'''
-
-CLASS = '''
-class $name($base):
-    """$doc"""
-
-    __module__ = "rushlight.nn.modules.$family"
-    $members
-'''
+    name: str
+    args: list[Arg]
+    family: str
+    function: str
+    passes: str
+    doc: str
+    base: Module | None = None  # None: Module
+    inputs: str = "input"
+    sets: dict[str, Any] = field(default_factory=dict)
+    fixed: dict[str, Any] = field(default_factory=dict)
+    show: str | None = None  # not said
+    prints: str | None = "as Python"
+    method: bool = False
+    python: dict[str, Any] = field(default_factory=dict)
+    trains: str = ""
+    functional_only: str = ""
 
 
-def annotation(kind: table.Type) -> str:
-    text = kind.base
-    if kind.is_list:
-        item = f"{text} | None" if kind.element_optional else text
-        text = f"{item} | tuple[{item}, ...]"
-    return f"{text} | None" if kind.optional else text
+MODULES: dict[str, Module] = {}
 
 
-def expression(value: str | int | tuple) -> str:
+def module(signature: str, family: str, function: str = "", passes: str = "", base: str = "", **keys) -> None:
+    """Declares a module."""
+    name, _, args, _ = parse_signature(f"{signature} -> ()")
+    MODULES[name] = Module(name, args, family, function, passes, base=MODULES.get(base), **keys)
+
+
+def load() -> list[Module]:
+    import ops.modules  # noqa: F401
+
+    return list(MODULES.values())
+
+
+def passed(passes: str) -> tuple[list[str], list[str]]:
+    """What a call passes besides inputs: by place and by name."""
+    by_place, _, by_name = passes.partition("*")
+    return parts(by_place), parts(by_name)
+
+
+# ---- Python ----
+
+
+def expression(value: Any) -> str:
     """What `sets` says: a name, a number, or a rule with what it is given."""
-    return f"_{value[0]}({commas([expression(v) for v in value[1:]])})" if isinstance(value, tuple) else str(value)
+    return f"_{value[0]}({commas(map(expression, value[1:]))})" if isinstance(value, tuple) else str(value)
 
 
-class Class:
-    """One entry with its signature parsed."""
+def parameters(m: Module) -> str:
+    star, said = next((a.name for a in m.args if a.keyword_only), ""), []
+    for a in m.args:
+        item = f"{a.type.base} | None" if a.type.element_optional else a.type.base
+        kind = f"{item} | tuple[{item}, ...]" if a.type.is_list else a.type.base
+        none, given = " | None" if a.type.optional else "", f" = {a.default}" if a.default else ""
+        said.append(f"{'*, ' * (a.name == star)}{a.name}: {kind}{none}{given}")
+    return commas(said)
 
-    def __init__(self, entry: dict, known: dict[str, Class]):
-        self.entry = entry
-        self.name, _, self.args, _ = table.parse_signature(entry["signature"] + " -> ()")
-        self.base = known.get(entry.get("base", "Module"))  # None: Module
-        known[self.name] = self
 
-    def constructor(self) -> list[str]:
-        base = [a.name for a in self.base.args] if self.base else []
-        names = [a.name for a in self.args]
-        # Without arguments other than its base's, a class has its base's constructor.
-        if not names or (self.base and names == base):
-            return []
-        passed = {name: name for name in base if name in names} | self.entry.get("fixed", {})
-        attributes = {name: name for name in names if name not in passed} | self.entry.get("sets", {})
-        lines = [f"super().__init__({commas([f'{k}={v}' for k, v in passed.items()])})"]
-        buffers = [a.name for a in self.args if a.type.base == "Tensor"]
-        for name, value in attributes.items():
-            if name in buffers:
-                lines += [f'self.register_buffer("{name}", {value})', f"self.{name}: Tensor | None"]
-            elif value is not None:
-                lines.append(f"self.{name} = {expression(value)}")
-        return ["", f"def __init__({self.parameters()}) -> None:", *(f"    {line}" for line in lines)]
+def made(m: Module) -> str:
+    """`ReLU(inplace: bool = False)`, for the documentation."""
+    owner = m
+    while owner.base and not owner.args:
+        owner = owner.base
+    return f"{m.name}({parameters(owner)})"
 
-    def parameters(self) -> str:
-        parts = ["self"]
-        for arg in self.args:
-            if arg.keyword_only and "*" not in parts:
-                parts.append("*")
-            parts.append(f"{arg.name}: {annotation(arg.type)}" + (f" = {arg.default}" if arg.default else ""))
-        return commas(parts)
 
-    def made(self) -> str:
-        """`ReLU(inplace: bool = False)`, for the documentation."""
-        owner = self
-        while owner.base and not owner.args:
-            owner = owner.base
-        return f"{self.name}({owner.parameters().removeprefix('self').removeprefix(', ')})"
+def constructor(m: Module) -> list[str]:
+    base, names = [a.name for a in m.base.args] if m.base else [], [a.name for a in m.args]
+    # Without arguments other than its base's, a class has its base's constructor.
+    if not names or (m.base and names == base):
+        return []
+    passed = {name: name for name in base if name in names} | m.fixed
+    attributes = {name: name for name in names if name not in passed} | m.sets
+    buffers = [a.name for a in m.args if a.type.base == "Tensor"]
+    sets = []
+    for name, value in attributes.items():
+        plain = [] if value is None else [f"self.{name} = {expression(value)}"]
+        buffer = [f'self.register_buffer("{name}", {value})', f"self.{name}: Tensor | None"]
+        sets += buffer if name in buffers else plain
+    given = commas(f"{name}={value}" for name, value in passed.items())
+    head = f"def __init__({commas('self', parameters(m))}) -> None:"
+    return ["", head, *(f"    {line}" for line in [f"super().__init__({given})", *sets])]
 
-    def call(self) -> str:
-        """The function with its inputs and what is passed besides."""
-        inputs = self.inputs()
-        function = f"{inputs.pop(0)}." if self.entry.get("method") else "F."
-        by_place, _, by_name = self.entry["passes"].partition("*")
-        items = [item.strip() for item in by_place.split(",") if item.strip()]
-        passed = [item if item.startswith("'") else f"self.{item}" for item in items]
-        names = [name.strip() for name in by_name.split(",") if name.strip()]
-        passed += [f"{name}=self.{name}" for name in names]
-        passed += [f"{name}={value}" for name, value in self.entry.get("python", {}).items()]
-        return f"{function}{self.entry['function']}({commas(inputs, passed)})"
 
-    def inputs(self) -> list[str]:
-        return self.entry.get("inputs", "input").split(", ")
+def python_class(m: Module) -> list[str]:
+    # A call gives the inputs to the function, or calls it on the first of them, and then what is passed besides.
+    inputs, (by_place, by_name) = parts(m.inputs), passed(m.passes)
+    given = [item if item.startswith("'") else f"self.{item}" for item in by_place]
+    given += [f"{name}=self.{name}" for name in by_name] + [f"{name}={value}" for name, value in m.python.items()]
+    takes, owner = commas(f"{name}: Tensor" for name in inputs), inputs.pop(0) if m.method else "F"
+    call = f"{owner}.{m.function}({commas(inputs, given)})"
+    forward = ["", f"def forward(self, {takes}) -> Tensor:", f"    return {call}"] if m.function else []
+    # `{name}` is an attribute, `{?name}` one that is shown where it is true.
+    text = re.sub(r"\{(\w+)", r"{self.\1", m.show or "")
+    text = re.sub(r"^\{\?(\w+)\}", r"{'\1=True' if self.\1 else ''}", text)
+    text = re.sub(r"\{\?(\w+)\}", r"{', \1=True' if self.\1 else ''}", text)
+    shown = [] if m.show is None else ["", "def extra_repr(self) -> str:", f'    return f"{text}"']
+    return lines(f'''
+        class {m.name}({m.base.name if m.base else "Module"}):
+            """{m.doc}"""
 
-    def forward(self) -> list[str]:
-        if not self.entry["function"]:
-            return []
-        inputs = [f"{name}: Tensor" for name in self.inputs()]
-        return ["", f"def forward(self, {commas(inputs)}) -> Tensor:", f"    return {self.call()}"]
+            __module__ = "rushlight.nn.modules.{m.family}"
+            {each([*constructor(m), *forward, *shown])}
+    ''')
 
-    def extra_repr(self) -> list[str]:
-        """What `show` says: `{name}` is an attribute, `{?name}` one that is shown where it is true."""
-        if "show" not in self.entry:
-            return []
-        text = re.sub(r"\{(\w+)", r"{self.\1", self.entry["show"])
-        text = re.sub(r"^\{\?(\w+)\}", r"{'\1=True' if self.\1 else ''}", text)
-        text = re.sub(r"\{\?(\w+)\}", r"{', \1=True' if self.\1 else ''}", text)
-        return ["", "def extra_repr(self) -> str:", f'    return f"{text}"']
 
-    def source(self) -> list[str]:
-        members = [*self.constructor(), *self.forward(), *self.extra_repr()]
-        base, doc = self.base.name if self.base else "Module", self.entry["doc"]
-        return ["", "", *fill(CLASS, name=self.name, base=base, doc=doc, family=self.entry["family"], members=members)]
+def family_source(family: str, members: list[Module]) -> str:
+    body = flat(["", "", *python_class(m)] for m in members)
+    used = sorted(set(re.findall(r"(?<![\w.])(_[a-z]\w*)\(", "\n".join(body))))
+    head = lines(f'''
+        """Stateless modules of the family "{family}". Generated from ops/modules.py; do not edit."""
+
+        from __future__ import annotations
+
+        from rushlight import Tensor
+
+        from ... import functional as F
+        {only(used)}from ..._arguments import {commas(used)}
+        from ..module import Module
+
+        __all__ = [
+            {each(f'"{m.name}",' for m in members)}
+        ]
+    ''')
+    return "\n".join([*head, *body, ""])
 
 
 def generate() -> dict[str, str]:
     """Path below the output folder → contents."""
-    from ops.modules import MODULES
-
-    known: dict[str, Class] = {}
-    classes = [Class(entry, known) for entry in MODULES]
-    files = {f"{FOLDER}/__init__.py": '"""Generated from ops/modules.py; see nn/modules for what is public."""\n'}
-    for family in dict.fromkeys(c.entry["family"] for c in classes):
-        members = [c for c in classes if c.entry["family"] == family]
-        body = [line for c in members for line in c.source()]
-        used = sorted(set(re.findall(r"(?<![\w.])(_[a-z]\w*)\(", "\n".join(body))))
-        settings = [f"from ..._arguments import {commas(used)}"] if used else []
-        names = [f'"{c.name}",' for c in members]
-        text = fill(FAMILY, family=family, settings=settings, names=names, classes=body)
-        files[f"{FOLDER}/{family}.py"] = "\n".join([*text, ""])
-    return files
+    families: dict[str, list[Module]] = {}
+    for m in load():
+        families.setdefault(m.family, []).append(m)
+    files = {f"{FOLDER}/{family}.py": family_source(family, members) for family, members in families.items()}
+    head = '"""Generated from ops/modules.py; see nn/modules for what is public."""\n'
+    return files | {f"{FOLDER}/__init__.py": head}

@@ -1,4 +1,4 @@
-"""Expands ops/modules.py into C++: options, module and functional form of each stateless module.
+"""The C++ of stateless modules: options, module and functional form of each.
 
 Calls go to nn::functional::detail (src/nn/detail.h), whose parameters are a call's inputs and what `passes` lists.
 """
@@ -8,260 +8,196 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gen import table
-from gen.modules import Class
-from gen.table import Arg
-from gen.text import commas, header, source
+from gen import modules
+from gen.modules import Module
+from gen.schema import Arg, default, owned, parse_signature, parts
+from gen.text import block, commas, each, flat, header, lines, only, source
 
 NOT_IN_CPP = ("size_average", "reduce", "return_indices")
 SPELT = {"lambd": "lambda"}  # a word of Python
-BOTH = "std::tuple<Tensor, Tensor>"
-SCALARS = {
-    "float": "double",
-    "bool": "bool",
-    "int": "int64_t",
-    "str": "Keyword",
-    "Tensor": "Tensor",
-    "ScalarType": "ScalarType",
-}
+
+Option = tuple[str, str, str | None]  # type, name, default
 
 
-class CppClass(Class):
-    """An entry with what it takes from its bases."""
+def _number(kind: str) -> str | None:
+    """What an optional holds."""
+    return kind[len("std::optional<") : -1] if kind.startswith("std::optional<") else None
 
-    base: CppClass | None
 
-    def settings(self) -> list[Arg]:
-        fixed = self.entry.get("fixed", {})
-        own = [a for a in self.args if a.name not in NOT_IN_CPP]
-        names = [a.name for a in own]
-        base = self.base.settings() if self.base else []
-        return own if own and not fixed else own + [a for a in base if a.name not in (*names, *fixed)]
+class CppModule:
+    """A module with what it takes from its bases."""
 
-    def inherited(self, key: str, default: Any = None) -> Any:
-        if self.entry.get(key):
-            return self.entry[key]
-        return self.base.inherited(key, default) if self.base else default
+    def __init__(self, m: Module) -> None:
+        self.m, self.name, self.doc, self.made = m, m.name, m.doc, modules.made(m)
+        base = self.base = CppModule(m.base) if m.base else None
+        own, said = [a for a in m.args if a.name not in NOT_IN_CPP], {a.name for a in m.args} | set(m.fixed)
+        inherited = [a for a in base.settings if a.name not in said] if base and (not own or m.fixed) else []
+        self.settings: list[Arg] = own + inherited
+        self.rows = [self.option(a) for a in self.settings]
+        # What constructors of options take: what has no default, or else the first option.
+        required = [row for row in self.rows if row[2] is None]
+        self.given = required or [row for row in self.rows if row[0] != "Tensor"][:1]
+        # A module is made of options, of what their constructor takes, or of a number for an optional number.
+        self.start = "" if required else " = {}"
+        self.values = commas(f"{_number(kind) or kind} {name}" for kind, name, _ in self.given)
+        self.takes_values = bool(required) or any(set(":<") & set(kind) for kind, _, _ in self.given[:1])
+        self.inputs = parts(self.inherited("inputs"))
+        takes = commas(f"const Tensor& {name}" for name in self.inputs)
+        indices = any(a.name == "return_indices" for a in m.args) or (base and len(base.forms) > 1)
+        # Each form of a call, one that gives places too: the end of its name, and its head but for the name.
+        self.forms = [("", f"Tensor {{}}({takes})"), ("_with_indices", f"std::tuple<Tensor, Tensor> {{}}({takes})")]
+        self.forms = self.forms[: 2 if indices else 1]
+        # There is no functional form where a word says what a function does, and none of methods.
+        self.functional = "'" not in self.inherited("passes") and not self.inherited("method")
+        self.extra = [self.option(a) for a in parse_signature(f"f({m.functional_only}) -> ()")[2]]
 
-    def kind(self, arg: Arg) -> str:
-        t = arg.type
-        if not t.is_list:
-            wrapped = t.optional and t.base != "Tensor"
-            return f"std::optional<{SCALARS[t.base]}>" if wrapped else SCALARS[t.base]
-        digits = re.search(r"(\d)d$", self.name)
-        size = t.size or (int(digits[1]) if digits else 2)
-        return f"ExpandingArrayWithOptionalElem<{size}>" if t.element_optional else f"ExpandingArray<{size}>"
+    def inherited(self, key: str) -> Any:
+        """What the entry says, or else its bases say."""
+        own = getattr(self.m, key)
+        return self.base.inherited(key) if self.base and own in ("", {}, False, "input") else own
 
-    def default(self, arg: Arg) -> str | None:
-        if arg.type.is_list and arg.type.optional:  # a stride that is not given
-            return "kernel_size"
-        text = arg.default
-        if text is None:
-            return None
-        return {"None": "{}", "True": "true", "False": "false"}.get(text, text.replace("'", '"'))
+    def option(self, arg: Arg) -> Option:
+        name, digits = SPELT.get(arg.name, arg.name), re.search(r"(\d)d$", self.name)
+        if not arg.type.is_list:
+            kind = owned(arg.type).replace("std::string", "Keyword")
+            return kind, name, default(arg) if arg.default is not None else None
+        size = arg.type.size or (int(digits[1]) if digits else 2)
+        array = "ExpandingArrayWithOptionalElem" if arg.type.element_optional else "ExpandingArray"
+        # A stride that is not given is the size of the kernel.
+        return f"{array}<{size}>", name, "kernel_size" if arg.type.optional else arg.default
 
-    def rows(self) -> list[tuple[str, str, str | None]]:
-        return [(self.kind(a), SPELT.get(a.name, a.name), self.default(a)) for a in self.settings()]
+    def options(self, name: str, extra: list[Option]) -> list[str]:
+        rows, given = self.rows + extra, self.given
+        starts = {n: n for _, n, _ in given} | {n: d for _, n, d in rows if d in [g[1] for g in given]}
+        taken = commas(f"{kind} {n}" + (f" = {d}" if d is not None else "") for kind, n, d in given)
+        one = given[0] if len(given) == 1 and _number(given[0][0]) else None  # so that a number becomes options
+        word = all(d is not None for _, _, d in given) and any(n == "reduction" for _, n, _ in rows)
+        held = {n: f" = {d}" if d is not None and n not in starts else "" for _, n, d in rows}
+        return lines(f"""
+            struct RL_API {name} {{
+              {only(rows)}{name}({taken}) : {commas(f"{n}_({value})" for n, value in starts.items())} {{}}
+              {only(one)}{name}({self.values}) : {name}(std::optional({one and one[1]})) {{}}
+              {only(word)}{name}(enumtype::Word reduction) : {name}() {{ reduction_ = reduction; }}
+              {each(f"TORCH_ARG({kind}, {n}){held[n]};" for kind, n, _ in rows)}
+            }};
+        """)
 
-    def given(self) -> list[tuple[str, str, str | None]]:
-        """What constructors of options take: what has no default, or else the first option."""
-        rows = self.rows()
-        return [r for r in rows if r[2] is None] or [r for r in rows if r[0] != "Tensor"][:1]
+    def function_options(self) -> list[str]:
+        """Those of the functional form: it may be told whether to train, or have some of its own."""
+        trains = self.inherited("trains").lower()
+        training = [("bool", "training", trains)] if trains else []
+        if training or self.extra:
+            return self.options(f"{self.name}FuncOptions", training or self.extra)
+        return [f"using {self.name}FuncOptions = {self.name}Options;"] if self.rows else []
 
-    def options(self, name: str, extra: list[tuple[str, str, str]]) -> list[str]:
-        rows, given = self.rows() + extra, self.given()
-        arguments = commas([f"{kind} {n}" + (f" = {d}" if d is not None else "") for kind, n, d in given])
-        starts = [f"{n}_({n})" for _, n, _ in given]
-        starts += [f"{n}_({d})" for _, n, d in rows if d in [g[1] for g in given]]
-        lines = ["", f"struct RL_API {name} {{"]
-        if rows:
-            lines.append(f"  {name}({arguments}) : {commas(starts)} {{}}")
-            if len(given) == 1 and self.number_in(given[0][0]):  # so that a number becomes options
-                lines.append(f"  {name}({self.takes_values()}) : {name}(std::optional({given[0][1]})) {{}}")
-            if all(d is not None for _, _, d in given) and any(n == "reduction" for _, n, _ in rows):
-                lines.append(f"  {name}(enumtype::Word reduction) : {name}() {{ reduction_ = reduction; }}")
-        for kind, n, d in rows:
-            held = d is not None and not any(s.startswith(n + "_(") for s in starts)
-            lines.append(f"  TORCH_ARG({kind}, {n}){f' = {d}' if held else ''};")
-        return [*lines, "};"]
+    def functions(self, options: str, space: str = "") -> list[str]:
+        """The heads of the functional forms."""
+        name, more = f"{space}{self.inherited('function')}", f", {options})" if self.rows else ")"
+        heads = [head.format(name + suffix) for suffix, head in self.forms if self.functional]
+        return [head[:-1] + more for head in heads]
 
-    def passed(self, tensors: str, options: str, training: str) -> list[str]:
-        by_place, _, by_name = self.inherited("passes", "").partition("*")
-        types = {a.name: a.type.base for a in self.settings()}
-        sets = self.inherited("sets", {})
-        out = []
-        for item in re.split(r",\s*", f"{by_place.strip(' ,')}, {by_name.strip(' ,')}".strip(" ,")):
+    def call(self, suffix: str, tensors: str, training: str, extra: list[str]) -> str:
+        """The call of a form: tensors of options are the module's, or else come from the options."""
+        kinds, sets = {a.name: a.type.base for a in self.settings}, self.inherited("sets")
+        fixed, passed = self.inherited("fixed") | {"training": training}, []
+        for item in [name for names in modules.passed(self.inherited("passes")) for name in names]:
             name = sets[item] if isinstance(sets.get(item), str) else item
-            if name.startswith("'"):
-                out.append(name.replace("'", '"'))
-            elif name == "training":
-                out.append(training)
-            elif name in self.inherited("fixed", {}):
-                out.append(str(self.inherited("fixed")[name]))
-            elif name and name not in NOT_IN_CPP:
-                held = types[name] == "Tensor" and tensors
-                out.append(tensors + name if held else f"{options}.{SPELT.get(name, name)}()")
-        return out
-
-    def call(self, inputs: list[str], passed: list[str], suffix: str = "") -> str:
-        function = self.inherited("function") + suffix
+            if name in fixed or name.startswith("'"):
+                passed.append(str(fixed.get(name, name.replace("'", '"'))))
+            elif name not in NOT_IN_CPP:
+                held = kinds[name] == "Tensor" and tensors
+                passed.append(f"{tensors}{name}" if held else f"options.{SPELT.get(name, name)}()")
+        function = f"{self.inherited('function')}{suffix}"
         if self.inherited("method"):
-            return f"{inputs[0]}.{function}({commas(passed)})"
-        return f"functional::detail::{function}({commas(inputs, passed)})"
-
-    def gives_indices(self) -> bool:
-        """Whether there is a form that gives places, too."""
-        own = "return_indices" in [a.name for a in self.args]
-        return own or (self.base is not None and self.base.gives_indices())
-
-    def forms(self) -> list[tuple[str, str]]:
-        """Result and end of the name of each form of a call."""
-        return [("Tensor", "")] + [(BOTH, "_with_indices")] * self.gives_indices()
-
-    def has_words(self) -> bool:
-        return "'" in self.inherited("passes", "") or bool(self.inherited("method"))
+            return f"return {self.inputs[0]}.{function}({commas(passed, extra)});"
+        return f"return functional::detail::{function}({commas(self.inputs, passed, extra)});"
 
     def printed(self) -> str | None:
-        """What stands between the parentheses."""
-        for key in ("prints", "show"):
-            if key in self.entry:
-                return self.entry[key]
+        """What stands between the parentheses; None is no parentheses either."""
+        if self.m.prints != "as Python" or self.m.show is not None:
+            return self.m.show if self.m.prints == "as Python" else self.m.prints
         return self.base.printed() if self.base else ""
 
     def shown(self) -> str:
-        out = f'stream << "torch::nn::{self.name}("'
-        first = True
-        said = self.printed()
-        if said is None:
-            return f'stream << "torch::nn::{self.name}";'
-        for text, flag, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", said):
+        out, first, said = f'stream << "torch::nn::{self.name}("', True, self.printed()
+        known = [a.name for a in self.settings]
+        for text, flagged, name in re.findall(r"([^{]*)\{(\??)(\w+)(?:!r)?\}", said or ""):
             value = f"options.{SPELT.get(name, name)}()"
-            if name in NOT_IN_CPP or name not in [a.name for a in self.settings()]:
-                continue
-            if flag:
+            if flagged and name in known:
                 out += f' << ({value} ? "{"" if first else ", "}{name}=true" : "")'
-                continue
-            out += f' << "{text}" << functional::detail::shown({value})'
-            first = False
-        return out + " << ')';"
+            elif name in known:
+                out, first = f'{out} << "{text}" << functional::detail::shown({value})', False
+        return f"{out} << ')';" if said is not None else f'stream << "torch::nn::{self.name}";'
 
-    def is_made_of_values(self) -> bool:
-        """Whether there is a constructor from what the options' constructor takes."""
-        kind = self.given()[0][0]
-        return ":" in kind or "<" in kind or any(self.default(a) is None for a in self.settings())
-
-    def number_in(self, kind: str) -> str | None:
-        """What an optional holds."""
-        found = re.fullmatch(r"std::optional<(.*)>", kind)
-        return found[1] if found else None
-
-    def takes_values(self) -> str:
-        return commas([f"{self.number_in(kind) or kind} {n}" for kind, n, _ in self.given()])
-
-    def func_extra(self) -> list[tuple[str, str, str]]:
-        """Options that the functional form alone has."""
-        said = self.entry.get("functional_only", "")
-        args = table.parse_signature(f"f({said}) -> ()")[2] if said else []
-        return [(self.kind(a), a.name, self.default(a) or "{}") for a in args]
-
-    def module(self) -> list[str]:
-        takes = [f"const Tensor& {n}" for n in self.inherited("inputs", "input").split(", ")]
-        options = f"{self.name}Options"
-        lines = self.options(options, []) if self.settings() else []
-        start = "" if any(self.default(a) is None for a in self.settings()) else " = {}"
-        lines += ["", f"// {self.entry['doc']}", f"class RL_API {self.name}Impl : public Cloneable<{self.name}Impl> {{"]
-        lines += [" public:"]
-        if self.settings():
-            lines += [f"  explicit {self.name}Impl({options} options_{start});"]
-            if self.is_made_of_values():
-                lines += [f"  {self.name}Impl({self.takes_values()});"]
-        lines += [f"  {result} forward{suffix}({commas(takes)});" for result, suffix in self.forms()]
-        lines += ["  void reset() override;"]
-        lines += ["  void pretty_print(std::ostream& stream) const override;"]
-        lines += [f"  {options} options;"] if self.settings() else []
-        lines += [f"  Tensor {a.name};" for a in self.settings() if a.type.base == "Tensor"]
-        lines += ["};", f"RL_MODULE({self.name});"]
-        if not self.has_words():
-            lines += ["namespace functional {"]
-            func = f"{self.name}FuncOptions"
-            if self.inherited("trains") is not None:
-                trains = "true" if self.inherited("trains") == "True" else "false"
-                lines += self.options(func, [("bool", "training", trains)])[1:]
-            elif self.func_extra():
-                lines += self.options(func, self.func_extra())[1:]
-            elif self.settings():
-                lines += [f"using {func} = {options};"]
-            tail = [f"const {func}& options{start}"] if self.settings() else []
-            for result, suffix in self.forms():
-                name = self.inherited("function") + suffix
-                lines += [f"RL_API {result} {name}({commas(takes, tail)});"]
-            lines += ["}"]
-        return lines
+    def header(self) -> list[str]:
+        name, functional = self.name, self.functional
+        held = [a.name for a in self.settings if a.type.base == "Tensor"]
+        heads = self.functions(f"const {name}FuncOptions& options{self.start}")
+        made = lines(f"""
+            // {self.doc}
+            class RL_API {name}Impl : public Cloneable<{name}Impl> {{
+             public:
+              {only(self.rows)}explicit {name}Impl({name}Options options_{self.start});
+              {only(self.takes_values)}{name}Impl({self.values});
+              {each(f"{head.format(f'forward{suffix}')};" for suffix, head in self.forms)}
+              void reset() override;
+              void pretty_print(std::ostream& stream) const override;
+              {only(self.rows)}{name}Options options;
+              {each(f"Tensor {tensor};" for tensor in held)}
+            }};
+            RL_MODULE({name});
+            {only(functional)}namespace functional {{
+            {each(self.function_options() if functional else [])}
+            {each(f"RL_API {head};" for head in heads)}
+            {only(functional)}}}
+        """)
+        return ["", *(self.options(f"{name}Options", []) if self.rows else []), *[""] * bool(self.rows), *made]
 
     def calls(self) -> list[str]:
         """What programs of C++ write, for the documentation: the module, its call, the functional form."""
-        takes = [f"const Tensor& {n}" for n in self.inherited("inputs", "input").split(", ")]
-        options = f"{self.name}Options" if self.settings() else ""
-        lines = [f"nn::{self.name}({options})"]
-        lines += [f"{result} forward{suffix}({commas(takes)})" for result, suffix in self.forms()]
-        if not self.has_words():
-            tail = [f"const {self.name}FuncOptions&"] if options else []
-            for result, suffix in self.forms():
-                name = self.inherited("function") + suffix
-                lines.append(f"{result} nn::functional::{name}({commas(takes, tail)})")
-        return [line + ";" for line in lines]
+        made = f"nn::{self.name}({f'{self.name}Options' if self.rows else ''})"
+        forward = [head.format(f"forward{suffix}") for suffix, head in self.forms]
+        functions = self.functions(f"const {self.name}FuncOptions&", "nn::functional::")
+        return [f"{line};" for line in [made, *forward, *functions]]
 
     def definitions(self) -> list[str]:
-        inputs = self.inherited("inputs", "input").split(", ")
-        takes = [f"const Tensor& {n}" for n in inputs]
-        name = f"{self.name}Impl"
-        lines = ["", f"template class Cloneable<{name}>;"]
-        if self.settings():
-            init = "options(std::move(options_))"
-            lines += [f"{name}::{name}({self.name}Options options_) : {init} {{ {name}::reset(); }}"]
-            if self.is_made_of_values():
-                values = commas([n for _, n, _ in self.given()])
-                lines += [f"{name}::{name}({self.takes_values()}) : {name}({self.name}Options({values})) {{}}"]
-        held = [a.name for a in self.settings() if a.type.base == "Tensor"]
+        name, options = f"{self.name}Impl", f"{self.name}Options"
+        extra = [f"options.{n}()" for _, n, _ in self.extra]
+        heads = self.functions(f"const {self.name}FuncOptions& options", "functional::")
+        functions = [
+            block(head, [self.call(self.forms[i][0], "", "options.training()", extra)]) for i, head in enumerate(heads)
+        ]
+        forward = [
+            block(head.format(f"{name}::forward{suffix}"), [self.call(suffix, "this->", "is_training()", [])])
+            for suffix, head in self.forms
+        ]
+        held = [a.name for a in self.settings if a.type.base == "Tensor"]
         body = " ".join(f'{n} = register_buffer("{n}", options.{n}());' for n in held)
-        lines += [f"void {name}::reset() {{ {body} }}"]
-        for result, suffix in self.forms():
-            passed = self.passed("this->", "options", "is_training()")
-            lines += [f"{result} {name}::forward{suffix}({commas(takes)}) {{"]
-            lines += [f"  return {self.call(inputs, passed, suffix)};", "}"]
-        lines += [f"void {name}::pretty_print(std::ostream& stream) const {{ {self.shown()} }}"]
-        if not self.has_words():
-            tail = [f"const {self.name}FuncOptions& options"] if self.settings() else []
-            for result, suffix in self.forms():
-                function = self.inherited("function") + suffix
-                passed = self.passed("", "options", "options.training()")
-                passed += [f"options.{name}()" for _, name, _ in self.func_extra()]
-                lines += [f"{result} functional::{function}({commas(takes, tail)}) {{"]
-                lines += [f"  return {self.call(inputs, passed, suffix)};", "}"]
-        return lines
+        init, names = f"options(std::move(options_)) {{ {name}::reset(); }}", commas(n for _, n, _ in self.given)
+        made = lines(f"""
+            template class Cloneable<{name}>;
+            {only(self.rows)}{name}::{name}({options} options_) : {init}
+            {only(self.takes_values)}{name}::{name}({self.values}) : {name}({options}({names})) {{}}
+            void {name}::reset() {{ {body} }}
+            {each(flat(forward))}
+            void {name}::pretty_print(std::ostream& stream) const {{ {self.shown()} }}
+            {each(flat(functions))}
+        """)
+        return ["", *made]
 
 
-def classes() -> list[CppClass]:
+def classes() -> list[CppModule]:
     """The modules that programs see."""
-    from ops.modules import MODULES
-
-    known: dict[str, Class] = {}
-    every = [CppClass(entry, known) for entry in MODULES]
-    return [c for c in every if not c.name.startswith("_")]
+    return [CppModule(m) for m in modules.load() if not m.name.startswith("_")]
 
 
 def generate() -> dict[str, str]:
     """Path below the output folder → contents."""
     public = classes()
+    headers, definitions = (flat(f(c) for c in public) for f in (CppModule.header, CppModule.definitions))
+    declared = ["<rushlight/nn/module.h>", "<rushlight/nn/options.h>"]
+    used = ["<ostream>", "", "<rushlight/nn/stateless.h>", "", "nn/detail.h"]
     return {
-        "include/rushlight/nn/stateless.h": header(
-            ["<rushlight/nn/module.h>", "<rushlight/nn/options.h>"],
-            "rushlight::nn",
-            [line for c in public for line in c.module()],
-        ),
-        "src/nn_stateless.cpp": source(
-            ["<ostream>", "", "<rushlight/nn/stateless.h>", "", "nn/detail.h"],
-            "rushlight::nn",
-            [line for c in public for line in c.definitions()],
-        ),
+        "include/rushlight/nn/stateless.h": header(declared, "rushlight::nn", headers),
+        "src/nn_stateless.cpp": source(used, "rushlight::nn", definitions),
     }

@@ -8,97 +8,70 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from gen import types
-from gen.declarations import out_parameters
-from gen.signatures import (
-    FUNCTIONS,
-    INPLACE,
-    METHODS,
-    by_name,
-    docstring,
-    forms_of,
-    has_varargs,
-    python_name,
-    rows,
-    taken,
-    text_signature,
-)
-from gen.table import Arg, Op
-from gen.text import block, commas, fill, flag, pieces, source
+from gen import signatures
+from gen.schema import Arg, default, owned, shown_default, spelt
+from gen.signatures import FUNCTIONS, INPLACE, METHODS, Python
+from gen.table import Op
+from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.deprecated import ORDERS
 
 NAMES_PER_FILE = 24
 
 
-# ---- one signature ----
+def literal(text: str | None) -> str:
+    return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
 
 
-def place(op: Op, name: str) -> int:
-    """The row of an argument."""
-    return [row.name for row in rows(op)].index("dtype" if name == "options" else name)
-
-
-def accessor(op: Op, arg: Arg) -> str:
+def accessor(rows: list[Arg], arg: Arg) -> str:
     """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
-    method, default = types.spelt(arg.type).accessor, types.default(arg)
-    if arg.type.base in types.UNDEFINED_IS_NONE:
-        default = ""
-    elif arg.type.optional:
-        method = f"optional_{method}"
-        default = "" if default == "{}" else default
-    if default and arg.type.is_list and not default.startswith("{"):
-        default = "{" + default + "}"
-    return f"const auto& {arg.name} = a.{method}({commas(str(place(op, arg.name)), default)});"
+    method, given = spelt(arg.type).accessor, default(arg)
+    if arg.type.undefined_is_none or (arg.type.optional and given == "{}"):
+        given = ""
+    elif given and arg.type.is_list and not given.startswith("{"):
+        given = "{" + given + "}"
+    optional = "optional_" * (arg.type.optional and not arg.type.undefined_is_none)
+    place = [row.name for row in rows].index("dtype" if arg.name == "options" else arg.name)
+    return f"const auto& {arg.name} = a.{optional}{method}({commas(str(place), given)});"
 
 
-def run_case(op: Op, original: Op) -> list[str]:
+def run_case(p: Python, original: Op) -> list[str]:
     """The statements that convert the bound arguments of a signature and make the call.
 
-    `original` is the op where `op` is a reordering of it: what is not bound keeps its default.
+    `original` is the op where this is a reordering of it: what is not bound keeps its default.
     """
-    bound = {arg.name for arg in op.args}
-    lines = [accessor(op, arg) for arg in taken(op)]
-    lines += [
-        f"const {types.owned(arg.type)} {arg.name} = {types.default(arg)};"
-        for arg in original.args
-        if arg.name not in bound
-    ]
-    arguments = commas([arg.name for arg in original.args])
-    forms = forms_of(op)
-    inplace = [form for form in forms if form in INPLACE]
-    if inplace:
-        call = f"[&] {{ rushlight::{op.inplace_name}({arguments}); }}"
-        given = [f"return finish_given(a, a.object({op.receiver}), {call});"]
-        if inplace == forms:
-            return lines + given
-        lines += block("if (a.inplace())", given)
+    op = p.op
+    bound, name, arguments = {arg.name for arg in op.args}, op.name, original.call()
+    left_out = [a for a in original.args if a.name not in bound]
+    given = f"finish_given(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
+    inplace = [form for form in p.forms if form in INPLACE]
+    alone = inplace and inplace == p.forms
+    names = commas(literal(r.name) for r in op.results if len(op.results) > 1 and r.name and not alone)
+    named = f', named_result(type, "{name}", {{{names}}})' if names else ""
+    call = f"rushlight::{name}({arguments})"
+    result = given if alone else f"finish(a, [&] {{ return {call}; }}{named})"
     if not op.results and op.on_list:
-        return [*lines, f"return finish_given(a, a.object(0), [&] {{ rushlight::{op.name}({arguments}); }});"]
-    names, named = [r.name for r in op.results], ""
-    if len(names) > 1 and all(names):
-        lines.insert(0, "static PyTypeObject* type = nullptr;")
-        named = f'named_result(type, "{op.name}", {{{commas([quoted(n) for n in names])}}})'
-    if op.python_out and "FunctionForm" in forms:
-        i = place(op, "out")
-        outs = commas([f"const Tensor& {o}" for o in out_parameters(op)])
-        call = f"[&]({outs}) {{ rushlight::{op.name}_out({commas(out_parameters(op), arguments)}); }}"
-        finish = f"finish_out<{len(names)}>({commas(f'a, {i}', quoted(op.name), call, named)})"
-        lines += block(f"if (a.given({i}))", [f"return {finish};"])
-    if op.kind == "view":  # nothing to release the GIL for
-        return [*lines, f"return wrap_result(rushlight::{op.name}({arguments}));"]
-    call = f"[&] {{ return rushlight::{op.name}({arguments}); }}"
-    return [*lines, f"return finish({commas('a', call, named)});"]
-
-
-def quoted(text: str | None) -> str:
-    return "nullptr" if text is None else json.dumps(text, ensure_ascii=False)
+        result = f"finish_given(a, a.object(0), [&] {{ {call}; }})"
+    elif op.kind == "view":  # nothing to release the GIL for
+        result = f"wrap_result({call})"
+    out = len(p.rows) - 1 if p.out and "FunctionForm" in p.forms else None
+    outs, written = commas(f"const Tensor& {o}" for o in op.outs), commas(op.outs, arguments)
+    write = f"[&]({outs}) {{ rushlight::{name}_out({written}); }}"
+    finish = f'finish_out<{len(op.results)}>(a, {out}, "{name}", {write}{named})'
+    return lines(f"""
+        {only(names)}static PyTypeObject* type = nullptr;
+        {each(accessor(p.rows, arg) for arg in p.taken)}
+        {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
+        {when(inplace and not alone, "if (a.inplace())", f"return {given};")}
+        {when(out is not None, f"if (a.given({out}))", f"return {finish};")}
+        return {result};
+    """)
 
 
 def param(row: Arg) -> str:
     """A row of a signature's table."""
-    flags = [flag(row.type.optional or row.default in ("None", "[]")), flag(row.keyword_only), flag(row.name == "out")]
-    shown = quoted(types.shown_default(row))
-    return f"{{{commas(quoted(row.name), f'Kind::{types.spelt(row.type).kind}', flags, shown)}}},"
+    flags = row.type.optional or row.default in ("None", "[]"), row.keyword_only, row.name == "out"
+    said = commas(map(flag, flags), literal(shown_default(row)))
+    return f"{{{literal(row.name)}, Kind::{spelt(row.type).kind}, {said}}},"
 
 
 def reordered(op: Op, order: str) -> Op:
@@ -108,87 +81,70 @@ def reordered(op: Op, order: str) -> Op:
     return replace(op, args=args, variants=op.variants - {"out"})
 
 
-# ---- one name ----
-
-PARAMS = """
-constexpr Param ${name}_params_$k[] = {
-    $rows
-};
-"""
-
-NAME = """
-// ---- $name ----
-
-$tables
-constexpr Signature ${name}_signatures[] = {
-    $signatures
-};
-PyObject* ${name}_run([[maybe_unused]] const Arguments& a) {
-  switch (a.signature()) {
-    $cases
-  }
-  Py_UNREACHABLE();
-}
-constexpr Parser ${name}_parser = {"$shown", ${name}_signatures, $count, ${name}_run, &$owner};
-
-"""
+def owner(op: Op, *words: str) -> str:
+    """The module that the words of an entry choose."""
+    return next((f"{word}_owner" for word in words if any(w.partition(".")[0] == word for w in op.python)), "")
 
 
 def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables and the calls of a name."""
-    tables, signatures, cases = [], [], []
-    old = [(reordered(overloads[0], order), overloads[0]) for order in ORDERS.get(name, [])]
+    tables, rows_of, cases, first = [], [], [], overloads[0]
+    old = [(reordered(first, order), first) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
-        tables += fill(PARAMS, name=name, k=k, rows=[param(row) for row in rows(op)])
-        flags = commas([flag(has_varargs(op)), flag(op is not original)])
-        signatures.append(f"{{{name}_params_{k}, {' | '.join(forms_of(op))}, {op.receiver}, {flags}}},")
-        cases += block(f"case {k}:", run_case(op, original))
-    first = overloads[0]
-    count, shown, owner = len(signatures), name, "ops_owner"
-    if first.functional_name:
-        shown, owner = first.functional_name, "functional_owner"
-    elif first.nn or first.wrapped:
-        owner = "nn_owner" if first.nn else "wrapped_owner"
-    lists = {"tables": tables, "signatures": signatures, "cases": cases}
-    return [*fill(NAME, name=name, shown=shown, count=count, owner=owner, **lists), ""]
+        p = Python(op)
+        tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in p.rows), "};"]
+        flags = f"{op.receiver}, {flag(p.varargs)}, {flag(op is not original)}"
+        rows_of.append(f"{{{name}_params_{k}, {' | '.join(p.forms)}, {flags}}},")
+        cases += block(f"case {k}:", run_case(p, original))
+    words = ["functional"] if first.functional_name else ["nn", "wrapped"]
+    said = f'"{first.functional_name or name}", {name}_signatures, {len(rows_of)}, {name}_run'
+    made = lines(f"""
+        // ---- {name} ----
 
-
-# ---- files ----
-
-FAMILY = """
-namespace {
-
-$calls
-Binding rows[] = {
-    $rows
-};
-const Bindings bindings(rows);
-
-}  // namespace
-"""
+        {each(tables)}
+        constexpr Signature {name}_signatures[] = {{
+            {each(rows_of)}
+        }};
+        PyObject* {name}_run([[maybe_unused]] const Arguments& a) {{
+          switch (a.signature()) {{
+            {each(cases)}
+          }}
+          Py_UNREACHABLE();
+        }}
+        constexpr Parser {name}_parser = {{{said}, &{owner(first, *words) or "ops_owner"}}};
+    """)
+    return [*made, ""]
 
 
 def entries(name: str, overloads: list[Op]) -> list[str]:
     """The functions and methods of a name."""
-    lines = []
+    found, first = [], overloads[0]
     for form in (*FUNCTIONS, *METHODS):
-        if any(form in forms_of(op) for op in overloads):
-            first = overloads[0]
-            shown = python_name(first, form) if form in INPLACE else first.functional_name or name
-            other = "functional_owner" if first.functional else "listed_owner" if first.listed else ""
-            also = f"&{other}" if other and form in FUNCTIONS else "nullptr"
-            text = f"{shown}{text_signature(overloads, form)}\n--\n\n{docstring(overloads, form)}"
-            lines.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {also}, {quoted(text)}),')
-    return lines
+        if any(form in Python(op).forms for op in overloads):
+            shown = Python(first).name(form) if form in INPLACE else first.functional_name or name
+            also = owner(first, "functional", "listed") if form in FUNCTIONS else ""
+            head = f"{shown}{signatures.text_signature(overloads, form)}\n--\n\n"
+            text = literal(head + signatures.docstring(overloads, form))
+            found.append(f'RL_BINDING({name}_parser, {form}, "{shown}", {f"&{also}" if also else "nullptr"}, {text}),')
+    return found
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
     files = {}
     includes = ["<rushlight/ops.h>", "", "python/bindings.h", "python/parser.h"]
-    for family, part in pieces(list(by_name(ops).items()), NAMES_PER_FILE, lambda named: named[1][0].family):
-        calls = [line for name, overloads in part for line in name_source(name, overloads)]
-        rows = [line for name, overloads in part for line in entries(name, overloads)]
-        text = source(includes, "rushlight::python", fill(FAMILY, calls=calls, rows=rows))
-        files[f"python/ops_{family}.cpp"] = text
+    named = list(signatures.by_name(ops).items())
+    for family, part in pieces(named, NAMES_PER_FILE, lambda named: named[1][0].family):
+        inside = lines(f"""
+            namespace {{
+
+            {each(line for name, overloads in part for line in name_source(name, overloads))}
+            Binding rows[] = {{
+                {each(line for name, overloads in part for line in entries(name, overloads))}
+            }};
+            const Bindings bindings(rows);
+
+            }}  // namespace
+        """)
+        files[f"python/ops_{family}.cpp"] = source(includes, "rushlight::python", inside)
     return files

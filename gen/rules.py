@@ -6,20 +6,20 @@ Rules are data: docs/adding-an-op.md explains their words and expressions, tests
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from dataclasses import dataclass, field
 
-from gen.derivatives import plan, result_names
-from gen.table import Op, TableError
+from gen import expressions
+from gen.derivatives import plan
+from gen.schema import TableError
+from gen.table import Op
+from ops.roles import ZEROS
 
 _CASTS = ("lower", "float32", "promote", "refused")
 DEVICES = ("cpu", "accelerator")
 _TANGENTS = ("linear", "multilinear", "elementwise", "reduced", "twice")
 _BATCHES = ("aligned", "leading", "matrices", "dims", "fold", "random", "random_like", "slices", "refused")
 _REASONED = ("twice", "slices", "refused")
-# What C++ and Python both read, and read alike.
-_SHARED = "Expression Call Attribute Name Constant BinOp UnaryOp Load Add Sub Mult Div USub"
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,13 @@ def _word(op: Op, words: tuple[str, ...], said: str) -> Rule | None:
     return Rule(kind, reason=reason)
 
 
-def _check(op: Op, text: str, more: set[str]) -> str:
-    """Refuses an expression that C++ and Python do not both read, or that uses unknown names."""
-    try:
-        tree = ast.parse(text, mode="eval")
-    except SyntaxError as error:
-        raise TableError(f"{op.text}: {text!r} is no expression") from error
-    if not all(type(n).__name__ in _SHARED.split() for n in ast.walk(tree)):
-        raise TableError(f"{op.text}: {text!r} is not read alike by C++ and Python")
-    called = {n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    known = {a.name for a in op.args} | set(result_names(op)) | {"true", "false", "none"} | more | called
-    if unknown := {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} - known:
-        raise TableError(f"{op.text}: {text!r} uses {min(unknown)!r}")
-    return text
+def _formula(op: Op, text: str) -> Rule:
+    """An expression that C++ and Python both read, of names that are known."""
+    known = {*(a.name for a in op.args), *op.result_names, "true", "false", "none", "batch"}
+    used = {name for name, how in expressions.names(text).items() if how != {"called"}}
+    if not expressions.is_shared(text) or not used <= known:
+        raise TableError(f"{op.text}: {text!r} is not read alike by C++ and Python, or uses a name that is not known")
+    return Rule("expression", text=text)
 
 
 def autocast(op: Op) -> dict[str, str]:
@@ -66,33 +60,28 @@ def autocast(op: Op) -> dict[str, str]:
 def differentiable(op: Op) -> tuple[list[str], list[str]]:
     """The arguments and results between which there is a derivative."""
     p = plan(op)
-    named = [] if p is None else [n for n in result_names(op) if n not in op.nondiff]
-    return [a.name for a in p.differentiable] if p else [], named
+    return ([a.name for a in p.differentiable], p.results) if p else ([], [])
 
 
 def tangent(op: Op) -> Rule:
     """How tangents of the results follow from those of the arguments."""
     args, results = differentiable(op)
-    if isinstance(op.jvp, dict) or (op.jvp and _word(op, _TANGENTS, op.jvp) is None):
+    word = _word(op, _TANGENTS, op.jvp) if isinstance(op.jvp, str) else None
+    if word is not None:
+        return word
+    if op.jvp:
         said = op.jvp if isinstance(op.jvp, dict) else {args[0]: op.jvp}
         if not (said.keys() <= set(args) or (said.keys() == set(results) and len(args) == 1)):
             raise TableError(f"{op.text}: the keys of jvp= are arguments, or all results of an op of one argument")
         return Rule("expression", dict(said))
-    word = _word(op, _TANGENTS, op.jvp) if op.jvp else None
-    if word is not None:
-        return word
-    if op.kind == "composite":
-        return Rule("composite")
-    if not isinstance(op.grad, dict):
-        return Rule("none")
-    if all(text == "zeros_like(grad)" for text in op.grad.values()):
+    if op.kind == "composite" or not isinstance(op.grad, dict):
+        return Rule("composite" if op.kind == "composite" else "none")
+    if all(text == f"{ZEROS}(grad)" for text in op.grad.values()):
         return Rule("zero")
-    if all(text.startswith("no_derivative(") for text in op.grad.values()):
+    if all("no_derivative" in expressions.names(text) for text in op.grad.values()):
         return Rule("refused", reason="it has no derivative")
-    if op.kind == "view":
-        return Rule("linear")
-    if op.kernel.kind == "pointwise":
-        return Rule("elementwise")
+    if op.kind == "view" or op.kernel.kind == "pointwise":
+        return Rule("linear" if op.kind == "view" else "elementwise")
     return Rule("twice", reason="no rule yet")
 
 
@@ -100,33 +89,23 @@ def batch(op: Op) -> dict[str, Rule]:
     """Which arguments may have a batch dimension ("" for all) → how the op meets it; the first that fits holds."""
     if op.batch is not None:
         said = op.batch if isinstance(op.batch, dict) else {"": op.batch}
-        return {
-            names: _word(op, _BATCHES, text) or Rule("expression", text=_check(op, text, {"batch"}))
-            for names, text in said.items()
-        }
-    if op.kind in ("composite", "view"):
+        return {names: _word(op, _BATCHES, text) or _formula(op, text) for names, text in said.items()}
+    if op.kind != "kernel":
         return {"": Rule(op.kind)}
-    if op.kernel.kind == "pointwise":
-        return {"": Rule("aligned")}
-    if op.kernel.kind == "dynamic":
-        return {"": Rule("refused", reason="the results of slices differ in size")}
-    return {"": Rule("slices", reason="no rule yet")}
+    by_kind = {"pointwise": Rule("aligned"), "dynamic": Rule("refused", reason="the results of slices differ in size")}
+    return {"": by_kind.get(op.kernel.kind, Rule("slices", reason="no rule yet"))}
 
 
 def report(ops: list[Op]) -> str:
     """How many ops have which rule, and those that have none."""
+    casts = [rule for op in ops for rule in sorted(set(autocast(op).values())) or ["nothing"]]
+    found = [(op, "jvp", tangent(op)) for op in ops]
+    found += [(op, "batch", rule) for op in ops for rule in batch(op).values()]
     lines = []
-    counts = {
-        "autocast": Counter(rule for op in ops for rule in sorted(set(autocast(op).values())) or ["nothing"]),
-        "jvp": Counter(tangent(op).kind for op in ops),
-        "batch": Counter(rule.kind for op in ops for rule in batch(op).values()),
-    }
-    for key, counted in counts.items():
-        lines.append(f"{key + '=':10}" + ", ".join(f"{kind} {n}" for kind, n in counted.most_common()))
-    rules = [(op, "jvp", tangent(op)) for op in ops] + [
-        (op, "batch", rule) for op in ops for rule in batch(op).values()
-    ]
+    kinds = {key: [rule.kind for _, what, rule in found if what == key] for key in ("jvp", "batch")}
+    for key, said in {"autocast": casts, **kinds}.items():
+        lines.append(f"{key + '=':10}" + ", ".join(f"{kind} {n}" for kind, n in Counter(said).most_common()))
     for wanted in _REASONED:
         lines += ["", f"{wanted}:"]
-        lines += [f"  {what:6}{op.symbol:32}{rule.reason}" for op, what, rule in rules if rule.kind == wanted]
+        lines += [f"  {what:6}{op.symbol:32}{rule.reason}" for op, what, rule in found if rule.kind == wanted]
     return "\n".join(lines)

@@ -6,49 +6,37 @@ from __future__ import annotations
 import keyword
 from pathlib import Path
 
-from gen.signatures import FUNCTIONS, METHODS, forms_of, python_name, signature
-from gen.table import Op
-from gen.text import fill
+from gen.signatures import FUNCTIONS, METHODS, Python
+from gen.table import NAMESPACES, Op
 
-# Modules of functions whose ops have its name before theirs: linalg.qr is linalg_qr.
-NAMESPACES = ("linalg", "fft", "special")
-
-FUNCTIONS_PYI = """
-# Generated from the op table by `python -m gen`. Do not edit.
+HEAD = """# Generated from the op table by `python -m gen`. Do not edit.
 import builtins
 from collections.abc import Sequence
 from typing import Any, overload
 
 from rushlight._C import Generator, Number, device, dtype, layout, memory_format
 from rushlight._tensor import Tensor
-
-$functions
 """
 
 
 def definitions(ops: list[Op], forms: tuple[str, ...]) -> list[str]:
     found: dict[str, list[str]] = {}
-    for op in ops:
-        for form in forms_of(op):
-            name = python_name(op, form)
-            if form in forms and "python" not in op.manual and not keyword.iskeyword(name):
-                found.setdefault(name, []).append(signature(op, form))
-    lines = []
-    for overloads in found.values():
-        for text in overloads:
-            lines += ["@overload", text] if len(overloads) > 1 else [text]
-    return lines
+    for p in map(Python, ops):
+        for form in p.forms:
+            if form in forms and not keyword.iskeyword(p.name(form)):
+                found.setdefault(p.name(form), []).append(p.signature(form))
+    marks = {name: ["@overload"] * (len(texts) > 1) for name, texts in found.items()}
+    return [line for name, texts in found.items() for text in texts for line in (*marks[name], text)]
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    template = (Path(__file__).parent / "_C.pyi.in").read_text()
-    public = [op for op in ops if not (op.nn or op.wrapped or op.functional_name)]
+    public = [op for op in ops if not (op.python & {"nn", "wrapped"} or op.functional_name)]
     functions = {"_functions": definitions(public, FUNCTIONS)}
     for space in NAMESPACES:
-        own = definitions([op for op in ops if op.name.startswith(f"{space}_")], FUNCTIONS)
+        own = definitions([op for op in ops if op.space == space], FUNCTIONS)
         functions[f"_{space}"] = [text.replace(f"def {space}_", "def ", 1) for text in own]
-    methods = fill(template, methods=definitions(ops, METHODS))
-    return {"stubs/_C.pyi": "\n".join([*methods, ""])} | {
-        f"stubs/{name}.pyi": "\n".join([*fill(FUNCTIONS_PYI, functions=texts), ""]) for name, texts in functions.items()
-    }
+    files = {f"stubs/{name}.pyi": "\n".join([HEAD, *texts, ""]) for name, texts in functions.items()}
+    methods = "\n".join(f"    {line}" for line in definitions(ops, METHODS))
+    whole = (Path(__file__).parent / "_C.pyi.in").read_text().replace("    $methods", methods)
+    return files | {"stubs/_C.pyi": whole}

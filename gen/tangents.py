@@ -1,317 +1,227 @@
 """Forward mode: what an op does where an argument has a tangent, from its rule (gen/rules.py).
 
-`tangent_<symbol>` computes the tangents of the results from those of the arguments; `forward_<function>` runs a form of
-the op and gives them to its results. Wrappers call the latter. What both call stands in src/ops/forward_pass.h.
+`tangent_<symbol>` computes the tangents of the results from those of the arguments; `forward::<function>` runs a form
+of the op and gives them to its results. Wrappers call the latter. What both call stands in src/ops/forward_pass.h.
 """
 
 from __future__ import annotations
 
-import re
-
-from gen import derivatives, rules, types
-from gen.declarations import call_arguments, name_of, signature
-from gen.table import Arg, Op, TableError
+from gen import derivatives, rules
+from gen.declarations import Form, forms
+from gen.expressions import names
+from gen.schema import Arg, TableError, parameters
+from gen.table import Op
 from gen.text import block, commas, flag, header, pieces, source
+from ops.roles import COPY, ONES, ZEROS
 
 OPS_PER_FILE = 40
 
 # ---- which ops, by which arguments ----
 
 
-def _plan(op: Op) -> derivatives.Plan:
-    """The derivative of an op that has a rule for tangents, and so a derivative."""
-    plan = derivatives.plan(op)
-    assert plan is not None
-    return plan
-
-
-def carriers(op: Op, form: str) -> list[Arg]:
+def carriers(form: Form) -> list[Arg]:
     """The arguments whose tangents matter to a form; none for what has nothing to do with tangents."""
-    kind = rules.tangent(op).kind
-    if kind == "composite" or (op.inplace_only and form != "inplace"):
+    op, kind = form.op, rules.tangent(form.op).kind
+    if form.kind == "out" or kind == "composite" or (op.inplace_only and form.kind != "inplace"):
         return []
-    if not op.results:  # a step of an optimiser
-        return [a for a in op.tensors if not a.type.element_optional]
-    if kind != "none":
-        plan = derivatives.plan(op)
+    plan = derivatives.plan(op)
+    if op.results and kind != "none":
         return plan.differentiable if plan is not None else []
     single = [a for a in op.tensors if not a.type.element_optional]
-    return [a for a in single if a.name == "self"] if form == "inplace" else single
+    # Without results: a step of an optimiser.
+    return [a for a in single if a.name == "self"] if form.kind == "inplace" and op.results else single
 
 
-def function(op: Op, form: str) -> str:
-    return f"forward::{op.name}_{form}_{op.node_index}"
-
-
-def rule(op: Op, form: str) -> str:
+def rule(form: Form) -> str:
     """What a form does where arguments have tangents, as the data of its function."""
-    args = carriers(op, form) if form != "out" else []
-    if not args:
-        return "{}"
-    mask = sum(1 << i for i, a in enumerate(op.args) if a in args)
-    return f"{{boxed<{function(op, form)}>, {mask}u}}"
+    args = carriers(form)
+    mask = sum(1 << i for i, a in enumerate(form.op.args) if a in args)
+    return f"{{boxed<forward::{form.function}>, {mask}u}}" if args else "{}"
 
 
 # ---- tangents of the results ----
 
 
-def _names(op: Op) -> list[str]:
-    """The results that have tangents."""
-    return [n for n in derivatives.result_names(op) if n not in op.nondiff]
-
-
-def _type(op: Op) -> str:
-    return "std::vector<Tensor>" if op.gives_list or len(_names(op)) > 1 else "Tensor"
+def _together(parts: list[str], kind: str = "") -> str:
+    """One thing, or several as a list."""
+    return parts[0] if len(parts) == 1 else f"{kind}{{{commas(parts)}}}"
 
 
 def _tangent(a: Arg) -> str:
     return f"{a.name}_t"
 
 
-def _defined(a: Arg) -> str:
-    return f"forward::any_defined({_tangent(a)})" if a.type.is_list else f"{_tangent(a)}.defined()"
+class Tangent:
+    """The tangents of an op's results: each method has the statements of a rule."""
+
+    def __init__(self, op: Op) -> None:
+        self.op, self.rule = op, rules.tangent(op)
+        plan = derivatives.plan(op)
+        assert plan is not None
+        self.args, self.names, self.gradients = plan.differentiable, plan.results, plan.gradients
+
+    def _call(self, instead: dict[str, str]) -> str:
+        if self.op.inplace_only:
+            instead["self"] = f"{instead.get('self', 'self')}.{COPY}()"
+        name = self.op.inplace_name if self.op.inplace_only else self.op.name
+        return f"rushlight::{name}({self.op.call(**instead)})"
+
+    def _sum(self, part) -> list[str]:
+        """The sum of what the arguments that have tangents add: `part(a)` are statements and what is added."""
+        lines = ["Tensor total;"]
+        for a in self.args:
+            *before, added = part(a)
+            added = added if added.endswith(";") else f"forward::add(total, {added});"
+            has = f"forward::any_defined({_tangent(a)})" if a.type.is_list else f"{_tangent(a)}.defined()"
+            lines += block(f"if ({has})", [*before, added])
+        return [*lines, "return total;"]
+
+    def _results(self, call: str, *, always: bool = False) -> list[str]:
+        """Returns those results of a call that have tangents."""
+        if len(self.op.result_names) == 1:
+            return [f"return {{{call}}};" if always else f"return {call};"]
+        ignored = [n for n in self.op.result_names if n not in self.names]
+        kept = [f"of_{n}" for n in self.names]
+        said = f"{{{commas(kept)}}}" if always else _together(kept)
+        bound = f"const auto [{commas([f'of_{n}' for n in self.op.result_names])}] = {call};"
+        return [bound, *(f"static_cast<void>(of_{n});" for n in ignored), f"return {said};"]
+
+    def linear(self) -> list[str]:
+        return self._results(self._call({a.name: f"forward::or_zeros({_tangent(a)}, {a.name})" for a in self.args}))
+
+    def multilinear(self) -> list[str]:
+        return self._sum(lambda a: [self._call({a.name: _tangent(a)})])
+
+    def _gradient(self, a: Arg) -> tuple[list[str], str]:
+        """Statements before, and the expression of the entry's own gradient of an argument."""
+        f = next(f for f in self.gradients if a in f.args)
+        if len(f.args) == 1:
+            return [], f.expression
+        return f.statements([flag(b is a) for b in f.args]), f"std::get<{f.args.index(a)}>(gradients)"
+
+    def elementwise(self) -> list[str]:
+        (result,) = self.names
+
+        def part(a: Arg) -> list[str]:
+            lines, gradient = self._gradient(a)
+            grad = f"const Tensor grad = forward::in_place_of_gradient({_tangent(a)}, {result});"
+            return [grad, *lines, f"forward::conjugate({gradient})"]
+
+        return self._sum(part)
+
+    def reduced(self) -> list[str]:
+        (a,), results = self.args, self.op.result_names
+        lines, gradient = self._gradient(a)
+        dim = next((b.name for b in self.op.args if b.type.meaning == "Dim"), "OptionalIntArrayRef()")
+        keepdim = next((b.name for b in self.op.args if b.name == "keepdim"), "false")
+        # What the entry's gradient is for one in the place of the gradient of one result.
+        gradients = [f"const Tensor& {'grad' if len(results) == 1 else f'grad_{n}'}" for n in results]
+        slope = block(f"const auto slope = [&]({commas(gradients)})", [*lines, f"return {gradient};"], end=";")
+        parts = []
+        for name in self.names:
+            given = commas([f"{ONES if n == name else ZEROS}({n})" for n in results])
+            parts.append(f"forward::reduced(slope({given}), {_tangent(a)}, {name}, {dim}, {keepdim})")
+        return [*slope, f"return {_together(parts)};"]
+
+    def expression(self) -> list[str]:
+        said = self.rule.formulas
+        if said.keys() == set(self.names) and not said.keys() <= {a.name for a in self.args}:
+            return [f"return {_together([said[n] for n in self.names])};"]
+        refused = 'forward::refuse("{}", "{}");'.format
+        return self._sum(lambda a: [said.get(a.name) or refused(self.op.name, a.name)])
+
+    def zero(self) -> list[str]:
+        return [f"return {_together([f'{ZEROS}({n})' for n in self.names])};"]
+
+    def twice(self) -> list[str]:
+        if any(a.type.is_list for a in self.args):
+            raise TableError(f"{self.op.text}: lists of tensors cannot be differentiated twice")
+        call = self._call({a.name: f"given[{i}]" for i, a in enumerate(self.args)})
+        given = f"{{{commas([a.name for a in self.args])}}}, {{{commas([_tangent(a) for a in self.args])}}}"
+        head = f"auto out = forward::twice({given}, [&](const std::vector<Tensor>& given) -> forward::Results"
+        lines = block(head, self._results(call, always=True), end=");")
+        return [*lines, "return out;" if len(self.names) > 1 else "return out[0];"]
+
+    def function(self) -> list[str]:
+        results = [f"const Tensor& {n}" for n in self.op.result_names if not self.op.gives_list]
+        lists = {True: "const std::vector<Tensor>&", False: "const Tensor&"}
+        tangents = [f"{lists[a.type.is_list]} {_tangent(a)}" for a in self.args]
+        kind = "std::vector<Tensor>" if self.op.gives_list or len(self.names) > 1 else "Tensor"
+        head = f"{kind} tangent_{self.op.symbol}({commas(parameters(self.op.args), results, tangents)})"
+        return [*block(head, getattr(self, self.rule.kind)()), ""]
+
+    # ---- what forms do with them ----
+
+    def reads_results(self) -> bool:
+        """Whether the rule reads a result's elements, not only its form."""
+        elementwise = self.rule.kind == "elementwise"
+        texts = [f.expression for f in self.gradients] if elementwise else self.rule.formulas.values()
+        return any(name in names(text) for name in self.op.result_names for text in texts)
+
+    def given(self, results: list[str], *, written: str = "", instead: dict[str, str] | None = None) -> str:
+        """A call of the function in a form."""
+        tangents = [f"pass.{'before' if a.name == written else 'of'}({a.name})" for a in self.args]
+        return f"tangent_{self.op.symbol}({commas(self.op.call(**instead or {}), results, tangents)})"
+
+    def behind(self) -> list[str]:
+        """Statements behind the functional form, whose results are `made`."""
+        bound = [f"of_{n}" for n in self.op.result_names]
+        results, lines = "made", []
+        if len(bound) > 1:
+            lines = [f"const auto& [{commas(bound)}] = made;"]
+            results = _together([f"of_{n}" for n in self.names], "std::vector<Tensor>")
+        given = self.given([] if self.op.gives_list else bound if len(bound) > 1 else ["made"])
+        return [*lines, f"pass.{'give_view' if self.op.kind == 'view' else 'give'}({results}, {given});"]
+
+    def around(self) -> tuple[list[str], list[str]]:
+        """Statements before and behind the in-place form: a rule that reads the result runs behind the op, others
+        before it, on what was there, which is overwritten."""
+        reads = self.reads_results()
+        unwritten = {a.name: f"forward::unwritten({a.name}, self, before)" for a in self.op.tensors if a.type.is_tensor}
+        given = self.given(["self"] * len(self.op.results), written="self", instead=unwritten)
+        before = [f"const Tensor before = pass.values(self, {flag(reads)});"]
+        before += [] if reads else [f"const Tensor tangent = {given};"]
+        return before, [f"pass.write(self, {given if reads else 'tangent'});"]
 
 
-def _call(op: Op, **instead: str) -> str:
-    if not op.inplace_only:
-        return f"rushlight::{op.name}({call_arguments(op, **instead)})"
-    receiver = instead.pop("self", "self")
-    return f"rushlight::{op.inplace_name}({call_arguments(op, self=f'{receiver}.clone()', **instead)})"
-
-
-def _sum(op: Op, args: list[Arg], part) -> list[str]:
-    """The sum of what the arguments that have tangents add: `part(a)` are statements."""
-    lines = ["Tensor total;"]
-    for a in args:
-        lines += block(f"if ({_defined(a)})", part(a))
-    return [*lines, "return total;"]
-
-
-def _linear(op: Op, args: list[Arg]) -> list[str]:
-    call = _call(op, **{a.name: f"forward::or_zeros({_tangent(a)}, {a.name})" for a in args})
-    names = derivatives.result_names(op)
-    if len(names) == 1:
-        return [f"return {call};"]
-    bound = [f"of_{n}" for n in names]
-    kept = [f"of_{n}" for n in _names(op)]
-    ignored = [f"static_cast<void>({b});" for b in bound if b not in kept]
-    result = kept[0] if len(kept) == 1 else f"{{{commas(kept)}}}"
-    return [f"const auto [{commas(bound)}] = {call};", *ignored, f"return {result};"]
-
-
-def _multilinear(op: Op, args: list[Arg]) -> list[str]:
-    return _sum(op, args, lambda a: [f"forward::add(total, {_call(op, **{a.name: _tangent(a)})});"])
-
-
-def _gradient(op: Op, a: Arg) -> tuple[list[str], str]:
-    """Statements before, and the expression of the entry's own gradient of an argument."""
-    formula = next(f for f in _plan(op).formulas if a in f.args)
-    if len(formula.args) == 1:
-        return [], formula.expression
-    lines = [f"auto gradients = {formula.expression};"]
-    if re.search(r"\bmask\b", formula.expression):
-        wanted = commas([str(b is a).lower() for b in formula.args])
-        lines.insert(0, f"const std::array<bool, {len(formula.args)}> mask = {{{wanted}}};")
-    return lines, f"std::get<{formula.args.index(a)}>(gradients)"
-
-
-def _elementwise(op: Op, args: list[Arg]) -> list[str]:
-    (result,) = _names(op)
-
-    def part(a):
-        lines, gradient = _gradient(op, a)
-        grad = f"const Tensor grad = forward::in_place_of_gradient({_tangent(a)}, {result});"
-        return [grad, *lines, f"forward::add(total, forward::conjugate({gradient}));"]
-
-    return _sum(op, args, part)
-
-
-def _reduced(op: Op, args: list[Arg]) -> list[str]:
-    (a,) = args
-    lines, gradient = _gradient(op, a)
-    named = {b.name for b in op.args}
-    dim, keepdim = "dim" if "dim" in named else "OptionalIntArrayRef()", "keepdim" if "keepdim" in named else "false"
-    names = derivatives.result_names(op)
-    # What the entry's gradient is for one in the place of the gradient of one result.
-    gradients = [f"const Tensor& {'grad' if len(names) == 1 else f'grad_{n}'}" for n in names]
-    slope = block(f"const auto slope = [&]({commas(gradients)})", [*lines, f"return {gradient};"], end=";")
-    parts = []
-    for name in _names(op):
-        given = commas([f"{'ones' if n == name else 'zeros'}_like({n})" for n in names])
-        parts.append(f"forward::reduced(slope({given}), {_tangent(a)}, {name}, {dim}, {keepdim})")
-    return [*slope, f"return {parts[0]};" if len(parts) == 1 else f"return {{{commas(parts)}}};"]
-
-
-def _expression(op: Op, args: list[Arg]) -> list[str]:
-    formulas = rules.tangent(op).formulas
-    if formulas.keys() == set(_names(op)) and not formulas.keys() <= {a.name for a in args}:
-        parts = [formulas[n] for n in _names(op)]
-        return [f"return {parts[0]};" if len(parts) == 1 else f"return {{{commas(parts)}}};"]
-
-    def part(a):
-        if a.name not in formulas:
-            return [f'forward::refuse("{op.name}", "{a.name}");']
-        return [f"forward::add(total, {formulas[a.name]});"]
-
-    return _sum(op, args, part)
-
-
-def _zero(op: Op, args: list[Arg]) -> list[str]:
-    parts = [f"zeros_like({n})" for n in _names(op)]
-    return [f"return {parts[0]};" if len(parts) == 1 else f"return {{{commas(parts)}}};"]
-
-
-def _twice(op: Op, args: list[Arg]) -> list[str]:
-    if any(a.type.is_list for a in args):
-        raise TableError(f"{op.text}: lists of tensors cannot be differentiated twice")
-    call = _call(op, **{a.name: f"given[{i}]" for i, a in enumerate(args)})
-    names = derivatives.result_names(op)
-    run = [f"return {{{call}}};"]
-    if len(names) > 1:
-        ignored = [f"static_cast<void>(of_{n});" for n in names if n in op.nondiff]
-        bound = commas([f"of_{n}" for n in names])
-        run = [f"const auto [{bound}] = {call};", *ignored, f"return {{{commas([f'of_{n}' for n in _names(op)])}}};"]
-    given = f"{{{commas([a.name for a in args])}}}, {{{commas([_tangent(a) for a in args])}}}"
-    lines = block(
-        f"auto out = forward::twice({given}, [&](const std::vector<Tensor>& given) -> forward::Results",
-        run,
-        end=");",
-    )
-    return [*lines, "return out;" if len(_names(op)) > 1 else "return out[0];"]
-
-
-_RULES = {
-    "linear": _linear,
-    "multilinear": _multilinear,
-    "elementwise": _elementwise,
-    "reduced": _reduced,
-    "expression": _expression,
-    "zero": _zero,
-    "twice": _twice,
-}
-
-
-def _parameters(op: Op, args: list[Arg]) -> str:
-    results = [f"const Tensor& {n}" for n in derivatives.result_names(op) if not op.gives_list]
-    kinds = {True: "const std::vector<Tensor>&", False: "const Tensor&"}
-    return commas(types.parameters(op.args), results, [f"{kinds[a.type.is_list]} {_tangent(a)}" for a in args])
-
-
-def tangent_function(op: Op) -> list[str]:
-    kind = rules.tangent(op).kind
-    if kind not in _RULES:
-        return []
-    args = _plan(op).differentiable
-    head = f"{_type(op)} tangent_{op.symbol}({_parameters(op, args)})"
-    return [*block(head, _RULES[kind](op, args)), ""]
-
-
-# ---- forms ----
-
-
-def _uses_result(op: Op) -> bool:
-    """Whether the rule reads a result's elements, not only its form."""
-    rule, names = rules.tangent(op), derivatives.result_names(op)
-    texts = list(rule.formulas.values())
-    if rule.kind == "elementwise":
-        texts = [f.expression for f in _plan(op).formulas]
-    return any(re.search(rf"(?<![\w.:]){n}\b", text) for n in names for text in texts)
-
-
-def _given(op: Op, results: list[str], *, written: str = "", **instead: str) -> str:
-    tangents = [f"pass.{'before' if a.name == written else 'of'}({a.name})" for a in _plan(op).differentiable]
-    return commas(call_arguments(op, **instead), results, tangents)
-
-
-def _pass(op: Op, form: str) -> str:
-    return f"const forward::Pass pass({commas([a.name for a in carriers(op, form)])});"
-
-
-def _refused(op: Op, form: str) -> list[str]:
+def forward_function(form: Form) -> list[str]:
     """Ops without a derivative: constants where results say true or false, else an error where they are numbers."""
-    if form == "inplace":
-        if op.kernel.promote != "bool":
-            return [f'forward::refuse("{op.inplace_name}");']
-        return [
-            _pass(op, form),
-            f"rushlight::{op.inplace_name}({call_arguments(op)});",
-            "pass.write(self, zeros_like(self));",
-            "return const_cast<Tensor&>(self);",
-        ]
-    return [
-        _pass(op, form),
-        f"auto made = rushlight::{op.name}({call_arguments(op)});",
-        f'forward::refuse_results("{op.name}", made);',
-        "return made;",
+    op, kind, inplace = form.op, rules.tangent(form.op).kind, form.kind == "inplace"
+    runs = kind != "refused" and op.results and not (kind == "none" and inplace and op.kernel.promote != "bool")
+    before, behind = [], []
+    if kind == "none":
+        refuse = f'forward::refuse_results("{op.name}", made);'
+        behind = [f"pass.write(self, {ZEROS}(self));" if inplace else refuse]
+    elif runs:
+        before, behind = Tangent(op).around() if inplace else ([], Tangent(op).behind())
+    run = [
+        f"const forward::Pass pass({commas(a.name for a in carriers(form))});",
+        *before,
+        f"{'' if inplace else 'auto made = '}rushlight::{form.call()};",
+        *behind,
+        "return const_cast<Tensor&>(self);" if inplace else "return made;",
     ]
-
-
-def _functional(op: Op) -> list[str]:
-    names = derivatives.result_names(op)
-    give = "give_view" if op.kind == "view" else "give"
-    lines = [_pass(op, "functional"), f"auto made = rushlight::{op.name}({call_arguments(op)});"]
-    if op.gives_list:
-        return [*lines, f"pass.{give}(made, tangent_{op.symbol}({_given(op, [])}));", "return made;"]
-    if len(names) == 1:
-        return [*lines, f"pass.{give}(made, tangent_{op.symbol}({_given(op, ['made'])}));", "return made;"]
-    bound = [f"of_{n}" for n in names]
-    kept = [f"of_{n}" for n in _names(op)]
-    results = kept[0] if len(kept) == 1 else f"std::vector<Tensor>{{{commas(kept)}}}"
-    call = f"pass.{give}({results}, tangent_{op.symbol}({_given(op, bound)}));"
-    return [*lines, f"const auto& [{commas(bound)}] = made;", call, "return made;"]
-
-
-def _inplace(op: Op) -> list[str]:
-    """A rule that reads the result runs behind the op, others before it: on what was there, which is overwritten."""
-    run = f"rushlight::{op.inplace_name}({call_arguments(op)});"
-    results = ["self"] * len(derivatives.result_names(op))
-    before = {a.name: f"forward::unwritten({a.name}, self, before)" for a in op.tensors if a.type.is_tensor}
-    tangent = f"tangent_{op.symbol}({_given(op, results, written='self', **before)})"
-    lines = [_pass(op, "inplace"), f"const Tensor before = pass.values(self, {flag(_uses_result(op))});"]
-    if _uses_result(op):
-        lines += [run, f"pass.write(self, {tangent});"]
-    else:
-        lines += [f"const Tensor tangent = {tangent};", run, "pass.write(self, tangent);"]
-    return [*lines, "return const_cast<Tensor&>(self);"]
-
-
-def forward_function(op: Op, form: str) -> list[str]:
-    kind = rules.tangent(op).kind
-    if kind == "refused" or not op.results:
-        body = [f'forward::refuse("{name_of(op, form)}");']
-    elif kind == "none":
-        body = _refused(op, form)
-    else:
-        body = _inplace(op) if form == "inplace" else _functional(op)
-    return [*block(signature(op, form, name=function(op, form)), body), ""]
+    head = form.signature(name=f"forward::{form.function}")
+    return [*block(head, run if runs else [f'forward::refuse("{form.name}");']), ""]
 
 
 # ---- files ----
 
 
-def _forms(op: Op) -> list[str]:
-    return [form for form in op.forms if form != "out" and carriers(op, form)]
-
-
 def tangents_source(ops: list[Op]) -> str:
     lines = ['#pragma GCC diagnostic ignored "-Wunused-parameter"', "", "namespace {", ""]
     for op in ops:
-        lines += tangent_function(op)
+        lines += Tangent(op).function() if hasattr(Tangent, rules.tangent(op).kind) else []
     lines += ["}  // namespace", ""]
-    for op in ops:
-        for form in _forms(op):
-            lines += forward_function(op, form)
+    lines += [line for op in ops for form in forms(op) if carriers(form) for line in forward_function(form)]
     return source(["generated/forward.h", "ops/derivatives.h", "ops/tangents.h"], "rushlight", lines[:-1])
 
 
 def generate(ops: list[Op]) -> dict[str, str]:
     """Path below the output folder → contents."""
-    concerned = [op for op in ops if _forms(op)]
-    declared = [
-        f"{signature(op, form, name=function(op, form).removeprefix('forward::'))};"
-        for op in concerned
-        for form in _forms(op)
-    ]
+    concerned = [op for op in ops if any(carriers(form) for form in forms(op))]
+    found = [form for op in concerned for form in forms(op) if carriers(form)]
+    declared = [f"{form.signature(name=form.function)};" for form in found]
     files = {"include/generated/forward.h": header(["ops/forward_pass.h"], "rushlight::forward", declared)}
     for name, part in pieces(concerned, OPS_PER_FILE, lambda op: op.family):
         files[f"src/forward_{name}.cpp"] = tangents_source(part)

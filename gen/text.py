@@ -1,41 +1,60 @@
-"""How generated files are laid out: templates, blocks and whole files."""
+"""How generated files are laid out: templates, blocks and whole files.
+
+A template is an f-string of C++ (or Python) that `lines` takes apart. `{each(items)}`, alone on a line, gives each item
+a line of its own; a line with `{only(condition)}` is there only if that is true.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from string import Template
+from collections.abc import Callable, Iterable, Iterator
+from textwrap import dedent
 from typing import Any
 
 HEADER = "// Generated from the op table by `python -m gen`. Do not edit.\n"
+_NEXT, _DROP = "\1", "\2"  # what stands for a new line, and for none at all
 
 
-def fill(template: str, **values: Any) -> list[str]:
-    """The lines of a template. `$name` is a text or, alone on a line, a list of lines, indented as it is."""
-    lines = []
-    for line in template.strip("\n").split("\n"):
-        alone = re.fullmatch(r"( *)\$(\w+)", line)
-        if alone and isinstance(values[alone[2]], list):
-            lines += [alone[1] + inner if inner else "" for inner in values[alone[2]]]
-        else:
-            lines.append(Template(line).substitute(values))
-    return lines
+def each(items: Iterable[str]) -> str:
+    return "".join(_NEXT + item for item in items) or _DROP
 
 
-def block(head: str, lines: list[str], end: str = "") -> list[str]:
-    """`head { lines }`, one statement a line."""
-    return fill("$head {\n  $lines\n}$end", head=head, lines=lines, end=end)
+def only(condition: object) -> str:
+    return "" if condition else _DROP
 
 
-def commas(*parts: str | list[str]) -> str:
+def lines(template: str) -> list[str]:
+    """The lines of a template, indented as they are beside each other."""
+    made = []
+    for line in dedent(template).strip("\n").split("\n"):
+        indent, *items = line.split(_NEXT)
+        if _DROP not in line:
+            made += [indent + item if item else "" for item in items] if items else [line]
+    return made
+
+
+def flat(parts: Iterable[Iterable[str]]) -> list[str]:
+    return [line for part in parts for line in part]
+
+
+def block(head: str, inside: list[str], end: str = "") -> list[str]:
+    """`head { inside }`, one statement a line."""
+    return [f"{head} {{", *(f"  {line}" if line else "" for line in inside), f"}}{end}"]
+
+
+def when(condition: object, head: str, *inside: str) -> str:
+    """A block in a template, which is there only if that is true."""
+    return each(block(head, list(inside)) if condition else [])
+
+
+def commas(*parts: str | Iterable[str]) -> str:
     """Texts and lists of texts as one list; what is empty is left out."""
-    flat = [item for part in parts for item in (part if isinstance(part, list) else [part])]
-    return ", ".join(item for item in flat if item)
+    flat = [item for part in parts for item in ([part] if isinstance(part, str) else part)]
+    return ", ".join(filter(None, flat))
 
 
-def flag(value: bool) -> str:
+def flag(value: object) -> str:
     """As C++ writes it."""
-    return str(value).lower()
+    return "true" if value else "false"
 
 
 def pieces(items: list, size: int, family: Callable[[Any], str]) -> Iterator[tuple[str, list]]:
@@ -46,13 +65,12 @@ def pieces(items: list, size: int, family: Callable[[Any], str]) -> Iterator[tup
             yield f"{name}_{number}", members[start : start + size]
 
 
-def source(includes: list[str], namespace: str, lines: list[str]) -> str:
-    """A file: what it includes, then `lines` in a namespace. A group of includes ends with an empty string."""
+def source(includes: list[str], namespace: str, inside: list[str], pragma: str = "") -> str:
+    """A file: what it includes, then lines in a namespace. A group of includes ends with an empty string."""
     spelt = [f"#include {i}" if i.startswith("<") else f'#include "{i}"' if i else "" for i in includes]
-    return "\n".join(
-        [HEADER, *spelt, "", f"namespace {namespace} {{", "", *lines, "", f"}}  // namespace {namespace}", ""]
-    )
+    body = ["", f"namespace {namespace} {{", "", *inside, "", f"}}  // namespace {namespace}", ""]
+    return "\n".join([HEADER + pragma, *spelt, *body])
 
 
-def header(includes: list[str], namespace: str, lines: list[str]) -> str:
-    return source(includes, namespace, lines).replace(HEADER, HEADER + "\n#pragma once\n", 1)
+def header(includes: list[str], namespace: str, inside: list[str]) -> str:
+    return source(includes, namespace, inside, "\n#pragma once\n")

@@ -31,7 +31,7 @@ op(f"_attention_backward(Tensor grad_output, Tensor query, Tensor key, Tensor va
 composite("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
           "attn_mask=None, "
           "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) "
-          "-> Tensor", nn=True, functional=True,
+          "-> Tensor", python="nn functional",
           variants="function",
           doc="softmax(query @ key.T * scale) @ value over the last two dimensions; attn_mask says "
               "which keys count "

@@ -18,7 +18,7 @@ composite("real(Tensor(a) self) -> Tensor(a)", variants="function", ref="numpy.r
           doc="A view of the real part; real tensors are returned as they are.")
 composite("imag(Tensor(a) self) -> Tensor(a)", variants="function", ref="numpy.imag",
           doc="A view of the imaginary part.")
-op("_complex(Tensor real, Tensor imag) -> Tensor", kernel=custom(isa=False),
+op("_complex(Tensor real, Tensor imag) -> Tensor", kernel=custom(place="once"),
    variants="function out",
    grad={"real": "rushlight::real(grad)", "imag": "rushlight::imag(grad)"}, doc="real + imag * 1j.",
    own=True,

@@ -9,15 +9,15 @@ from gen.table import composite, custom, op
 
 _inner = dict(kernel=custom(), variants="function out")
 
-op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor", **_inner,
+op("_fft_c2c(Tensor self, Dim[] dim, int normalization, bool forward) -> Tensor", **_inner,
    grad={"self": "_fft_c2c(grad, dim, normalization, !forward)"},
    doc="Complex to complex over dimensions.",
    jvp="linear", batch="dims")
-op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", **_inner,
+op("_fft_r2c(Tensor self, Dim[] dim, int normalization, bool onesided) -> Tensor", **_inner,
    grad={"self": "fft_r2c_backward(grad, self.sizes(), dim, normalization, onesided)"},
    doc="Real to complex: forward over dimensions; onesided gives the first half of the last one.",
    jvp="linear", batch="dims", tags=("core",))
-op("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor", **_inner,
+op("_fft_c2r(Tensor self, Dim[] dim, int normalization, int last_dim_size) -> Tensor", **_inner,
    grad={"self": "fft_c2r_backward(grad, dim, normalization)"},
    doc="Complex to real: backward over dimensions, from the first half of the last one.",
    jvp="linear", batch="dims", tags=("core",))
@@ -30,16 +30,16 @@ for _name, _doc in {
     "hfft": "`fft` of a Hermitian signal given by its first half; the result is real.",
     "ihfft": "The inverse of `hfft`.",
 }.items():
-    composite(f"fft_{_name}(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor",
+    composite(f"fft_{_name}(Tensor self, int? n=None, Dim dim=-1, str? norm=None) -> Tensor",
               variants="function out",
               ref=f"numpy.fft.{_name}", doc=_doc,
               autocast={"cpu": "float32"})
-    composite(f"fft_{_name}2(Tensor self, int[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> "
+    composite(f"fft_{_name}2(Tensor self, int[1]? s=None, Dim[1] dim=[-2,-1], str? norm=None) -> "
               f"Tensor",
               variants="function out", ref=None if "h" in _name else f"numpy.fft.{_name}2",
               doc=f"`{_name}` over two dimensions.",
               autocast={"cpu": "float32"})
-    composite(f"fft_{_name}n(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> "
+    composite(f"fft_{_name}n(Tensor self, int[1]? s=None, Dim[1]? dim=None, str? norm=None) -> "
               f"Tensor",
               variants="function out", ref=None if "h" in _name else f"numpy.fft.{_name}n",
               doc=f"`{_name}` over several dimensions, or all.",
@@ -50,10 +50,10 @@ composite("fft_fftfreq(int n, float d=1.0, *, options) -> Tensor", variants="fun
 composite("fft_rfftfreq(int n, float d=1.0, *, options) -> Tensor", variants="function out",
           ref="numpy.fft.rfftfreq",
           doc="The frequencies of `rfft`'s results, for samples d apart.")
-composite("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", variants="function",
+composite("fft_fftshift(Tensor self, Dim[1]? dim=None) -> Tensor", variants="function",
           ref="numpy.fft.fftshift",
           doc="Moves frequency 0 to the centre.")
-composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", variants="function",
+composite("fft_ifftshift(Tensor self, Dim[1]? dim=None) -> Tensor", variants="function",
           ref="numpy.fft.ifftshift",
           doc="The inverse of `fftshift`.")
 
@@ -62,7 +62,7 @@ composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=No
           "str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? "
           "return_complex=None, "
           "bool? align_to_window=None) -> Tensor",
-          listed=True,
+          python="listed",
           doc="Transforms of overlapping windows of signals: (…, frequencies, frames).",
           overloads=["stft(self, n_fft, hop_length, win_length, window, normalized, onesided, "
                      "return_complex, align_to_window)",
@@ -73,7 +73,7 @@ composite("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=N
           "window=None, bool center=True, "
           "bool normalized=False, bool? onesided=None, int? length=None, bool "
           "return_complex=False) -> Tensor",
-          listed=True, doc="The signals whose `stft` this is.")
+          python="listed", doc="The signals whose `stft` this is.")
 
 # ---- windows ----
 
@@ -92,7 +92,7 @@ for _name, _more, _doc in (
         _suffix = f"{_windows[-1][0]}_{_named}"
         _windows.append(("beta" if _name == "kaiser" else _suffix, f"{_windows[-1][1]}, {_kind}"))
     composite(f"{_name}_window(int window_length, bool periodic=True{_more}, *, options) -> Tensor",
-              variants="function", cpp_out=True,
+              variants="function", out="cpp",
               overloads=[f"{_name}_window.{_k}({_a}, options)".replace(".(", "(")
                          for _k, _a in _windows]
                         + [f"{_name}_window.{_k}_out({_a}, out!)".replace("._", ".")

@@ -9,8 +9,8 @@ src/cpu/factorize.cpp and call LAPACK through src/cpu/lapack.h.
 
 from gen.table import composite, custom, op
 
-_kernel = dict(kernel=custom(isa=False), variants="function out")
-_inner = dict(kernel=custom(isa=False), variants="function")
+_kernel = dict(kernel=custom(place="once"), variants="function out")
+_inner = dict(kernel=custom(place="once"), variants="function")
 _both = "function method out"
 _free = "function out"
 
@@ -146,7 +146,7 @@ composite("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", variants=_free,
           ref="numpy.linalg.tensorinv",
           doc="The inverse for `tensordot`: the first ind dimensions are rows, the others columns.",
           autocast={"cpu": "float32"})
-composite("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
+composite("linalg_tensorsolve(Tensor self, Tensor other, Dim[]? dims=None) -> Tensor",
           variants=_free,
           ref="numpy.linalg.tensorsolve", doc="X with tensordot(self, X, X.ndim) = other.",
           autocast={"cpu": "float32"})
@@ -154,8 +154,7 @@ composite("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Te
 # ---- orthogonal factors ----
 
 op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", **_kernel,
-   undefined_grads=True,
-   grad={"A": "qr_backward(grad_Q, grad_R, Q, R, mode)"},
+   grad={"A": "qr_backward(grad_Q?, grad_R?, Q, R, mode)"},
    doc="Q R = A with Q^H Q = 1 and R upper triangular; mode 'reduced', 'complete' or 'r' (Q is "
        "empty).",
    jvp="twice: it differs between modes, wide and tall matrices", batch="matrices",
@@ -164,7 +163,7 @@ composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", variants=_b
           doc="Alias of `linalg.qr`.",
           overloads=["qr.Q(self, some, Q!, R!)"],
           autocast={"cpu": "float32"})
-op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=custom(isa=False), variants=_both,
+op("geqrf(Tensor self) -> (Tensor a, Tensor tau)", kernel=custom(place="once"), variants=_both,
    grad={"self": "no_derivative(\"geqrf\")"},
    doc="R above the diagonal, the reflectors of Q below, and their factors.",
    overloads=["geqrf.a(self, a!, tau!)"],
@@ -186,9 +185,8 @@ composite("ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool
 # ---- singular values and eigenvalues ----
 
 op("_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) "
-   "-> (Tensor U, Tensor S, Tensor Vh)", kernel=custom(isa=False), variants=_free,
-   undefined_grads=True,
-   grad={"A": "svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh)"},
+   "-> (Tensor U, Tensor S, Tensor Vh)", kernel=custom(place="once"), variants=_free,
+   grad={"A": "svd_backward(grad_U?, grad_S?, grad_Vh?, U, S, Vh)"},
    doc="`linalg.svd`; U and Vh are empty if not wanted.",
    overloads=["_linalg_svd.U(A, full_matrices, compute_uv, driver, U!, S!, Vh!)"],
    jvp="twice: vectors of singular values are given up to a phase", batch="matrices")
@@ -207,9 +205,8 @@ composite("svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, 
           overloads=["svd.U(self, some, compute_uv, U!, S!, V!)"],
           autocast={"cpu": "float32"})
 op("_linalg_eigh(Tensor A, str UPLO='L', bool compute_v=True) -> (Tensor eigenvalues, Tensor "
-   "eigenvectors)", kernel=custom(isa=False), variants=_free,
-   undefined_grads=True,
-   grad={"A": "eigh_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors)"},
+   "eigenvectors)", kernel=custom(place="once"), variants=_free,
+   grad={"A": "eigh_backward(grad_eigenvalues?, grad_eigenvectors?, eigenvalues, eigenvectors)"},
    doc="`linalg.eigh`; vectors are empty if not wanted.",
    overloads=["_linalg_eigh.eigenvalues(A, UPLO, compute_v, eigenvalues!, eigenvectors!)"],
    jvp={"eigenvalues": "eigenvectors.adjoint().matmul(A_t).matmul(eigenvectors)"
@@ -228,8 +225,7 @@ composite("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", variants=_free
           autocast={"cpu": "float32"})
 op("_linalg_eig(Tensor self, bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)",
    **_inner,
-   undefined_grads=True,
-   grad={"self": "eig_backward(grad_eigenvalues, grad_eigenvectors, eigenvalues, eigenvectors, "
+   grad={"self": "eig_backward(grad_eigenvalues?, grad_eigenvectors?, eigenvalues, eigenvectors, "
                  "self.is_complex())"},
    doc="`linalg.eig`; vectors are empty if not wanted.", own=True,
    jvp="twice: eigenvectors are given up to a phase", batch="matrices")
@@ -259,12 +255,12 @@ op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False
 
 composite("svd_lowrank(Tensor A, int? q=6, int? niter=2, Tensor? M=None) -> (Tensor, Tensor, "
           "Tensor)", variants="function", own=True,
-          listed=True,
+          python="listed",
           doc="U, S, V of the best approximation of rank q to A (or A - M), about: A = U diag(S) "
               "V^H, from q random directions that A is applied to niter times.")
 composite("pca_lowrank(Tensor A, int? q=None, bool center=True, int niter=2) -> (Tensor, Tensor, "
           "Tensor)", variants="function", own=True,
-          listed=True,
+          python="listed",
           doc="Principal components: `svd_lowrank` of the rows of A, their mean taken away if "
               "`center`.")
 
@@ -276,8 +272,8 @@ op("linalg_det(Tensor A) -> Tensor", **_kernel, grad={"A": "det_backward(grad, r
    jvp="(det_backward(ones_like(result), result, A).conj() * A_t).sum({-2, -1})",
    batch="matrices")
 composite("det(Tensor self) -> Tensor", doc="Alias of `linalg.det`.")
-op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel, undefined_grads=True,
-   grad={"A": "slogdet_backward(grad_sign, grad_logabsdet, A, sign)"},
+op("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", **_kernel,
+   grad={"A": "slogdet_backward(grad_sign?, grad_logabsdet?, A, sign)"},
    doc="The sign (complex: of absolute value 1) of determinants and the logarithm of their size.",
    jvp={"sign": "sign * i_times_imag_of((log_det_slopes(A, sign).conj() * A_t).sum({-2, -1}))",
         "logabsdet": "(log_det_slopes(A, sign).conj() * A_t).sum({-2, -1})"},
@@ -304,32 +300,32 @@ composite("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", variants=_free,
 composite("linalg_cond.p_str(Tensor self, str p) -> Tensor", variants=_free,
           doc="The condition number in the 'fro' or 'nuc' norm.",
           autocast={"cpu": "float32"})
-composite("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, "
+composite("linalg_matrix_norm(Tensor self, Scalar ord, Dim[] dim=[-2,-1], bool keepdim=False, *, "
           "ScalarType? dtype=None) "
           "-> Tensor", variants=_free, doc="Norms of matrices: 1, 2, inf and their negatives.",
           overloads=["linalg_matrix_norm(self, ord, dim, keepdim, dtype)",
                      "linalg_matrix_norm.out(self, ord, dim, keepdim, dtype, out!)"],
           autocast={"accelerator": "float32"})
-composite("linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool "
+composite("linalg_matrix_norm.str_ord(Tensor self, str ord='fro', Dim[] dim=[-2,-1], bool "
           "keepdim=False, *, "
           "ScalarType? dtype=None) -> Tensor", variants=_free,
           doc="The Frobenius norm ('fro') or the sum of singular values ('nuc').",
           overloads=["linalg_matrix_norm.str_ord(self, ord, dim, keepdim, dtype)",
                      "linalg_matrix_norm.str_ord_out(self, ord, dim, keepdim, dtype, out!)"],
           autocast={"accelerator": "float32"})
-composite("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+composite("linalg_norm(Tensor self, Scalar? ord=None, Dim[1]? dim=None, bool keepdim=False, *, "
           "ScalarType? dtype=None) "
           "-> Tensor", variants=_free, ref="numpy.linalg.norm",
           doc="Norms of vectors (one dim) or matrices (two).")
-composite("linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
+composite("linalg_norm.ord_str(Tensor self, str ord, Dim[1]? dim=None, bool keepdim=False, *, "
           "ScalarType? dtype=None) "
           "-> Tensor", variants=_free, doc="The norm 'fro' or 'nuc' of matrices.")
-composite("frobenius_norm(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", variants=_free,
+composite("frobenius_norm(Tensor self, Dim[1] dim, bool keepdim=False) -> Tensor", variants=_free,
           doc="The root of the sum of squares.",
           overloads=["frobenius_norm.dim(self, dim, keepdim)"])
 composite("nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", variants=_free,
           doc="The sum of singular values.")
-composite("nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", variants=_free,
+composite("nuclear_norm.dim(Tensor self, Dim[2] dim, bool keepdim=False) -> Tensor", variants=_free,
           doc="The sum of singular values.")
 
 # ---- powers, functions, products ----
@@ -339,7 +335,7 @@ composite("linalg_matrix_power(Tensor self, int n) -> Tensor", variants=_free,
 composite("matrix_power(Tensor self, int n) -> Tensor", variants=_both,
           doc="Alias of `linalg.matrix_power`.")
 composite("linalg_matrix_exp(Tensor self) -> Tensor", variants="function",
-          doc="The sum of A^k / k!.", cpp_out=True,
+          doc="The sum of A^k / k!.", out="cpp",
           autocast="float32")
 composite("matrix_exp(Tensor self) -> Tensor", variants="function method",
           doc="Alias of `linalg.matrix_exp`.")
@@ -348,14 +344,14 @@ composite("linalg_multi_dot(Tensor[] tensors) -> Tensor", variants=_free,
           autocast="lower")
 composite("linalg_matmul(Tensor self, Tensor other) -> Tensor", variants=_free, ref="numpy.matmul",
           doc="Alias of `matmul`.")
-composite("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", variants=_free,
+composite("linalg_vecdot(Tensor x, Tensor y, *, Dim dim=-1) -> Tensor", variants=_free,
           doc="The sum of conj(x) y along a dimension.",
           autocast="lower")
-composite("linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", variants=_free,
+composite("linalg_cross(Tensor self, Tensor other, *, Dim dim=-1) -> Tensor", variants=_free,
           ref="numpy.cross",
           doc="The cross product along a dimension of size 3.",
           autocast={"accelerator": "promote"})
-composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", variants=_both,
+composite("cross(Tensor self, Tensor other, Dim? dim=None) -> Tensor", variants=_both,
           doc="The cross product along a dimension of size 3, by default the first such.",
           autocast={"accelerator": "promote"})
 composite("linalg_vander(Tensor x, *, int? N=None) -> Tensor", variants="function",
@@ -364,10 +360,10 @@ composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", vari
           ref="numpy.vander", doc="The Vandermonde matrix with the highest power first.")
 composite("kron(Tensor self, Tensor other) -> Tensor", variants=_both, ref="numpy.kron",
           doc="Every element of self times other, in blocks.")
-composite("trace(Tensor self) -> Tensor", variants="function method", cpp_out=True,
+composite("trace(Tensor self) -> Tensor", variants="function method", out="cpp",
           ref="numpy.trace",
           doc="The sum of a matrix's diagonal.",
           autocast={"cpu": "float32"})
-composite("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+composite("linalg_diagonal(Tensor(a) A, *, int offset=0, Dim dim1=-2, Dim dim2=-1) -> Tensor(a)",
           variants="function",
           doc="`diagonal` of the last two dimensions.")

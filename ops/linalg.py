@@ -4,38 +4,38 @@ from gen.table import composite, custom, op, update
 
 # ---- kernels ----
 
-op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
+op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(place="once"),
    grad={"self": "grad.mm(mat2.adjoint())", "mat2": "self.adjoint().mm(grad)"}, ref="numpy.matmul",
    sparse="mm", doc="The product of two matrices.",
    jvp="multilinear", batch="batched_mm(self, mat2, batch)",
    autocast="lower", tags=("core",))
-op("_int_mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
+op("_int_mm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(place="once"),
    variants="function out", grad="none",
    batch="batched_int_mm(self, mat2, batch)",
    doc="The product of a matrix of int8 or uint8 and one of int8, in int32.")
-op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False),
+op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=custom(place="once"),
    grad={"self": "grad.bmm(mat2.adjoint())", "mat2": "self.adjoint().bmm(grad)"},
    ref="numpy.matmul",
    sparse="bmm", doc="The products of two batches of matrices.",
    jvp="multilinear", batch="batched_bmm(self, mat2, batch)",
    autocast="lower", tags=("core",))
-op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(isa=False), variants="",
+op("_matmul(Tensor self, Tensor mat2) -> Tensor", kernel=custom(place="once"), variants="",
    grad={"self": "_matmul(grad, mat2.adjoint())", "mat2": "_matmul(self.adjoint(), grad)"},
    doc="The products of matrices with equal leading dimensions, of any strides.", own=True,
    jvp="multilinear", batch="fold",
    autocast="lower")
-op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(isa=False),
+op("mv(Tensor self, Tensor vec) -> Tensor", kernel=custom(place="once"),
    grad={"self": "outer(grad, vec.conj())", "vec": "self.adjoint().mv(grad)"}, ref="numpy.matmul",
    sparse="mv", doc="A matrix times a vector.",
    jvp="multilinear", batch="batched_mv(self, vec)",
    autocast={"accelerator": "lower"})
-op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(isa=False),
+op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=custom(place="once"),
    grad={"self": "grad * tensor.conj()", "tensor": "grad * self.conj()"}, ref="numpy.dot",
    doc="The inner product of two vectors; nothing is conjugated.",
    jvp="multilinear", batch="batched_dot(self, tensor)",
    autocast={"accelerator": "promote"})
 op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-   kernel=update(isa=False),
+   kernel=update(place="once"),
    grad={"self": "scaled(grad, beta.conj())",
          "mat1": "scaled(grad.mm(mat2.adjoint()), alpha.conj())",
          "mat2": "scaled(mat1.adjoint().mm(grad), alpha.conj())"},
@@ -47,7 +47,7 @@ op("addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=
    batch="batched_addmm(self, mat1, mat2, beta, alpha, batch)",
    autocast="lower", tags=("core",))
 op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-   kernel=update(isa=False),
+   kernel=update(place="once"),
    grad={"self": "scaled(grad, beta.conj())",
          "batch1": "scaled(grad.bmm(batch2.adjoint()), alpha.conj())",
          "batch2": "scaled(batch1.adjoint().bmm(grad), alpha.conj())"},
@@ -58,7 +58,7 @@ op("baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar 
    batch="batched_baddbmm(self, batch1, batch2, beta, alpha, batch)",
    autocast="lower")
 op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-   kernel=update(isa=False), inplace_function=True,
+   kernel=update(place="once"), python="inplace",
    grad={"self": "scaled(grad, beta.conj())",
          "mat": "scaled(outer(grad, vec.conj()), alpha.conj())",
          "vec": "scaled(mat.adjoint().mv(grad), alpha.conj())"},
@@ -67,8 +67,8 @@ op("addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1)
    batch="baddbmm(with_dims(self, 1).unsqueeze(-1), whole(mat, batch), whole(vec, "
          "batch).unsqueeze(-1), beta, alpha).squeeze(-1)",
    autocast={"accelerator": "lower"})
-op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(isa=False),
-   nn=True, functional=True, sparse="linear",
+op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=custom(place="once"),
+   python="nn functional", sparse="linear",
    variants="function out",
    node={"input.dim() == 2 && weight.dim() == 2": "MmBackward0",
          "input.dim() == 2 && weight.dim() == 2 && bias.defined()": "AddmmBackward0"},
@@ -77,7 +77,7 @@ op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", kernel=cu
    doc="input @ weight.T + bias over the last dimension of input.",
    jvp={"input": "linear(input_t, weight)", "weight": "linear(input, weight_t)", "bias": "bias_t"},
    batch={"input": "leading", "": "batched_linear(input, weight, bias)"},
-   parts=True, autocast="lower")
+   shown="parts", autocast="lower")
 
 # ---- written over the others ----
 
@@ -105,18 +105,18 @@ composite("addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, S
           variants="function method inplace out",
           doc="beta * self + alpha * the sum of all products batch1 @ batch2.",
           autocast="lower")
-composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out", varargs=True,
-          listed=True, doc="The product of several matrices, in the cheapest order.",
+composite("chain_matmul(Tensor[] matrices) -> Tensor", variants="function out",
+          python="listed varargs", doc="The product of several matrices, in the cheapest order.",
           autocast="lower")
 composite("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
-          variants="function out", wrapped=True,
+          variants="function out", python="wrapped",
           doc="Sums of products over pairs of dimensions.")
 composite("einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-          variants="function", varargs=True, wrapped=True,
+          variants="function", python="wrapped varargs",
           ref="numpy.einsum",
           doc="Sums of products in Einstein's notation: `einsum('ij,jk->ik', a, b)`.")
 composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
-          variants="function", functional=True,
+          variants="function", python="functional",
           doc="input1 @ weight[o] @ input2 + bias[o] over the last dimensions, for each output o.",
           autocast="promote")
 

@@ -6,8 +6,8 @@ formula and a mean (mse_loss, l1_loss, ...) are in pointwise.py.
 
 from gen.table import composite, custom, floating, op, pointwise, stored, update
 
-_loss = {"nn": True, "variants": "function"}
-_out = {"nn": True, "variants": "function out"}
+_loss = {"python": "nn", "variants": "function"}
+_out = {"python": "nn", "variants": "function out"}
 _torch = {"variants": "function"}  # also public as rushlight.NAME
 
 # ---- class indices ----
@@ -44,7 +44,7 @@ for _name, _shape in (("nll_loss", "(C) or (N, C)"), ("nll_loss2d", "(N, C, H, W
               autocast="float32")
     composite(f"{_name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int "
               f"ignore_index) -> "
-              "(Tensor output, Tensor total_weight)", **_loss, cpp_out=True,
+              "(Tensor output, Tensor total_weight)", **_loss, out="cpp",
               overloads=[f"{_name}_forward.output(self, target, weight, reduction, ignore_index, "
                          f"output!, total_weight!)"],
               doc=f"`{_name}` and the sum of the targets' weights.")
@@ -112,7 +112,7 @@ composite("binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None,
           autocast={"cpu": "float32", "accelerator": "refused"})
 composite("binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
           "Tensor? pos_weight=None, "
-          "int reduction=1) -> Tensor", variants="function", cpp_out=True,
+          "int reduction=1) -> Tensor", variants="function", out="cpp",
           doc="`binary_cross_entropy` of sigmoid(self).",
           autocast="float32")
 composite("multilabel_soft_margin_loss(Tensor self, Tensor target, Tensor? weight=None, int "
@@ -191,7 +191,7 @@ op("embedding_dense_backward(Tensor grad_output, Tensor indices, int num_weights
          "scale_grad_by_freq, batch)", tags=("core",))
 op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
    "Tensor(a!)",
-   kernel=update(isa=False), variants="function inplace", grad="missing",
+   kernel=update(place="once"), variants="function inplace", grad="missing",
    doc="Scales the rows at the indices that are longer than max_norm down to it, in place.",
    batch="slices: rows are shortened where they lie")
 _BAGS = "Tensor weight, Tensor indices, Tensor offsets"
@@ -209,7 +209,7 @@ composite(f"embedding_bag.padding_idx({_BAGS}, bool scale_grad_by_freq, int mode
 for _name in ("_embedding_bag", "_embedding_bag_forward_only"):
     composite(f"{_name}({_BAGS}, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
               "Tensor? per_sample_weights=None, bool include_last_offset=False, "
-              f"int padding_idx=-1) -> {_FOUR}", variants="function", cpp_out=True,
+              f"int padding_idx=-1) -> {_FOUR}", variants="function", out="cpp",
               body="return rushlight::embedding_bag(weight, indices, offsets, scale_grad_by_freq, "
                    "mode, sparse, per_sample_weights, include_last_offset, padding_idx < 0 ? "
                    "std::optional<int64_t>() : std::optional<int64_t>(padding_idx));",
@@ -218,7 +218,7 @@ for _name in ("_embedding_bag", "_embedding_bag_forward_only"):
 composite("_rows_of_embedding(Tensor input, Tensor weight, int? padding_idx=None, float? "
           "max_norm=None, float norm_type=2, bool scale_grad_by_freq=False, bool sparse=False) -> "
           "Tensor",
-          variants="function", functional="embedding", own=True,
+          variants="function", python="functional.embedding", own=True,
           doc="The rows of `weight` at the indices `input`; `padding_idx` names a row whose "
               "gradient stays zero; rows longer than `max_norm` are shortened in place first.")
 composite("_bags_of_embeddings(Tensor input, Tensor weight, Tensor? offsets=None, float? "
@@ -226,7 +226,7 @@ composite("_bags_of_embeddings(Tensor input, Tensor weight, Tensor? offsets=None
           "float norm_type=2, bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
           "Tensor? per_sample_weights=None, bool include_last_offset=False, int? padding_idx=None) "
           "-> Tensor",
-          variants="function", functional="embedding_bag", own=True,
+          variants="function", python="functional.embedding_bag", own=True,
           doc="Sums, means or maxima (`mode`) of the rows of `weight` at bags of indices: rows of "
               "`input`, or one row with `offsets`, where the bags begin (and, with "
               "`include_last_offset`, the last one ends). `per_sample_weights` are factors of the "
@@ -238,7 +238,7 @@ composite("_bags_of_embeddings(Tensor input, Tensor weight, Tensor? offsets=None
 _CTC = "Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank"
 op(f"_ctc_loss({_CTC}=0, bool zero_infinity=False) -> (Tensor neg_log_likelihood, Tensor "
    f"log_alpha)",
-   kernel=custom(isa=False), variants="function", nondiff=("log_alpha",),
+   kernel=custom(place="once"), variants="function", nondiff=("log_alpha",),
    grad={"log_probs": "_ctc_loss_backward(grad_neg_log_likelihood, log_probs, targets, "
                       "input_lengths, target_lengths, "
                       "neg_log_likelihood, log_alpha, blank, zero_infinity)"},
@@ -253,7 +253,7 @@ op(f"_ctc_loss({_CTC}=0, bool zero_infinity=False) -> (Tensor neg_log_likelihood
 op("_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
    "target_lengths, "
    "Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity) -> Tensor",
-   kernel=custom(isa=False),
+   kernel=custom(place="once"),
    variants="", grad="missing",
    doc="Derivative of `_ctc_loss` for log_probs that are a log_softmax.",
    overloads=["_ctc_loss_backward(grad, log_probs, targets, input_lengths, target_lengths, "

@@ -26,13 +26,7 @@ Other keys:
     functional_only: options that the functional form alone has in C++.
 """
 
-MODULES: list[dict] = []
-
-
-def module(signature: str, family: str, function: str = "", passes: str = "", **keys) -> None:
-    MODULES.append({"signature": signature, "family": family, "function": function,
-                    "passes": passes, **keys})
-
+from gen.modules import module
 
 # ---- activations ----
 

@@ -30,7 +30,7 @@ op("native_batch_norm_backward(Tensor grad_output, Tensor input, Tensor? weight,
    "Tensor save_mean, Tensor save_invstd, bool training, float eps) -> "
    "(Tensor grad_input, Tensor grad_weight, Tensor grad_bias)", kernel=custom(), variants="",
    grad="missing",
-   cpp_out=False, doc="The gradients of `native_batch_norm`.",
+   out="none", doc="The gradients of `native_batch_norm`.",
    batch="batched_batch_norm_backward(grad_output, input, weight, running_mean, running_var, "
          "save_mean, save_invstd, training, eps, batch)")
 _LEGIT = "Tensor input, Tensor? weight, Tensor? bias"
@@ -42,7 +42,7 @@ composite(f"_native_batch_norm_legit({_LEGIT}, Tensor(a!) running_mean, Tensor(b
                "running_var, training, momentum, eps);",
           doc="`native_batch_norm` that updates the running statistics.", tags=("core",))
 composite(f"_native_batch_norm_legit.no_stats({_LEGIT}, bool training, float momentum, float eps) "
-          f"-> {_STATISTICS}", variants="function", cpp_out=True,
+          f"-> {_STATISTICS}", variants="function", out="cpp",
           body="return rushlight::native_batch_norm(input, weight, bias, Tensor(), Tensor(), "
                "training, momentum, eps);",
           overloads=["_native_batch_norm_legit.no_stats_out(input, weight, bias, training, "
@@ -53,7 +53,7 @@ composite(f"_batch_norm_with_update({_LEGIT}, Tensor(a!) running_mean, Tensor(b!
           body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
                "running_mean, running_var, true, momentum, eps); "
                "return {out, mean, invstd, empty({0}, input.options().dtype(kByte))};",
-          cpp_out=True,
+          out="cpp",
           overloads=["_batch_norm_with_update.out(input, weight, bias, running_mean, running_var, "
                      "momentum, eps, out!, save_mean!, save_invstd!, reserve!)"],
           doc="`native_batch_norm` in training; `reserve` is empty, for backward needs nothing "
@@ -63,13 +63,13 @@ composite(f"_batch_norm_no_update({_LEGIT}, Tensor? running_mean, Tensor? runnin
           body="auto [out, mean, invstd] = rushlight::native_batch_norm(input, weight, bias, "
                "running_mean, running_var, false, momentum, eps); "
                "return {out, mean, invstd, empty({0}, input.options().dtype(kByte))};",
-          cpp_out=True,
+          out="cpp",
           overloads=["_batch_norm_no_update.out(input, weight, bias, running_mean, running_var, "
                      "momentum, eps, out0!, out1!, out2!, out3!)"],
           doc="`native_batch_norm` that uses the running statistics.")
 composite(f"_native_batch_norm_legit_no_training({_LEGIT}, Tensor running_mean, "
           f"Tensor running_var, float momentum, float eps) -> {_STATISTICS}", variants="function",
-          cpp_out=True,
+          out="cpp",
           body="return rushlight::native_batch_norm(input, weight, bias, running_mean, "
                "running_var, false, momentum, eps);",
           overloads=["_native_batch_norm_legit_no_training.out(input, weight, bias, running_mean, "
@@ -120,14 +120,14 @@ op("_group_norm_backward(Tensor grad_output, Tensor input, Tensor mean, Tensor r
    batch="batched_group_norm_backward(grad_output, input, mean, rstd, weight, num_groups, batch)")
 composite("native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
           "int group, float eps) -> "
-          "(Tensor, Tensor, Tensor)", variants="function", cpp_out=True,
+          "(Tensor, Tensor, Tensor)", variants="function", out="cpp",
           doc="`_group_norm` of N images of C channels and HxW pixels.", tags=("core",))
 op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor "
    "output, Tensor rstd)",
    kernel=custom(), variants="", nondiff=("rstd",),
    grad={"input, weight": "rms_norm_backward(grad_output, input, normalized_shape, weight, rstd, "
                           "eps, mask)"},
-   doc="Divides by the root mean square over the last dimensions.", cpp_out=False,
+   doc="Divides by the root mean square over the last dimensions.", out="none",
    jvp={"input": "weighted(std::get<0>(rms_norm_backward(input_t, input, normalized_shape, {}, "
                  "rstd, eps, {true, false})), weight)",
         "weight": "rms_norm_scaled(input, normalized_shape, rstd, eps) * weight_t"},
@@ -135,7 +135,7 @@ op("_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float?
 op("_fused_rms_norm_backward(Tensor grad_output, Tensor input, int[] normalized_shape, Tensor "
    "rstd, Tensor? weight) -> "
    "(Tensor grad_input, Tensor grad_weight)", kernel=custom(), variants="", grad="missing",
-   cpp_out=False,
+   out="none",
    doc="The gradients of `_fused_rms_norm`.",
    batch="batched_rms_norm_backward(grad_output, input, normalized_shape, rstd, weight, batch)")
 
@@ -148,7 +148,7 @@ composite("batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? runnin
                      "momentum, eps, bool cudnn_enabled)"])
 composite("layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
           "bias=None, float eps=1e-05, "
-          "bool cudnn_enable=True) -> Tensor", variants="function", functional=True,
+          "bool cudnn_enable=True) -> Tensor", variants="function", python="functional",
           doc="Layer normalisation over the last dimensions.",
           autocast={"accelerator": "float32"})
 composite("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float "
@@ -165,16 +165,16 @@ composite("instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? run
                      "use_input_stats, momentum, eps, bool cudnn_enabled)"])
 composite("rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> "
           "Tensor",
-          variants="function", functional=True,
+          variants="function", python="functional",
           doc="input / sqrt(mean(input ** 2) + eps) * weight over the last dimensions.")
 composite("local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float "
           "k=1) -> Tensor",
-          variants="function", nn=True, functional=True,
+          variants="function", python="nn functional",
           doc="Divides input by (k + alpha * the mean square of `size` neighbouring channels) to "
               "the power beta.", own=True,
           autocast={"cpu": "float32"})
-composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> Tensor",
-          variants="function out", nn=True, functional=True,
+composite("normalize(Tensor input, float p=2, Dim[1] dim=1, float eps=1e-12) -> Tensor",
+          variants="function out", python="nn functional",
           doc="Divides input by the larger of its p-norm along dim and eps.", own=True)
 
 # ---- as nn.functional has them: checked ----
@@ -182,17 +182,17 @@ composite("normalize(Tensor input, float p=2, int[1] dim=1, float eps=1e-12) -> 
 composite("_batch_norm_of_values(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? "
           "weight=None, Tensor? bias=None, bool training=False, float momentum=0.1, float "
           "eps=1e-05) -> Tensor",
-          variants="function", functional="batch_norm", own=True,
+          variants="function", python="functional.batch_norm", own=True,
           doc="Normalises each channel by its mean and variance, in training those of the batch, "
               "towards which the running ones (if any) move by `momentum`; needs more than one "
               "value a channel there.")
 composite("_instance_norm_of_values(Tensor input, Tensor? running_mean=None, Tensor? "
           "running_var=None, Tensor? weight=None, Tensor? bias=None, bool use_input_stats=True, "
           "float momentum=0.1, float eps=1e-05) -> Tensor",
-          variants="function", functional="instance_norm", own=True,
+          variants="function", python="functional.instance_norm", own=True,
           doc="Normalises each channel of each sample, which needs more than one value a channel.")
 composite("_group_norm_of_values(Tensor input, int num_groups, Tensor? weight=None, Tensor? "
           "bias=None, float eps=1e-05) -> Tensor",
-          variants="function", functional="group_norm", own=True,
+          variants="function", python="functional.group_norm", own=True,
           doc="Normalises each of `num_groups` groups of channels of each sample; needs more than "
               "one value a group.")

@@ -39,10 +39,10 @@ _zero = "zeros_like(grad)"
 _no_bool = "check_no_bool(self, other)"
 
 
-def _scaled(plain, scaled, factor, *dtypes, check=(), rounds_once=False):
+def _scaled(plain, scaled, factor, *dtypes, check=(), loop=""):
     """Two formulas: the plain one where the factor is 1."""
     return pointwise(*dtypes, check=[*check, f'check_factor(it, "{factor}", {factor})'],
-                     formulas=[formula(plain, when=f"is_one({factor})", rounds_once=rounds_once),
+                     formulas=[formula(plain, when=f"is_one({factor})", loop=loop),
                                formula(scaled, factor)])
 
 
@@ -57,21 +57,21 @@ def _arithmetic(name, more="", more_of_numbers=None):
 
 
 op("add(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-   kernel=_scaled("add", "add_scaled", "alpha", everything, complex_half, rounds_once=True),
+   kernel=_scaled("add", "add_scaled", "alpha", everything, complex_half, loop="rounds_once"),
    grad={"self": "grad", "other": "scaled(grad, alpha.conj())"}, ref="numpy.add",
-   sparse="add", number_first=True,
+   sparse="add", python="number_first",
    doc="self + alpha * other.",
    overloads=_arithmetic("add", ", alpha", ", Scalar alpha=1"), tags=("core",))
 op("sub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("sub", "sub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
-                  rounds_once=True),
+                  loop="rounds_once"),
    grad={"self": "grad", "other": "scaled(grad, -alpha.conj())"}, ref="numpy.subtract",
-   sparse="sub", number_first=True,
+   sparse="sub", python="number_first",
    doc="self - alpha * other.",
    overloads=_arithmetic("sub", ", alpha", ", Scalar alpha=1"), tags=("core",))
 op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
    kernel=_scaled("rsub", "rsub_scaled", "alpha", numbers, complex_half, check=[_no_bool],
-                  rounds_once=True),
+                  loop="rounds_once"),
    node={"other.impl()->is_wrapped_number()": 1},
    variants="function method", grad={"self": "scaled(grad, -alpha.conj())", "other": "grad"},
    doc="other - alpha * self.",
@@ -80,16 +80,16 @@ op("rsub(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
               "rsub.Scalar_out(self, Scalar other, Scalar alpha=1, out!)",
               "rsub.Tensor_out(self, Tensor other, alpha, out!)"])
 op("mul(Tensor self, Tensor|Scalar other) -> Tensor",
-   kernel=pointwise(stored, formulas=[formula("mul", rounds_once=True)]),
+   kernel=pointwise(stored, formulas=[formula("mul", loop="rounds_once")]),
    grad={"self": "grad * other.conj()", "other": "grad * self.conj()"}, ref="numpy.multiply",
-   sparse="mul", number_first=True,
+   sparse="mul", python="number_first",
    doc="self * other.",
    overloads=_arithmetic("mul"), tags=("core",))
 op("div(Tensor self, Tensor|Scalar other) -> Tensor",
    kernel=pointwise(floating, complex_, complex_half, promote="float",
-                    formulas=[formula("div", rounds_once=True)]),
+                    formulas=[formula("div", loop="rounds_once")]),
    grad={"self": "grad / other.conj()", "other": "-grad * ((self / other) / other).conj()"},
-   ref="numpy.divide", sparse="div", number_first=True,
+   ref="numpy.divide", sparse="div", python="number_first",
    doc="self / other; quotients of integers are floating-point.",
    overloads=_arithmetic("div"), tags=("core",))
 
@@ -99,7 +99,7 @@ def _division(name, **keys):
 
 
 composite("div.mode(Tensor self, Tensor|Scalar other, *, str? rounding_mode) -> Tensor",
-          number_first=True,
+          python="number_first",
           doc="The quotient, rounded towards zero ('trunc'), down ('floor') or not at all (None).",
           overloads=["div.Tensor_mode(self, other, rounding_mode)",
                      "div.Scalar_mode(self, Scalar other, rounding_mode)",
@@ -114,30 +114,30 @@ op("_div_trunc(Tensor self, Tensor|Scalar other) -> Tensor", kernel=_division("d
    variants="function inplace", grad={"self": _zero, "other": _zero},
    doc="The quotient, rounded towards zero.", own=True)
 op("floor_divide(Tensor self, Tensor|Scalar other) -> Tensor",
-   kernel=_division("floor_divide", by_hand="isa"),
+   kernel=_division("floor_divide", loop="isa"),
    grad={"self": _zero, "other": _zero}, ref="numpy.floor_divide",
-   number_first=True,
+   python="number_first",
    doc="The quotient, rounded down.",
    overloads=["floor_divide(self, other)", "floor_divide.Scalar(self, Scalar other)",
               "floor_divide_.Tensor(self, other)", "floor_divide_.Scalar(self, Scalar other)",
               "floor_divide.out(self, other, out!)",
               "floor_divide.Scalar_out(self, Scalar other, out!)"])
 op("remainder(Tensor self, Tensor|Scalar other) -> Tensor",
-   kernel=_division("remainder", by_hand="isa"),
+   kernel=_division("remainder", loop="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * self.floor_divide(other)"}, ref="numpy.remainder",
    doc="The remainder with the sign of other, as Python's %.", tags=("core",))
 composite("remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", variants="function",
-          doc="self % other.", cpp_out=True, tags=("pointwise.Scalar_Tensor",))
+          doc="self % other.", out="cpp", tags=("pointwise.Scalar_Tensor",))
 op("fmod(Tensor self, Tensor|Scalar other) -> Tensor",
-   kernel=_division("fmod", by_hand="isa"),
+   kernel=_division("fmod", loop="isa"),
    node={"!other.impl()->is_wrapped_number()": 1},
    grad={"self": "grad", "other": "-grad * _div_trunc(self, other)"}, ref="numpy.fmod",
    doc="The remainder with the sign of self, as C's fmod.", tags=("core",))
 # Small constant powers have formulas of their own, which are exact where that of pow is not.
 op("pow(Tensor self, Tensor|Scalar exponent) -> Tensor",
    kernel=pointwise(
-       numbers, check=["check_power(it)"], let={"power": "real_host_number(it, 2)"},
+       numbers, check=["check_power(it)", "power = real_host_number(it, 2)"],
        formulas=[
            formula("square", when="power == 2", inputs=1),
            formula("cube", when="power == 3", inputs=1),
@@ -299,7 +299,7 @@ op("sqrt(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (2 * result.
 op("rsqrt(Tensor self) -> Tensor", **_complex, grad={"self": "-0.5 * grad * result.pow(3).conj()"},
    doc="1 / sqrt(self).",
    autocast={"accelerator": "float32"}, tags=("core",))
-op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, inplace_function=True,
+op("xlogy(Tensor self, Tensor|Scalar other) -> Tensor", **_floats, python="inplace",
    node={"self.impl()->is_wrapped_number()": 1, "other.impl()->is_wrapped_number()": 2},
    grad={"self": "grad * where(self.eq(0).logical_and(other.le(0)), 1, other).log()",
          "other": "where(self.eq(0).logical_and(other.eq(0)), 0, grad * self / "
@@ -331,7 +331,7 @@ op("_exp_difference(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floa
    variants="", own=True, grad={"self": "grad * result", "other": "-grad * result"},
    doc="exp(self - other), 1 for equal infinities.")
 op("_weighed(Tensor self, Tensor other) -> Tensor", kernel=pointwise(floating), variants="",
-   own=True, parts=True, traced="mul(self, other)",
+   own=True, shown=("parts", "mul(self, other)"),
    grad={"self": "where(self.eq(0).logical_and(other.isinf()), 0, grad * other)",
          "other": "_weighed(self, grad)"},
    doc="self * other, 0 where self is 0 and other infinite.")
@@ -367,7 +367,7 @@ op("sinh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.cosh().
 op("cosh(Tensor self) -> Tensor", **_complex, grad={"self": "grad * self.sinh().conj()"},
    ref="numpy.cosh", doc="The hyperbolic cosine.",
    autocast={"accelerator": "float32"}, tags=("core",))
-op("tanh(Tensor self) -> Tensor", **_complex, functional=True,
+op("tanh(Tensor self) -> Tensor", **_complex, python="functional",
    grad={"self": "tanh_backward(grad, result)"},
    ref="numpy.tanh", sparse="values", doc="The hyperbolic tangent.", tags=("core",))
 op("asinh(Tensor self) -> Tensor", **_complex,
@@ -401,7 +401,7 @@ op("erfinv(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
    sparse="values", doc="The inverse of erf.",
    autocast={"accelerator": "float32"})
-op("sigmoid(Tensor self) -> Tensor", **_complex, functional=True,
+op("sigmoid(Tensor self) -> Tensor", **_complex, python="functional",
    grad={"self": "sigmoid_backward(grad, result)"},
    doc="1 / (1 + exp(-self)).", tags=("core",))
 op("_logit(Tensor self) -> Tensor", **_floats, variants="function",
@@ -443,7 +443,7 @@ for _name, _doc in {"isnan": "True where NaN.", "isinf": "True where infinite.",
     op(f"{_name}(Tensor self) -> Tensor",
        kernel=pointwise(*((stored,) if _name == "isnan" else _finite), promote="bool"),
        variants="function method",
-       cpp_out=_name != "isfinite", grad="none",
+       out="cpp" if _name != "isfinite" else "none", grad="none",
        sparse=None if _name == "isfinite" else "values",
        ref=f"numpy.{_name}", doc=_doc, tags=() if _name == "isfinite" else ("core",))
 op("isposinf(Tensor self) -> Tensor",
@@ -457,7 +457,7 @@ op("isneginf(Tensor self) -> Tensor",
 composite("isreal(Tensor self) -> Tensor", ref="numpy.isreal",
           doc="True where the imaginary part is 0.")
 op("_nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-   kernel=pointwise(floating, let={"largest": "largest_number(it.common_dtype())"}, formulas=[
+   kernel=pointwise(floating, check=["largest = largest_number(it.common_dtype())"], formulas=[
        formula("nan_to_num", "nan.value_or(0.0)", "posinf.value_or(largest)",
                "neginf.value_or(-largest)")]),
    variants="function inplace",
@@ -497,7 +497,7 @@ for _name in ("and", "or", "xor"):
        ref=f"numpy.bitwise_{_name}", doc=f"Bitwise {_name} of integers, logical of bool.",
        tags=("core",))
     composite(f"bitwise_{_name}.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-              variants="function", cpp_out=True,
+              variants="function", out="cpp",
               doc=f"Bitwise {_name} of a number and a tensor.",
               tags=("pointwise.Scalar_Tensor",))
     composite(f"__{_name}__(Tensor self, Tensor|Scalar other) -> Tensor",
@@ -521,9 +521,9 @@ for _name in ("left", "right"):
        + [f"bitwise_{_name}_shift_{_form}(self, {_operand})" for _form, _operand in (
            (".Tensor", "Tensor other"), (".Tensor_Scalar", "Scalar other"))])
     composite(f"bitwise_{_name}_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-              variants="function", cpp_out=True,
+              variants="function", out="cpp",
               doc=f"A number shifted to the {_name}.", tags=("pointwise.Scalar_Tensor",))
-    composite(f"__{_name[0]}shift__(Tensor self, Tensor|Scalar other) -> Tensor", cpp_out=True,
+    composite(f"__{_name[0]}shift__(Tensor self, Tensor|Scalar other) -> Tensor", out="cpp",
               doc=f"Alias of `bitwise_{_name}_shift`.",
               tags=("pointwise.Tensor", "pointwise.Scalar"))
 for _name in ("maximum", "minimum"):
@@ -543,8 +543,8 @@ op("fmin(Tensor self, Tensor other) -> Tensor", kernel=pointwise(real, boolean),
    ref="numpy.fmin", doc="The smaller of two numbers; the other one where one is NaN.")
 op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor",
    kernel=pointwise(
-       real, check=["check_bound(it, 2)", "check_bound(it, 3)"],
-       let={"low": "host_number(it, 2)", "high": "host_number(it, 3)"},
+       real, check=["check_bound(it, 2)", "check_bound(it, 3)",
+                    "low = host_number(it, 2)", "high = host_number(it, 3)"],
        formulas=[formula("clamp_bounded", "low", "high", when="!is_nan(low) && !is_nan(high)",
                          inputs=1),
                  formula("clamp")]),
@@ -555,7 +555,7 @@ op("_clamp(Tensor self, Tensor|Scalar min, Tensor|Scalar max) -> Tensor",
    doc="`clamp` with both bounds.", own=True)
 op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor",
    kernel=pointwise(real, boolean, check=["check_bound(it, 2)"]),
-   inplace_function=True,
+   python="inplace",
    grad={"self": "where(self >= min, grad, 0)", "min": "where(self < min, grad, 0)"},
    doc="Raises elements below min to min.",
    overloads=["clamp_min(self, Scalar min)", "clamp_min.Tensor(self, Tensor min)",
@@ -564,7 +564,7 @@ op("clamp_min(Tensor self, Tensor|Scalar min) -> Tensor",
               "clamp_min.out(self, Scalar min, out!)"])
 op("clamp_max(Tensor self, Tensor|Scalar max) -> Tensor",
    kernel=pointwise(real, boolean, check=["check_bound(it, 2)"]),
-   inplace_function=True,
+   python="inplace",
    grad={"self": "where(self <= max, grad, 0)", "max": "where(self > max, grad, 0)"},
    doc="Lowers elements above max to max.",
    overloads=["clamp_max(self, Scalar max)", "clamp_max.Tensor(self, Tensor max)",
@@ -582,7 +582,7 @@ for _name in ("clamp", "clip"):
                   variants="function method inplace", doc=f"`{_name}` in place.",
                   tags=("pointwise",))
 op("_where(Tensor condition, Tensor self, Tensor other) -> Tensor",
-   kernel=pointwise(stored, promote="rest", formulas=[formula("where", by_hand="all")]),
+   kernel=pointwise(stored, promote="rest", formulas=[formula("where", loop="all")]),
    variants="function out",
    grad={"self": "where(condition, grad, 0)", "other": "where(condition, 0, grad)"},
    doc="`where` with a condition that is bool.", own=True)
@@ -598,13 +598,13 @@ composite("where.self(Tensor condition, Tensor|Scalar self, Tensor|Scalar other)
 
 # ---- activations ----
 
-op("relu(Tensor self) -> Tensor", kernel=pointwise(real), functional=True,
+op("relu(Tensor self) -> Tensor", kernel=pointwise(real), python="functional",
    variants="function method inplace",
    grad={"self": "threshold_backward(grad, result, 0)"},
    sparse="values", doc="max(self, 0).", tags=("core",))
 op("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
-   kernel=pointwise(real, casts_out=True),
-   functional=True, inplace_function=True,
+   kernel=pointwise(real), out="any_dtype",
+   python="functional inplace",
    variants="function inplace out", grad={"self": "threshold_backward(grad, self, threshold)"},
    doc="self where it is above the threshold, else value.")
 op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
@@ -615,7 +615,7 @@ op("threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Ten
    overloads=["threshold_backward.grad_input(grad_output, self, threshold, grad_input!)"])
 op("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
    kernel=pointwise(real, check=["check_limits(self, min_val, max_val)"]),
-   nn=True, functional=True,
+   python="nn functional",
    variants="function inplace", grad={"self": "hardtanh_backward(grad, self, min_val, max_val)"},
    doc="self clamped to [min_val, max_val].", tags=("core",))
 op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
@@ -623,42 +623,42 @@ op("hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar ma
    grad={"grad_output": "hardtanh_backward(grad, self, min_val, max_val)", "self": _zero},
    doc="The gradient of `hardtanh`.",
    overloads=["hardtanh_backward.grad_input(grad_output, self, min_val, max_val, grad_input!)"])
-composite("relu6(Tensor self) -> Tensor", nn=True, variants="function",
+composite("relu6(Tensor self) -> Tensor", python="nn", variants="function",
           doc="self clamped to [0, 6].", tags=("pointwise",))
-composite("relu6_(Tensor(a!) self) -> Tensor(a!)", nn=True, variants="inplace",
+composite("relu6_(Tensor(a!) self) -> Tensor(a!)", python="nn", variants="inplace",
           doc="`relu6` in place.")
-op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation, nn=True,
-   functional=True, variants="function inplace",
+op("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", **_activation,
+   python="nn functional", variants="function inplace",
    grad={"self": "leaky_relu_backward(grad, self, negative_slope)"},
    doc="self, multiplied by negative_slope where it is negative.", tags=("core",))
 op("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope) -> Tensor",
-   **_backward, cpp_out=False,
+   **_backward, out="none",
    grad={"grad_output": "leaky_relu_backward(grad, self, negative_slope)", "self": _zero},
    doc="The gradient of `leaky_relu`.")
 op("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-   **_activation, nn=True, functional=True,
-   variants="function inplace",
+   **_activation,
+   python="nn functional", variants="function inplace",
    grad={"self": "elu_backward(grad, self, alpha, scale, input_scale)"},
    doc="scale * self, and scale * alpha * expm1(input_scale * self) below 0.", tags=("core",))
 op("elu_backward(Tensor grad_output, Tensor self, Scalar alpha, Scalar scale, Scalar input_scale) "
-   "-> Tensor", **_backward, cpp_out=False,
+   "-> Tensor", **_backward, out="none",
    grad={"grad_output": "elu_backward(grad, self, alpha, scale, input_scale)",
          "self": "elu_double_backward(grad, grad_output, self, alpha, scale, input_scale)"},
    doc="The gradient of `elu`.")
 composite("selu(Tensor self) -> Tensor", variants="function",
           doc="`elu` with the constants of self-normalising networks.", tags=("pointwise",))
-composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace", functional=True,
+composite("selu_(Tensor(a!) self) -> Tensor(a!)", variants="function inplace", python="functional",
           doc="`selu` in place.", tags=("pointwise",))
 composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", variants="function",
-          doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", cpp_out=True,
+          doc="max(0, self) + min(0, alpha * expm1(self / alpha)).", out="cpp",
           tags=("pointwise.default",))
 composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", variants="function inplace",
-          functional=True, doc="`celu` in place.", tags=("pointwise",))
+          python="functional", doc="`celu` in place.", tags=("pointwise",))
 op("gelu(Tensor self, *, str approximate='none') -> Tensor",
    kernel=pointwise(floating, check=["check_approximate(approximate)"],
                     formulas=[formula("gelu_tanh", when='approximate == "tanh"'),
                               formula("gelu_erf")]),
-   nn=True, functional=True, variants="function out",
+   python="nn functional", variants="function out",
    grad={"self": "gelu_backward(grad, self, approximate)"},
    doc="self times the normal distribution function, exact or by tanh.", tags=("core",))
 op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
@@ -669,7 +669,7 @@ op("gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') ->
          "self": "gelu_double_backward(grad, grad_output, self, approximate)"},
    doc="The gradient of `gelu`.",
    overloads=["gelu_backward.grad_input(grad_output, self, approximate, grad_input!)"])
-op("silu(Tensor self) -> Tensor", kernel=pointwise(floating, complex_), nn=True,
+op("silu(Tensor self) -> Tensor", kernel=pointwise(floating, complex_), python="nn",
    variants="function inplace", grad={"self": "silu_backward(grad, self)"},
    doc="self * sigmoid(self).")
 op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", kernel=pointwise(floating, complex_),
@@ -681,15 +681,15 @@ op("silu_backward(Tensor grad_output, Tensor self) -> Tensor", kernel=pointwise(
    jvp={"grad_output": "silu_backward(grad_output_t, self)",
         "self": "grad_output * (self.sigmoid() * (1 - self.sigmoid()) * (2 + self * (1 - 2 * "
                 "self.sigmoid())) * self_t).conj()"})
-op("mish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
+op("mish(Tensor self) -> Tensor", **_activation, python="nn", variants="function inplace",
    grad={"self": "mish_backward(grad, self)"},
    doc="self * tanh(softplus(self)).")
-op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward, cpp_out=False,
+op("mish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward, out="none",
    grad={"grad_output": "mish_backward(grad, self)",
          "self": "mish_double_backward(grad, grad_output, self)"},
    doc="The gradient of `mish`.")
-op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation, nn=True,
-   functional=True, variants="function out",
+op("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", **_activation,
+   python="nn functional", variants="function out",
    grad={"self": "softplus_backward(grad, self, beta, threshold)"},
    doc="log(1 + exp(beta * self)) / beta, self above threshold / beta.",
    autocast={"accelerator": "float32"})
@@ -699,16 +699,16 @@ op("softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar thres
          "self": "softplus_double_backward(grad * grad_output, self, beta, threshold)"},
    doc="The gradient of `softplus`.",
    overloads=["softplus_backward.grad_input(grad_output, self, beta, threshold, grad_input!)"])
-op("log_sigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function",
+op("log_sigmoid(Tensor self) -> Tensor", **_activation, python="nn", variants="function",
    grad={"self": "grad * sigmoid(-self)"}, doc="log(sigmoid(self)).")
-composite("logsigmoid(Tensor self) -> Tensor", nn=True, functional=True, variants="function out",
+composite("logsigmoid(Tensor self) -> Tensor", python="nn functional", variants="function out",
           doc="Alias of `log_sigmoid`.", own=True)
-op("hardswish(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
+op("hardswish(Tensor self) -> Tensor", **_activation, python="nn", variants="function inplace",
    grad={"self": "hardswish_backward(grad, self)"}, doc="self * hardsigmoid(self).")
 op("hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
    grad={"grad_output": "hardswish_backward(grad, self)",
          "self": "grad * grad_output * (self.abs() < 3) / 3"}, doc="The gradient of `hardswish`.")
-op("hardsigmoid(Tensor self) -> Tensor", **_activation, nn=True, variants="function inplace",
+op("hardsigmoid(Tensor self) -> Tensor", **_activation, python="nn", variants="function inplace",
    grad={"self": "hardsigmoid_backward(grad, self)"}, doc="(self + 3) / 6 clamped to [0, 1].")
 op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", **_backward,
    grad={"grad_output": "hardsigmoid_backward(grad, self)", "self": _zero},
@@ -716,32 +716,32 @@ op("hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", **_backwar
    overloads=["hardsigmoid_backward.grad_input(grad_output, self, grad_input!)"])
 op("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", **_activation,
    variants="function method out",
-   functional=True,
+   python="functional",
    grad={"self": "hardshrink_backward(grad, self, lambd)"},
    doc="self, replaced by 0 within [-lambd, lambd].")
 op("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-   kernel=pointwise(floating, check=["check_lambda(self, lambd)"]), nn=True, functional=True,
+   kernel=pointwise(floating, check=["check_lambda(self, lambd)"]), python="nn functional",
    variants="function out",
    grad={"self": "hardshrink_backward(grad, self, lambd)"}, doc="self moved towards 0 by lambd.")
 op("hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", **_backward,
    grad={"grad_out": "hardshrink_backward(grad, self, lambd)", "self": _zero},
    doc="The gradient of `hardshrink` and `softshrink`.",
    overloads=["hardshrink_backward.grad_input(grad_out, self, lambd, grad_input!)"])
-composite("softsign(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
+composite("softsign(Tensor self) -> Tensor", python="nn functional", variants="function",
           doc="self / (1 + |self|).", own=True)
-op("_softsign(Tensor self) -> Tensor", **_floats, variants="", own=True, parts=True,
-   traced="div(self, add(abs(self), Scalar(1)))",
+op("_softsign(Tensor self) -> Tensor", **_floats, variants="", own=True,
+   shown=("parts", "div(self, add(abs(self), Scalar(1)))"),
    grad={"self": "grad * (1 + self.abs()).reciprocal().square()"},
    doc="`softsign` of real numbers.")
-composite("tanhshrink(Tensor self) -> Tensor", nn=True, functional=True, variants="function",
+composite("tanhshrink(Tensor self) -> Tensor", python="nn functional", variants="function",
           doc="self - tanh(self).", own=True)
 composite("prelu(Tensor self, Tensor weight) -> Tensor", variants="function method",
-          functional=True,
+          python="functional",
           doc="self, multiplied where it is negative by weight, one number or one for each "
               "channel.",
           autocast="lower")
-composite("glu(Tensor self, int dim=-1) -> Tensor", nn=True, functional=True, variants="function",
-          doc="The first half along dim times the sigmoid of the second half.", cpp_out=True)
+composite("glu(Tensor self, Dim dim=-1) -> Tensor", python="nn functional", variants="function",
+          doc="The first half along dim times the sigmoid of the second half.", out="cpp")
 op("sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
    kernel=pointwise(floating, complex_), variants="function",
    grad={"grad_output": "sigmoid_backward(grad, output.conj())",
@@ -785,22 +785,22 @@ op("_huber_slope(Tensor self, Tensor target, float delta) -> Tensor", kernel=poi
    grad={"self": "grad * ((self - target).abs() < delta)",
          "target": "-grad * ((self - target).abs() < delta)"},
    doc="The derivative of `_huber`.", own=True)
-composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True,
+composite("mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", python="nn",
           variants="function out",
           doc="The squared error, reduced by default to its mean.",
           autocast="float32")
-composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", nn=True,
+composite("l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", python="nn",
           variants="function",
           doc="The absolute error, reduced by default to its mean.",
           autocast="float32")
 composite("smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
-          nn=True,
+          python="nn",
           variants="function out",
           doc="The smooth L1 loss: squared error / (2 beta) below beta, absolute error - beta / "
               "2 above.",
           autocast="float32")
 composite("huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
-          nn=True,
+          python="nn",
           variants="function out",
           doc="The Huber loss: half the squared error below delta, linear above.",
           autocast="float32")
@@ -821,13 +821,13 @@ composite("equal(Tensor self, Tensor other) -> bool", ref="numpy.array_equal",
 # ---- writing ----
 
 op("fill_(Tensor(a!) self, Tensor|Scalar value) -> Tensor(a!)",
-   kernel=update(isa=False, expanded="welcome", stored=(stored,)),
+   kernel=update(place="once", shares="elements", stored=(stored,)),
    variants="function method inplace",
    grad={"self": _zero, "value": "grad.sum()"}, doc="Fills the tensor with value.",
    jvp={"self": "zeros_like(self_t)", "value": "value_t"},
    batch={"self": "aligned", "": "self.copy_(with_dims(value, self.dim() - 1))"})
 op("zero_(Tensor(a!) self) -> Tensor(a!)",
-   kernel=update(isa=False, expanded="welcome", stored=(stored,)),
+   kernel=update(place="once", shares="elements", stored=(stored,)),
    variants="function method inplace",
    grad={"self": _zero}, sparse="zero_", doc="Fills the tensor with 0.",
    batch="aligned")
@@ -852,7 +852,7 @@ for _alias, _name in {
     composite(f"{_alias}_(Tensor(a!) self, Tensor|Scalar other) -> Tensor(a!)",
               variants="method inplace", doc=f"Alias of `{_name}_`.")
 for _alias, _name in {"multiply": "mul", "true_divide": "div"}.items():
-    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", number_first=True,
+    composite(f"{_alias}(Tensor self, Tensor|Scalar other) -> Tensor", python="number_first",
               variants="function method out", doc=f"Alias of `{_name}`.",
               overloads=[f"{_alias}.Tensor(self, other)", f"{_alias}.Scalar(self, Scalar other)",
                          f"{_alias}.out(self, other, out!)"],
@@ -863,7 +863,7 @@ for _alias, _name in {"multiply": "mul", "true_divide": "div"}.items():
 composite("arctan2(Tensor self, Tensor other) -> Tensor", variants="function method out",
           doc="Alias of `atan2`.")
 composite("subtract(Tensor self, Tensor|Scalar other, *, Scalar alpha=1) -> Tensor",
-          number_first=True,
+          python="number_first",
           variants="function method out", doc="Alias of `sub`.",
           overloads=["subtract.Tensor(self, other, alpha)",
                      "subtract.Scalar(self, Scalar other, Scalar alpha=1)",
@@ -873,7 +873,7 @@ composite("subtract_(Tensor(a!) self, Tensor|Scalar other, *, Scalar alpha=1) ->
           overloads=["subtract_.Tensor(self, other, alpha)",
                      "subtract_.Scalar(self, Scalar other, Scalar alpha=1)"])
 composite("divide(Tensor self, Tensor|Scalar other, *, str? rounding_mode=None) -> Tensor",
-          number_first=True,
+          python="number_first",
           variants="function method out", doc="Alias of `div`.",
           overloads=["divide.Tensor(self, other)", "divide.Scalar(self, Scalar other)",
                      "divide.Tensor_mode(self, other, *, str? rounding_mode)",

@@ -18,7 +18,7 @@ op(f"_max_pool(Tensor self, {_window}, int[] dilation, bool ceil_mode) -> (Tenso
    grad={"self": "_max_pool_backward(grad_values, indices, self.sizes(), kernel_size.size())"},
    doc="The largest element of each window and its place in the image (flat).", own=True,
    jvp="pooled_at(self_t, indices, kernel_size.size())", batch="fold")
-op("_max_pool_backward(Tensor grad_output, Tensor indices, int[] input_size, int dims) -> Tensor",
+op("_max_pool_backward(Tensor grad_output, Tensor indices, Size[] input_size, int dims) -> Tensor",
    kernel=custom(),
    variants="", grad={"grad_output": "pooled_at(grad, indices, dims)"},
    doc="Adds gradients at the places of the largest elements.", own=True,
@@ -31,7 +31,7 @@ op(f"_avg_pool(Tensor self, {_window}, bool ceil_mode, bool count_include_pad, i
          "divisor_override)"},
    doc="The mean of each window.", own=True,
    jvp="linear", batch="fold")
-op(f"_avg_pool_backward(Tensor grad_output, int[] input_size, {_window}, bool ceil_mode, bool "
+op(f"_avg_pool_backward(Tensor grad_output, Size[] input_size, {_window}, bool ceil_mode, bool "
    f"count_include_pad, "
    "int? divisor_override) -> Tensor", kernel=custom(), variants="",
    grad={"grad_output": "_avg_pool(grad, kernel_size, stride, padding, ceil_mode, "
@@ -43,7 +43,7 @@ op("_adaptive_avg_pool(Tensor self, int[] output_size) -> Tensor",
    grad={"self": "_adaptive_avg_pool_backward(grad, self.sizes(), output_size.size())"},
    doc="The means of nearly equal windows, as many as output_size says.", own=True,
    jvp="linear", batch="fold")
-op("_adaptive_avg_pool_backward(Tensor grad_output, int[] input_size, int dims) -> Tensor",
+op("_adaptive_avg_pool_backward(Tensor grad_output, Size[] input_size, int dims) -> Tensor",
    kernel=custom(),
    variants="", grad={"grad_output": "_adaptive_avg_pool(grad, last_sizes(grad_output.sizes(), "
                                      "dims))"},
@@ -60,7 +60,7 @@ op("_adaptive_max_pool(Tensor self, int[] output_size) -> (Tensor values, Tensor
 def _out(call, n):
     """The keys of the out= overload of a pooling that gives places: images and volumes have it."""
     name, _, arguments = call.partition("(")
-    return {"cpp_out": True,
+    return {"out": "cpp",
             "overloads": [f"{name}.out({arguments}, out!, indices!)"]} if n > 1 else {}
 
 
@@ -73,30 +73,31 @@ for _n in (1, 2, 3):
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"max_pool{_n}d_with_indices(Tensor self, {_sizes}, int[{_n}] dilation=1, bool "
               f"ceil_mode=False) -> "
-              "(Tensor, Tensor)", variants="function", nn=_n > 1, doc="The same, with the places.",
+              "(Tensor, Tensor)", variants="function", python="nn" if _n > 1 else "",
+              doc="The same, with the places.",
               tags=("core",) if _n > 1 else (),
               **_out(f"max_pool{_n}d_with_indices(self, kernel_size, stride, padding, dilation, "
                      f"ceil_mode", _n))
     _more = ", int? divisor_override=None" if _n > 1 else ""
     composite(f"avg_pool{_n}d(Tensor self, {_sizes}, bool ceil_mode=False, bool "
               f"count_include_pad=True{_more}) -> Tensor",
-              variants="function out" if _n > 1 else "function", nn=_n > 1, functional=True,
-              cpp_out=True, doc=f"The mean of each window over {_dims}.", tags=("core",),
+              variants="function out" if _n > 1 else "function",
+              python="nn functional" if _n > 1 else "functional",
+              out="cpp", doc=f"The mean of each window over {_dims}.", tags=("core",),
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"adaptive_avg_pool{_n}d(Tensor self, int[{_n}] output_size) -> Tensor",
-              variants="function", nn=_n > 1, functional=_n == 1,
-              cpp_out=True, doc=f"Means of nearly equal windows over {_dims}.",
+              variants="function", python="nn" if _n > 1 else "functional",
+              out="cpp", doc=f"Means of nearly equal windows over {_dims}.",
               tags=("core",) if _n == 1 else (),
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size) -> (Tensor, Tensor)",
-              variants="function",
-              nn=_n > 1, doc=f"Largest elements of nearly equal windows over {_dims}, with their "
-                             f"places.",
+              variants="function", python="nn" if _n > 1 else "",
+              doc=f"Largest elements of nearly equal windows over {_dims}, with their places.",
               **_out(f"adaptive_max_pool{_n}d(self, output_size", _n),
               autocast={"cpu": "float32"} if _n == 3 else None)
     composite(f"lp_pool{_n}d(Tensor self, float norm_type, int[{_n}] kernel_size, int[{_n}]? "
               f"stride=None, "
-              "bool ceil_mode=False) -> Tensor", variants="function", nn=True, functional=True,
+              "bool ceil_mode=False) -> Tensor", variants="function", python="nn functional",
               doc=f"The p-norm of each window over {_dims}.", own=True)
 
 # ---- derivatives under PyTorch's names ----
@@ -117,7 +118,7 @@ _windows = "int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples"
 for _n in (2, 3):
     composite(f"fractional_max_pool{_n}d(Tensor self, {_windows.format(n=_n)}) -> (Tensor, Tensor)",
               variants="function",
-              cpp_out=True, nn=True,
+              out="cpp", python="nn",
               overloads=[f"fractional_max_pool{_n}d.output(self, kernel_size, output_size, "
                          f"random_samples, output!, indices!)"],
               doc="The largest elements of output_size windows, and their places. The distances of "
@@ -135,12 +136,12 @@ composite("_fractional_max_pool(Tensor self, int dims, int[] kernel_size, int[]?
 # ---- maxima put back ----
 
 composite("max_unpool2d(Tensor self, Tensor indices, int[2] output_size) -> Tensor",
-          variants="function out", nn=True,
+          variants="function out", python="nn",
           doc="An image of zeros with elements where indices say.",
           autocast={"cpu": "float32"})
 composite("max_unpool3d(Tensor self, Tensor indices, int[3] output_size, int[3] stride, int[3] "
           "padding) -> Tensor",
-          variants="function out", nn=True,
+          variants="function out", python="nn",
           doc="The same in three dimensions; stride and padding of the pooling that is undone are "
               "checked only.",
           autocast={"cpu": "float32"})

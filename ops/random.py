@@ -63,31 +63,31 @@ _int64 = "dtype=Int64, layout, device, pin_memory"
 _drawn = "*, Generator? generator=None, options"
 _drawn_like = f"{_drawn}, MemoryFormat? memory_format=None"
 for _name, _doc in (("rand", "Uniform numbers in [0, 1)."), ("randn", "Standard normal numbers.")):
-    composite(f"{_name}(int[] size, {_drawn}) -> Tensor", variants=_function, doc=_doc,
+    composite(f"{_name}(Size[] size, {_drawn}) -> Tensor", variants=_function, doc=_doc,
               batch="random",
               tags=("core.default",), overloads=_with_generator(f"{_name}(size, $)"))
     composite(f"{_name}_like(Tensor self, {_drawn_like}) -> Tensor",
-              variants="function", cpp_out=True, doc=_doc, batch="random_like",
+              variants="function", out="cpp", doc=_doc, batch="random_like",
               sparse=f"{_name}_like",
               overloads=_with_generator(f"{_name}_like(self, $)", _like))
-composite(f"randint(int high, int[] size, {_drawn}) -> Tensor", variants=_function,
+composite(f"randint(int high, Size[] size, {_drawn}) -> Tensor", variants=_function,
           doc="Random integers in [0, high), of dtype int64 by default.", batch="random",
           overloads=_with_generator("randint(high, size, $)", _int64))
-composite(f"randint.low(int low, int high, int[] size, {_drawn}) -> Tensor", variants=_function,
+composite(f"randint.low(int low, int high, Size[] size, {_drawn}) -> Tensor", variants=_function,
           doc="Random integers in [low, high), of dtype int64 by default.", batch="random",
           overloads=_with_generator("randint(low, high, size, $)", _int64, "low"))
 composite(f"randint_like(Tensor self, int high, {_drawn_like}) -> Tensor",
           variants="function",
           doc="Random integers in [0, high), in the shape, dtype and device of self.",
-          cpp_out=True, batch="random_like",
+          out="cpp", batch="random_like",
           overloads=_with_generator("randint_like(self, high, $)", _like))
 composite(f"randint_like.low(Tensor self, int low, int high, {_drawn_like}) -> Tensor",
           variants="function",
           doc="Random integers in [low, high), in the shape, dtype and device of self.",
-          cpp_out=True, batch="random_like",
+          out="cpp", batch="random_like",
           overloads=_with_generator("randint_like(self, low, high, $)", _like, "low", "dtype"))
 composite(f"randint_like.Tensor(Tensor self, Tensor high, {_drawn_like}) -> Tensor",
-          variants="function", cpp_out=True,
+          variants="function", out="cpp",
           doc="Random integers in [0, high) for a high in a 0-d tensor.",
           batch="random",
           overloads=_with_generator("randint_like(self, high, $)", _like, "Tensor"))
@@ -97,32 +97,32 @@ composite(f"randperm(int n, {_drawn}) -> Tensor", variants=_function,
           tags=("core.default",),
           overloads=_with_generator("randperm(n, $)", _int64))
 composite("bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
-          variants="function method out", in_out_dtype=True,
-          seen_whole=True, batch="random",
+          variants="function method out", out="dtype",
+          shown="whole", batch="random",
           doc="Samples of 0 and 1, where 1 has the probabilities in self.")
 composite("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-          seen_whole=True, batch="random", in_out_dtype=True,
-          doc="Samples of 0 and 1 in the shape of self, where 1 has probability p.", cpp_out=True,
+          shown="whole", batch="random", out="dtype cpp",
+          doc="Samples of 0 and 1 in the shape of self, where 1 has probability p.",
           overloads=["bernoulli.float_out(self, p=0.5, generator, out!)"])
 composite("bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
-          variants="", cpp_out=True, in_out_dtype=True,
-          seen_whole=True, batch="random",
+          variants="", out="cpp dtype",
+          shown="whole", batch="random",
           doc="Samples of 0 and 1 in the shape of self, where 1 has the probabilities in p.")
 composite("normal(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          seen_whole=True, batch="random",
+          shown="whole", batch="random",
           doc="Samples of normal distributions with the given means and standard deviations.",
           overloads=["normal.Tensor_Tensor(mean, std, generator)",
                      "normal.Tensor_Tensor_out(mean, std, generator, out!)"])
 composite("normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          seen_whole=True, batch="random",
+          shown="whole", batch="random",
           doc="Samples of normal distributions with the given means and one standard deviation.")
 composite("normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
           variants=_function,
-          seen_whole=True, batch="random",
+          shown="whole", batch="random",
           doc="Samples of normal distributions with one mean and the given standard deviations.")
-composite("normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
+composite("normal.float_float(float mean, float std, Size[] size, *, Generator? generator=None, "
           "options) -> Tensor",
           variants=_function, doc="Samples of one normal distribution.", batch="random")
 composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? "
@@ -130,35 +130,35 @@ composite("multinomial(Tensor self, int num_samples, bool replacement=False, *, 
           doc="Indices that are drawn with the weights in each row.",
           variants="function method out")
 composite("_multinomial(Tensor p, int num_samples, bool replacement=False, *, Generator? "
-          "generator=None) -> Tensor", variants="", seen_whole=True, own=True, batch="random",
+          "generator=None) -> Tensor", variants="", shown="whole", own=True, batch="random",
           doc="`multinomial` of rows that lie in any number of dimensions.")
 
-op("poisson(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False),
+op("poisson(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(place="once"),
    variants="function", grad={"self": "zeros_like(grad)"},
    doc="Samples of Poisson distributions with the rates in self.",
    batch="random")
 op("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor",
-   kernel=custom(isa=False), variants="function",
+   kernel=custom(place="once"), variants="function",
    grad={"count": "zeros_like(grad)", "prob": "zeros_like(grad)"},
    doc="Samples of binomial distributions: the number of successes in `count` trials of "
        "probability `prob`.",
    batch="random")
 
-op("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(isa=False),
+op("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", kernel=custom(place="once"),
    variants="function", grad={"self": "grad * _standard_gamma_grad(self, result)"},
    doc="Samples of gamma distributions with the shapes in self and scale 1.",
    jvp="self_t * _standard_gamma_grad(self, result)", batch="random")
 _gradient = "_dirichlet_grad(result, self, self.sum(-1, true))"
 op("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor",
-   kernel=custom(isa=False), variants="function",
+   kernel=custom(place="once"), variants="function",
    grad={"self": f"{_gradient} * (grad - (result * grad).sum(-1, true))"},
    doc="Samples of Dirichlet distributions with the concentrations along the last dimension.",
    jvp=f"self_t * {_gradient} - result * (self_t * {_gradient}).sum(-1, true)", batch="random")
 
 # ---- dropout ----
 
-composite("_dropout_noise(Tensor self, int[] size, float p, float value) -> Tensor", variants="",
-          seen_whole=True, own=True, batch="random_like",
+composite("_dropout_noise(Tensor self, Size[] size, float p, float value) -> Tensor", variants="",
+          shown="whole", own=True, batch="random_like",
           doc="What dropout multiplies with: value with probability p, else 0.")
 op("_scaled_bernoulli_(Tensor(a!) self, float p, float value) -> Tensor(a!)", kernel=update(),
    variants="method inplace",
@@ -176,20 +176,20 @@ for _name, _doc in (
               variants="function inplace",
               doc=f"`{_name}` in place.", tags=("nondeterministic_seeded",))
 composite("native_dropout(Tensor input, float p, bool? train) -> (Tensor output, Tensor mask)",
-          variants="function", cpp_out=True,
+          variants="function", out="cpp",
           doc="`dropout`, and a mask of the elements that it kept.",
           overloads=["native_dropout.out(input, p, train, out0!, out1!)"],
           tags=("core", "nondeterministic_seeded"))
 composite("native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-          variants="", cpp_out=True, body="return grad_output.mul(mask).mul(scale);",
+          variants="", out="cpp", body="return grad_output.mul(mask).mul(scale);",
           doc="Derivative of `native_dropout`.", tags=("pointwise.default",))
-composite("dropout1d(Tensor input, float p, bool train) -> Tensor", variants="function", nn=True,
-          doc="`feature_dropout` of (N, C, L) or (C, L).", own=True)
+composite("dropout1d(Tensor input, float p, bool train) -> Tensor", variants="function",
+          python="nn", doc="`feature_dropout` of (N, C, L) or (C, L).", own=True)
 composite("dropout1d_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-          variants="function inplace", nn=True,
+          variants="function inplace", python="nn",
           doc="`dropout1d` in place.", own=True)
-composite("gumbel_softmax(Tensor logits, float tau=1, bool hard=False, int dim=-1) -> Tensor",
-          variants="function", nn=True,
+composite("gumbel_softmax(Tensor logits, float tau=1, bool hard=False, Dim dim=-1) -> Tensor",
+          variants="function", python="nn",
           doc="A differentiable sample of the categorical distribution with these logits; hard: "
               "one-hot, with the soft "
               "sample's gradient.", own=True)
@@ -200,7 +200,8 @@ composite("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.333333333333333
           tags=("pointwise",))
 composite("rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
           "training=False, "
-          "Generator? generator=None) -> Tensor(a!)", variants="function inplace", functional=True,
+          "Generator? generator=None) -> Tensor(a!)", variants="function inplace",
+          python="functional",
           doc="`rrelu` in place.")
 op("_draw_from_cumulative(Tensor cumulative, int num_samples, *, Generator? generator=None) -> "
    "Tensor",

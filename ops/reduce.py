@@ -4,40 +4,40 @@ from gen.table import complex_half, composite, custom, op, stored, wide_unsigned
 
 # ---- sums and products ----
 
-op("sum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-   in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
+op("sum(Tensor self, Dim[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+   out="dtype", kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim)"}, ref="numpy.sum",
    sparse="sum",
    doc="The sum over the given dimensions, or all. Integers and bool are added up in int64.",
-   overloads=["sum(self, dtype)", "sum.dim_IntList(self, int[1]? dim, keepdim, dtype)",
+   overloads=["sum(self, dtype)", "sum.dim_IntList(self, Dim[1]? dim, keepdim, dtype)",
               "sum.out(self, dtype, out!)",
-              "sum.IntList_out(self, int[1]? dim, keepdim, dtype, out!)"],
+              "sum.IntList_out(self, Dim[1]? dim, keepdim, dtype, out!)"],
    jvp="linear", batch="dims",
    autocast={"accelerator": "float32"}, tags=("core.dim_IntList", "reduction"))
-op("nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+op("nansum(Tensor self, Dim[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    kernel=custom(stored=(wide_unsigned,)),
    grad={"self": "expand_reduced(grad, self.sizes(), dim, keepdim) * self.isnan().logical_not()"},
    ref="numpy.nansum",
    doc="The sum in which NaN counts as zero.",
    jvp="reduced", batch="dims", tags=("reduction",))
-op("mean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+op("mean(Tensor self, Dim[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
    kernel=custom(), node={"dim.has_value()": 1},
    grad={"self": "mean_backward(grad, self.sizes(), dim, keepdim)"}, ref="numpy.mean",
    doc="The mean over the given dimensions, or all.",
-   overloads=["mean(self, dtype)", "mean.dim(self, int[1]? dim, keepdim, dtype)",
+   overloads=["mean(self, dtype)", "mean.dim(self, Dim[1]? dim, keepdim, dtype)",
               "mean.dtype_out(self, dtype, out!)",
-              "mean.out(self, int[1]? dim, keepdim, dtype, out!)"],
+              "mean.out(self, Dim[1]? dim, keepdim, dtype, out!)"],
    jvp="linear", batch="dims", tags=("core", "reduction"))
-op("prod(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-   in_out_dtype=True, kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
+op("prod(Tensor self, Dim[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+   out="dtype", kernel=custom(stored=(wide_unsigned,)), node={"dim.has_value()": 1},
    grad={"self": "prod_backward(grad, self, result, dim, keepdim)"}, ref="numpy.prod",
    doc="The product over a dimension, or of all elements. Integers and bool are multiplied in "
        "int64.",
-   overloads=["prod.dim_int(self, int dim, keepdim, dtype)", "prod(self, dtype)",
-              "prod.int_out(self, int dim, keepdim, dtype, out!)", "prod.out(self, dtype, out!)"],
+   overloads=["prod.dim_int(self, Dim dim, keepdim, dtype)", "prod(self, dtype)",
+              "prod.int_out(self, Dim dim, keepdim, dtype, out!)", "prod.out(self, dtype, out!)"],
    jvp="reduced", batch="dims",
    autocast="float32", tags=("core", "reduction"))
-composite("nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
+composite("nanmean(Tensor self, Dim[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) "
           "-> Tensor",
           ref="numpy.nanmean", doc="The mean of the elements that are not NaN.",
           variants="function method out")
@@ -53,7 +53,7 @@ composite("max.other(Tensor self, Tensor other) -> Tensor", ref="numpy.maximum",
           doc="Alias of `maximum`.",
           overloads=["max.out(self, other, out!)"], variants="function method out",
           tags=("pointwise",))
-op("max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+op("max.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
@@ -69,72 +69,72 @@ composite("min.other(Tensor self, Tensor other) -> Tensor", ref="numpy.minimum",
           doc="Alias of `minimum`.",
           overloads=["min.out(self, other, out!)"], variants="function method out",
           tags=("pointwise",))
-op("min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+op("min.dim(Tensor self, Dim dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
    kernel=custom(), node=0,
    grad={"self": "scatter_selected(grad_values, self.sizes(), dim, indices, keepdim)"},
    nondiff=("indices",),
    doc="The smallest elements along a dimension and the index where each occurs first.",
    overloads=["min.dim_min(self, dim, keepdim, min!, min_indices!)"],
    jvp="selected(self_t, dim, indices, keepdim)", batch="dims", tags=("core", "reduction"))
-op("amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
+op("amax(Tensor self, Dim[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.max",
    doc="The largest elements over dimensions; equal ones share the gradient.",
    jvp="reduced", batch="dims", tags=("core", "reduction"))
-op("amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
+op("amin(Tensor self, Dim[1] dim=[], bool keepdim=False) -> Tensor", kernel=custom(),
    grad={"self": "extreme_backward(grad, self, result, dim, keepdim)"}, ref="numpy.min",
    doc="The smallest elements over dimensions; equal ones share the gradient.",
    jvp="reduced", batch="dims", tags=("core", "reduction"))
-op("aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+op("aminmax(Tensor self, *, Dim? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
    kernel=custom(),
    grad={"self": "aminmax_backward(grad_min, grad_max, self, min, max, dim, keepdim)"},
    doc="The smallest and the largest elements at once.",
    jvp="reduced", batch="dims", tags=("reduction",))
-op("argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+op("argmax(Tensor self, Dim? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
    ref="numpy.argmax",
    doc="The index of the first largest element, along a dimension or in the flattened tensor.",
    batch="dims", tags=("core", "reduction"))
-op("argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
+op("argmin(Tensor self, Dim? dim=None, bool keepdim=False) -> Tensor", kernel=custom(), grad="none",
    ref="numpy.argmin",
    doc="The index of the first smallest element, along a dimension or in the flattened tensor.",
    batch="dims", tags=("core", "reduction"))
 
 # ---- truth and counts ----
 
-op("any(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+op("any(Tensor self, Dim[1]? dim=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(stored,)), grad="none",
    ref="numpy.any", sparse="any",
    doc="Whether any element is not zero.",
-   overloads=["any.dim(self, int dim, keepdim)", "any(self)",
-              "any.dims(self, int[]? dim=None, keepdim)", "any.out(self, int dim, keepdim, out!)",
-              "any.all_out(self, out!)", "any.dims_out(self, int[]? dim=None, keepdim, out!)"],
+   overloads=["any.dim(self, Dim dim, keepdim)", "any(self)",
+              "any.dims(self, Dim[]? dim=None, keepdim)", "any.out(self, Dim dim, keepdim, out!)",
+              "any.all_out(self, out!)", "any.dims_out(self, Dim[]? dim=None, keepdim, out!)"],
    batch="dims", tags=("core", "reduction"))
-op("all(Tensor self, int[1]? dim=None, bool keepdim=False) -> Tensor",
+op("all(Tensor self, Dim[1]? dim=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(stored,)), grad="none",
    ref="numpy.all",
    doc="Whether no element is zero.",
-   overloads=["all.dim(self, int dim, keepdim)", "all(self)",
-              "all.dims(self, int[]? dim=None, keepdim)", "all.out(self, int dim, keepdim, out!)",
-              "all.all_out(self, out!)", "all.dims_out(self, int[]? dim=None, keepdim, out!)"],
+   overloads=["all.dim(self, Dim dim, keepdim)", "all(self)",
+              "all.dims(self, Dim[]? dim=None, keepdim)", "all.out(self, Dim dim, keepdim, out!)",
+              "all.all_out(self, out!)", "all.dims_out(self, Dim[]? dim=None, keepdim, out!)"],
    batch="dims", tags=("reduction",))
-op("count_nonzero(Tensor self, int[1]? dim=None) -> Tensor", variants="function method",
+op("count_nonzero(Tensor self, Dim[1]? dim=None) -> Tensor", variants="function method",
    kernel=custom(stored=(complex_half,)), grad="none",
    ref="numpy.count_nonzero",
    doc="How many elements are not zero.",
-   overloads=["count_nonzero(self, int? dim=None)", "count_nonzero.dim_IntList(self, int[] dim)",
-              "count_nonzero.out(self, int? dim=None, out!)",
-              "count_nonzero.dim_IntList_out(self, int[] dim, out!)"],
+   overloads=["count_nonzero(self, Dim? dim=None)", "count_nonzero.dim_IntList(self, Dim[] dim)",
+              "count_nonzero.out(self, Dim? dim=None, out!)",
+              "count_nonzero.dim_IntList_out(self, Dim[] dim, out!)"],
    batch="dims", tags=("reduction.default", "reduction.dim_IntList"))
 
 # ---- spreads ----
 
 composite("var.unbiased(Tensor self, bool unbiased) -> Tensor", doc="Variance of all elements.",
           overloads=["var(self, unbiased=True)"], tags=("reduction",))
-composite("var.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
+composite("var.dim(Tensor self, Dim[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
           doc="Variance over dimensions.",
           overloads=["var.dim(self, dim, unbiased=True, keepdim)",
                      "var.out(self, dim, unbiased=True, keepdim, out!)"],
           variants="function method out", tags=("core", "reduction"))
-op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+op("var(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "var_backward(grad, self, dim, correction, keepdim)"}, ref="numpy.var",
    doc="Variance over dimensions: squared distances from the mean, divided by n - correction "
@@ -145,12 +145,12 @@ op("var(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=
 composite("std.unbiased(Tensor self, bool unbiased) -> Tensor",
           doc="Standard deviation of all elements.",
           overloads=["std(self, unbiased=True)"], tags=("reduction",))
-composite("std.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
+composite("std.dim(Tensor self, Dim[1]? dim, bool unbiased, bool keepdim=False) -> Tensor",
           doc="Standard deviation over dimensions.",
           overloads=["std.dim(self, dim, unbiased=True, keepdim)",
                      "std.out(self, dim, unbiased=True, keepdim, out!)"],
           variants="function method out", tags=("reduction",))
-op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+op("std(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
    kernel=custom(stored=(complex_half,)), node=0,
    grad={"self": "std_backward(grad, self, result, dim, correction, keepdim)"}, ref="numpy.std",
    doc="Standard deviation over dimensions: the root of `var`.",
@@ -160,11 +160,11 @@ op("std(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=
 composite("var_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
           doc="Variance and mean of all elements.",
           overloads=["var_mean(self, unbiased=True)"], tags=("reduction",))
-composite("var_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
+composite("var_mean.dim(Tensor self, Dim[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
           "Tensor)",
           variants="function", doc="Variance and mean over dimensions.",
           overloads=["var_mean.dim(self, dim, unbiased=True, keepdim)"], tags=("reduction",))
-op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+op("var_mean(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
    "(Tensor, Tensor)",
    kernel=custom(stored=(complex_half,)), node=0, variants="function",
    grad={"self": "var_backward(grad_result0, self, dim, correction, keepdim) + "
@@ -176,11 +176,11 @@ op("var_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool kee
 composite("std_mean.unbiased(Tensor self, bool unbiased) -> (Tensor, Tensor)", variants="function",
           doc="Standard deviation and mean of all elements.",
           overloads=["std_mean(self, unbiased=True)"], tags=("reduction",))
-composite("std_mean.dim(Tensor self, int[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
+composite("std_mean.dim(Tensor self, Dim[1]? dim, bool unbiased, bool keepdim=False) -> (Tensor, "
           "Tensor)",
           variants="function", doc="Standard deviation and mean over dimensions.",
           overloads=["std_mean.dim(self, dim, unbiased=True, keepdim)"], tags=("reduction",))
-op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+op("std_mean(Tensor self, Dim[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
    "(Tensor, Tensor)",
    kernel=custom(stored=(complex_half,)), node=0, variants="function",
    grad={"self": "std_backward(grad_result0, self, result0, dim, correction, keepdim) + "
@@ -192,7 +192,7 @@ op("std_mean(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool kee
 
 # ---- norms and logsumexp ----
 
-op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+op("linalg_vector_norm(Tensor self, Scalar ord=2, Dim[1]? dim=None, bool keepdim=False, *, "
    "ScalarType? dtype=None) "
    "-> Tensor", kernel=custom(stored=(complex_half,)), variants="function out",
    grad={"self": "vector_norm_backward(grad, self, ord, dim, keepdim, result)"},
@@ -200,29 +200,29 @@ op("linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim
        "for 0.",
    jvp="reduced", batch="dims", sparse="vector_norm",
    autocast={"accelerator": "float32"}, tags=("reduction",))
-composite("norm(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+composite("norm(Tensor self, Scalar? p=2, Dim[1]? dim=None, bool keepdim=False, *, ScalarType? "
           "dtype=None) -> Tensor",
           variants="function method out",
-          doc="`linalg.vector_norm`; p = None means 2.", wrapped=True,
-          overloads=["norm.ScalarOpt_dim_dtype(self, Scalar? p, int[1] dim, bool keepdim, *, "
+          doc="`linalg.vector_norm`; p = None means 2.", python="wrapped",
+          overloads=["norm.ScalarOpt_dim_dtype(self, Scalar? p, Dim[1] dim, bool keepdim, *, "
                      "ScalarType dtype)",
                      "norm.ScalarOpt_dtype(self, Scalar? p, *, ScalarType dtype)",
                      "norm.Scalar(self, Scalar p=2)",
-                     "norm.ScalarOpt_dim(self, Scalar? p, int[1] dim, keepdim)",
+                     "norm.ScalarOpt_dim(self, Scalar? p, Dim[1] dim, keepdim)",
                      "norm.ScalarOpt_dtype_out(self, Scalar? p, *, ScalarType dtype, out!)",
-                     "norm.dtype_out(self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType "
+                     "norm.dtype_out(self, Scalar? p, Dim[1] dim, bool keepdim, *, ScalarType "
                      "dtype, out!)",
                      "norm.Scalar_out(self, Scalar p=2, out!)",
-                     "norm.out(self, Scalar? p, int[1] dim, keepdim, out!)"],
+                     "norm.out(self, Scalar? p, Dim[1] dim, keepdim, out!)"],
           autocast={"accelerator": "float32"}, tags=("reduction",))
 composite("dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
-          doc="The p-norm of self - other.", cpp_out=True,
+          doc="The p-norm of self - other.", out="cpp",
           autocast={"accelerator": "float32"})
-op("_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", kernel=custom(),
+op("_logsumexp(Tensor self, Dim[1] dim, bool keepdim=False) -> Tensor", kernel=custom(),
    variants="", node="LogsumexpBackward0",
    grad={"self": "logsumexp_backward(grad, self, result, dim, keepdim)"},
    doc="`logsumexp` of real numbers.", own=True,
    jvp="reduced", batch="dims")
-composite("logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+composite("logsumexp(Tensor self, Dim[1] dim, bool keepdim=False) -> Tensor",
           variants="function method out",
           doc="log(sum(exp(self))) over dimensions, without overflow.", tags=("reduction",))

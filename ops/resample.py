@@ -17,7 +17,7 @@ op(f"_interpolate(Tensor self, int[] output_size, {_HOW}) -> Tensor", kernel=cus
    doc="An image of one to three dimensions at another size; a scale that is given replaces the "
        "ratio of the sizes.", own=True,
    jvp="linear", batch="fold")
-op(f"_interpolate_backward(Tensor grad_output, int[] input_size, int dims, {_HOW}) -> Tensor",
+op(f"_interpolate_backward(Tensor grad_output, Size[] input_size, int dims, {_HOW}) -> Tensor",
    kernel=custom(),
    variants="function",
    grad={"grad_output": f"_interpolate(grad, last_sizes(grad_output.sizes(), dims), {_how})"},
@@ -34,7 +34,7 @@ op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_
    grad={"input, grid": "grid_sampler_gradients(grad, input, grid, interpolation_mode, "
                         "padding_mode, align_corners, mask)"},
    doc="Samples the image at the positions in grid, whose coordinates go from -1 to 1. Modes: 0 "
-       "linear, 1 nearest, 2 cubic; outside: 0 zeros, 1 the border, 2 reflection.", cpp_out=False,
+       "linear, 1 nearest, 2 cubic; outside: 0 zeros, 1 the border, 2 reflection.", out="none",
    jvp={"input": "grid_sampler(input_t, grid, interpolation_mode, padding_mode, align_corners)",
         "grid": "sampled_slopes(grid_t, input, grid, interpolation_mode, padding_mode, "
                 "align_corners)"},
@@ -61,18 +61,18 @@ for _name, _corners in (("upsample_nearest", ""), ("_upsample_nearest_exact", ""
         _whole = _name if _name.endswith("_aa") else f"{_name}{_n}d"
         composite(f"{_whole}(Tensor self, int[{_n}] output_size{_corners}, {_scales[_n]}) -> "
                   f"Tensor",
-                  variants="function out", nn=True,
+                  variants="function out", python="nn",
                   doc="`interpolate` to a size; a scale that is given replaces its ratio.")
         composite(f"{_whole}.vec(Tensor input, int[]? output_size{_corners}, float[]? "
                   f"scale_factors) -> Tensor",
-                  cpp_out=_whole in ("upsample_nearest2d", "upsample_bilinear2d"),
-                  variants="function", nn=True, doc="The same to a size, or by factors.",
+                  out="cpp" if _whole in ("upsample_nearest2d", "upsample_bilinear2d") else "none",
+                  variants="function", python="nn", doc="The same to a size, or by factors.",
                   tags=("core",) if _whole in ("upsample_nearest2d", "upsample_bilinear2d") else ())
 composite("interpolate(Tensor input, int[]? size=None, float[]? scale_factor=None, str "
           "mode='nearest', "
           "bool? align_corners=None, bool? recompute_scale_factor=None, bool antialias=False) -> "
           "Tensor",
-          variants="function", nn=True,
+          variants="function", python="nn",
           doc="Images (N, C, L), (N, C, H, W) or (N, C, D, H, W) at another size: size, or "
               "scale_factor times their own, "
               "each one number or one for each dimension. Modes: nearest, nearest-exact, area, and "
@@ -88,24 +88,24 @@ composite("interpolate(Tensor input, int[]? size=None, float[]? scale_factor=Non
 for _n in (2, 3):
     composite(f"grid_sampler_{_n}d(Tensor input, Tensor grid, int interpolation_mode, int "
               f"padding_mode, "
-              "bool align_corners) -> Tensor", variants="function", cpp_out=True,
+              "bool align_corners) -> Tensor", variants="function", out="cpp",
               doc=f"`grid_sampler` of {_n} dimensions.", tags=("core",) if _n == 2 else (),
               autocast={"cpu": "float32", "accelerator": "promote"})
 composite("_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, int "
-          "padding_mode, bool align_corners) -> Tensor", variants="function", cpp_out=True,
+          "padding_mode, bool align_corners) -> Tensor", variants="function", out="cpp",
           body="return rushlight::grid_sampler_2d(input, grid, interpolation_mode, padding_mode, "
                "align_corners);",
           doc="`grid_sampler_2d` by another name.")
-composite("affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
+composite("affine_grid_generator(Tensor theta, Size[] size, bool align_corners) -> Tensor",
           variants="function",
           doc="The positions to which the affine maps theta send the pixels of images of a size.",
-          cpp_out=True)
+          out="cpp")
 composite("grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', "
           "bool? align_corners=None) "
-          "-> Tensor", variants="function", nn=True, functional=True,
+          "-> Tensor", variants="function", python="nn functional",
           doc="`grid_sampler` with its modes in words: bilinear, nearest or bicubic; zeros, border "
               "or reflection.", own=True)
-composite("affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor",
-          variants="function", nn=True, functional=True,
+composite("affine_grid(Tensor theta, Size[] size, bool? align_corners=None) -> Tensor",
+          variants="function", python="nn functional",
           doc="`affine_grid_generator` for floating theta (N, 2, 3) or (N, 3, 4) and sizes of "
               "images.", own=True)

@@ -2,21 +2,21 @@
 
 from gen.table import composite, custom, op
 
-op("softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+op("softmax(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor", kernel=custom(),
    grad={"self": "_softmax_backward_data(grad, result, dim, "
                  "is_complex(self.dtype()) ? result.dtype() : self.dtype())"},
    doc="exp(x) / sum(exp(x)) along a dimension.",
    overloads=["softmax.int(self, dim, dtype)", "softmax.int_out(self, dim, dtype, out!)"],
    jvp="result * (self_t - (result * self_t).sum(dim, true))", batch="dims",
    autocast={"accelerator": "float32"})
-op("log_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", kernel=custom(),
+op("log_softmax(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor", kernel=custom(),
    grad={"self": "_log_softmax_backward_data(grad, result, dim, "
                  "is_complex(self.dtype()) ? result.dtype() : self.dtype())"},
    doc="The logarithm of `softmax` along a dimension.",
    overloads=["log_softmax.int(self, dim, dtype)", "log_softmax.int_out(self, dim, dtype, out!)"],
    jvp="self_t - (result.exp() * self_t).sum(dim, true)", batch="dims",
    autocast={"accelerator": "float32"})
-op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
+op("_softmax_backward_data(Tensor grad_output, Tensor output, Dim dim, ScalarType input_dtype) -> "
    "Tensor",
    kernel=custom(), variants="function",
    grad={"grad_output": "_softmax_backward_data(grad, output, dim, grad_output.dtype())",
@@ -27,7 +27,7 @@ op("_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarTyp
         "output": "output_t * (grad_output - (grad_output * output).sum(dim, true)) - output * "
                   "(grad_output * output_t).sum(dim, true)"},
    batch="dims")
-op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) "
+op("_log_softmax_backward_data(Tensor grad_output, Tensor output, Dim dim, ScalarType input_dtype) "
    "-> Tensor",
    kernel=custom(), variants="function out",
    grad={"grad_output": "grad - (grad * output.exp()).sum(dim, true)",
@@ -36,10 +36,10 @@ op("_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, Scala
    jvp={"grad_output": "_log_softmax_backward_data(grad_output_t, output, dim, input_dtype)",
         "output": "-output.exp() * output_t * grad_output.sum(dim, true)"},
    batch="dims")
-composite("_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
-          variants="function", cpp_out=True,
+composite("_masked_softmax(Tensor self, Tensor mask, Dim? dim=None, int? mask_type=None) -> Tensor",
+          variants="function", out="cpp",
           doc="softmax, by default along the last dimension, where `mask` is False. A mask of two "
               "dimensions for scores of four says it of queries and keys (`mask_type` 0) or of "
               "items and keys (1).")
-composite("softmin(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", nn=True,
+composite("softmin(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor", python="nn",
           doc="`softmax` of -self.", own=True)

@@ -22,10 +22,10 @@ composite("_sparse_coo_tensor(Tensor indices, Tensor values, int[]? size=None, "
 composite("_sparse_compressed_tensor(Tensor compressed_indices, Tensor plain_indices, Tensor "
           "values, int[]? size, Layout layout) -> Tensor", **_hidden,
           doc="A compressed tensor; without a size the smallest one that holds the indices.")
-composite("_check_sparse_coo(Tensor indices, Tensor values, int[] size, bool is_coalesced=False) "
+composite("_check_sparse_coo(Tensor indices, Tensor values, Size[] size, bool is_coalesced=False) "
           "-> Tensor", **_hidden, doc="Raises where these are no COO tensor.")
 composite("_check_sparse_compressed(Tensor compressed_indices, Tensor plain_indices, Tensor "
-          "values, int[] size, Layout layout) -> Tensor", **_hidden,
+          "values, Size[] size, Layout layout) -> Tensor", **_hidden,
           doc="Raises where these are no compressed tensor.")
 
 # ---- what they hold ----
@@ -70,9 +70,9 @@ for _name in ("bsr", "bsc"):
               variants="method", doc=f"`to_sparse` with the layout {_name.upper()}.")
 composite("sparse_mask(Tensor self, Tensor mask) -> Tensor", variants="method",
           doc="The elements of self at the indices of a sparse mask.")
-composite("sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> "
+composite("sparse_resize_(Tensor(a!) self, Size[] size, int sparse_dim, int dense_dim) -> "
           "Tensor(a!)", variants="method inplace", doc="Sets new sizes of a COO tensor in place.")
-composite("sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) "
+composite("sparse_resize_and_clear_(Tensor(a!) self, Size[] size, int sparse_dim, int dense_dim) "
           "-> Tensor(a!)", variants="method inplace",
           doc="Sets new sizes of a COO tensor in place and removes its elements.")
 composite("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)",
@@ -83,10 +83,10 @@ composite("resize_as_sparse_(Tensor(a!) self, Tensor the_template) -> Tensor(a!)
 
 composite("_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", variants="function",
           doc="Alias of `sparse.mm`.")
-composite("_sum_of_sparse(Tensor self, int[]? dim=None, *, ScalarType? dtype=None) -> Tensor",
+composite("_sum_of_sparse(Tensor self, Dim[]? dim=None, *, ScalarType? dtype=None) -> Tensor",
           variants="function", own=True, doc="Alias of `sparse.sum`.")
 for _name in ("softmax", "log_softmax"):
-    composite(f"_{_name}_of_sparse(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    composite(f"_{_name}_of_sparse(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor",
               variants="function", own=True, doc=f"`sparse.{_name}`: of the specified elements.")
 composite("hspmm(Tensor mat1, Tensor mat2) -> Tensor", variants="function",
           doc="A sparse matrix times a dense one, with a sparse result of dense rows.")

@@ -110,16 +110,16 @@ for _signature, _name in (
     ("gammainc(Tensor self, Tensor other)", "igamma"),
     ("gammaincc(Tensor self, Tensor other)", "igammac"),
     ("logit(Tensor self, float? eps=None)", "logit"),
-    ("logsumexp(Tensor self, int[1] dim, bool keepdim=False)", "logsumexp"),
+    ("logsumexp(Tensor self, Dim[1] dim, bool keepdim=False)", "logsumexp"),
     ("multigammaln(Tensor self, int p)", "mvlgamma"),
     ("polygamma(int n, Tensor self)", "polygamma"),
     ("round(Tensor self, *, int decimals=0)", "round"),
 ):
     composite(f"special_{_signature} -> Tensor", variants="function out",
               doc=f"Alias of `{_name}`.")
-composite("special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+composite("special_log_softmax(Tensor self, Dim dim, *, ScalarType? dtype=None) -> Tensor",
           variants="function", doc="Alias of `log_softmax`.", autocast={"accelerator": "float32"})
-composite("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+composite("special_softmax(Tensor self, Dim dim, ScalarType? dtype=None) -> Tensor",
           variants="function", doc="Alias of `softmax`.", autocast={"accelerator": "float32"})
 composite("special_xlogy(Tensor self, Tensor|Scalar other) -> Tensor", variants="function out",
           doc="Alias of `xlogy`.",
@@ -183,12 +183,12 @@ for _name, _doc in {
 # ---- integers, parts of floating-point numbers ----
 
 op("gcd(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none",
-   inplace_function=True,
+   python="inplace",
    ref="numpy.gcd", doc="The greatest common divisor.")
 op("lcm(Tensor self, Tensor other) -> Tensor", kernel=pointwise(integers), grad="none",
-   inplace_function=True,
+   python="inplace",
    ref="numpy.lcm", doc="The least common multiple.")
-op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(isa=False),
+op("frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=custom(place="once"),
    nondiff=("exponent",),
    grad={"self": "ldexp(grad_mantissa, -exponent)"},
    doc="mantissa * 2^exponent = self, with 1/2 <= |mantissa| < 1.",

@@ -7,12 +7,12 @@ _both = "function method out"
 
 for _name, _doc in (("quantile", "The q-th quantiles"),
                     ("nanquantile", "`quantile` of the elements that are not NaN")):
-    composite(f"{_name}(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+    composite(f"{_name}(Tensor self, Tensor q, Dim? dim=None, bool keepdim=False, *, str "
               f"interpolation='linear') -> Tensor",
               variants=_both,
               doc=f"{_doc}, along a dimension or of all elements; a dimension for q comes first.",
               autocast={"cpu": "float32"})
-    composite(f"{_name}.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+    composite(f"{_name}.scalar(Tensor self, float q, Dim? dim=None, bool keepdim=False, *, str "
               f"interpolation='linear') -> Tensor",
               variants=_both, ref=f"numpy.{_name}",
               doc=f"{_doc}, along a dimension or of all elements.",
@@ -37,38 +37,38 @@ for _overload, _bins in (("int_bins", "int"), ("", "int[]"), ("TensorList_bins",
               doc="How many points (rows of the last dimension) fall into each box of a grid, or "
                   "the sum of their weights, and its edges: numbers of equal bins, or edges, for "
                   "each dimension.")
-composite("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
+composite("diff(Tensor self, int n=1, Dim dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
           "Tensor", variants=_both,
           ref="numpy.diff", doc="The n-th differences of neighbouring elements.")
 for _name, _number in (("trapezoid", "Scalar dx=1"), ("trapz", "float dx=1.0")):
-    composite(f"{_name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", variants="function",
+    composite(f"{_name}.x(Tensor y, Tensor x, *, Dim dim=-1) -> Tensor", variants="function",
               doc="The integral along a dimension by the trapezoidal rule, at points x.")
-    composite(f"{_name}.dx(Tensor y, *, {_number}, int dim=-1) -> Tensor", variants="function",
+    composite(f"{_name}.dx(Tensor y, *, {_number}, Dim dim=-1) -> Tensor", variants="function",
               doc="The integral along a dimension by the trapezoidal rule, at points dx apart.")
-composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+composite("cumulative_trapezoid.x(Tensor y, Tensor x, *, Dim dim=-1) -> Tensor",
           variants="function",
           doc="Running integrals by the trapezoidal rule, at points x.")
-composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+composite("cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, Dim dim=-1) -> Tensor",
           variants="function",
           doc="Running integrals by the trapezoidal rule, at points dx apart.")
 for _overload, _arguments in (
-    ("scalarint", "Scalar? spacing=None, int? dim=None"),
-    ("scalararray", "Scalar spacing, int[] dim"),
-    ("array", "int[] dim"),
-    ("scalarrayint", "Scalar[] spacing, int? dim=None"),
-    ("scalarrayarray", "Scalar[] spacing, int[] dim"),
-    ("tensorarrayint", "Tensor[] spacing, int? dim=None"),
-    ("tensorarray", "Tensor[] spacing, int[] dim"),
+    ("scalarint", "Scalar? spacing=None, Dim? dim=None"),
+    ("scalararray", "Scalar spacing, Dim[] dim"),
+    ("array", "Dim[] dim"),
+    ("scalarrayint", "Scalar[] spacing, Dim? dim=None"),
+    ("scalarrayarray", "Scalar[] spacing, Dim[] dim"),
+    ("tensorarrayint", "Tensor[] spacing, Dim? dim=None"),
+    ("tensorarray", "Tensor[] spacing, Dim[] dim"),
 ):
     composite(f"gradient.{_overload}(Tensor self, *, {_arguments}, int edge_order=1) -> Tensor[]",
               variants="function",
               doc="Slopes of sampled values along dimensions: central differences inside, "
                   "one-sided at the ends; spacing is a number, one for each dimension, or "
                   "coordinates for each.")
-composite("renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", variants=_both,
+composite("renorm(Tensor self, Scalar p, Dim dim, Scalar maxnorm) -> Tensor", variants=_both,
           doc="Slices along a dimension scaled so that their p-norm is at most maxnorm.",
           autocast={"accelerator": "float32"})
-composite("renorm_(Tensor(a!) self, Scalar p, int dim, Scalar maxnorm) -> Tensor(a!)",
+composite("renorm_(Tensor(a!) self, Scalar p, Dim dim, Scalar maxnorm) -> Tensor(a!)",
           variants="method inplace", doc="`renorm` in place.")
 
 for _overload, _arguments in (

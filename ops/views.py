@@ -47,7 +47,7 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         "const Tensor whole = room_for(self, src); "
         "return put_in_view(whole, $view(whole$rest), src);",
         variants="method function out" if symbol == "slice" else "method function",
-        cpp_out=True,
+        out="cpp",
         doc=f"A copy with `src` in place of what `{symbol}` gives.",
         tags=("core",) if symbol in ("select", "slice") else (),
     )

@@ -1,12 +1,16 @@
 """The op table's language and what it expands to."""
 
+import ast
+import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
-from gen import derivatives, kernels, rules, table, tags, wrappers
+from gen import derivatives, expressions, kernels, rules, schema, table, wrappers
 from gen.__main__ import show
-from gen.table import TableError, parse_signature, parse_type
+from gen.schema import TableError, Type, parse_signature, parse_type
+from gen.text import each, lines, only
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = Path(__file__).parent / "golden" / "fused_scale.cpp"
@@ -34,19 +38,19 @@ def test_golden_expansion():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("said", "expected"),
     [
-        ("Tensor", table.Type("Tensor")),
-        ("Tensor?", table.Type("Tensor", optional=True)),
-        ("Tensor(a!)", table.Type("Tensor", alias="a!")),
-        ("Tensor(a!)[]", table.Type("Tensor", is_list=True, alias="a!")),
-        ("Tensor?[]", table.Type("Tensor", is_list=True, element_optional=True)),
-        ("Tensor|Scalar", table.Type("Tensor", number=True)),
-        ("int[2]?", table.Type("int", is_list=True, size=2, optional=True)),
+        ("Tensor", Type("Tensor")),
+        ("Tensor?", Type("Tensor", optional=True)),
+        ("Tensor(a!)", Type("Tensor", alias="a!")),
+        ("Tensor(a!)[]", Type("Tensor", is_list=True, alias="a!")),
+        ("Tensor?[]", Type("Tensor", is_list=True, element_optional=True)),
+        ("Tensor|Scalar", Type("Tensor", number=True)),
+        ("int[2]?", Type("int", is_list=True, size=2, optional=True)),
     ],
 )
-def test_types(text, expected):
-    assert parse_type(text) == expected
+def test_types(said, expected):
+    assert parse_type(said) == expected
 
 
 @pytest.mark.parametrize("text", ["tensor", "int[", "Tensor!", "float[]]"])
@@ -99,8 +103,7 @@ def test_the_first_formula_that_fits_is_run():
         table.formula("near", "limit", when="n < 3"),
         table.formula("one", inputs=1, dtypes=(table.floating,)),
         table.formula("rest"),
-        check=["check_first(self)", "check_late(it)"],
-        let={"n": "count(it)"},
+        check=["check_first(self)", "check_late(it)", "n = count(it)"],
     )
     lines = [line.strip() for line in wrappers.run_function(op)]
     expected = [
@@ -137,37 +140,159 @@ def test_a_formula_serves_several_ops():
 
 def test_kernels_by_hand_are_not_generated():
     ops = [
-        formulas_op(table.formula("one", by_hand="isa")),
-        formulas_op(table.formula("two", by_hand="all")),
+        formulas_op(table.formula("one", loop="isa")),
+        formulas_op(table.formula("two", loop="all")),
     ]
     made = kernels.generate(ops)
     assert not any("KERNEL(" in text for path, text in made.items() if path.startswith("isa"))
     assert "(one," in made["cuda/pointwise_0.cu"] and "(two," not in made["cuda/pointwise_0.cu"]
 
 
-def test_the_hard_ops_fit_the_table():
-    """Overloads, views, list arguments and results, joint derivatives: no special case in the generator."""
-    hard = [
-        "sum",
-        "max",
-        "view",
-        "index",
-        "index_put",
-        "add",
-        "to",
-        "cat",
-        "split",
-        "conv2d",
-        "sort",
+HARD = ["sum", "max", "view", "index", "index_put", "add", "to", "cat", "split", "conv2d", "sort"]
+# Words of the table's language that are names of ops as well.
+WORDS = {"alias", "all", "linear", "real", "values", "view", "view_copy"}
+
+
+def strings(tree):
+    """The constants of a module, parts of f-strings too, but for docstrings."""
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+        and isinstance(node.body[0], ast.Expr)
+    }
+    found = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs
     ]
-    by_name = {op.name: op for op in table.load()}
-    for name in hard:
-        assert name in by_name, name
-        assert "cpp" not in by_name[name].manual
-    generator = "".join(path.read_text() for path in (ROOT / "gen").glob("*.py"))
-    for name in by_name.keys() - set(tags.WORDS):  # one tag is called as an op is
-        if len(name) > 6:  # shorter names are English words
-            assert f'"{name}"' not in generator and f"'{name}'" not in generator, name
+    return [node.value for node in found if isinstance(node.value, str)]
+
+
+def named_in(text, ops):
+    """The ops that a constant names: it is the name, or calls it."""
+    called = re.findall(r"(?<!::)(?<!pass\.)\b([A-Za-z_]\w*)\(", text)
+    return (set(called) | {text.strip()}) & ops - WORDS
+
+
+def test_no_op_has_its_own_place_in_the_generator():
+    """Overloads, views, list arguments and results, joint derivatives: the hard ops fit the table as others do."""
+    ops = {name for op in table.load() for name in (op.name, op.inplace_name)}
+    assert ops.issuperset(HARD) and ops >= WORDS - {"real"} and named_in("a.to(b)", ops) == {"to"}
+    for path in (ROOT / "gen").glob("*.py"):
+        for text in strings(ast.parse(path.read_text())):
+            assert not named_in(text, ops), f"{path.name}: {text!r}"
+
+
+# Keys that fewer than ten entries use, and why each is one.
+RARE = {
+    "Kernel.shares": "who writes one value everywhere, or reads where it writes, cannot be told from the signature",
+    "Formula.attributes": "what a formula is given beside tensors, where it is not all that the op has",
+    "Formula.inputs": "how many tensors a formula takes, where it is not all that the op has",
+    "Formula.loop": "what the compiler must not do to a formula, and loops that are none",
+}
+
+
+def test_keys_are_for_many_entries():
+    """What a few entries say is a word of a key that many have."""
+    ops = table.load()
+    holders = {
+        "Op": ops,
+        "Kernel": [op.kernel for op in ops],
+        "Formula": [f for op in ops for f in op.kernel.formulas],
+    }
+    worked_out = {"Op.node_index", "Op.undefined_grads"}
+    few = set()
+    for kind, found in holders.items():
+        for key in dataclasses.fields(getattr(table, kind)):
+            if key.default is not dataclasses.MISSING:
+                used = sum(getattr(holder, key.name) != key.default for holder in found)
+                few |= {f"{kind}.{key.name}"} if used < 10 else set()
+    assert few - worked_out == set(RARE)
+
+
+def test_words_of_keys_are_known():
+    for key in ("variants", "python", "out"):
+        with pytest.raises(TableError, match="sometimes"):
+            table.op(
+                "f(Tensor self) -> Tensor", kernel=table.custom(), grad="none", **{key: "sometimes"}
+            )
+
+
+def test_integers_have_meanings():
+    """PyTorch's schemas know none of them."""
+    kind = parse_type("Dim[1]?")
+    assert (kind.meaning, kind.base) == ("Dim", "int") and kind == parse_type("int[1]?")
+    assert (
+        entry("f(Tensor self, Dim dim, Size[] size) -> Tensor").schema
+        == "f(Tensor self, int dim, int[] size) -> Tensor"
+    )
+
+
+def test_cpp_knows_dimensions_and_sizes_as_the_table_does():
+    """The names that src/ops/batching.cpp goes by are those of arguments of the types Dim and Size."""
+    text = (ROOT / "src/ops/batching.cpp").read_text()
+    names = {
+        meaning: set(
+            re.findall(
+                r'"(\w+)"', re.search(rf"{meaning.lower()}_names\[\] = {{([^}}]*)}}", text)[1]
+            )
+        )
+        for meaning in schema.MEANINGS
+    }
+    checked = 0
+    for op in table.load():
+        kinds = {rule.kind for rule in rules.batch(op).values()} - {
+            "composite",
+            "slices",
+            "refused",
+            "random",
+            "aligned",
+        }
+        for arg in op.args if kinds else []:
+            for meaning in schema.MEANINGS if arg.type.base == "int" else ():
+                if meaning == "Dim" and kinds <= {"fold", "leading", "matrices"}:
+                    continue  # counted from the end, or not at all
+                if meaning == "Size" and not arg.type.is_list:
+                    continue
+                checked += 1
+                assert (arg.type.meaning == meaning) == (arg.name in names[meaning]), (
+                    f"{op.text}: {arg.name}"
+                )
+    assert checked > 100
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("grad * self.cos()", {"grad": {"whole"}, "self": {"whole"}}),
+        (
+            "f(grad, self.sizes(), x.dim)",
+            {"f": {"called"}, "grad": {"whole"}, "self": {"meta"}, "x": {"whole"}},
+        ),
+        (
+            'std::get<0>(g(x, "tanh")) + x.size(0)',
+            {"get": {"called"}, "g": {"called"}, "x": {"whole", "meta"}},
+        ),
+        ("x.sizes() == y->dim", {"x": {"meta"}, "y": {"whole"}}),
+    ],
+)
+def test_names_in_expressions(said, expected):
+    """Members of a name are none, nor are namespaces."""
+    found = {name: how for name, how in expressions.names(said).items() if name != "get"}
+    assert found == {name: how for name, how in expected.items() if name != "get"}
+
+
+def test_templates():
+    items = ["a;", "", "  b;"]
+    made = lines(f"""
+        head {{
+          {each(items)}
+          {each([])}
+          {only(False)}never;
+          {only(True)}always;
+
+        }}
+    """)
+    assert made == ["head {", "  a;", "", "    b;", "  always;", "", "}"]
 
 
 def ruled(**keys):

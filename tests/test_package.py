@@ -13,9 +13,11 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rushlight
+from rushlight import nn
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "cpp"
 
@@ -82,11 +84,28 @@ def test_another_project_finds_the_package(tmp_path):
         assert (tmp_path / picture).read_bytes().startswith(b"P5\n")
     if (build / "server").exists():
         digits = (tmp_path / "digits.csv").read_text().splitlines()[:80]
-        assert answers(build / "server", tmp_path, digits) > 70
+        assert answers(build / "server", tmp_path, "digits.pt", digits) > 70
+        export_classifier(tmp_path)
+        assert answers(build / "server", tmp_path, "digits.pt2", digits) > 70
 
 
-def answers(program, folder, lines):
-    """How many of the digits a server of the saved network gets right, asked by eight threads."""
+def export_classifier(folder):
+    """A program that tells digits, for C++: a linear layer that has seen them all."""
+    rows = np.loadtxt(folder / "digits.csv", delimiter=",", dtype=np.float32)
+    images = rushlight.from_numpy(rows[:, :64]).view(-1, 1, 8, 8) / 16
+    labels = rushlight.from_numpy(rows[:, 64]).long()
+    net = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
+    optimizer = rushlight.optim.Adam(net.parameters(), lr=0.05)
+    for _ in range(60):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(images), labels).backward()
+        optimizer.step()
+    program = rushlight.export.export(net, (images[:1],))
+    rushlight.export.save(program, folder / "digits.pt2")
+
+
+def answers(program, folder, network, lines):
+    """How many of the digits a server of the network gets right, asked by eight threads."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -96,7 +115,7 @@ def answers(program, folder, lines):
         answer = ask(f"http://127.0.0.1:{port}/digit", " ".join(pixels).encode())
         return int(answer.split()[0]) == int(float(digit))
 
-    server = subprocess.Popen([program, "digits.pt", str(port)], cwd=folder)
+    server = subprocess.Popen([program, network, str(port)], cwd=folder)
     try:
         for _ in range(100):
             with contextlib.suppress(ConnectionError, urllib.error.URLError):

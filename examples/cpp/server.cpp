@@ -2,6 +2,7 @@
 //
 //   build/digits digits.csv      trains and saves digits.pt
 //   build/server digits.pt [PORT] [SECONDS]
+//   build/server digits.pt2 [PORT] [SECONDS]    a program that Python has exported (./dev demo)
 //   curl -d "0 0 5 13 9 1 …" localhost:8080/digit
 //
 // POST /digit takes the 64 pixels of an image, 0 to 16, and answers with the digit and how sure the
@@ -12,17 +13,35 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <sstream>
 #include <thread>
 
+#include <torch/nativert/ModelRunner.h>
 #include <torch/torch.h>
 
 #include <httplib.h>
 
 #include "net.h"
 #include "picture.h"
+
+namespace {
+
+// The network of a file: a checkpoint of the one in net.h, or any program that was exported.
+std::function<torch::Tensor(const torch::Tensor&)> network(const std::string& path) {
+  if (path.size() > 4 && path.compare(path.size() - 4, 4, ".pt2") == 0) {
+    const auto program = std::make_shared<torch::nativert::ModelRunner>(path, "model");
+    return [program](const torch::Tensor& image) { return program->run({image}).toTensor(); };
+  }
+  Net net;
+  torch::load(net, path);
+  net->eval();
+  return [net](const torch::Tensor& image) mutable { return net(image); };
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
@@ -31,9 +50,7 @@ int main(int argc, char** argv) {
   }
   const int port = argc > 2 ? std::atoi(argv[2]) : 8080;
   const int seconds = argc > 3 ? std::atoi(argv[3]) : 0;
-  Net net;
-  torch::load(net, argv[1]);
-  net->eval();
+  const auto net = network(argv[1]);
   torch::set_num_threads(1);  // requests are what runs side by side
 
   std::atomic<int64_t> answered{0};

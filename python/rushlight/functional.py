@@ -1,7 +1,7 @@
 """Functions with arguments or results that schemas cannot express: `unique`, `norm(x, "nuc")`.
 
 Each stands before ops of the table, which do the computing; those of its own name are
-`wrapped=True` there and lie in `_C._wrapped`. All are public as `rushlight.NAME`; some are methods
+`wrapped` there and lie in `_C._wrapped`. All are public as `rushlight.NAME`; some are methods
 of tensors, too (`_tensor.py`).
 """
 

@@ -1,5 +1,4 @@
-// What Python code that looks at ops is shown in the place of some: entries with `parts=` and
-// `traced=`.
+// What Python code that looks at ops is shown in the place of some: entries with `shown=`.
 #pragma once
 
 #include <rushlight/schema.h>

@@ -6,6 +6,7 @@
 
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/integers_in.h"
 
 namespace rushlight::composite {
 
@@ -237,9 +238,7 @@ std::vector<Tensor> tensor_split_tensor_indices_or_sections(
   if (where_to.dim() == 0) {
     return self.tensor_split(where_to.item<int64_t>(), dim);
   }
-  const Tensor places = where_to.contiguous();
-  return self.tensor_split(IntArrayRef(places.data<int64_t>(), static_cast<size_t>(places.numel())),
-                           dim);
+  return self.tensor_split(integers_in(where_to), dim);
 }
 
 Tensor _chunk_cat(TensorList tensors, int64_t dim, int64_t num_chunks) {

@@ -340,20 +340,29 @@ void check_ends(const char* op, int64_t start_dims, int64_t end_dims) {
 
 int64_t dims_of(const Tensor& end) { return end.dim(); }
 int64_t dims_of(const Scalar&) { return 0; }
-Scalar number_of(const Tensor& end) { return end.item(); }
+Scalar number_of(const Tensor& end) { return end.is_meta() ? Scalar(0.0) : end.item(); }
 Scalar number_of(const Scalar& end) { return end; }
+bool is_unknown(const Tensor& end) { return end.is_meta(); }
+bool is_unknown(const Scalar&) { return false; }
+// Between ends without a value the numbers have none.
+template <class Start, class End>
+TensorOptions space_options(const Start& start, const End& end, const TensorOptions& options) {
+  return is_unknown(start) || is_unknown(end) ? options.device(Device(kMeta)) : options;
+}
 
 template <class Start, class End>
 Tensor linspace_of(const Start& start, const End& end, int64_t steps,
                    const TensorOptions& options) {
   check_ends("linspace", dims_of(start), dims_of(end));
-  return composite::linspace(number_of(start), number_of(end), steps, options);
+  return composite::linspace(number_of(start), number_of(end), steps,
+                             space_options(start, end, options));
 }
 template <class Start, class End>
 Tensor logspace_of(const Start& start, const End& end, int64_t steps, double base,
                    const TensorOptions& options) {
   check_ends("logspace", dims_of(start), dims_of(end));
-  return composite::logspace(number_of(start), number_of(end), steps, base, options);
+  return composite::logspace(number_of(start), number_of(end), steps, base,
+                             space_options(start, end, options));
 }
 
 }  // namespace

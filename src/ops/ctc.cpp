@@ -2,6 +2,7 @@
 // reductions; and bags of embeddings.
 #include "generated/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/integers_in.h"
 
 namespace rushlight {
 
@@ -89,9 +90,7 @@ DimVector list_of(const char* name, const Tensor& lengths) {
            lengths.dtype());
   RL_CHECK(lengths.dim() <= 1 && !lengths.is_meta(), name, " must be a vector with values, got ",
            lengths.sizes());
-  const Tensor plain = make_empty(lengths.sizes(), kInt64, kCPU);
-  copy_raw(plain, lengths);
-  return DimVector(IntArrayRef(plain.data<int64_t>(), static_cast<size_t>(plain.numel())));
+  return integers_in(lengths);
 }
 
 }  // namespace

@@ -51,8 +51,9 @@ void check_steps(const char* op, const std::vector<Tensor>& steps,
   RL_CHECK(steps.size() == params.size(), op, ": steps has ", steps.size(), " tensors for ",
            params.size(), " parameters");
   for (const Tensor& step : steps) {
-    RL_CHECK(step.defined() && step.dtype() == kFloat32 && step.numel() == 1 && step.is_cpu(), op,
-             ": steps must be float32 tensors of one element on the cpu");
+    RL_CHECK(step.defined() && step.dtype() == kFloat32 && step.numel() == 1 &&
+                 (step.is_cpu() || step.is_meta()),
+             op, ": steps must be float32 tensors of one element on the cpu");
   }
 }
 
@@ -151,7 +152,7 @@ void shape::nadam_step_(std::vector<Tensor>& params, std::vector<Tensor>& grads,
   RL_CHECK(mu_products.size() == params.size(), "nadam_step_: mu_products has ", mu_products.size(),
            " tensors for ", params.size(), " parameters");
   for (const Tensor& product : mu_products) {
-    RL_CHECK(product.defined() && product.numel() == 1 && product.is_cpu() &&
+    RL_CHECK(product.defined() && product.numel() == 1 && (product.is_cpu() || product.is_meta()) &&
                  (product.dtype() == kFloat32 || product.dtype() == kFloat64),
              "nadam_step_: mu_products must be float32 or float64 tensors of one element on the "
              "cpu");

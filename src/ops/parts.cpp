@@ -1,4 +1,4 @@
-// What kernels are composed of to Python code below autograd: entries with `parts=True`. The ops
+// What kernels are composed of to Python code below autograd: entries with `shown="parts"`. The ops
 // and their order are those that PyTorch's composites are made of.
 #include <rushlight/ops.h>
 

@@ -8,6 +8,7 @@
 #include "generated/contracts.h"
 #include "ops/contracts.h"
 #include "ops/derivatives.h"
+#include "ops/integers_in.h"
 
 namespace rushlight {
 
@@ -444,8 +445,7 @@ States run_packed(const char* op, const Stack& s, const Tensor& data, const Tens
   RL_CHECK(batch_sizes.dim() == 1 && batch_sizes.dtype() == kInt64 && batch_sizes.is_cpu(), op,
            ": batch_sizes must be a vector of int64 on the cpu");
   RL_CHECK(batch_sizes.numel() > 0, "a recurrent layer needs a sequence length larger than 0");
-  const Tensor sizes = batch_sizes.contiguous();
-  const DimVector list(IntArrayRef(sizes.data_ptr<int64_t>(), static_cast<size_t>(sizes.numel())));
+  const DimVector list = integers_in(batch_sizes);
   check_stack(op, s, data, hidden, cell, list[0]);
   return run_stack(s, data, hidden, cell, list);
 }

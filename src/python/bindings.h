@@ -80,6 +80,7 @@ void init_extension_api(PyObject* module);   // extension_api.cpp: what extensio
 void init_storage(PyObject* module);         // storage.cpp: UntypedStorage
 void init_nn_module(PyObject* module);       // nn_module.cpp: the base class of nn.Module
 void init_library(PyObject* module);         // library.cpp: ops that C++ programs define
+void init_exported(PyObject* module);        // exported.cpp: programs of .pt2 files
 void init_script(PyObject* module);          // script.cpp: archives of TorchScript
 void init_script_compile(PyObject* module);  // script_compile.cpp: jit.script
 void init_graph(PyObject* module);           // graph.cpp: Graph, Node, Value, Block, Type

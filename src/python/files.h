@@ -54,4 +54,13 @@ inline std::shared_ptr<serialize::Source> source_of_buffer(PyObject* o) {
   return serialize::memory_source(view->buf, static_cast<size_t>(view->len), owner);
 }
 
+// A path, as str, or a buffer.
+inline std::shared_ptr<serialize::Source> source_from(PyObject* o) {
+  if (!PyUnicode_Check(o)) {
+    return source_of_buffer(o);
+  }
+  const Object path = Object::check(PyUnicode_EncodeFSDefault(o));
+  return serialize::open_source(PyBytes_AS_STRING(path.get()), false);
+}
+
 }  // namespace rushlight::python

@@ -73,6 +73,7 @@ void init(PyObject* module) {
   init_autocast(module);
   init_calls(module);
   init_library(module);
+  init_exported(module);
   init_script(module);
   init_script_compile(module);
   init_classes(module);

@@ -10,7 +10,8 @@ import keyword
 import random
 import re
 
-from gen import schemas, table
+from gen import schema, table
+from gen.overloads import registered
 from tests.ops import harness
 
 ALL_DTYPES = harness.DTYPES["all"]
@@ -347,7 +348,7 @@ class Maker:
         if base == "int":
             return self.int_list(name, t.size) if t.is_list else self.integer(name)
         if t.is_list:
-            made = [self.value(table.Type(base)) for _ in range(self.rng.randrange(4))]
+            made = [self.value(schema.Type(base)) for _ in range(self.rng.randrange(4))]
             return f"[{', '.join(made)}]"
         if base in ("Scalar", "float"):
             return self.scalar() if base == "Scalar" or self.chance(0.1) else self.pick(FLOATS)
@@ -495,9 +496,7 @@ class Maker:
                 text = f"ops.{name}({spelt([(None, target), *args])})"
         elif form == "boxed":
             overload = (
-                self.pick(
-                    schemas.registered(op, "inplace" if op.inplace_only else "functional")
-                ).overload
+                self.pick(registered(op, "inplace" if op.inplace_only else "functional")).overload
                 or "default"
             )
             positional = [p for p in args if p[0] is None or p[0] in {a.name for a in op.args}]
@@ -531,7 +530,7 @@ class Maker:
                 ),
                 "value": lambda: self.tensor() if self.chance(0.5) else self.scalar(),
                 "operator": lambda: self.pick(OPERATORS),
-            }.get(kind, lambda kind=kind: self.value(table.parse_type(kind)))()
+            }.get(kind, lambda kind=kind: self.value(schema.parse_type(kind)))()
             text = before + made.replace("{}", "dict()") + after
         return text
 

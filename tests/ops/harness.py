@@ -28,7 +28,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from gen import schemas, table
+from gen import table
+from gen.overloads import registered
 from tests.ops import more
 
 # Where the suite runs; conftest.py skips what the device has no kernel for.
@@ -219,7 +220,7 @@ def boxed_of(module, op, form=None):
     """A call of an op in boxed form: of the widest of its overloads that takes the arguments."""
     packet = getattr(module.ops.rushlight if op.own else module.ops.aten, op.name)
     form = form or ("inplace" if op.inplace_only else "functional")
-    found = sorted(schemas.registered(op, form), key=lambda o: -len(o.args))
+    found = sorted(registered(op, form), key=lambda o: -len(o.args))
     names = [o.overload or "default" for o in found]
 
     def call(*args, **kwargs):
@@ -234,13 +235,13 @@ def boxed_of(module, op, form=None):
 def function_of(module, op):
     """The Python callable of an op, with the op's own order of arguments; for PyTorch the public one of that name."""
     own, ours = module._C, module.__name__ == "rushlight"
-    if op.varargs and not ours and op.args[0].type.base == "Tensor":  # PyTorch's take no list
+    if "varargs" in op.python and not ours and op.args[0].type.base == "Tensor":  # PyTorch's take no list
         function = getattr(module, op.name, None)
         return function and (lambda tensors, **kwargs: function(*tensors, **kwargs))
     if op.functional_name:
         return getattr(module.nn.functional, op.functional_name)
-    first = (own.ops, own._nn) if ours else (own._nn,) if op.nn else ()
-    if ours and op.wrapped and not says_the_same(getattr(module, op.name), op):
+    first = (own.ops, own._nn) if ours else (own._nn,) if "nn" in op.python else ()
+    if ours and "wrapped" in op.python and not says_the_same(getattr(module, op.name), op):
         first = (own._wrapped,)
     for place in (*first, module, module.nn.functional):
         if "function" in op.variants and hasattr(place, op.name):

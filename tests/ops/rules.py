@@ -7,13 +7,12 @@ test_rules.py holds every op to it, and to what tangents are. A call is an op an
 import collections.abc
 
 import rushlight
-from gen import derivatives, rules, table
+from gen import rules, table
 from rushlight.autograd import forward_ad
 from tests.ops.harness import bound, default_of, function_of, tensors_of
 from tests.ops.rule_functions import FUNCTIONS
 
 Tensor = rushlight.Tensor
-DIMS = ("dim", "dims", "dim0", "dim1", "dim2", "dimension")
 
 
 def call(op, values):
@@ -38,7 +37,7 @@ def call(op, values):
 
 def results_of(op, value):
     """Results by name; of a list, the list."""
-    names = derivatives.result_names(op)
+    names = op.result_names
     return {names[0]: value} if len(names) == 1 else dict(zip(names, value, strict=True))
 
 

@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 
 import rushlight
-from gen import schemas
+from gen.overloads import registered
+from rushlight._subclasses.fake_tensor import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    FakeTensorMode,
+)
 from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.utils._pytree import tree_map
 from tests.ops import harness
 from tests.ops.harness import (
     Makers,
@@ -262,7 +268,7 @@ def test_out_equals_function(case):
             outs = [rushlight.empty(0, dtype=t.dtype) for t in tensors_of(expected)]
             for option in ("dtype", "device", "layout", "pin_memory"):
                 kwargs.pop(option, None)
-            names = [a.name for a in schemas.registered(case.op, "out")[0].args if "!" in a.type.alias]
+            names = [a.name for a in registered(case.op, "out")[0].args if "!" in a.type.alias]
             given = dict(zip(names, outs, strict=True))
             boxed_of(rushlight, case.op, "out")(*args, **kwargs, **given)
         assert_same(outs, tensors_of(expected))
@@ -309,6 +315,32 @@ def test_meta_tells_shape_and_dtype(case):
             assert [(t.shape, t.dtype) for t in actual] == [(t.shape, t.dtype) for t in expected]
             assert all(t.device.type == "meta" for t in actual)
             count(len(expected))
+
+
+FAKE = FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def to_fake(value):
+    return tree_map(lambda t: FAKE.from_tensor(t) if isinstance(t, rushlight.Tensor) else t, value)
+
+
+@over(takes_tensors, gives_tensors, mode="fake")
+def test_fakes_tell_shape_dtype_and_device(case):
+    """Composites, too: an op that wants to see values says so, and reads nothing that is not there."""
+    for dtype in case.dtypes[:1]:
+        for text in case.samples:
+            args, kwargs = inputs_of(case, dtype, text)
+            fakes, named = to_fake(args), to_fake(kwargs)
+            expected = tensors_of(function_of(rushlight, case.op)(*args, **kwargs))
+            try:
+                with FAKE:
+                    actual = tensors_of(function_of(rushlight, case.op)(*fakes, **named))
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                count(1)
+                continue
+            facts = [(t.shape, t.dtype, t.device) for t in actual]
+            assert facts == [(t.shape, t.dtype, t.device) for t in expected]
+            count(1)
 
 
 def resized(text):

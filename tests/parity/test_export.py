@@ -7,9 +7,16 @@ import zipfile
 import pytest
 
 import rushlight as ours
+from rushlight import _C
 
 torch = pytest.importorskip("torch")
 numpy = pytest.importorskip("numpy")
+
+
+def cpp(file):
+    """The program of a file, as C++ runs it."""
+    handle = _C._load_exported(file.getvalue(), None, "model")
+    return lambda *args, **kwargs: _C._run_exported(handle, args, kwargs)
 
 
 def cases(library):
@@ -214,6 +221,8 @@ def test_files_go_both_ways(name):
     expected = there.module()(*theirs_args, **theirs_kwargs)
     args, kwargs = arguments(name)
     check(here.module()(*args, **kwargs), expected)
+    args, kwargs = arguments(name)
+    check(cpp(theirs)(*args, **kwargs), expected)
     there.run_decompositions()
 
 
@@ -296,6 +305,7 @@ def test_open_sizes_go_both_ways(name):
     mine = here.module()(*nets[0][3])
     check(mine, there.module()(*nets[1][3]))
     check(mine, nets[1][0](*nets[1][3]))
+    check(cpp(files[1])(*nets[0][3]), mine)
     assert [str(r) for r in here.range_constraints.values()] == found[1]
     assert [str(r) for r in there.range_constraints.values()] == found[0]
     with pytest.raises(AssertionError, match="Guard failed"):
@@ -389,5 +399,6 @@ def test_branches_and_loops_go_both_ways(name):
     here, there = ours.export.load(files[1]), torch.export.load(files[0])
     check(here.module()(*args), results[1])
     check(there.module()(*to_torch(args)), results[0])
+    check(cpp(files[1])(*args), results[1])
     names = [[n.name for n in p.graph.nodes if n.op == "call_function"] for p in (here, there)]
     assert names[0] == names[1]

@@ -101,7 +101,9 @@ def test_profile_events_nest(tmp_path):
     averages = p.key_averages(group_by_input_shape=True)
     table = averages.table(sort_by="cpu_time_total", row_limit=-1)
     assert "aten::mm" in table and "[[64, 64], [64, 64]]" in table and "# of Calls" in table
-    assert len(averages.table(row_limit=3).splitlines()) == len(table.splitlines()) - len(averages) + 3
+    assert (
+        len(averages.table(row_limit=3).splitlines()) == len(table.splitlines()) - len(averages) + 3
+    )
     p.export_chrome_trace(str(tmp_path / "trace.json.gz"))
     import gzip
 

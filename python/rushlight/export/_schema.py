@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import rushlight
-from rushlight import Tensor
+from rushlight import _C, Tensor
 from rushlight._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from rushlight.export._expressions import Expression, parse, sympy_text
 from rushlight.export._fakes import SizedFake
@@ -28,30 +28,7 @@ __all__ = [
 
 MAJOR, MINOR = 8, 20
 
-_NAMES = {
-    1: "uint8",
-    2: "int8",
-    3: "int16",
-    4: "int32",
-    5: "int64",
-    6: "float16",
-    7: "float32",
-    8: "float64",
-    9: "complex32",
-    10: "complex64",
-    11: "complex128",
-    12: "bool",
-    13: "bfloat16",
-    28: "uint16",
-    29: "float8_e4m3fn",
-    30: "float8_e5m2",
-    31: "float8_e4m3fnuz",
-    32: "float8_e5m2fnuz",
-    33: "float8_e8m0fnu",
-    34: "uint32",
-    35: "uint64",
-}
-DTYPES = {getattr(rushlight, name): code for code, name in _NAMES.items()}
+DTYPES = _C._exported_dtypes()
 _SPARSE = ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")
 LAYOUTS = {getattr(rushlight, name): code for code, name in enumerate(_SPARSE, 1)} | {
     rushlight.strided: 7

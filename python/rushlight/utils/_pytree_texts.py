@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import enum
 import functools
-import importlib
 import json
-import operator
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -28,6 +27,10 @@ class TextForm(NamedTuple):
 
 
 _names_of_tuples: dict[type, str] = {}  # of named tuples
+_FACTORIES = {
+    f"{kind.__module__}.{kind.__qualname__}": kind
+    for kind in (list, dict, set, tuple, int, float, bool, str, OrderedDict, deque)
+}
 
 
 def _dump_class(cls: Any) -> Any:
@@ -56,9 +59,14 @@ def _dump_factory(context: Any) -> Any:
 
 
 def _load_factory(written: Any) -> Any:
-    module = importlib.import_module(written["default_factory_module"])
-    factory = operator.attrgetter(written["default_factory_name"])(module)
-    return [factory, written["dict_context"]]
+    # A text may name anything, and a factory is called: only classes of containers and numbers.
+    wanted = f"{written['default_factory_module']}.{written['default_factory_name']}"
+    if wanted not in _FACTORIES:
+        raise ValueError(
+            f"treespec_loads(): a defaultdict has the factory {wanted}; expected one of "
+            f"{', '.join(_FACTORIES)}"
+        )
+    return [_FACTORIES[wanted], written["dict_context"]]
 
 
 _WRITTEN: dict[Any, TextForm] = {
@@ -120,8 +128,16 @@ class _Encoder(json.JSONEncoder):
 def _member(parts: dict[str, Any]) -> Any:
     if "__enum__" not in parts:
         return parts
+    # Nothing is imported because a text says so, and nothing but an enumeration is looked into.
     module, _, name = parts["fqn"].partition(":")
-    return operator.attrgetter(name)(importlib.import_module(module))[parts["name"]]
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not (isinstance(found, type) and issubclass(found, enum.Enum)):
+        raise ValueError(
+            f"treespec_loads(): {parts['fqn']} is no enumeration of a module that is imported"
+        )
+    return found[parts["name"]]
 
 
 def _as_dict(spec: Any) -> dict[str, Any]:

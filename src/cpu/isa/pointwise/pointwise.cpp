@@ -1,4 +1,4 @@
-// The kernels of formulas that ops/pointwise.py marks `by_hand=`, because a loop over the formula
+// The kernels of formulas that ops/pointwise.py marks `loop=`, because a loop over the formula
 // is not the way: elements that are moved whatever their dtype, and remainders of floats.
 #include <cmath>
 
