@@ -391,4 +391,11 @@ def safe():
     yield File({"": safetensors.save(state, {"format": "pt", "more": "text"})})
 
 
-FORMATS = {"script": scripts, "export": exported, "checkpoint": checkpoints, "safetensors": safe}
+# "program" is the reader in C++ of what "export" reads in Python.
+FORMATS = {
+    "script": scripts,
+    "export": exported,
+    "program": exported,
+    "checkpoint": checkpoints,
+    "safetensors": safe,
+}

@@ -83,9 +83,14 @@ def _load_export(data):
     return load_exported(io.BytesIO(data))
 
 
+def _load_program(data):
+    return torch._C._load_exported(data, None, "model")
+
+
 READERS = {
     "script": _load_script,
     "export": _load_export,
+    "program": _load_program,
     "checkpoint": _load_checkpoint,
     "safetensors": safetensors.load,
 }
@@ -120,6 +125,10 @@ def run(name, loaded, inputs):
         _touch(dict(loaded.state_dict()))
         out = io.BytesIO()
         torch.jit.save(loaded, out)
+    elif name == "program":
+        torch._C._describe_exported(loaded)
+        for given in inputs:
+            _touch(torch._C._run_exported(loaded, given, {}))
     elif name == "export":
         module = loaded.module()
         for given in inputs:

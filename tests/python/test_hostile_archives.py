@@ -5,13 +5,16 @@ Ctrl-C ends it.
 """
 
 import io
+import json
 import signal
 import threading
 
 import pytest
 
 import rushlight as torch
-from tests.fuzz.archive_files import DEFLATED, STORED, Object, pickled, script, zipped
+from rushlight import _C
+from rushlight._higher_order_ops import while_loop
+from tests.fuzz.archive_files import DEFLATED, STORED, Object, pickled, script, unzipped, zipped
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*deprecated")
 
@@ -197,3 +200,56 @@ def test_ctrl_c_ends_a_program():
         timer.join()
         signal.signal(signal.SIGINT, before)
     assert load(archive(module()))(torch.ones(1)).item() == 1
+
+
+def nested(node, depth):
+    """A loop of an exported program whose condition has another loop, and so on."""
+    condition = node["inputs"][0]["arg"]["as_graph"]["graph"]
+    if depth == 0:
+        return node
+    names = [{"name": record["as_tensor"]["name"]} for record in condition["inputs"]]
+    inner = json.loads(json.dumps(node))
+    inner["inputs"][2]["arg"] = {"as_tensors": names}
+    inner["outputs"] = [{"as_tensors": [{"name": f"w{depth}_{i}"} for i in range(len(names))]}]
+    condition["nodes"].insert(0, nested(inner, depth - 1))
+    return node
+
+
+@pytest.mark.parametrize(("depth", "loads"), [(1, True), (18, False)])
+def test_loops_within_conditions_of_loops(depth, loads):
+    """Conditions are read twice, those in conditions four times: the reader ends where that grows."""
+
+    class Counts(torch.nn.Module):
+        def forward(self, i, y):
+            return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (i, y))
+
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(Counts(), (torch.tensor(0), torch.ones(2))), file)
+    entries = unzipped(file.getvalue())
+    (name,) = (n for n in entries if n.endswith("models/model.json"))
+    model = json.loads(entries[name])
+    nodes = model["graph_module"]["graph"]["nodes"]
+    (loop,) = (n for n in nodes if n["target"].endswith("while_loop"))
+    nested(loop, depth)
+    rows = [(n, json.dumps(model).encode() if n == name else c, STORED) for n, c in entries.items()]
+    read = lambda: _C._load_exported(zipped(rows), None, "model")
+    if loads:
+        result = _C._run_exported(read(), (torch.tensor(0), torch.ones(2)), {})
+        assert result[1].tolist() == [8, 8]
+    else:
+        with pytest.raises(RuntimeError, match="far more nodes than it holds"):
+            read()
+
+
+def test_what_an_exported_program_knows_beforehand_is_limited():
+    class Large(torch.nn.Module):
+        def forward(self, x):
+            return torch.ones(1 << 20).sum() + x
+
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(Large(), (torch.ones(1),)), file)
+    entries = unzipped(file.getvalue())
+    large = {n: c.replace(b"1048576", b"100000000000000") for n, c in entries.items()}
+    program = _C._load_exported(zipped([(n, c, STORED) for n, c in large.items()]), None, "model")
+    with pytest.raises(RuntimeError, match="allocate"):
+        _C._run_exported(program, (torch.ones(1),), {})
