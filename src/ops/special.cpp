@@ -84,7 +84,8 @@ Tensor i1e_over(const Tensor& self, const Tensor& result) {
                where(near, 0, result) / where(near, 1, self));
 }
 
-Tensor gamma_density(const Tensor& a, const Tensor& x) {
+namespace {
+Tensor finite_gamma_density(const Tensor& a, const Tensor& x) {
   constexpr double many = 20;
   const auto plain = [](const Tensor& a, const Tensor& x) {
     return (rushlight::xlogy(a - 1, x) - x - a.lgamma()).exp();
@@ -103,6 +104,13 @@ Tensor gamma_density(const Tensor& a, const Tensor& x) {
   const Tensor divisor = where(large.logical_and(x.ne(0)), x, 1);
   const Tensor series = exponent.exp() * (of * (0.5 / M_PI)).sqrt() / divisor;
   return where(large, series, plain(where(large, 1, a), where(large, 1, x)));
+}
+}  // namespace
+
+Tensor gamma_density(const Tensor& a, const Tensor& at) {
+  const Tensor far = at.isinf();
+  const Tensor x = where(far, 1, at);
+  return where(far, 0, finite_gamma_density(a, x));
 }
 
 namespace composite {

@@ -4,6 +4,7 @@ A derivative that tends to a number, or to infinity, has that value at infinity 
 make NaN of it. What has no limit there (a sine), and what the function is not defined for, is left out.
 """
 
+import itertools
 import math
 
 import pytest
@@ -101,4 +102,47 @@ def test_derivatives_at_infinity(case, order):
             continue
         if not (at[0] == expected or abs(at[0] - expected) <= 1e-9 * abs(expected)):
             wrong.append(f"at {sign * math.inf}: {at[0]}, and nearby {near}")
+    assert not wrong, "\n".join(wrong)
+
+
+def is_binary(case):
+    """A pointwise function of two tensors of real numbers, which may differ in shape."""
+    op = case.op
+    inputs = [a for a in op.args if a.type.base == "Tensor"]
+    others = [a for a in op.args if a.type.base != "Tensor" and a.default is None]
+    pointwise = op.kernel.kind == "pointwise" or (op.kind == "composite" and op.family in ("pointwise", "special"))
+    grad = case.gradient and op.grad not in ("none", "missing") and op.name != "prelu"
+    return pointwise and len(inputs) == 2 and not others and grad and not case.writes and "float64" in case.dtypes
+
+
+PAIRS = [pytest.param(case, id=key) for key, case in cases().items() if is_binary(case)]
+# A power of 2 beyond all numbers is taken for the largest, of whose exponent nothing depends.
+NO_LIMIT |= {("ldexp", place): "exponents stop at the largest" for place in (math.inf, -math.inf)}
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("case", PAIRS)
+@pytest.mark.filterwarnings("ignore")
+def test_partial_derivatives_at_infinity(case, place):
+    """Those by one argument where it is infinite and the other is a number."""
+    whole = function_of(torch, case.op)
+    wrong = []
+    for other, sign, order in itertools.product((0.7, -1.3, 2.0), (1, -1), (1, 2)):
+        def function(x, other=other):
+            fixed = torch.full_like(x, other).detach()
+            return whole(x, fixed) if place == 0 else whole(fixed, x)
+
+        at = sign * math.inf
+        try:
+            near = derivatives(function, [sign * x for x in FAR], order)
+            found = derivatives(function, [at], order)
+        except NotImplementedError:  # by this argument it has none
+            count()
+            return
+        count()
+        if near is None or (case.key, at) in NO_LIMIT or function(torch.tensor(at, dtype=torch.float64)).isnan():
+            continue
+        expected = limit(near)
+        if expected is not None and not (found[0] == expected or abs(found[0] - expected) <= 1e-9 * abs(expected)):
+            wrong.append(f"at {at}, the other {other}, order {order}: {found[0]}, and nearby {near}")
     assert not wrong, "\n".join(wrong)
