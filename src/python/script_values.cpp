@@ -59,6 +59,10 @@ IValue of_any(PyObject* o, const std::string& what) {
   if (const ProgramObject object = unwrap_object(o)) {
     return object->value();
   }
+  // What has an index alone would be that of a device.
+  if (PyIndex_Check(o) != 0 && !is_number(o) && !is_tensor(o)) {
+    wrong(o, any, what);
+  }
   return to_value(o, any, what.c_str());
 }
 
@@ -105,6 +109,11 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
         wrong(o, type, what);
       }
       return {};
+    case Kind::Tensor:
+      if (!is_tensor(o)) {  // a number is none in a program, as an op would take it
+        wrong(o, type, what);
+      }
+      return unwrap(o);
     case Kind::Optional:
       return o == Py_None ? IValue() : to_script(o, type.of[0], what);
     case Kind::Union:
