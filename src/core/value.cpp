@@ -67,8 +67,9 @@ namespace {
 // Values within values are freed from the outside in, each by the one around it. Those that lie
 // deeper than this wait until the outermost has been freed, so that no chain overflows the stack.
 constexpr int most_nested = 100;
-thread_local int nested = 0;
-thread_local std::vector<CustomClassHolder*>* waiting = nullptr;
+thread_local int nested __attribute__((tls_model("initial-exec"))) = 0;
+thread_local std::vector<CustomClassHolder*>* waiting __attribute__((tls_model("initial-exec"))) =
+    nullptr;
 
 void release_nested(CustomClassHolder* counted) noexcept {
   nested++;

@@ -56,7 +56,8 @@ namespace {
 
 std::atomic<void (*)()> interrupt{nullptr};
 constexpr int rounds_between_looks = 32;
-thread_local int rounds_until_look = rounds_between_looks;
+thread_local int rounds_until_look __attribute__((tls_model("initial-exec"))) =
+    rounds_between_looks;
 
 void look() {
   rounds_until_look = rounds_between_looks;

@@ -14,7 +14,10 @@ using TypeKind = Type::Kind;
 
 namespace {
 
-constexpr int max_packages = 100;     // of named tuples and enums within each other
+constexpr int max_packages = 100;  // of named tuples and enums within each other
+// Texts, whose trees take thirty times their bytes, by the size of the file.
+constexpr uint64_t text_anyway = uint64_t{1} << 21;
+constexpr uint64_t text_per_byte = 16;
 constexpr size_t most_per_byte = 4;  // of expressions and parts of types
 constexpr size_t spent_anyway = 30000;
 
@@ -107,9 +110,11 @@ const ArchiveCode::File* ArchiveCode::file_of(const std::string& package) {
   std::replace(path.begin() + 5, path.end() - 3, '.', '/');
   std::unique_ptr<File> file;
   if (reader_.has_record(path)) {
+    read_ += reader_.record_size(path);
+    RL_CHECK(read_ <= text_anyway + text_per_byte * reader_.size(),
+             "the texts of this archive are far larger than its file: ", read_, " bytes");
     file = std::make_unique<File>();
     file->text = std::make_shared<graph::Source>(graph::Source{reader_.record(path), path});
-    read_ += file->text->text.size();
     file->body = parse(file->text);
     for (const Stmt& s : file->body) {
       if (s.kind == Stmt::Kind::Def) {

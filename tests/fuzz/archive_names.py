@@ -197,7 +197,7 @@ def load(name):
     loaded = refusal = None
     try:
         loaded = READERS[name](data)
-    except REFUSALS as error:
+    except (*REFUSALS, torch.jit.Error) as error:  # which a program raises that restores an object
         refusal = error
     except MemoryError:
         raise Fault("the reader ran out of memory") from None

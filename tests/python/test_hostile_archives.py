@@ -253,3 +253,30 @@ def test_what_an_exported_program_knows_beforehand_is_limited():
     program = _C._load_exported(zipped([(n, c, STORED) for n, c in large.items()]), None, "model")
     with pytest.raises(RuntimeError, match="allocate"):
         _C._run_exported(program, (torch.ones(1),), {})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("y = torch.relu[()](x)", "index is missing|cannot be used"),
+        ("y = [x][()]", "index is missing"),
+        ("y = torch.wait()", "takes|wait"),
+    ],
+)
+def test_calls_and_indices_without_arguments(line, message):
+    with pytest.raises(RuntimeError, match=message) as caught:
+        load(archive(module(line)))
+    assert "vector" not in str(caught.value)
+
+
+def test_texts_far_larger_than_the_file():
+    """Each of them may be; all of them together may not."""
+    names = range(40)
+    uses = "".join(f"  a{i} : __torch__.m{i}.A\n" for i in names)
+    text = "class A:\n  x : int\n" + "".join(f"# {i * 7919 % 10007}\n" * 40 for i in range(500))
+    state = {"training": True} | {f"a{i}": None for i in names}
+    entries = script(
+        {"__torch__": module(before=uses)} | {f"__torch__/m{i}": text for i in names}, state
+    )
+    with pytest.raises(RuntimeError, match="texts of this archive are far larger"):
+        load(entries)
