@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gen.expressions import names
-from gen.schema import Arg, TableError, owned, parts
+from gen.schema import Arg, TableError, names_in, owned, parts
 from gen.table import Op
 from gen.text import block, commas, each, flag, flat, lines
 
@@ -36,7 +35,7 @@ class Gradient:
     def statements(self, wanted: list[str]) -> list[str]:
         """Of a joint one: `gradients`, of which those are wanted for which C++ says so."""
         mask = f"const std::array<bool, {len(self.args)}> mask = {{{commas(wanted)}}};"
-        return [mask] * ("mask" in names(self.expression)) + [f"auto gradients = {self.expression};"]
+        return [mask] * ("mask" in names_in(self.expression)) + [f"auto gradients = {self.expression};"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class Plan:
         known = {a.name: a for a in op.args if a.name != "grad"} | dict.fromkeys(op.result_names)
         saved = []
         for name, arg in known.items():
-            uses = {f: names(f.expression).get(name, set()) - {"called"} for f in self.gradients}
+            uses = {f: names_in(f.expression).get(name, set()) - {"called"} for f in self.gradients}
             if users := tuple(f for f, found in uses.items() if found):
                 kind = _kind(arg, set().union(*uses.values()))
                 saved.append(Saved(name, kind, users, owned(arg.type) if arg is not None else "Tensor"))
@@ -103,14 +102,15 @@ class Plan:
         """Statements that compute a gradient and give its results to the edges of its arguments."""
         own = [s for s in self.saved if f in s.needed_by and s not in shared]
         found = [_SAVING[s.kind][1].format(name=s.name, place=self.place(s), type=s.type) for s in own]
-        if len(f.args) > 1:
+        first, *others = f.args
+        if others:
             given = f.statements([_wants([a]) for a in f.args])
             for k, a in enumerate(f.args):
                 given += block(f"if ({_wants([a])})", [f"out[edge_{a.name}] = std::get<{k}>(gradients);"])
-        elif f.args[0].type.is_list:
+        elif first.type.is_list:
             given = [f"std::ranges::move({f.expression}, out);"]
         else:
-            given = [f"out[edge_{f.args[0].name}] = {f.expression};"]
+            given = [f"out[edge_{first.name}] = {f.expression};"]
         return block(f"if ({_wants(f.args)})", [*(f"const {text};" for text in found), *given])
 
     def backward_function(self) -> list[str]:

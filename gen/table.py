@@ -103,7 +103,7 @@ class Op:
     variants: frozenset[str] = frozenset()
     python: frozenset[str] = frozenset()
     out: frozenset[str] = frozenset()
-    overloads: tuple[str, ...] = ()  # where they are not what gen/overloads.py derives
+    overloads: tuple[str, ...] = ()  # where they are not what gen/registry.py derives
     own: bool = False  # an op that aten does not have
     body: str = ""  # a composite's statement, where it is short; else C++ has composite::name
     shown: tuple[str, ...] = ()  # what Python that looks at ops sees of it: "whole", "parts", "body", an expression
@@ -111,7 +111,7 @@ class Op:
     jvp: str | dict[str, str] | None = None
     batch: str | dict[str, str] | None = None
     sparse: str | None = None  # what it does with sparse tensors: "values", or a function of src/ops/sparse
-    tags: tuple[str, ...] = ()  # words of gen/tags.py that its kind does not say
+    tags: tuple[str, ...] = ()  # words of gen/registry.py that its kind does not say
     node: str | int | dict[str, int | str] | None = None
     node_index: int = 0  # how many ops of its name stand before it
     undefined_grads: bool = False  # the derivative takes undefined gradients of some results: grad_name? in it
@@ -150,8 +150,13 @@ class Op:
             self.result_names, self.outs = [results[0].name or "result"], ["out"]
 
     @property
+    def python_out(self) -> bool:
+        """Whether Python has out=, where C++ and the registry have it."""
+        return "out" in self.variants and "out" in self.forms
+
+    @property
     def forms(self) -> list[str]:
-        """Those that C++ and the registry have; Python has out= where `variants` says so."""
+        """Those that C++ and the registry have."""
         kernel = self.kind == "kernel" and not self.own and not self.inplace_only
         out = "none" not in self.out and ("out" in self.variants or "cpp" in self.out or kernel)
         has = {

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from gen import derivatives, kernels, registry, rules
 from gen.declarations import Form, forms
-from gen.expressions import names
-from gen.schema import Arg, parameters
+from gen.schema import Arg, names_in, parameters
 from gen.table import Op
 from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.roles import CAST, WRITE
@@ -63,7 +62,7 @@ def choice(op: Op) -> list[str]:
 
 
 def run_pointwise(op: Op) -> list[str]:
-    late = [check for check in op.kernel.checks if "it" in names(check)]
+    late = [check for check in op.kernel.checks if "it" in names_in(check)]
     early = [check for check in op.kernel.checks if check not in late]
     exact = op.kernel.promote in ("same", "real") and "any_dtype" not in op.out
     late += ["check_out_dtype(it)"] * (exact and len(op.tensors) == 1 and "out" in op.forms)

@@ -141,7 +141,7 @@ SPELL_THE_DEVICE = {
     "gen/_C.pyi.in",
     "gen/__main__.py",
     "gen/headers.py",
-    "gen/tags.py",
+    "gen/registry.py",
     "src/autograd/saved.cpp",
     "src/core/backend.h",
     "src/core/error.cpp",

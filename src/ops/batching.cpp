@@ -14,18 +14,6 @@ namespace rushlight::batching {
 
 namespace {
 
-constexpr const char* dim_names[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension"};
-// Sizes that have the batch in front where it leads.
-constexpr const char* size_names[] = {"input_size", "input_sizes", "size"};
-
-bool is_one_of(const char* name, ArrayRef<const char*> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const char* other) { return std::string_view(name) == other; });
-}
-bool is_dim(const ArgInfo& arg) {
-  return arg.type.base == BaseType::Int && is_one_of(arg.name, dim_names);
-}
-
 // One call, and what its arguments are made of.
 struct Call {
   const OpFunction& function;
@@ -71,8 +59,9 @@ int64_t rank_of(const Value& v) {
 }
 // The sizes of an input that a backward op is given: dimensions are those of that input.
 const Value* input_sizes(const Call& c) {
+  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < c.arguments.size(); i++) {
-    if (is_one_of(c.function.arguments[i].name, size_names) && c.arguments[i].is<DimVector>()) {
+    if (known.is_size(i) && c.arguments[i].is<DimVector>()) {
       return &c.arguments[i];
     }
   }
@@ -94,9 +83,10 @@ int64_t slice_rank(const Call& c) {
 // Dimensions of slices, counted behind the batch.
 void count_behind(const Call& c, std::vector<Value>& arguments) {
   const int64_t rank = slice_rank(c);
+  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < arguments.size(); i++) {
     Value& v = arguments[i];
-    if (!is_dim(c.function.arguments[i]) || v.is_none()) {
+    if (!known.is_dim(i) || v.is_none()) {
       continue;
     }
     if (v.is<DimVector>()) {
@@ -111,9 +101,11 @@ void count_behind(const Call& c, std::vector<Value>& arguments) {
   }
 }
 
+// Sizes have the batch in front where it leads.
 void grow_sizes(const Call& c, std::vector<Value>& arguments) {
+  const Meanings known = meanings_of(c.function);
   for (size_t i = 0; i < arguments.size(); i++) {
-    if (is_one_of(c.function.arguments[i].name, size_names) && arguments[i].is<DimVector>()) {
+    if (known.is_size(i) && arguments[i].is<DimVector>()) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes.insert(0, c.batch);
       arguments[i] = Value(std::move(sizes));
@@ -277,6 +269,7 @@ std::vector<Value> leading(const Call& c, const Rule& rule) {
 // Ops over dimensions: a number counts as one element where a dimension is named.
 std::vector<Value> dims(const Call& c, const Rule& rule) {
   const Value* const sizes = input_sizes(c);
+  const Meanings known = meanings_of(c.function);
   bool numbers = sizes == nullptr;
   bool lone_number = false;  // one that meets vectors, as a row of one element
   // The gradient of an op on a number, which counts as one element.
@@ -290,7 +283,7 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
         lone_number |= sizes == nullptr && t.defined() && t.dim() == 0;
       });
     }
-    if (std::string_view(c.function.arguments[i].name) == "dim") {
+    if (known.is_dim(i)) {
       wanted = &c.arguments[i];
       at = i;
     }
@@ -299,11 +292,8 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
   grow_sizes(c, arguments);
   count_behind(c, arguments);
   if (of_number) {
-    const auto named = [&](size_t i) {
-      return is_one_of(c.function.arguments[i].name, size_names);
-    };
     for (size_t i = 0; i < arguments.size(); i++) {
-      if (named(i) && arguments[i].is<DimVector>()) {
+      if (known.is_size(i) && arguments[i].is<DimVector>()) {
         arguments[i] = Value(DimVector{c.batch, 1});
       }
     }
@@ -353,12 +343,12 @@ std::vector<Value> dims(const Call& c, const Rule& rule) {
 }
 
 std::vector<Value> fold(const Call& c, const Rule& rule) {
+  const Meanings known = meanings_of(c.function);
   std::vector<Value> arguments = unwrap_arguments(c, Lone::Whole, Lone::Left, rule.covers);
   for (size_t i = 0; i < arguments.size(); i++) {
     if ((rule.covers >> i & 1) != 0) {
       arguments[i].change_tensors([](const Tensor& t) { return t.flatten(0, 1); });
-    } else if (is_one_of(c.function.arguments[i].name, size_names) &&
-               arguments[i].is<DimVector>()) {
+    } else if (known.is_size(i) && arguments[i].is<DimVector>()) {
       DimVector sizes = arguments[i].get<DimVector>();
       sizes[0] *= c.batch;
       arguments[i] = Value(std::move(sizes));
@@ -375,8 +365,7 @@ std::vector<Value> fold(const Call& c, const Rule& rule) {
 
 std::vector<Value> formula(const Call& c, const Rule& rule) {
   std::vector<Value> arguments = unwrap_arguments(c, Lone::One, Lone::One, rule.covers);
-  const bool has_dims =
-      std::any_of(c.function.arguments.begin(), c.function.arguments.end(), is_dim);
+  const bool has_dims = meanings_of(c.function).dims != 0;
   // A number counts as one element where a dimension is named.
   const bool number = has_dims && c.arguments[0].is<Tensor>() && rank_of(c.arguments[0]) == 0;
   if (has_dims) {

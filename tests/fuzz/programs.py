@@ -11,7 +11,7 @@ import random
 import re
 
 from gen import schema, table
-from gen.overloads import registered
+from gen.registry import registered
 from tests.ops import harness
 
 ALL_DTYPES = harness.DTYPES["all"]

@@ -29,7 +29,7 @@ import numpy as np
 import pytest
 
 from gen import table
-from gen.overloads import registered
+from gen.registry import registered
 from tests.ops import more
 
 # Where the suite runs; conftest.py skips what the device has no kernel for.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from gen.overloads import registered
+from gen.registry import registered
 from rushlight.onnx._registry import lowerings
 from rushlight.onnx.errors import UnsupportedOperatorError
 from rushlight.utils import _pytree as pytree
