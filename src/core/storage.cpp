@@ -85,7 +85,7 @@ void StorageImpl::release() const {
 
 StorageImpl::~StorageImpl() {
   if (RL_UNLIKELY(weak_storage::any())) {
-    weak_storage::gone(this);
+    weak_storage::mark_freed(this);
   }
   if (deleter_ != nullptr) {
     deleter_(data_, nbytes_, context_);

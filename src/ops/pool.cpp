@@ -207,7 +207,7 @@ OutSpecs<2> _adaptive_max_pool(Tensor& self, DimVector& output_size) {
 
 // ---- derivatives ----
 
-Tensor pooled_at(const Tensor& t, const Tensor& indices, int64_t dims) {
+Tensor gather_pooled(const Tensor& t, const Tensor& indices, int64_t dims) {
   return t.flatten(t.dim() - dims)
       .gather(-1, indices.flatten(indices.dim() - dims))
       .reshape(indices.sizes());
