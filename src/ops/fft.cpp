@@ -400,8 +400,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   RL_CHECK(win > 0 && win <= n_fft, call,
            "expected 0 < win_length <= n_fft, but got win_length=", win);
   RL_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == win), call,
-           "expected a 1D window tensor of size equal to win_length=", win,
-           ", but got window with size ", window.defined() ? window.sizes() : IntArrayRef());
+           "expected a 1D window tensor of size win_length=", win, ", not of the sizes ",
+           window.defined() ? window.sizes() : IntArrayRef());
   RL_CHECK(!onesided.value_or(false) || !complex_input, call,
            "cannot have onesided output if window or input is complex");
   if (!window.defined()) {

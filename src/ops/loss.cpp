@@ -239,7 +239,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
                                         int64_t reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.sizes() == target.sizes(), "Target size (torch.Size(", target.sizes(),
-                 ")) must be the same as input size (torch.Size(", self.sizes(), "))");
+                 ")) must be the same as that of the input (torch.Size(", self.sizes(), "))");
   Tensor losses;
   if (pos_weight.defined()) {
     // The logarithms of both chances: with one and the logit, infinities and digits would cancel.
@@ -369,10 +369,9 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin, int64_t reduction) {
-  RL_CHECK(
-      input1.dim() == input2.dim() && input1.dim() == target.dim(),
-      "margin_ranking_loss: All input tensors should have same dimension, but they have sizes ",
-      input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
+  RL_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
+           "margin_ranking_loss: All input tensors should have same dimension: their sizes are ",
+           input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
   return reduce_losses(
       target.neg().mul(input1.sub(input2)).add(Scalar(margin)).clamp_min(Scalar(0)), reduction);
 }

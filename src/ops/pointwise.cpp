@@ -453,7 +453,7 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
 }
 Tensor glu(const Tensor& self, int64_t dim) {
   check_dtype("glu", set_floating, self);
-  RL_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
+  RL_CHECK(self.dim() > 0, "glu does not support scalars: it halves a dimension");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);
   RL_CHECK(size % 2 == 0, "glu: Halving dimension must be even, not ", size, " as dimension ", d);
@@ -476,7 +476,7 @@ Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reductio
 }
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   check_target("huber_loss", self, target);
-  RL_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+  RL_CHECK(delta > 0, "huber_loss does not support non-positive values: delta is ", delta);
   return reduce_losses(rushlight::_huber(self, target, delta), reduction);
 }
 
