@@ -98,6 +98,9 @@ void StorageImpl::resize(size_t nbytes) {
     nbytes_ = nbytes;
     return;
   }
+  if (nbytes == nbytes_) {
+    return;
+  }
   const Ref<StorageImpl> fresh = allocate(nbytes, device_);
   const size_t kept = nbytes < nbytes_ ? nbytes : nbytes_;
   if (kept != 0 && device_.is_cpu()) {
