@@ -354,7 +354,7 @@ op("acos(Tensor self) -> Tensor", **_complex,
    grad={"self": "-grad * (1 - self * self).rsqrt().conj()"},
    ref="numpy.arccos", doc="The inverse cosine.",
    autocast={"accelerator": "float32"}, tags=("core",))
-op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / (self * self + 1).conj()"},
+op("atan(Tensor self) -> Tensor", **_complex, grad={"self": "grad / square_and_one(self).conj()"},
    ref="numpy.arctan",
    sparse="values", doc="The inverse tangent.", tags=("core",))
 op("atan2(Tensor self, Tensor other) -> Tensor", **_floats,
@@ -393,11 +393,11 @@ composite("rad2deg(Tensor self) -> Tensor", variants="function method out", ref=
 # ---- error function and its like ----
 
 op("erf(Tensor self) -> Tensor", **_floats,
-   grad={"self": "grad * (1.1283791670955126 * (-(self * self)).exp())"},
+   grad={"self": "grad * (1.1283791670955126 * normal_factor(self))"},
    sparse="values",
    doc="The error function.", tags=("core",))
 op("erfc(Tensor self) -> Tensor", **_floats,
-   grad={"self": "grad * (-1.1283791670955126 * (-(self * self)).exp())"}, doc="1 - erf(self).")
+   grad={"self": "grad * (-1.1283791670955126 * normal_factor(self))"}, doc="1 - erf(self).")
 op("erfinv(Tensor self) -> Tensor", **_floats,
    grad={"self": "grad * (0.886226925452758 * (result * result).exp())"},
    sparse="values", doc="The inverse of erf.",

@@ -556,8 +556,12 @@ Tensor kaiser_window(int64_t window_length, bool periodic, double beta,
   return window("kaiser_window", window_length, periodic, options,
                 [&](const Tensor& t, double period) {
                   const Tensor x = t * (2 / period) - 1;
-                  const double largest = std::cyl_bessel_i(0, beta);
-                  return ((1 - x * x).clamp(0).sqrt() * beta).i0() / largest;
+                  const Tensor along = (1 - x * x).clamp(0).sqrt();
+                  // Both grow as exp(beta), which may be infinite: scaled they do not.
+                  const double size = std::abs(beta);
+                  const Tensor whole = rushlight::special_i0e(along.new_full({}, Scalar(size)));
+                  const Tensor part = rushlight::special_i0e(along * size);
+                  return part / whole * ((along - 1) * size).exp();
                 });
 }
 

@@ -126,6 +126,7 @@ class RL_API Lowering {
 
   // ---- expressions.cpp ----
   Meaning meaning(const Expr& e, const Type* hint = nullptr);
+  Meaning meaning_of(const Expr& e, const Type* hint);
   Value* value(const Expr& e, const Type* hint = nullptr);
   Value* as_value(const Meaning& meaning, Span span);
   Value* constant(IValue v, Type type);

@@ -83,7 +83,14 @@ Meaning Lowering::part_at(const std::vector<Meaning>& parts, const Expr& index, 
 Meaning Lowering::subscript(const Expr& e) {
   const Meaning of = meaning(*e.of[0]);
   const std::vector<const Expr*> indices = indices_of(e);
-  const Expr& index = *indices.at(0);
+  if (indices.empty()) {  // x[()]
+    Value* const whole = as_value(of, e.of[0]->span);
+    if (!whole->type.is(TypeKind::Tensor)) {
+      fail(e.span, "an index is missing");
+    }
+    return Meaning::of_value(whole);
+  }
+  const Expr& index = *indices[0];
   if (of.is(Meaning::Kind::Tuple)) {
     return index.is(Kind::Slice) ? slice_of_parts(of.of, index, e.span)
                                  : part_at(of.of, index, e.span);

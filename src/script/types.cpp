@@ -9,6 +9,15 @@ using TypeKind = Type::Kind;
 Space::~Space() = default;
 Resolver::~Resolver() = default;
 std::optional<IValue> Resolver::fallback(const std::string&, const Type&) { return {}; }
+void Resolver::spend(size_t) {}
+
+size_t parts_of(const Type& type) {
+  size_t out = 1;
+  for (const Type& part : type.of) {
+    out += parts_of(part);
+  }
+  return out;
+}
 
 namespace {
 
@@ -154,7 +163,9 @@ class Annotation {
 }  // namespace
 
 Type type_of(const Expr& annotation, const Text& text, Resolver& resolver) {
-  return Annotation(text, resolver).type(annotation);
+  Type out = Annotation(text, resolver).type(annotation);
+  resolver.spend(parts_of(out));
+  return out;
 }
 
 }  // namespace rushlight::script
