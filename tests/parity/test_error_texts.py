@@ -46,6 +46,8 @@ ALLOWED = (
     "one of default lite reduce overhead",
     "fan in and fan out can not be computed",
     "in loading for",
+    "no comparison pair was able to handle inputs",
+    "access accelerator device when none is available",
     "parameter group dampening",
     "jacobian mismatch for output with respect to input",
 )

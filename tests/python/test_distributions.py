@@ -426,7 +426,7 @@ def test_what_is_wrong_is_said():
         (lambda: d.MultivariateNormal(two), "Exactly one of covariance_matrix"),
         (lambda: d.MultivariateNormal(two, two), "must be at least two-dimensional"),
         (lambda: d.MultivariateNormal(two, torch.ones(2, 2)), "PositiveDefinite"),
-        (lambda: d.LowRankMultivariateNormal(two, torch.ones(3, 1), two), "2 x m"),
+        (lambda: d.LowRankMultivariateNormal(two, torch.ones(3, 1), two), "of 2 rows"),
         (lambda: d.LKJCholesky(1), "greater than or equal to 2"),
         (lambda: d.Wishart(torch.tensor(0.5), torch.eye(2)), "greater than ndim - 1"),
         (lambda: d.Independent(d.Normal(two, two), 2), "reinterpreted_batch_ndims"),
