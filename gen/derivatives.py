@@ -78,7 +78,7 @@ class Plan:
         self.differentiable = [a for a in op.tensors if any(a in f.args for f in self.gradients)]
         if len(self.differentiable) > 1 and any(a.type.is_list for a in self.differentiable):
             raise TableError(f"{op.text}: a list that has a gradient must be the only such argument")
-        self.any_wanted = " || ".join(f"grad_wanted({a.name})" for a in self.differentiable)
+        self.any_wanted = " || ".join(f"needs_grad({a.name})" for a in self.differentiable)
         self.results = [name for name in op.result_names if name not in op.nondiff]
         # `grad` in an expression is always the gradient, never the argument of a backward op.
         known = {a.name: a for a in op.args if a.name != "grad"} | dict.fromkeys(op.result_names)
@@ -164,7 +164,7 @@ class Plan:
             saves.append(f"node->{_SAVING[s.kind][0].format(name=s.name, kept=kept)};")
         return [
             f"node = Ref<Node>::steal(new Node({descriptor}));",
-            *(f"[[maybe_unused]] const bool want_{a.name} = grad_wanted({a.name});" for a in self.differentiable),
+            *(f"[[maybe_unused]] const bool want_{a.name} = needs_grad({a.name});" for a in self.differentiable),
             *(f"add_edges(*node, {a.name});" for a in self.differentiable),
             *saves,
         ]

@@ -272,7 +272,7 @@ class CppModule:
             if flagged and name in known:
                 out += f' << ({value} ? "{"" if first else ", "}{name}=true" : "")'
             elif name in known:
-                out, first = f'{out} << "{text}" << functional::detail::shown({value})', False
+                out, first = f'{out} << "{text}" << functional::detail::to_printable({value})', False
         return f"{out} << ')';" if said is not None else f'stream << "torch::nn::{self.name}";'
 
     def header(self) -> list[str]:

@@ -247,7 +247,7 @@ def run_case(p: Python, original: Op) -> list[str]:
     op = p.op
     bound, name, arguments = {arg.name for arg in op.args}, op.name, original.call()
     left_out = [a for a in original.args if a.name not in bound]
-    given = f"finish_given(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
+    given = f"finish_with(a, a.object({op.receiver}), [&] {{ rushlight::{op.inplace_name}({arguments}); }})"
     inplace = [form for form in p.forms if form in INPLACE]
     alone = inplace and inplace == p.forms
     names = commas(literal(r.name) for r in op.results if len(op.results) > 1 and r.name and not alone)
@@ -255,7 +255,7 @@ def run_case(p: Python, original: Op) -> list[str]:
     call = f"rushlight::{name}({arguments})"
     result = given if alone else f"finish(a, [&] {{ return {call}; }}{named})"
     if not op.results and op.on_list:
-        result = f"finish_given(a, a.object(0), [&] {{ {call}; }})"
+        result = f"finish_with(a, a.object(0), [&] {{ {call}; }})"
     elif op.kind == "view":  # nothing to release the GIL for
         result = f"wrap_result({call})"
     out = len(p.rows) - 1 if op.python_out and "FunctionForm" in p.forms else None
@@ -267,7 +267,7 @@ def run_case(p: Python, original: Op) -> list[str]:
         {each(accessor(p.rows, arg) for arg in p.taken)}
         {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
         {when(inplace and not alone, "if (a.inplace())", f"return {given};")}
-        {when(out is not None, f"if (a.given({out}))", f"return {finish};")}
+        {when(out is not None, f"if (a.is_given({out}))", f"return {finish};")}
         return {result};
     """)
 

@@ -115,7 +115,7 @@ class Tangent:
         parts = []
         for name in self.names:
             given = commas([f"{ONES if n == name else ZEROS}({n})" for n in results])
-            parts.append(f"forward::reduced(slope({given}), {a.name}_t, {name}, {dim}, {keepdim})")
+            parts.append(f"forward::reduce_tangent(slope({given}), {a.name}_t, {name}, {dim}, {keepdim})")
         return [*slope, f"return {_together(parts)};"]
 
     def expression(self) -> list[str]:
@@ -133,7 +133,8 @@ class Tangent:
             raise TableError(f"{self.op.text}: lists of tensors cannot be differentiated twice")
         call = self._call({a.name: f"given[{i}]" for i, a in enumerate(self.args)})
         given = f"{{{commas([a.name for a in self.args])}}}, {{{commas([f'{a.name}_t' for a in self.args])}}}"
-        head = f"auto out = forward::twice({given}, [&](const std::vector<Tensor>& given) -> forward::Results"
+        function = "[&](const std::vector<Tensor>& given) -> forward::Results"
+        head = f"auto out = forward::derivative_of_backward({given}, {function}"
         lines = block(head, self._results(call, always=True), end=");")
         return [*lines, "return out;" if len(self.names) > 1 else "return out[0];"]
 
@@ -166,13 +167,15 @@ class Tangent:
             lines = [f"const auto& [{commas(bound)}] = made;"]
             results = _together([f"of_{n}" for n in self.names], "std::vector<Tensor>")
         given = self.given([] if self.op.gives_list else bound if len(bound) > 1 else ["made"])
-        return [*lines, f"pass.{'give_view' if self.op.kind == 'view' else 'give'}({results}, {given});"]
+        return [*lines, f"pass.{'set_view_tangent' if self.op.kind == 'view' else 'set_tangents'}({results}, {given});"]
 
     def around(self) -> tuple[list[str], list[str]]:
         """Statements before and behind the in-place form: a rule that reads the result runs behind the op, others
         before it, on what was there, which is overwritten."""
         reads = self.reads_results()
-        unwritten = {a.name: f"forward::unwritten({a.name}, self, before)" for a in self.op.tensors if a.type.is_tensor}
+        unwritten = {
+            a.name: f"forward::value_before_write({a.name}, self, before)" for a in self.op.tensors if a.type.is_tensor
+        }
         given = self.given(["self"] * len(self.op.results), written="self", instead=unwritten)
         before = [f"const Tensor before = pass.values(self, {flag(reads)});"]
         before += [] if reads else [f"const Tensor tangent = {given};"]

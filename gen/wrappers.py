@@ -46,7 +46,7 @@ def local(arg: Arg) -> str:
     """Declares the owned copy of a parameter `name_` as `name`."""
     if arg.type.base == "int" and (arg.type.size or 1) > 1 and not arg.type.optional:  # int[1]: one int will do
         return f'DimVector {arg.name} = repeat_to({arg.type.size}, "{arg.name}", {arg.name}_);'
-    return f"auto {arg.name} = own({arg.name}_);"
+    return f"auto {arg.name} = owning_copy({arg.name}_);"
 
 
 def choice(op: Op) -> list[str]:
@@ -103,14 +103,14 @@ def run_function(op: Op) -> list[str]:
     return lines(f"""
         {op.result} run_{op.symbol}({commas(parameters(op.args, suffix="_"), [f"const Tensor* {g}" for g in given])}) {{
           {each(map(local, op.args))}
-          {only(tensors and local_to)}check_taken("{op.name}", {taken(op)}, {commas(tensors)});
+          {only(tensors and local_to)}check_input_dtypes("{op.name}", {taken(op)}, {commas(tensors)});
           const Device where_ = {device_of(op)};
           {only(len(single) > 1 and local_to)}move_numbers("{op.name}", where_, {written}, {addresses(moved)});
           {only(update or not outs)}{shape};
           {only(update)}Tensor out = start_update("{op.name}", given0, self, where_, Expanded::{expanded});
           {only(not update and outs)}auto {made} = begin_outputs("{op.name}", where_, {shape}{inputs});
           if (!where_.is_meta()) {{
-            {only(update and others)}keep_apart("{op.name}", out, {step}, {commas(others)});
+            {only(update and others)}copy_overlapping_inputs("{op.name}", out, {step}, {commas(others)});
             find_kernel(kernel_tables, where_, &KernelTable::{op.symbol}, "{op.name}")({arguments});
           }}
           {each(f"finish_out(given{i}, out{i});" for i in range(0 if update else len(given)))}
@@ -142,7 +142,7 @@ class Wrapper:
         self.function = f"function_{form.function}"
         self.factory = self.op.has_options and self.kind == "functional"
         # Whether a mode below autograd or a special tensor handles the call; the way that it gets it.
-        self.seen = f"asked_below({commas('asked', form.outs, self.tensors)})"
+        self.seen = f"asks_handler_below({commas('asked', form.outs, self.tensors)})"
         self.lower = self.boxed("dispatch_lower")
         given = commas(f"const_cast<Tensor&>({o})" for o in form.outs or ["self"])
         self.finish = f"return {{{given}}};" if len(form.outs) > 1 else f"return {given};"
@@ -192,7 +192,7 @@ class Wrapper:
 
     def recording(self) -> list[str]:
         """Statements before the kernel: `node` remembers the inputs where a gradient is wanted."""
-        wanted = f"grad_asked(asked) && ({self.plan.any_wanted})" if self.plan else "false"
+        wanted = f"may_record_grad(asked) && ({self.plan.any_wanted})" if self.plan else "false"
         record, found = wanted, []
         if self.kind == "inplace":
             record = "record"
@@ -212,7 +212,7 @@ class Wrapper:
             found += [f"const Tensor& {s.name} = self;" for s in self.plan.saved if s.kind == "output"]
         else:
             found = [f"const auto& {named[0] if len(named) == 1 else f'[{commas(named)}]'} = made_;"]
-            found += [f"{'set_history' if n in self.plan.results else 'set_no_history'}({n}, node);" for n in named]
+            found += [f"{'set_history' if n in self.plan.results else 'clear_history'}({n}, node);" for n in named]
         return block("if (node)", found + self.plan.record_outputs())
 
     def view(self) -> list[str]:
@@ -260,7 +260,7 @@ class Wrapper:
         given = [a.name for a in op.tensors if not a.type.element_optional]
         typed = any(a.name == "dtype" and a.type.base == "ScalarType" and a.type.optional for a in op.args)
         return lines(f"""
-            {each(f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}grad_wanted({o})));' for o in outs)}
+            {each(f'check_out_grad("{op.name}", tls.grad_mode && ({wanted}needs_grad({o})));' for o in outs)}
             check_out_tangents("{op.name}", {commas(given, outs)});
             if (RL_UNLIKELY({self.seen})) {{
               {self.lower};

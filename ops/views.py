@@ -44,8 +44,8 @@ for symbol in ("as_strided", "diagonal", "select", "slice"):
         f"{symbol}_scatter",
         ", Tensor src",
         "Tensor",
-        "const Tensor whole = room_for(self, src); "
-        "return put_in_view(whole, $view(whole$rest), src);",
+        "const Tensor whole = clone_for_batches(self, src); "
+        "return copy_into_view(whole, $view(whole$rest), src);",
         variants="method function out" if symbol == "slice" else "method function",
         out="cpp",
         doc=f"A copy with `src` in place of what `{symbol}` gives.",

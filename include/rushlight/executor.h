@@ -46,7 +46,7 @@ class RL_API Program {
  private:
   friend class Machine;
   // As a part of another run, whose error says where all of them were.
-  std::vector<IValue> run_within(std::vector<IValue> arguments) const;
+  std::vector<IValue> run_nested(std::vector<IValue> arguments) const;
   std::unique_ptr<const Code> code_;
 };
 

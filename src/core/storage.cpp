@@ -85,7 +85,7 @@ void StorageImpl::release() const {
 
 StorageImpl::~StorageImpl() {
   if (RL_UNLIKELY(weak_storage::any())) {
-    weak_storage::gone(this);
+    weak_storage::mark_freed(this);
   }
   if (deleter_ != nullptr) {
     deleter_(data_, nbytes_, context_);
@@ -96,6 +96,9 @@ void StorageImpl::resize(size_t nbytes) {
   RL_CHECK(resizable_, "Trying to resize storage that is not resizable");
   if (device_.is_meta()) {
     nbytes_ = nbytes;
+    return;
+  }
+  if (nbytes == nbytes_) {
     return;
   }
   const Ref<StorageImpl> fresh = allocate(nbytes, device_);

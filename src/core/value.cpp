@@ -210,7 +210,7 @@ bool Value::is_list_of(bool (Value::*is)() const) const {
 }
 
 template <class T>
-std::vector<T> Value::all_as() const {
+std::vector<T> Value::items_as() const {
   std::vector<T> out;
   out.reserve(items().size());
   for (const Value& item : items()) {
@@ -254,7 +254,7 @@ T Value::get() const {
     expect<T>();
     return static_cast<T>(payload_.integer);
   } else {
-    return counted<T>();
+    return get_pointer<T>();
   }
 }
 
@@ -276,7 +276,7 @@ Scalar Value::scalar() const {
 }
 
 template <class T>
-T Value::counted() const {
+T Value::get_pointer() const {
   const bool many = kind_ == Kind::List || kind_ == Kind::Tuple;
   if constexpr (std::is_same_v<T, Generator>) {
     if (is_none()) {
@@ -287,12 +287,12 @@ T Value::counted() const {
       return DimVector({get<int64_t>()});
     }
     if (many) {
-      return IntArrayRef(all_as<int64_t>());
+      return IntArrayRef(items_as<int64_t>());
     }
   } else if constexpr (is_vector<T>) {
     if constexpr (!std::is_same_v<T, std::vector<TensorMeta>>) {
       if (many) {
-        return all_as<typename T::value_type>();
+        return items_as<typename T::value_type>();
       }
     }
     if constexpr (std::is_same_v<T, std::vector<std::optional<Tensor>>>) {
@@ -337,22 +337,22 @@ void Value::visit(void (*f)(const Tensor&, const void*), const void* with) const
 }
 
 void Value::change(Tensor (*f)(const Tensor&, const void*), const void* with) {
-  const auto changed = [&](Tensor& t) {
+  const auto change_tensor = [&](Tensor& t) {
     if (t.defined()) {
       t = f(std::as_const(t), with);
     }
   };
   if (kind_ == Kind::Tensor) {
-    changed(payload_.tensor);
+    change_tensor(payload_.tensor);
   } else if (kind_ == Kind::Tensors) {
     auto list = get<std::vector<Tensor>>();
-    std::for_each(list.begin(), list.end(), changed);
+    std::for_each(list.begin(), list.end(), change_tensor);
     *this = Value(std::move(list));
   } else if (kind_ == Kind::OptionalTensors) {
     auto list = get<std::vector<std::optional<Tensor>>>();
     for (std::optional<Tensor>& t : list) {
       if (t) {
-        changed(*t);
+        change_tensor(*t);
       }
     }
     *this = Value(std::move(list));

@@ -218,7 +218,7 @@ class Machine {
       return code_.constants[operand.number()];
     }
     IValue& from = frame_.registers[operand.number()];
-    return operand.dies() ? std::exchange(from, IValue()) : from;
+    return operand.is_last_use() ? std::exchange(from, IValue()) : from;
   }
   void put(const Instruction& now, size_t i, IValue value) {
     const uint32_t number = code_.operands[now.first + now.inputs + i].number();
@@ -230,7 +230,7 @@ class Machine {
   void end_inputs(const Instruction& now) {
     for (size_t i = 0; i < now.inputs; i++) {
       const Operand operand = code_.operands[now.first + i];
-      if (operand.dies()) {
+      if (operand.is_last_use()) {
         frame_.registers[operand.number()] = IValue();
       }
     }
@@ -360,7 +360,7 @@ class Machine {
     return *out;
   }
   void call(const Instruction& now, Function& function) {
-    std::vector<IValue> results = function.program().run_within(take_all(now));
+    std::vector<IValue> results = function.program().run_nested(take_all(now));
     RL_CHECK(results.size() == now.outputs, function.name(), " makes ", results.size(),
              " values, not ", now.outputs);
     for (size_t i = 0; i < now.outputs; i++) {
@@ -381,7 +381,7 @@ class Machine {
   void fork(const Instruction& now) {
     auto future = make_intrusive<Future>();
     try {
-      future->value = one_of(code_.functions[now.index]->program().run_within(take_all(now)));
+      future->value = one_of(code_.functions[now.index]->program().run_nested(take_all(now)));
     } catch (const Failure& failure) {
       future->failure = failure.cause;
     }
@@ -402,7 +402,7 @@ class Machine {
     std::vector<IValue> arguments(function.graph().inputs().size());
     RL_CHECK(!arguments.empty(), function.name(), " takes no object");
     arguments[0] = manager;
-    function.program().run_within(std::move(arguments));
+    function.program().run_nested(std::move(arguments));
   }
 
   // ---- values ----
@@ -517,7 +517,7 @@ class Machine {
 Program::Program(const Graph& graph, std::string name) : code_(compile(graph, std::move(name))) {}
 Program::~Program() = default;
 
-std::vector<IValue> Program::run_within(std::vector<IValue> arguments) const {
+std::vector<IValue> Program::run_nested(std::vector<IValue> arguments) const {
   RL_CHECK(arguments.size() == code_->inputs, code_->name, " takes ", code_->inputs,
            " arguments, got ", arguments.size());
   const Depth deeper;
@@ -539,7 +539,7 @@ std::vector<IValue> Program::run_within(std::vector<IValue> arguments) const {
 std::vector<IValue> Program::run(std::vector<IValue> arguments) const {
   const bool records = GradMode::is_enabled();
   try {
-    return run_within(std::move(arguments));
+    return run_nested(std::move(arguments));
   } catch (const Failure& failure) {
     GradMode::set_enabled(records);  // a with statement may have been left
     raise(failure);

@@ -12,7 +12,7 @@ namespace rushlight::graph {
 
 namespace {
 // Graphs are made by one thread at a time: making one may ask for others.
-std::recursive_mutex& making() {
+std::recursive_mutex& creation_mutex() {
   static auto* const mutex = new std::recursive_mutex();
   return *mutex;
 }
@@ -25,7 +25,7 @@ Function::Function(std::string name, Schema schema, std::unique_ptr<Graph> graph
 Function::~Function() = default;
 
 std::shared_ptr<Graph> Function::shared_graph() {
-  const std::lock_guard<std::recursive_mutex> lock(making());
+  const std::lock_guard<std::recursive_mutex> lock(creation_mutex());
   if (graph_ == nullptr && maker_ != nullptr) {
     const std::unique_ptr<Making> make = std::move(maker_);
     graph_ = (*make)();
@@ -37,7 +37,7 @@ std::shared_ptr<Graph> Function::shared_graph() {
 }
 
 void Function::set_graph(std::unique_ptr<Graph> graph) {
-  const std::lock_guard<std::recursive_mutex> lock(making());
+  const std::lock_guard<std::recursive_mutex> lock(creation_mutex());
   RL_CHECK(program_ == nullptr, name_, " has run: its graph cannot change");
   graph_ = std::move(graph);
 }
@@ -46,7 +46,7 @@ const Program& Function::program() {
   if (const Program* const made = compiled_.load(std::memory_order_acquire)) {
     return *made;
   }
-  const std::lock_guard<std::recursive_mutex> lock(making());
+  const std::lock_guard<std::recursive_mutex> lock(creation_mutex());
   if (program_ == nullptr) {
     const std::unique_ptr<Graph> copy =
         graph().clone();  // the graph itself stays as it was written

@@ -30,7 +30,7 @@ struct Call {
 // What a tensor without a batch becomes beside those that have one.
 enum class Lone : uint8_t { Left, One, Whole };
 
-Tensor repeated(const Tensor& t, int64_t batch) {
+Tensor expand_slice(const Tensor& t, int64_t batch) {
   DimVector sizes(t.sizes());
   sizes.insert(0, batch);
   return t.unsqueeze(0).expand(sizes);
@@ -46,7 +46,7 @@ std::vector<Value> unwrap_arguments(const Call& c, Lone covered, Lone others, ui
       return level_of(t) == c.level ? value_of(t)
              : lone == Lone::Left   ? t
              : lone == Lone::One    ? t.unsqueeze(0)
-                                    : repeated(t, c.batch);
+                                    : expand_slice(t, c.batch);
     });
   }
   return out;
@@ -169,7 +169,8 @@ std::vector<Value> align_batches(const Call& c) {
   for (size_t i = 0; i < arguments.size(); i++) {
     if (c.has_batch(i) && !(i == 0 && c.writes())) {
       arguments[i].change_tensors([&](Tensor t) {
-        while (t.dim() <= rank) {
+        // Counted, since a mode may answer with a tensor of any rank.
+        for (int64_t missing = rank + 1 - t.dim(); missing > 0; missing--) {
           t = t.unsqueeze(1);
         }
         return t;
@@ -182,7 +183,7 @@ std::vector<Value> align_batches(const Call& c) {
 
 // The view of a tensor of which only its handler knows where elements lie: the same op, with its
 // arguments counted behind the batch.
-std::vector<Value> handled_view(const Call& c, const Tensor& x) {
+std::vector<Value> view_by_handler(const Call& c, const Tensor& x) {
   const std::string_view name = c.name();
   const int64_t rank = x.dim() - 1;
   if ((name == "t" && rank < 2) || (rank == 0 && (name == "transpose" || name == "squeeze"))) {
@@ -235,7 +236,7 @@ std::vector<Value> handled_view(const Call& c, const Tensor& x) {
 std::vector<Value> view(const Call& c) {
   const Tensor& x = value_of(c.arguments[0].get<Tensor>());
   if (is_special(all_of(x))) {
-    return handled_view(c, x);
+    return view_by_handler(c, x);
   }
   const Tensor& slice = c.arguments[0].get<Tensor>();
   auto impl = TensorImpl::make(x.storage(), x.dtype(), c.batch > 0 ? x.device() : Device(kMeta));
@@ -256,7 +257,7 @@ std::vector<Value> view(const Call& c) {
   return results;
 }
 
-std::vector<Value> leading(const Call& c, const Rule& rule) {
+std::vector<Value> call_with_leading_batch(const Call& c, const Rule& rule) {
   if (rule.kind == Kind::Matrices) {
     const int64_t rank = rank_of(c.arguments[0]);
     RL_CHECK(rank >= 2, c.name(), ": The input tensor must have at least 2 dimensions, got ", rank);
@@ -396,7 +397,7 @@ void warn_once(const Call& c) {
            " has no batching rule: vmap computes it one slice after the other"));
 }
 
-std::vector<Value> joined_slices(std::vector<std::vector<Value>>& each) {
+std::vector<Value> stack_slices(std::vector<std::vector<Value>>& each) {
   std::vector<Value> results = each[0];
   for (size_t r = 0; r < results.size(); r++) {
     if (results[r].is<Tensor>()) {
@@ -434,7 +435,7 @@ std::vector<Value> slices(const Call& c) {
     }
     each.push_back(c.function.call(arguments));
   }
-  return joined_slices(each);
+  return stack_slices(each);
 }
 
 const Rule& rule_for(const Call& c) {
@@ -447,7 +448,7 @@ const Rule& rule_for(const Call& c) {
   return none;
 }
 
-std::vector<Value> by_rule(const Call& c, const Rule& rule) {
+std::vector<Value> apply_rule(const Call& c, const Rule& rule) {
   switch (rule.kind) {
     case Kind::View:
       return view(c);
@@ -457,7 +458,7 @@ std::vector<Value> by_rule(const Call& c, const Rule& rule) {
     case Kind::Matrices:
     case Kind::Random:
     case Kind::RandomLike:
-      return leading(c, rule);
+      return call_with_leading_batch(c, rule);
     case Kind::Dims:
       return dims(c, rule);
     case Kind::Fold:
@@ -492,11 +493,11 @@ std::vector<Value> in_place(const Call& c) {
         });
       }
     }
-    return by_rule(c, rule_for(c));
+    return apply_rule(c, rule_for(c));
   }
   const Tensor self = c.arguments[0].get<Tensor>();
   if (c.function.functional == nullptr) {
-    by_rule(c, rule_for(c));
+    apply_rule(c, rule_for(c));
     const Tensor& value = value_of(self);
     if (!(value.sizes().slice(1, value.dim() - 1) == self.sizes())) {  // `resize_`
       take_value(self, of_level(value, c.level));
@@ -506,7 +507,7 @@ std::vector<Value> in_place(const Call& c) {
     align_batches(c);
   } else {
     Call made = {*c.function.functional, c.arguments, c.level, c.batch, c.mask};
-    value_of(self).copy_(by_rule(made, rule)[0].get<Tensor>());
+    value_of(self).copy_(apply_rule(made, rule)[0].get<Tensor>());
   }
   return {Value(self)};
 }
@@ -545,7 +546,7 @@ std::vector<Value> call_by_rules(const OpFunction& function, std::vector<Value> 
   if (c.writes()) {
     return in_place(c);
   }
-  std::vector<Value> results = by_rule(c, rule_for(c));
+  std::vector<Value> results = apply_rule(c, rule_for(c));
   for (Value& v : results) {
     // Some kernels give tensors without elements for what was not asked for.
     v.change_tensors([&](const Tensor& t) {

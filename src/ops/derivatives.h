@@ -14,7 +14,7 @@ namespace rushlight {
 // keep what it was.
 template <class... T>
 Tensor before_write(const Tensor& self, const T&... others) {
-  const bool kept = grad_enabled() && (grad_wanted(self) || ... || grad_wanted(others));
+  const bool kept = grad_enabled() && (needs_grad(self) || ... || needs_grad(others));
   return kept ? self.clone() : self;
 }
 
@@ -33,7 +33,8 @@ Tensor as_strided_backward(const Tensor& grad, IntArrayRef self_sizes, IntArrayR
                            std::optional<int64_t> storage_offset);
 
 // ---- pointwise ----
-Tensor scaled(const Tensor& grad, const Scalar& factor);  // grad itself where the factor is 1
+Tensor scale_gradient(const Tensor& grad,
+                      const Scalar& factor);  // grad itself where the factor is 1
 Tensor pow_backward_self(const Tensor& grad, const Tensor& self, const Tensor& exponent);
 Tensor pow_backward_exponent(const Tensor& grad, const Tensor& self, const Tensor& exponent,
                              const Tensor& result);
@@ -84,8 +85,8 @@ Tensor aminmax_backward(const Tensor& grad_min, const Tensor& grad_max, const Te
                         const Tensor& min, const Tensor& max, std::optional<int64_t> dim,
                         bool keepdim);
 // For ops that pick one element along a dimension.
-Tensor scatter_selected(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
-                        bool keepdim);
+Tensor scatter_along(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices,
+                     bool keepdim);
 Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef dim,
                     const std::optional<Scalar>& correction, bool keepdim);
 Tensor std_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
@@ -100,7 +101,7 @@ Tensor reverse_cumsum(const Tensor& grad, int64_t dim);
 Tensor cumprod_backward(const Tensor& grad, const Tensor& self, const Tensor& result, int64_t dim);
 Tensor logcumsumexp_backward(const Tensor& grad, const Tensor& self, const Tensor& result,
                              int64_t dim);
-Tensor cumulative_selected(const Tensor& grad, const Tensor& indices, int64_t dim);
+Tensor scatter_add_along(const Tensor& grad, const Tensor& indices, int64_t dim);
 
 // ---- index ----
 Tensor index_backward(const Tensor& grad, IntArrayRef sizes,
@@ -121,7 +122,8 @@ std::vector<Tensor> cat_backward(const Tensor& grad, const std::vector<TensorMet
 
 // ---- sort ----
 // For ops that pick elements along a dimension, in a tensor of the indices' shape.
-Tensor selected_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim, const Tensor& indices);
+Tensor gather_along_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
+                             const Tensor& indices);
 
 // ---- loss ----
 Tensor nll_loss_of_change(const Tensor& change, const Tensor& target, const Tensor& weight,
@@ -187,12 +189,12 @@ Tensor convolution_weight_gradient(const Tensor& grad, const Tensor& input, IntA
 Tensor sum_to_channels(const Tensor& grad);  // over all dimensions but the second
 
 // ---- pool ----
-Tensor pooled_at(const Tensor& t, const Tensor& indices,
-                 int64_t dims);  // elements of images at flat places
+Tensor gather_pooled(const Tensor& t, const Tensor& indices,
+                     int64_t dims);  // elements of images at flat places
 DimVector last_sizes(IntArrayRef sizes, int64_t dims);
 
 // ---- pad ----
-DimVector negated(IntArrayRef list);
+DimVector negate(IntArrayRef list);
 
 // ---- norm ----
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;

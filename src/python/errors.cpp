@@ -61,7 +61,7 @@ void warn_in_python(const std::string& message) {
 }  // namespace
 
 void warn_program(PyObject* category, const std::string& message) {
-  PyObject* const warn = imported(warn_function, "rushlight._warnings", "warn");
+  PyObject* const warn = import_attribute(warn_function, "rushlight._warnings", "warn");
   const Object text = Object::check(
       PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace"));
   Object::check(PyObject_CallFunctionObjArgs(warn, text.get(), category, nullptr));
@@ -146,7 +146,7 @@ std::string_view text_view(PyObject* s) {
   return {data, static_cast<size_t>(size)};
 }
 
-PyObject* imported(PyObject*& cache, const char* module, const char* name) {
+PyObject* import_attribute(PyObject*& cache, const char* module, const char* name) {
   if (cache == nullptr) {
     const Object m = Object::check(import_module(module));
     cache = check(PyObject_GetAttrString(m.get(), name));

@@ -117,7 +117,7 @@ Item read_item(PyObject* o) {
           type_name(o)));
 }
 
-int64_t covered(const Item& item) {
+int64_t dims_covered(const Item& item) {
   switch (item.kind) {
     case Item::Kind::Int:
     case Item::Kind::Slice:
@@ -173,7 +173,7 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
   int64_t specified = 0;
   for (Py_ssize_t i = 0; i < n; i++) {
     items[i] = read_item(objects[i]);
-    specified += covered(items[i]);
+    specified += dims_covered(items[i]);
   }
   RL_CHECK_INDEX(
       specified <= self.dim() || self.dim() != 0 || items[0].kind != Item::Kind::Int || n != 1,
@@ -228,7 +228,7 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
         break;
       }
       case Item::Kind::Tensor: {
-        const int64_t k = covered(item);
+        const int64_t k = dims_covered(item);
         if (k == 0) {  // a 0-d mask works as a bool does
           out.add({Step::Kind::Unsqueeze, to, 0, 0, 1});
           out.tensors.push_back({to, 1, rushlight::reshape(item.tensor, {1})});
@@ -332,7 +332,7 @@ std::vector<std::optional<Tensor>> index_list(const Index& index, Device device)
 }
 
 PyObject* get_item(PyObject* self, PyObject* key) {
-  return guarded([&]() -> PyObject* {
+  return translate_errors([&]() -> PyObject* {
     if (RL_UNLIKELY(mode_active() || overrides(self) || overrides(key))) {
       return call_torch_function_method("__getitem__", {self, key});
     }
@@ -346,7 +346,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     Index index;
     read_index(t, key, index);
-    Tensor view = apply_steps(t, index, forward::differentiated(t));
+    Tensor view = apply_steps(t, index, forward::is_differentiated(t));
     if (index.tensors.empty()) {
       return wrap(index.count == 0 ? rushlight::alias(t) : std::move(view));
     }
@@ -395,7 +395,7 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
   }
   Index index;
   read_index(t, key, index);
-  const bool record = forward::differentiated(t, value);
+  const bool record = forward::is_differentiated(t, value);
   const Tensor view = apply_steps(t, index, record);
   if (index.tensors.empty()) {
     write(view, value, is_plain_number);
@@ -416,7 +416,7 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
-  return guarded_status([&] {
+  return translate_errors_to_status([&] {
     if (value == nullptr) {
       raise(PyExc_TypeError, "Tensor does not support deleting items");
     }

@@ -50,9 +50,9 @@ void init(PyObject* module) {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
     raise(PyExc_ImportError, "rushlight does not support sub-interpreters");
   }
-  if (!cpu::runs_here()) {
+  if (!cpu::is_supported_here()) {
     raise(PyExc_ImportError,
-          str("rushlight was built here for x86-64-", cpu::built_levels(),
+          str("rushlight was built here for x86-64-", cpu::compiled_levels(),
               " alone, which this processor does not run: build with RUSHLIGHT_ISA=native for this "
               "one, with RUSHLIGHT_ISA=all for every one"));
   }

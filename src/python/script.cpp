@@ -52,7 +52,7 @@ PyObject* get_is_module(PyObject* self, void*) {
 
 // [(name, "parameter", "buffer", "module" or "attribute", type)].
 PyObject* attributes(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const rushlight::Object& object = object_at(self);
     const Object out = Object::check(PyList_New(0));
     for (size_t i = 0; i < object.type->attributes.size(); i++) {
@@ -72,7 +72,7 @@ PyObject* attributes(PyObject* self, PyObject*) {
 }
 
 PyObject* constants(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Object out = Object::check(PyDict_New());
     for (const ClassType::Named& one : object_at(self).type->constants) {
       const Object value = Object::check(from_script(one.second, Type()));
@@ -83,7 +83,7 @@ PyObject* constants(PyObject* self, PyObject*) {
 }
 
 PyObject* methods(PyObject* self, PyObject*) {
-  return guarded([&] {
+  return translate_errors([&] {
     const Object out = Object::check(PyList_New(0));
     for (const graph::Function* const method : object_at(self).type->methods) {
       const Object name = Object::check(PyUnicode_FromString(method->base_name().c_str()));
@@ -93,7 +93,7 @@ PyObject* methods(PyObject* self, PyObject*) {
   });
 }
 
-void add_assigned(const graph::Block& block, PyObject* names) {
+void add_assigned_names(const graph::Block& block, PyObject* names) {
   for (const graph::Node* const node : block) {
     if (node->kind == graph::Kind::SetAttr) {
       const std::string name = node->attribute("name").toStringRef();
@@ -101,17 +101,17 @@ void add_assigned(const graph::Block& block, PyObject* names) {
       check(PySet_Add(names, text.get()));
     }
     for (const graph::Block* const inner : node->blocks()) {
-      add_assigned(*inner, names);
+      add_assigned_names(*inner, names);
     }
   }
 }
 
 // The names of attributes that methods of the class assign.
-PyObject* assigned(PyObject* self, PyObject*) {
-  return guarded([&] {
+PyObject* assigned_names(PyObject* self, PyObject*) {
+  return translate_errors([&] {
     const Object out = Object::check(PySet_New(nullptr));
     for (graph::Function* const method : object_at(self).type->methods) {
-      add_assigned(method->graph().block(), out.get());
+      add_assigned_names(method->graph().block(), out.get());
     }
     return Py_NewRef(out.get());
   });
@@ -127,7 +127,7 @@ size_t place_of(const rushlight::Object& object, PyObject* name) {
 }
 
 PyObject* get(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const rushlight::Object& object = object_at(self);
     const size_t place = place_of(object, name);
     const IValue& value = object.slots[place];
@@ -140,7 +140,7 @@ PyObject* get(PyObject* self, PyObject* name) {
 }
 
 PyObject* set(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* name = nullptr;
     PyObject* value = nullptr;
     if (!PyArg_ParseTuple(args, "UO:set", &name, &value)) {
@@ -167,7 +167,7 @@ graph::Function& method_of(PyObject* self, PyObject* name) {
 
 // call(name, args, kwargs).
 PyObject* call(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     PyObject* name = nullptr;
     PyObject* positional = nullptr;
     PyObject* named = nullptr;
@@ -180,7 +180,7 @@ PyObject* call(PyObject* self, PyObject* args) {
 }
 
 PyObject* code_text(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     script::Mentions mentions;
     const std::string text = script::function_text(method_of(self, name), mentions);
     const Object constants = Object::check(PyList_New(0));
@@ -194,19 +194,20 @@ PyObject* code_text(PyObject* self, PyObject* name) {
 }
 
 PyObject* graph_text(PyObject* self, PyObject* name) {
-  return guarded([&] {
+  return translate_errors([&] {
     const std::string text = method_of(self, name).graph().str();
     return PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   });
 }
 
 PyObject* schema_text(PyObject* self, PyObject* name) {
-  return guarded([&] { return PyUnicode_FromString(method_of(self, name).schema.str().c_str()); });
+  return translate_errors(
+      [&] { return PyUnicode_FromString(method_of(self, name).schema.str().c_str()); });
 }
 
 // clone(all): a copy with copies of all values, or with the same ones.
 PyObject* clone(PyObject* self, PyObject* all) {
-  return guarded([&] {
+  return translate_errors([&] {
     const jit::Module module(reinterpret_cast<HandleObject*>(self)->object);
     return wrap_object((all == Py_True ? module.deepcopy() : module.copy()).object());
   });
@@ -216,7 +217,7 @@ PyMethodDef handle_methods[] = {
     {"attributes", attributes, METH_NOARGS, "[(name, kind, type)], in their order."},
     {"constants", constants, METH_NOARGS, "The constants of the class, by name."},
     {"methods", methods, METH_NOARGS, "The names of the methods."},
-    {"assigned", assigned, METH_NOARGS, "The names of attributes that methods assign."},
+    {"assigned", assigned_names, METH_NOARGS, "The names of attributes that methods assign."},
     {"get", get, METH_O, "An attribute; of modules their handle."},
     {"set", set, METH_VARARGS, "set(name, value)"},
     {"call", call, METH_VARARGS, "call(method, args, kwargs)"},
@@ -262,7 +263,7 @@ class CallSink : public serialize::Sink {
 // _load_archive(path or bytes, device or None, names of extra files): the module's handle and what
 // the files hold, by name.
 PyObject* load_archive(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* from = nullptr;
     PyObject* device = nullptr;
     PyObject* extra = nullptr;
@@ -302,7 +303,7 @@ PyObject* load_archive(PyObject*, PyObject* args) {
 
 // _save_archive(handle, path or write, archive's name, extra files).
 PyObject* save_archive(PyObject*, PyObject* args) {
-  return guarded_file([&] {
+  return translate_file_errors([&] {
     PyObject* handle = nullptr;
     PyObject* to = nullptr;
     const char* archive = nullptr;
@@ -352,7 +353,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
   const auto type_at = [&](size_t place) -> const Type& {
     return place < schema.arguments.size() ? schema.arguments[place].type : any;
   };
-  const auto what = [&](const std::string& argument) {
+  const auto describe = [&](const std::string& argument) {
     return str(function.base_name(), "(): argument '", argument, "'");
   };
   std::vector<IValue> values = std::move(first);
@@ -360,7 +361,8 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     const size_t place = values.size();
     const std::string argument =
         place < schema.arguments.size() ? schema.arguments[place].name : std::to_string(place);
-    values.push_back(to_script(PyTuple_GET_ITEM(positional, i), type_at(place), what(argument)));
+    values.push_back(
+        to_script(PyTuple_GET_ITEM(positional, i), type_at(place), describe(argument)));
   }
   std::vector<std::pair<std::string, IValue>> by_name;
   Py_ssize_t at = 0;
@@ -372,7 +374,7 @@ PyObject* run_function(graph::Function& function, std::vector<IValue> first, PyO
     while (place < schema.arguments.size() && schema.arguments[place].name != argument) {
       place++;
     }
-    by_name.emplace_back(argument, to_script(value, type_at(place), what(argument)));
+    by_name.emplace_back(argument, to_script(value, type_at(place), describe(argument)));
   }
   IValue result;
   {

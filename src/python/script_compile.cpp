@@ -63,7 +63,7 @@ graph::Function& function_of(PyObject* self, const char* name) {
 
 // define(source): compiles the functions of a text, in their order; their names.
 PyObject* define(PyObject* self, PyObject* source) {
-  return guarded([&] {
+  return translate_errors([&] {
     graph::CompilationUnit& unit = unit_of(self);
     const auto text = std::make_shared<graph::Source>();
     text->text = string_of(source);
@@ -94,7 +94,7 @@ PyObject* define(PyObject* self, PyObject* source) {
 
 // call(name, args, kwargs).
 PyObject* call(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     PyObject* positional = nullptr;
     PyObject* named = nullptr;
@@ -108,7 +108,7 @@ PyObject* call(PyObject* self, PyObject* args) {
 
 // text(name, "graph", "schema" or "code").
 PyObject* text(PyObject* self, PyObject* args) {
-  return guarded([&] {
+  return translate_errors([&] {
     const char* name = nullptr;
     const char* what = nullptr;
     if (!PyArg_ParseTuple(args, "ss:text", &name, &what)) {

@@ -14,7 +14,7 @@ using Kind = Type::Kind;
 
 namespace {
 
-[[noreturn]] void wrong(PyObject* o, const Type& type, const std::string& what) {
+[[noreturn]] void raise_wrong_type(PyObject* o, const Type& type, const std::string& what) {
   raise(PyExc_TypeError,
         str(what, " expected a value of type '", type.annotation(), "' but got ", type_name(o)));
 }
@@ -61,7 +61,7 @@ IValue of_any(PyObject* o, const std::string& what) {
   }
   // What has an index alone would be that of a device.
   if (PyIndex_Check(o) != 0 && !is_number(o) && !is_tensor(o)) {
-    wrong(o, any, what);
+    raise_wrong_type(o, any, what);
   }
   return to_value(o, any, what.c_str());
 }
@@ -71,11 +71,11 @@ IValue of_enum(PyObject* o, const Type& type, const std::string& what) {
   const Object name = Object::maybe(PyObject_GetAttrString(o, "name"));
   if (!name || !PyUnicode_Check(name.get())) {
     PyErr_Clear();
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   const IValue* const member = type.definition->find_constant(text_view(name.get()));
   if (member == nullptr) {
-    wrong(o, type, what);
+    raise_wrong_type(o, type, what);
   }
   return *member;
 }
@@ -95,7 +95,7 @@ IValue one_of(PyObject* o, const Type& type, const std::string& what) {
       PyErr_Clear();
     }
   }
-  wrong(o, type, what);
+  raise_wrong_type(o, type, what);
 }
 
 }  // namespace
@@ -106,12 +106,12 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       return of_any(o, what);
     case Kind::None:
       if (o != Py_None) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return {};
     case Kind::Tensor:
       if (!is_tensor(o)) {  // a number is none in a program, as an op would take it
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return unwrap(o);
     case Kind::Optional:
@@ -120,7 +120,7 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
       return one_of(o, type, what);
     case Kind::List: {
       if (!PyList_Check(o) && !PyTuple_Check(o)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       const auto each = [&](size_t) -> const Type& { return type.of[0]; };
       return IValue::list(items_of(o, each, what));
@@ -129,21 +129,21 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
     case Kind::NamedTuple: {
       if ((!PyTuple_Check(o) && !PyList_Check(o)) ||
           static_cast<size_t>(PySequence_Fast_GET_SIZE(o)) != type.of.size()) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       const auto each = [&](size_t i) -> const Type& { return type.of[i]; };
       return IValue::tuple(items_of(o, each, what));
     }
     case Kind::Dict:
       if (!PyDict_Check(o)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return dict_of(o, type.of[0], type.of[1], what);
     case Kind::Class:
     case Kind::Interface: {
       const ProgramObject object = unwrap_object(o);
       if (!object || !Type::of_class(*object->type).is_subtype_of(type)) {
-        wrong(o, type, what);
+        raise_wrong_type(o, type, what);
       }
       return object->value();
     }
@@ -194,8 +194,9 @@ PyObject* tuple_from(const IValue& value, const Type& type) {
     PyTuple_SET_ITEM(names.get(), static_cast<Py_ssize_t>(i),
                      check(PyUnicode_FromString(name.c_str())));
   }
-  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_named_tuple"),
-                                     "sOO", type.definition->name.c_str(), names.get(), out.get()));
+  return check(
+      PyObject_CallFunction(import_attribute(make, "rushlight.jit._program", "_named_tuple"), "sOO",
+                            type.definition->name.c_str(), names.get(), out.get()));
 }
 
 PyObject* dict_from(const IValue& value, const Type& type) {
@@ -220,12 +221,13 @@ PyObject* enum_from(const rushlight::Object& member) {
     check(PyList_Append(members.get(), row.get()));
   }
   const std::string name = member.slots.at(0).toStringRef();
-  return check(PyObject_CallFunction(imported(make, "rushlight.jit._program", "_enum_member"),
-                                     "sOs", type.name.c_str(), members.get(), name.c_str()));
+  return check(
+      PyObject_CallFunction(import_attribute(make, "rushlight.jit._program", "_enum_member"), "sOs",
+                            type.name.c_str(), members.get(), name.c_str()));
 }
 
 // The type of a tuple among those that a value may be of.
-const Type& narrowed(const IValue& value, const Type& type) {
+const Type& member_type_of(const IValue& value, const Type& type) {
   if (type.is(Kind::Optional) || type.is(Kind::Union)) {
     for (const Type& member : type.of) {
       if (!member.is(Kind::None) && is_of(value, member)) {
@@ -240,7 +242,7 @@ const Type& narrowed(const IValue& value, const Type& type) {
 
 PyObject* from_script(const IValue& value, const Type& declared) {
   const Nesting deeper;
-  const Type& type = narrowed(value, declared);
+  const Type& type = member_type_of(value, declared);
   if (value.isTuple()) {
     return tuple_from(value, type);
   }
@@ -256,8 +258,8 @@ PyObject* from_script(const IValue& value, const Type& declared) {
     }
     static PyObject* make = nullptr;
     const Object handle = Object::check(wrap_object(ProgramObject(object)));
-    return check(PyObject_CallOneArg(imported(make, "rushlight.jit._program", "_object_from"),
-                                     handle.get()));
+    return check(PyObject_CallOneArg(
+        import_attribute(make, "rushlight.jit._program", "_object_from"), handle.get()));
   }
   return from_value(value);
 }

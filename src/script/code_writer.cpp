@@ -82,7 +82,7 @@ class Writer : ExpressionWriter {
     return node;
   }
   // Marks the inputs of a node that come right before it, the last first; where the chain ends.
-  Node* mark(Node* user, Node* last) {
+  Node* mark_chain(Node* user, Node* last) {
     for (size_t i = user->inputs().size(); i-- > 0;) {
       Value* const input = user->inputs()[i];
       Node* const maker = input->node();
@@ -94,7 +94,7 @@ class Writer : ExpressionWriter {
         break;
       }
       marked_.insert(maker);
-      last = mark(maker, before(maker));
+      last = mark_chain(maker, before(maker));
     }
     return last;
   }
@@ -106,7 +106,7 @@ class Writer : ExpressionWriter {
       Node* const last = before(user);
       const bool takes = user->kind != Kind::Loop && user->kind != Kind::Constant &&
                          (user->kind != Kind::Return || b.owner() == nullptr);
-      user = takes ? mark(user, last) : last;
+      user = takes ? mark_chain(user, last) : last;
     }
     for (Node* const node : b) {
       statement(*node);
@@ -129,7 +129,7 @@ class Writer : ExpressionWriter {
         return;
       }
       case Kind::RaiseException:
-        line("ops.prim.RaiseException(" + uses(raised(node)) + ")");
+        line("ops.prim.RaiseException(" + uses(exception_values(node)) + ")");
         return;
       case Kind::Enter:
         line("with " + use(node.input()) + ":");
@@ -161,7 +161,7 @@ class Writer : ExpressionWriter {
     }
   }
 
-  static std::vector<Value*> raised(const Node& node) {
+  static std::vector<Value*> exception_values(const Node& node) {
     std::vector<Value*> out = node.inputs();
     if (out.size() == 2 && out[1]->constant() != nullptr && out[1]->constant()->isNone()) {
       out.pop_back();
@@ -236,7 +236,7 @@ class Writer : ExpressionWriter {
       body(b, "", "");
       return;
     }
-    const std::string condition = fresh_number();
+    const std::string condition = new_number_name();
     std::string limit;
     if (!endless || round->is_used()) {
       limit = use(node.input(0));
@@ -290,7 +290,7 @@ class Writer : ExpressionWriter {
   // A task calls a function of its own, whose arguments are what it uses.
   void fork(Node& node) {
     mentions_.add(*node.function);
-    const std::string name = "__forked_function" + fresh_number();
+    const std::string name = "__forked_function" + new_number_name();
     const std::string arguments = uses(node.inputs());
     line("def " + name + "():");
     line("  return " + node.function->name() + "(" + arguments + (arguments.empty() ? ")" : ", )"));

@@ -44,14 +44,14 @@ class ValuePickler {
       p_.real(v.toDouble());
     } else if (v.isScalar()) {
       const auto number = v.toScalar().to<complex<double>>();
-      called("builtins", "complex", [&] {
+      write_call("builtins", "complex", [&] {
         p_.real(number.re);
         p_.real(number.im);
       });
     } else if (v.isString()) {
       p_.string(v.toStringRef());
     } else if (v.isDevice()) {
-      called("torch", "device", [&] { p_.string(v.toDevice().str()); });
+      write_call("torch", "device", [&] { p_.string(v.toDevice().str()); });
     } else if (v.isTuple()) {
       tuple(v, type, depth);
     } else if (v.isList()) {
@@ -71,7 +71,7 @@ class ValuePickler {
 
  private:
   template <class F>
-  void called(const char* module, const char* name, const F& arguments) {
+  void write_call(const char* module, const char* name, const F& arguments) {
     p_.global(module, name);
     p_.mark();
     arguments();
@@ -114,16 +114,16 @@ class ValuePickler {
                                                           {TypeKind::Tensor, "build_tensorlist"}};
     for (const auto& [kind, function] : known) {
       if (type.of[0].is(kind)) {
-        called("torch.jit._pickle", function, contents);
+        write_call("torch.jit._pickle", function, contents);
         return;
       }
     }
-    tagged(type, contents);
+    write_tagged(type, contents);
   }
 
   void dict(const IValue& v, const Type& declared, int depth) {
     const Type type = list_type(v, declared, TypeKind::Dict);
-    tagged(type, [&] {
+    write_tagged(type, [&] {
       p_.empty_dict();
       p_.mark();
       for (const auto& [key, item] : v.dict_items()->pairs) {
@@ -135,9 +135,9 @@ class ValuePickler {
   }
 
   template <class F>
-  void tagged(const Type& type, const F& contents) {
+  void write_tagged(const Type& type, const F& contents) {
     mentions_.add(type);
-    called("torch.jit._pickle", "restore_type_tag", [&] {
+    write_call("torch.jit._pickle", "restore_type_tag", [&] {
       contents();
       p_.string(type.annotation());
     });
@@ -146,7 +146,7 @@ class ValuePickler {
   void object(Object& object, int depth) {
     const auto [place, fresh] = objects_.emplace(&object, objects_.size());
     if (!fresh) {
-      p_.recall(place->second);
+      p_.write_get(place->second);
       return;
     }
     ClassType& type = *object.type;

@@ -104,7 +104,7 @@ Meaning Lowering::meaning_of(const Expr& e, const Type* hint) {
     case Kind::IfElse: {
       const auto yes = [&] { return value(*e.of[1], hint); };
       const auto no = [&] { return value(*e.of[2], hint); };
-      return Meaning::of_value(pick(condition(*e.of[0]), yes, no, e.span, "if-expression"));
+      return Meaning::of_value(select_value(condition(*e.of[0]), yes, no, e.span, "if-expression"));
     }
     case Kind::FormatText:
       return Meaning::of_value(format_text(e));
@@ -335,7 +335,7 @@ Meaning Lowering::tuple(const Expr& e, const Type* hint) {
 
 namespace {
 // The list or dict that a hint asks for, also as an Optional or one of a Union.
-const Type* hinted(const Type* hint, TypeKind kind) {
+const Type* hint_of_kind(const Type* hint, TypeKind kind) {
   if (hint == nullptr || hint->is(kind)) {
     return hint;
   }
@@ -375,7 +375,7 @@ bool all_are(const std::vector<graph::Value*>& values, const Type& type) {
 
 graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hint, Span span) {
   Node* const node = graph_->append(NodeKind::ListConstruct, items);
-  const Type* const wanted = hinted(hint, TypeKind::List);
+  const Type* const wanted = hint_of_kind(hint, TypeKind::List);
   if (wanted != nullptr) {
     if (!all_are(items, wanted->of[0])) {
       fail(span, str("List type annotation '", wanted->annotation(),
@@ -388,7 +388,7 @@ graph::Value* Lowering::list_of(const std::vector<Value*>& items, const Type* hi
 }
 
 graph::Value* Lowering::list(const Expr& e, const Type* hint) {
-  const Type* const wanted = hinted(hint, TypeKind::List);
+  const Type* const wanted = hint_of_kind(hint, TypeKind::List);
   std::vector<Value*> items;
   for (const ExprPtr& item : e.of) {
     if (item->is(Kind::Starred)) {
@@ -403,7 +403,7 @@ graph::Value* Lowering::list(const Expr& e, const Type* hint) {
 }
 
 graph::Value* Lowering::dict(const Expr& e, const Type* hint) {
-  const Type* const wanted = hinted(hint, TypeKind::Dict);
+  const Type* const wanted = hint_of_kind(hint, TypeKind::Dict);
   std::vector<Value*> all;
   std::vector<Value*> keys;
   std::vector<Value*> items;

@@ -31,7 +31,7 @@ bool is_module(const IValue& value) {
   const Object* const object = object_of(value);
   return object != nullptr && object->type->form == ClassType::Form::Module;
 }
-std::string joined(const std::string& prefix, const std::string& name) {
+std::string join_name(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 }  // namespace
@@ -110,7 +110,7 @@ std::vector<std::pair<std::string, Module>> Module::named_modules() const {
     const Nesting deeper;
     out.emplace_back(name, module);
     for (const auto& [child, of] : module.named_children()) {
-      visit(joined(name, child), of);
+      visit(join_name(name, child), of);
     }
   };
   visit("", *this);
@@ -140,7 +140,7 @@ void for_each_slot(const Module& of, bool recurse, const F& f) {
   const auto visit = [&](const std::string& prefix, const Module& module) {
     const ClassType& type = module.type();
     for (size_t i = 0; i < type.attributes.size(); i++) {
-      f(joined(prefix, type.attributes[i].name), type.attributes[i], module.object()->slots[i]);
+      f(join_name(prefix, type.attributes[i].name), type.attributes[i], module.object()->slots[i]);
     }
   };
   if (!recurse) {

@@ -55,12 +55,12 @@ Meaning Lowering::slice_of_parts(const std::vector<Meaning>& parts, const Expr& 
   if (step == 0) {
     fail(span, "slice step cannot be zero");
   }
-  const auto clamped = [&](int64_t i) {
+  const auto clamp_index = [&](int64_t i) {
     i = i < 0 ? i + size : i;
     return step > 0 ? std::clamp<int64_t>(i, 0, size) : std::clamp<int64_t>(i, -1, size - 1);
   };
-  const int64_t first = given[0] ? clamped(*given[0]) : step > 0 ? 0 : size - 1;
-  const int64_t end = given[1] ? clamped(*given[1]) : step > 0 ? size : -1;
+  const int64_t first = given[0] ? clamp_index(*given[0]) : step > 0 ? 0 : size - 1;
+  const int64_t end = given[1] ? clamp_index(*given[1]) : step > 0 ? size : -1;
   std::vector<Meaning> out;
   for (int64_t i = first; step > 0 ? i < end : i > end; i += step) {
     out.push_back(parts[static_cast<size_t>(i)]);
@@ -166,7 +166,7 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
   Value* view = tensor;
   int64_t next = 0;           // the dimension that the next index takes
   bool from_the_end = false;  // behind an ellipsis, where dimensions are counted backwards
-  const auto unsqueezed = [&](const Expr& index) {
+  const auto unsqueeze_at = [&](const Expr& index) {
     view = op("aten::unsqueeze", {view, integer(from_the_end ? next - 1 : next)}, index.span);
     next += from_the_end ? 0 : 1;
   };
@@ -184,13 +184,13 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
       continue;
     }
     if (index.is(Kind::Slice)) {
-      view = sliced(view, next, index);
+      view = slice_tensor(view, next, index);
       next++;
       continue;
     }
     Value* given = value(index);
     if (given->type.is(TypeKind::None)) {
-      unsqueezed(index);
+      unsqueeze_at(index);
     } else if (given->type.is(TypeKind::Int)) {
       view = op("aten::select", {view, integer(next), given}, index.span);
       next += from_the_end ? 1 : 0;
@@ -212,7 +212,7 @@ graph::Value* Lowering::tensor_subscript(Value* tensor, const Expr& e,
 }
 
 // A slice of one dimension; the tensor itself where it leaves nothing out.
-graph::Value* Lowering::sliced(Value* tensor, int64_t dim, const Expr& slice) {
+graph::Value* Lowering::slice_tensor(Value* tensor, int64_t dim, const Expr& slice) {
   if (!slice.of[0] && !slice.of[1] && !slice.of[2]) {
     return tensor;
   }
@@ -220,7 +220,7 @@ graph::Value* Lowering::sliced(Value* tensor, int64_t dim, const Expr& slice) {
   for (size_t k = 0; k < 3; k++) {
     Value* const part = slice.of[k] ? value(*slice.of[k]) : k == 2 ? integer(1) : none();
     const bool number = part->type.is(TypeKind::Tensor);
-    arguments.push_back(number ? converted(*graph_, part, Type{TypeKind::Int}) : part);
+    arguments.push_back(number ? convert_value(*graph_, part, Type{TypeKind::Int}) : part);
   }
   return op("aten::slice", arguments, slice.span);
 }
@@ -269,7 +269,7 @@ void Lowering::assign_subscript(const Expr& target, Value* given) {
     fail(target.span, str("items of a ", type.annotation(), " cannot be assigned to"));
   }
   const Type& item = type.of.back();
-  Value* const fitting = converted(*graph_, given, item);
+  Value* const fitting = convert_value(*graph_, given, item);
   if (fitting == nullptr) {
     fail(target.span,
          str("a ", given->type.annotation(), " does not fit into a ", type.annotation()));
@@ -329,7 +329,7 @@ void Lowering::augment_subscript(const Expr& target, const std::string& symbol, 
   op("aten::_set_item", {base, index, augmented_value(symbol, old, by, target.span)}, target.span);
 }
 
-void Lowering::augmented(const Stmt& s) {
+void Lowering::augmented_assignment(const Stmt& s) {
   const Expr& target = *s.targets[0];
   Value* const by = value(*s.value);
   if (target.is(Kind::Subscript)) {

@@ -53,7 +53,7 @@ class Annotation {
         return {TypeKind::None};
       case Kind::Name:
       case Kind::Attribute:
-        return named(e);
+        return type_named(e);
       case Kind::String: {
         auto quoted = std::make_shared<graph::Source>(graph::Source{e.text, text_->file});
         const ExprPtr inner = parse_expression(quoted);
@@ -88,7 +88,7 @@ class Annotation {
     return e.is(Kind::Name) || e.is(Kind::Attribute) ? meaning(e) : std::nullopt;
   }
 
-  Type named(const Expr& e) const {
+  Type type_named(const Expr& e) const {
     if (const std::optional<Type> simple = simple_type(last_name(e))) {
       return *simple;
     }

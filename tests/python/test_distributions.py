@@ -416,9 +416,9 @@ def test_what_is_wrong_is_said():
     for make_one, message in (
         (lambda: d.Normal(torch.tensor([0.0, nan]), 1.0), "Expected parameter loc"),
         (lambda: d.Normal(0.0, -1.0), "to satisfy the constraint GreaterThan"),
-        (lambda: d.Normal(0.0, "a"), "Input arguments must all be instances of Number"),
+        (lambda: d.Normal(0.0, "a"), "Input arguments must all be instances of numbers"),
         (lambda: d.Uniform(1.0, 0.0), "LessThan"),
-        (lambda: d.Bernoulli(), "Either `probs` or `logits` must be specified, but not both"),
+        (lambda: d.Bernoulli(), "Either `probs` or `logits` must be specified"),
         (lambda: d.Bernoulli(0.5, 0.5), "Either `probs` or `logits`"),
         (lambda: d.Geometric(0.0), "to be positive"),
         (lambda: d.Categorical(torch.tensor(1.0)), "must be at least one-dimensional"),

@@ -128,7 +128,7 @@ def test_state(copied):
         (
             lambda: optim.SGD([parameter(1.0)], 0.1, nesterov=True),
             ValueError,
-            "Nesterov momentum requires a momentum and zero dampening",
+            "Nesterov momentum requires a momentum above 0",
         ),
     ],
 )

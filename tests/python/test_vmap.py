@@ -18,6 +18,7 @@ from rushlight.func import (
     vjp,
     vmap,
 )
+from rushlight.utils._python_dispatch import TorchDispatchMode
 
 
 def loop(f, *args):
@@ -700,3 +701,23 @@ def test_leaves_that_are_made_for_a_slice():
         return inner(x)
 
     assert torch.equal(vmap(nested)(x), x.sum(1, keepdim=True).expand(2, 3))
+
+
+@pytest.mark.timeout(60)
+def test_modes_that_answer_with_any_shape_end():
+    class Answers(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return torch.ones(2)
+
+    a = torch.ones(2, 3, 5, 2, 1)
+    mask = torch.zeros(2, 1, 1, 1, dtype=torch.bool)
+    for f in (
+        lambda t: t * a,
+        lambda t: torch.where(mask, t, a),
+        lambda t: t.index_put((mask[0],), t),
+    ):
+        with Answers():
+            try:
+                torch.vmap(f)(a)
+            except (RuntimeError, ValueError, IndexError) as error:
+                assert "internal" not in str(error)

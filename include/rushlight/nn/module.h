@@ -196,7 +196,7 @@ class HolderBase {  // what does not depend on the type of the module, so that i
  protected:
   HolderBase() = default;
   explicit HolderBase(std::shared_ptr<Module> module) : impl_(std::move(module)) {}
-  Module* checked() const {
+  Module* checked_impl() const {
     RL_CHECK(impl_ != nullptr, "Accessing empty ModuleHolder");
     return impl_.get();
   }
@@ -224,11 +224,11 @@ class ModuleHolder : public HolderBase {
   Contained& operator*() { return *get(); }
   const Contained& operator*() const { return *get(); }
   std::shared_ptr<Contained> ptr() const {
-    checked();
+    checked_impl();
     return std::static_pointer_cast<Contained>(impl_);
   }
-  Contained* get() { return static_cast<Contained*>(checked()); }
-  const Contained* get() const { return static_cast<const Contained*>(checked()); }
+  Contained* get() { return static_cast<Contained*>(checked_impl()); }
+  const Contained* get() const { return static_cast<const Contained*>(checked_impl()); }
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
     return get()->forward(std::forward<Args>(args)...);

@@ -45,7 +45,7 @@ def save(
     """
     if not isinstance(ep, ExportedProgram):
         raise TypeError(
-            f"The 'ep' parameter must be an instance of 'ExportedProgram', got {type(ep).__name__}"
+            f"The 'ep' parameter must be an instance of 'ExportedProgram', not {type(ep).__name__}"
         )
     model = json.dumps(model_record(ep, opset_version), allow_nan=False)
     records = [

@@ -70,7 +70,7 @@ class Freezer {
     if (!may_freeze(*node->output())) {
       return false;
     }
-    become_constant(node, value.isTensor() ? IValue(value.toTensor().detach()) : value);
+    replace_with_constant(node, value.isTensor() ? IValue(value.toTensor().detach()) : value);
     return true;
   }
 
@@ -110,7 +110,7 @@ struct Folded {
 };
 // The weights of a convolution that does what conv and norm do together; nothing where some of
 // theirs are not known.
-std::optional<Folded> folded(const Node& conv, const Node& norm) {
+std::optional<Folded> fold_norm(const Node& conv, const Node& norm) {
   Tensor weight;
   Tensor mean;
   Tensor variance;
@@ -161,14 +161,14 @@ bool fold_batch_norms(Graph& graph) {
         conv->block() != norm->block()) {
       return;
     }
-    const std::optional<Folded> both = folded(*conv, *norm);
+    const std::optional<Folded> both = fold_norm(*conv, *norm);
     if (!both) {
       return;
     }
     const InsertPoint before(graph, conv);
     conv->set_input(1, graph.constant(both->weight, {Type::Kind::Tensor}));
     conv->set_input(2, graph.constant(both->bias, {Type::Kind::Tensor}));
-    become(norm, {conv->output()});
+    replace_with_values(norm, {conv->output()});
     changed = true;
   });
   return changed;

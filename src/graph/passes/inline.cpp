@@ -60,7 +60,7 @@ class Inliner {
     for (Node* each = before->next(); each != node; each = each->next()) {
       remember(*each, *node, function);
     }
-    become(node, made);
+    replace_with_values(node, made);
     return true;
   }
 

@@ -53,7 +53,7 @@ struct Moments {
   }
 
   // Whether squares of floats have lost digits: those of equal elements seem to, too.
-  static bool lost(R squares) {
+  static bool lost_digits(R squares) {
     return std::is_same_v<R, float> && !(squares > R(1e-30) && squares < math::infinity<R>);
   }
   // The state of n elements `step` apart, in double.
@@ -114,8 +114,8 @@ struct Moments {
         squares[j] += squares[j + w];
       }
     }
-    s = RL_UNLIKELY(lost(squares[0])) ? state_in_double(x, 1, n)
-                                      : state(shift, sum[0], squares[0], n);
+    s = RL_UNLIKELY(lost_digits(squares[0])) ? state_in_double(x, 1, n)
+                                             : state(shift, sum[0], squares[0], n);
   }
 
   void columns(const A* x, int64_t ld, int64_t rows, int64_t cols, int64_t, S* s) const {
@@ -142,10 +142,10 @@ struct Moments {
     }
     int any = 0;
     for (int64_t c = 0; c < cols; c++) {
-      any |= lost(squares[c]) ? 1 : 0;
+      any |= lost_digits(squares[c]) ? 1 : 0;
     }
     for (int64_t c = 0; c < cols && RL_UNLIKELY(any != 0); c++) {
-      if (lost(squares[c])) {
+      if (lost_digits(squares[c])) {
         s[c] = state_in_double(x + c, ld, rows);
       }
     }
