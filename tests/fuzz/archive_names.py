@@ -23,7 +23,7 @@ from tests.fuzz.names import program
 
 __all__ = ["begin", "load", "program"]
 
-REFUSALS = (RuntimeError, ValueError, zipfile.BadZipFile, pickle.UnpicklingError)
+REFUSALS = (RuntimeError, ValueError, EOFError, zipfile.BadZipFile, pickle.UnpicklingError)
 # Of a program with damaged ops and values.
 FAILURES = (
     *REFUSALS,

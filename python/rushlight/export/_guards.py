@@ -135,10 +135,11 @@ def _within(text: str, known: Any, factor: int, rest: int) -> list[str]:
 def _linear(expr: Any) -> tuple[str | None, int, int]:
     """The name, the factor and the rest of `factor * name + rest`; None for anything else."""
     rest = expr.terms.get((), 0)
-    alone = Expression({m: c for m, c in expr.terms.items() if m})
-    ((_, factor),) = alone.terms.items() if len(alone.terms) == 1 else ((None, 0),)
-    plain = isinstance(factor, int) and isinstance(rest, int) and factor > 0
-    name = Expression(dict.fromkeys(alone.terms, 1)).name if plain else None
+    others = {m: c for m, c in expr.terms.items() if m}
+    name = Expression(dict.fromkeys(others, 1)).name
+    factor = next(iter(others.values()), 0)
+    if name is None or not isinstance(factor, int) or not isinstance(rest, int) or factor <= 0:
+        return None, 0, 0
     return name, factor, rest
 
 
