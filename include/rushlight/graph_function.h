@@ -82,7 +82,14 @@ class RL_API Function {
   Graph& graph() { return *shared_graph(); }
   std::shared_ptr<Graph> shared_graph();
   bool has_graph() const { return graph_ != nullptr; }
-  void set_graph(std::unique_ptr<Graph> graph);  // RuntimeError once it has run
+  // A function that is no graph but code of the host, such as Python; it cannot be saved.
+  struct RL_API Native {
+    virtual ~Native();
+    virtual std::vector<IValue> operator()(std::vector<IValue> arguments) = 0;
+  };
+  void set_native(std::unique_ptr<Native> native) { native_ = std::move(native); }
+  Native* native() const { return native_.get(); }  // null of a graph
+  void set_graph(std::unique_ptr<Graph> graph);     // RuntimeError once it has run
   // Says how to make the graph later; `make` is called once, by one thread.
   template <class F>
   void set_maker(F make) {
@@ -111,6 +118,7 @@ class RL_API Function {
   std::string name_;
   std::shared_ptr<Graph> graph_;
   std::unique_ptr<Making> maker_;
+  std::unique_ptr<Native> native_;
   std::unique_ptr<const Program> program_;
   std::atomic<const Program*> compiled_ = nullptr;
 };

@@ -23,6 +23,7 @@ struct NamedValue {
   std::string name;
   IValue value;
 };
+struct NamedModule;
 
 // A method of one object.
 class RL_API Method {
@@ -45,11 +46,23 @@ class RL_API Module {
  public:
   Module() = default;  // none: whatever it is asked raises
   explicit Module(intrusive_ptr<Object> object);
+  // A new one of a class of its own, with `training` alone.
+  explicit Module(const std::string& class_name);
+
+  // More attributes, for a module that is made here; RuntimeError where it has one of that name.
+  void register_parameter(const std::string& name, Tensor value, bool is_buffer);
+  void register_buffer(const std::string& name, Tensor value);
+  void register_module(const std::string& name, const Module& module);
+  void register_attribute(const std::string& name, const Type& type, IValue value,
+                          bool is_parameter = false, bool is_buffer = false);
+  // Compiles the methods of a text: "def scaled(self, x, by: float = 2.0): return x * by".
+  void define(const std::string& source);
 
   IValue forward(std::vector<IValue> arguments, const Kwargs& by_name = {}) const {
     return get_method("forward")(std::move(arguments), by_name);
   }
-  IValue operator()(std::vector<IValue> arguments) const { return forward(std::move(arguments)); }
+  // `forward`, with the hooks that the module has.
+  IValue operator()(std::vector<IValue> arguments) const;
   template <class... A>
   IValue run_method(const std::string& name, A&&... arguments) const {
     return get_method(name)({IValue(std::forward<A>(arguments))...});
@@ -71,8 +84,8 @@ class RL_API Module {
   std::vector<NamedValue> named_attributes(bool recurse = true) const;
   std::vector<Module> children() const;
   std::vector<Module> modules() const;  // with itself, depth first, each once
-  std::vector<std::pair<std::string, Module>> named_children() const;
-  std::vector<std::pair<std::string, Module>> named_modules() const;
+  std::vector<NamedModule> named_children() const;
+  std::vector<NamedModule> named_modules() const;
 
   void train(bool on = true) const;
   void eval() const { train(false); }
@@ -97,7 +110,28 @@ class RL_API Module {
   void change_tensors(std::optional<Device> device, std::optional<ScalarType> dtype) const;
   intrusive_ptr<Object> object_;
 };
+struct NamedModule {
+  std::string name;
+  Module value;
+};
 using script_module = Module;
+
+// Functions that are compiled from text, which may call each other, and ops as torch.NAME.
+class RL_API CompilationUnit {
+ public:
+  CompilationUnit();
+  void define(const std::string& source);
+  graph::Function* find_function(const std::string& name) const;  // null where there is none
+  graph::Function& get_function(const std::string& name) const;   // RuntimeError instead
+  template <class... A>
+  IValue run_method(const std::string& name, A&&... arguments) const {
+    return get_function(name)({IValue(std::forward<A>(arguments))...});
+  }
+
+ private:
+  std::shared_ptr<graph::CompilationUnit> unit_;
+};
+RL_API std::shared_ptr<CompilationUnit> compile(const std::string& source);
 
 // A module from an archive, on `device` or where it was saved. Nothing in a file runs before a
 // method is called. RuntimeError where it is no archive, is damaged, or needs what the language
@@ -110,13 +144,13 @@ RL_API Module load(const std::string& path, std::optional<Device> device = {},
 RL_API Module load(std::istream& stream, std::optional<Device> device = {},
                    bool load_debug_files = true);
 
-// A copy that shares its tensors; graphs are run as they are, and nothing is folded into them.
-// RuntimeError in training mode.
-inline Module freeze(const Module& module) {
-  RL_CHECK(!module.is_training(), "Freezing is only for modules in eval mode: call eval()");
-  return module.copy();
-}
-inline Module optimize_for_inference(const Module& module) { return freeze(module); }
+// A module whose attributes have become constants of its methods, which call nothing: `forward`
+// and those that `preserved_attrs` names, beside attributes that stay. `optimize_numerics`: batch
+// norms become part of the convolutions before them. RuntimeError in training mode.
+RL_API Module freeze(const Module& module, const std::vector<std::string>& preserved_attrs = {},
+                     bool optimize_numerics = true);
+RL_API Module optimize_for_inference(const Module& module,
+                                     const std::vector<std::string>& other_methods = {});
 
 namespace script {
 using jit::Method;

@@ -19,12 +19,15 @@ std::recursive_mutex& creation_mutex() {
 }  // namespace
 
 Function::Making::~Making() = default;
+Function::Native::~Native() = default;
 
 Function::Function(std::string name, Schema schema, std::unique_ptr<Graph> graph)
     : schema(std::move(schema)), name_(std::move(name)), graph_(std::move(graph)) {}
 Function::~Function() = default;
 
 std::shared_ptr<Graph> Function::shared_graph() {
+  RL_CHECK(native_ == nullptr, "Could not export Python function call '", base_name(),
+           "': it is no program, and has neither a graph nor a text");
   const std::lock_guard<std::recursive_mutex> lock(creation_mutex());
   if (graph_ == nullptr && maker_ != nullptr) {
     const std::unique_ptr<Making> make = std::move(maker_);
@@ -58,7 +61,8 @@ const Program& Function::program() {
 }
 
 std::vector<IValue> Function::run(std::vector<IValue> arguments) {
-  return program().run(std::move(arguments));
+  return native_ != nullptr ? (*native_)(std::move(arguments))
+                            : program().run(std::move(arguments));
 }
 
 namespace {

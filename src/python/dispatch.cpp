@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include <rushlight/autocast.h>
 #include <rushlight/library.h>
 
 #include "core/op_support.h"
@@ -13,6 +14,7 @@
 #include "python/bindings.h"
 #include "python/boxed.h"
 #include "python/parser.h"
+#include "python/trace.h"
 #include "python/types.h"
 
 namespace rushlight::python {
@@ -347,12 +349,32 @@ PyObject* active_modes(PyObject*, PyObject*) {
   });
 }
 
+// A variable with another value, for a scope.
+template <class T>
+class Exchanged {
+ public:
+  Exchanged(T& variable, T value) : variable_(variable), before_(std::exchange(variable, value)) {}
+  ~Exchanged() { variable_ = before_; }
+  Exchanged(const Exchanged&) = delete;
+  Exchanged& operator=(const Exchanged&) = delete;
+
+ private:
+  T& variable_;
+  T before_;
+};
+
 // What sees calls before autograd does, as the program wrote them: a function of the overload, its
 // arguments and its keywords, which runs the op.
 class PythonWatcher final : public Mode {
  public:
-  explicit PythonWatcher(PyObject* function) : function_(function) {}
+  // `casts`: that autocast's casts are calls of their own.
+  PythonWatcher(PyObject* function, bool casts) : function_(function), casts_(casts) {}
   std::vector<Value> take(const OpFunction& function, std::vector<Value> arguments) override {
+    if (casts_ && casting_ != &function && autocast::applies(function)) {
+      const ModeScope scope(*this, ModeScope::Level::Upper);
+      const Exchanged<const OpFunction*> once(casting_, &function);
+      return autocast::dispatch(function, std::move(arguments));
+    }
     if (const PartsFunction parts = traced_as(function)) {
       const ModeScope scope(*this, ModeScope::Level::Upper);
       return parts(arguments);
@@ -361,6 +383,7 @@ class PythonWatcher final : public Mode {
   }
   std::vector<Value> handle(const OpInfo& op, const std::vector<Value>& arguments) override {
     return in_python([&] {
+      const Exchanged<PyObject*> untraced(current_trace, nullptr);
       const PythonCall called = python_call(op, arguments);
       const Object result = Object::check(PyObject_CallFunctionObjArgs(
           function_, overload_object(op), called.args.get(), called.kwargs.get(), nullptr));
@@ -370,18 +393,35 @@ class PythonWatcher final : public Mode {
 
  private:
   PyObject* function_;  // borrowed: it watches while watch_ops runs
+  bool casts_;
+  const OpFunction* casting_ = nullptr;  // that autocast has been asked for already
 };
 
-// _watch_ops(function, watched): calls `watched()`, whose ops go to `function` first.
+// _watch_ops(function, watched, is_trace=False): calls `watched()`, whose ops go to `function`
+// first. A trace is also shown what autocast does, and what only Python sees (trace.h).
 PyObject* watch_ops(PyObject*, PyObject* args) {
   return translate_errors([&] {
     PyObject *function, *watched;
-    if (!PyArg_ParseTuple(args, "OO:_watch_ops", &function, &watched)) {
+    int is_trace = 0;
+    if (!PyArg_ParseTuple(args, "OO|p:_watch_ops", &function, &watched, &is_trace)) {
       throw PythonError();
     }
-    PythonWatcher watcher(function);
+    PythonWatcher watcher(function, is_trace != 0);
+    const Exchanged<PyObject*> traced(current_trace, is_trace != 0 ? function : nullptr);
     const ModeScope scope(watcher, ModeScope::Level::Upper);
     return check(PyObject_CallNoArgs(watched));
+  });
+}
+
+// _unwatched(f): calls `f()`, whose ops nobody watches.
+PyObject* unwatched(PyObject*, PyObject* f) {
+  return translate_errors([&] {
+    struct Hidden {
+      Mode* before = tls.exchange_upper(nullptr);
+      ~Hidden() { tls.exchange_upper(before); }
+    } const hidden_watchers;
+    const Exchanged<PyObject*> untraced(current_trace, nullptr);
+    return check(PyObject_CallNoArgs(f));
   });
 }
 
@@ -406,6 +446,7 @@ PyMethodDef functions[] = {
     {"_pop_torch_dispatch_mode", pop_mode, METH_O, nullptr},
     {"_torch_dispatch_modes", active_modes, METH_NOARGS, nullptr},
     {"_watch_ops", watch_ops, METH_VARARGS, nullptr},
+    {"_unwatched", unwatched, METH_O, nullptr},
     {"_hide_dispatch_modes", hide_modes, METH_NOARGS, nullptr},
     {"_show_dispatch_modes", show_modes, METH_NOARGS, nullptr},
     {"_disabled_torch_dispatch_impl", call_disabled, METH_VARARGS, nullptr},
@@ -415,6 +456,14 @@ PyMethodDef functions[] = {
 };
 
 }  // namespace
+
+thread_local PyObject* current_trace = nullptr;
+
+void tell_trace_of_iteration(PyObject* tensor) {
+  PyObject* const told = current_trace;
+  const Exchanged<PyObject*> untraced(current_trace, nullptr);
+  const Object done = Object::check(PyObject_CallMethod(told, "iterates", "O", tensor));
+}
 
 LowerMode::~LowerMode() {
   if (entered_) {

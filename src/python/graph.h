@@ -21,6 +21,7 @@ PyObject* wrap(const GraphRef& graph, graph::Block* block);
 PyObject* wrap_type(Type type, std::shared_ptr<const void> owner,
                     std::shared_ptr<const graph::TensorFacts> facts = nullptr);
 
+bool is_graph_value(PyObject* o);
 // TypeError where `o` is of another type.
 const GraphRef& unwrap_graph(PyObject* o);
 graph::Node* unwrap_graph_node(PyObject* o);

@@ -138,8 +138,9 @@ PyTypeObject value_type = {
 PyObject* wrap(const GraphRef& graph, graph::Value* value) {
   return make_handle(value_type, graph, value);
 }
+bool is_graph_value(PyObject* o) { return Py_TYPE(o) == &value_type; }
 graph::Value* unwrap_graph_value(PyObject* o) {
-  if (Py_TYPE(o) != &value_type) {
+  if (!is_graph_value(o)) {
     raise(PyExc_TypeError, str("expected a Value, got ", type_name(o)));
   }
   return &value_of_handle(o);

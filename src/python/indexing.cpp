@@ -16,6 +16,7 @@
 #include "python/numpy.h"
 #include "python/parser.h"
 #include "python/torch_function.h"
+#include "python/trace.h"
 
 namespace rushlight::python {
 
@@ -152,7 +153,8 @@ bool is_tuple_of_indices(PyObject* index) {
   return false;
 }
 
-// The sizes of a tensor while an index is read: only lengths are needed.
+// The sizes of a tensor while an index is read: only lengths are needed. In a trace bounds stay as
+// they are written, for the program may run with other sizes.
 void read_index(const Tensor& self, PyObject* index, Index& out) {
   Object held;
   if (!PyTuple_Check(index) && is_tuple_of_indices(index)) {
@@ -190,7 +192,8 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
         const int64_t size = self.sizes()[static_cast<size_t>(from)];
         RL_CHECK_INDEX(item.value >= -size && item.value < size, "index ", item.value,
                        " is out of bounds for dimension ", from, " with size ", size);
-        out.add({Step::Kind::Select, to, item.value < 0 ? item.value + size : item.value, 0, 1});
+        const bool counts_back = item.value < 0 && current_trace == nullptr;
+        out.add({Step::Kind::Select, to, counts_back ? item.value + size : item.value, 0, 1});
         from++;
         break;
       }
@@ -199,8 +202,11 @@ void read_index(const Tensor& self, PyObject* index, Index& out) {
         Py_ssize_t start, stop, step;
         check(PySlice_Unpack(item.object, &start, &stop, &step));
         RL_CHECK_VALUE(step > 0, "step must be greater than zero: slice step must be positive");
-        PySlice_AdjustIndices(size, &start, &stop, step);
-        if (start != 0 || stop != size || step != 1) {
+        if (current_trace == nullptr) {
+          PySlice_AdjustIndices(size, &start, &stop, step);
+        }
+        const bool is_all = stop == (current_trace == nullptr ? size : PY_SSIZE_T_MAX);
+        if (start != 0 || !is_all || step != 1) {
           out.add({Step::Kind::Slice, to, start, stop, step});
         }
         from++;

@@ -13,6 +13,7 @@
 #include "python/parser.h"
 #include "python/storage.h"
 #include "python/torch_function.h"
+#include "python/trace.h"
 
 namespace rushlight::python {
 
@@ -307,6 +308,9 @@ PyObject* iterate(PyObject* self) {
   return translate_errors([&] {
     const Tensor& t = unwrap(self);
     RL_CHECK_TYPE(t.dim() != 0, "iteration over a 0-d tensor");
+    if (RL_UNLIKELY(current_trace != nullptr)) {
+      tell_trace_of_iteration(self);
+    }
     const Object slices = Object::check(PyObject_CallMethod(self, "unbind", "i", 0));
     RL_CHECK_TYPE(!is_tensor(slices.get()),
                   "iteration over a tensor: its unbind() gave a tensor, not a list of them");

@@ -4,6 +4,7 @@
 
 #include "cpu/isa_level.h"
 #include "python/bindings.h"
+#include "python/trace.h"
 #include "python/parser.h"
 #include "python/tensor_type.h"
 #include "python/torch_function.h"
@@ -76,6 +77,7 @@ void init(PyObject* module) {
   init_exported(module);
   init_script(module);
   init_script_compile(module);
+  init_trace(module);
   init_classes(module);
   init_graph(module);
   init_dispatch(module);

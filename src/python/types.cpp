@@ -8,6 +8,7 @@
 #include "core/op_support.h"
 #include "python/convert.h"
 #include "python/tensor_type.h"
+#include "python/trace.h"
 
 namespace rushlight::python {
 
@@ -322,8 +323,12 @@ PyObject* as_size(PyObject* result) {
   Py_DECREF(result);
   return size;
 }
-// Whether it is a size that is no number, as that of a ragged dimension: a rushlight.SymInt.
+// Whether it is a size that is no number: a rushlight.SymInt, as that of a ragged dimension, or a
+// tensor, as sizes are in a trace.
 bool is_symbol(PyObject* item) {
+  if (current_trace != nullptr && is_tensor(item)) {
+    return true;
+  }
   if (PyIndex_Check(item) != 0 || PyUnicode_Check(item)) {
     return false;
   }
@@ -396,9 +401,22 @@ PyObject* size_repeat(PyObject* self, Py_ssize_t n) {
     return as_size(repeated);
   });
 }
+// Of sizes that are tensors.
+PyObject* product(PyObject* sizes) {
+  return translate_errors([&] {
+    Object out = Object::check(PyLong_FromLong(1));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes); i++) {
+      out = Object::check(PyNumber_Multiply(out.get(), PyTuple_GET_ITEM(sizes, i)));
+    }
+    return out.release();
+  });
+}
 PyObject* size_numel(PyObject* self, PyObject*) {
   long long n = 1;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(self); i++) {
+    if (current_trace != nullptr && is_tensor(PyTuple_GET_ITEM(self, i))) {
+      return product(self);
+    }
     const long long size = PyLong_AsLongLong(PyTuple_GET_ITEM(self, i));
     if (size == -1 && PyErr_Occurred() != nullptr) {  // a symbol
       return nullptr;

@@ -192,6 +192,7 @@ ClassType::Form form_of(const Class& source, const Text& text) {
 // tuples hold what is in them, so that these are filled at once.
 ClassType& ArchiveCode::add_class(const std::string& name, const Class& source, const File& file) {
   ClassType& type = unit_.add_class(form_of(source, file.text), name);
+  type.of_modules = !source.bases.empty() && source.bases[0]->text == "ModuleInterface";
   unfilled_.push_back({&type, &source, &file});
   const bool at_once =
       type.form == ClassType::Form::NamedTuple || type.form == ClassType::Form::Enum;
@@ -280,8 +281,11 @@ void ArchiveCode::add_names(ClassType& type, const Stmt& s, const File& file) {
     return;
   }
   if (!s.value->is(Kind::List) || (what != "__parameters__" && what != "__buffers__")) {
-    if (what == "__forward_hooks__" || what == "__forward_pre_hooks__") {
-      RL_CHECK(s.value->of.empty(), type.name, " has hooks, which archives are read without");
+    if (s.value->is(Kind::List) &&
+        (what == "__forward_hooks__" || what == "__forward_pre_hooks__")) {
+      for (const ExprPtr& name : s.value->of) {
+        (what == "__forward_hooks__" ? type.hooks : type.pre_hooks).push_back(name->text);
+      }
     }
     return;
   }

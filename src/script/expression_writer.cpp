@@ -75,6 +75,21 @@ constexpr std::string_view reserved[] = {"False",
 
 std::string attribute_name(const Node& node) { return node.attribute("name").toStringRef(); }
 
+// The hook that a node calls; null where it calls another method.
+graph::Function* hook_of(const Node& node) {
+  const Type& type = node.input(0)->type;
+  const std::string name = attribute_name(node);
+  if (!type.is(TypeKind::Class)) {
+    return nullptr;
+  }
+  for (const auto* const hooks : {&type.definition->pre_hooks, &type.definition->hooks}) {
+    if (std::find(hooks->begin(), hooks->end(), name) != hooks->end()) {
+      return type.definition->find_method(name);
+    }
+  }
+  return nullptr;
+}
+
 // Whether the items' own types say that of the whole.
 bool all_have_type(const std::vector<Value*>& items, size_t first, size_t step, const Type& type) {
   for (size_t i = first; i < items.size(); i += step) {
@@ -182,6 +197,11 @@ std::string ExpressionWriter::expression(Node& node) {
                           : text;
     }
     case Kind::CallMethod: {
+      // Hooks are no methods for PyTorch: they are called as functions.
+      if (graph::Function* const hook = hook_of(node)) {
+        mentions_.add(*hook);
+        return str(hook->name(), "(", uses(node.inputs()), ", )");
+      }
       const std::string of = use_of(node.input());
       const std::string arguments = uses(node.inputs(), 1);
       return str(of, ".", attribute_name(node), "(", arguments, arguments.empty() ? ")" : ", )");

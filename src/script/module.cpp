@@ -21,6 +21,25 @@ Module::Module(intrusive_ptr<Object> object) : object_(std::move(object)) {
            "the object is no module");
 }
 
+IValue Module::operator()(std::vector<IValue> arguments) const {
+  for (const std::string& name : type().pre_hooks) {
+    IValue changed = get_method(name)({IValue::tuple(arguments)});
+    if (changed.isTuple()) {
+      arguments = changed.items();
+    } else if (!changed.isNone()) {
+      arguments = {std::move(changed)};
+    }
+  }
+  IValue result = forward(arguments);
+  for (const std::string& name : type().hooks) {
+    IValue changed = get_method(name)({IValue::tuple(arguments), result});
+    if (!changed.isNone()) {
+      result = std::move(changed);
+    }
+  }
+  return result;
+}
+
 const intrusive_ptr<Object>& Module::object() const {
   RL_CHECK(object_.defined(), "torch::jit::Module: the module is empty: load one");
   return object_;
@@ -87,20 +106,20 @@ void Module::setattr(const std::string& name, IValue value) const {
 
 // ---- submodules and tensors ----
 
-std::vector<std::pair<std::string, Module>> Module::named_children() const {
-  std::vector<std::pair<std::string, Module>> out;
+std::vector<NamedModule> Module::named_children() const {
+  std::vector<NamedModule> out;
   const ClassType& of = type();
   for (size_t i = 0; i < of.attributes.size(); i++) {
     if (is_module(object_->slots[i])) {
-      out.emplace_back(of.attributes[i].name,
-                       Module(intrusive_ptr<Object>(object_of(object_->slots[i]))));
+      out.push_back(
+          {of.attributes[i].name, Module(intrusive_ptr<Object>(object_of(object_->slots[i])))});
     }
   }
   return out;
 }
 
-std::vector<std::pair<std::string, Module>> Module::named_modules() const {
-  std::vector<std::pair<std::string, Module>> out;
+std::vector<NamedModule> Module::named_modules() const {
+  std::vector<NamedModule> out;
   std::unordered_set<const Object*> seen;
   const std::function<void(const std::string&, const Module&)> visit = [&](const std::string& name,
                                                                            const Module& module) {
@@ -108,7 +127,7 @@ std::vector<std::pair<std::string, Module>> Module::named_modules() const {
       return;
     }
     const Nesting deeper;
-    out.emplace_back(name, module);
+    out.push_back({name, module});
     for (const auto& [child, of] : module.named_children()) {
       visit(join_name(name, child), of);
     }

@@ -1,27 +1,49 @@
-"""TorchScript: archives, programs of text, decorators and questions.
+"""TorchScript: programs of Python source, of text, of traces and of archives, which run in C++.
 
-`load` reads archives and `save` writes them again; their programs run as graphs, in C++, and so do
-those of a `CompilationUnit`. Source of Python is not compiled yet: `script` and `trace` give back
-the functions that they are given, and modules under a class that is a `ScriptModule`, with a
-warning, so that a program runs as it is written. What a program does can be recorded as a graph
-(`_get_trace_graph`).
+`script` compiles functions, classes and modules with all that they call, `trace` records what a
+function does, `CompilationUnit` compiles text. `load` reads archives and `save` writes programs.
+Here are the functions of users; marks and questions are in `_marks.py`, the compiler's view of
+Python in `_meanings.py`, `_functions.py`, `_classes.py`, `_modules.py` and `_methods.py`.
 """
 
 from __future__ import annotations
 
+import builtins
 import contextlib
-import copy
+import functools
 import sys
-import types
-import typing
-import weakref
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from rushlight import Tensor, nn
+from rushlight import Tensor
 from rushlight._C import JITException as Error
+from rushlight._lazy import lazy
 from rushlight._warnings import warn
 from rushlight.futures import Future
+from rushlight.jit._marks import (  # noqa: F401
+    Attribute,
+    _overload,
+    _overload_method,
+    _overloads,
+    annotate,
+    export,
+    ignore,
+    interface,
+    is_scripting,
+    isinstance,
+    script_method,
+    unused,
+)
+from rushlight.jit._script import (  # noqa: F401
+    RecursiveScriptModule,
+    ScriptFunction,
+    ScriptMethod,
+    ScriptModule,
+    ScriptWarning,
+    TopLevelTracedModule,
+    TracedModule,
+    TracerWarning,
+)
 from rushlight.utils import _pytree
 
 __all__ = [
@@ -37,6 +59,7 @@ __all__ = [
     "TopLevelTracedModule",
     "TracedModule",
     "TracerWarning",
+    "TracingCheckError",
     "annotate",
     "enable_onednn_fusion",
     "export",
@@ -63,139 +86,35 @@ __all__ = [
     "wait",
 ]
 
-_F = TypeVar("_F")
-_is = isinstance  # the name is a function of this module below
+if TYPE_CHECKING:
+    from ._trace import TracingCheckError, trace, trace_module
+else:
+    __getattr__, __dir__ = lazy(__name__, "", {"_trace": "TracingCheckError trace trace_module"})
 
-
-class TracerWarning(Warning):
-    """A warning about a trace that would be wrong for other inputs."""
-
-
-class ScriptWarning(Warning):
-    """A warning about a program that TorchScript would run in another way."""
-
-
-# ---- types that programs ask about ----
-
-
-class ScriptFunction:
-    """A compiled function. It cannot be made yet."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("rushlight compiles no functions yet: call the Python function")
-
-
-class ScriptMethod:
-    """A compiled method. It cannot be made yet."""
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("rushlight compiles no methods yet: call the Python method")
-
-
-class ScriptModule(nn.Module):
-    """The base of modules written for TorchScript; here they run as Python."""
-
-
-class RecursiveScriptModule(ScriptModule):
-    """The class of a module that `script` returns; it runs the module as Python.
-
-    It is of the module's class, too, and runs as Python; parameters, submodules and hooks are the
-    module's, in one place, so that what one changes the other sees.
-    """
-
-    def __init__(self, *args, **kwargs) -> None:
-        raise RuntimeError("script modules are made by script(): nothing is compiled yet")
-
-    @property
-    def original_name(self) -> str:
-        """The name of the module's class."""
-        return _original(self).__name__
-
-    def _get_name(self):
-        return type(self).__name__
-
-    def extra_repr(self):
-        inner = _original(self).extra_repr(self)
-        return f"original_name={self.original_name}" + (f", {inner}" if inner else "")
-
-    def __reduce_ex__(self, protocol):
-        return _as_script, (_without_script(self), _script_base(self))
-
-    def __deepcopy__(self, memo):
-        made = _as_script(copy.deepcopy(_without_script(self), memo), _script_base(self))
-        memo[id(self)] = made
-        return made
-
-    def __copy__(self):
-        return _as_script(copy.copy(_without_script(self)), _script_base(self))
-
-
-class TracedModule(RecursiveScriptModule):
-    """The class of submodules of a module that `trace` returns."""
-
-
-class TopLevelTracedModule(TracedModule):
-    """The class of a module that `trace` returns."""
-
-
-# By the classes of modules and of scripts: the class that is both.
-_SCRIPTS: weakref.WeakKeyDictionary[type, dict[type, Any]] = weakref.WeakKeyDictionary()
-
-
-def _original(script: Any) -> Any:
-    return type(script).__bases__[1]
-
-
-def _script_base(script: Any) -> type:
-    return type(script).__bases__[0]
-
-
-def _as_script(module: Any, base: type) -> Any:
-    """The module under a class that is `base` and its own; a script as it is."""
-    if _is(module, ScriptModule):
-        return module
-    kinds = _SCRIPTS.setdefault(type(module), {})
-    kind = kinds[base]() if base in kinds else None
-    if kind is None:
-        space = {"__module__": base.__module__, "__doc__": base.__doc__}
-        kind = type(base.__name__, (base, type(module)), space)
-        kinds[base] = weakref.ref(kind)
-    made = object.__new__(kind)
-    object.__setattr__(made, "__dict__", module.__dict__)
-    return made
-
-
-def _without_script(script: Any) -> Any:
-    made = object.__new__(_original(script))
-    object.__setattr__(made, "__dict__", script.__dict__)
-    return made
+_is = builtins.isinstance  # the name is a function of this module
 
 
 class CompilationUnit:
     """Functions that are compiled from text; they are its attributes and run in C++.
 
     Args:
-        lang: functions in TorchScript's subset of Python, which may call each other's names, ops as
-            `torch.NAME`, and functions of the language. `RuntimeError` names what cannot be
-            compiled, and its line.
+        lang: functions in TorchScript's subset of Python, which may call each other's names,
+            functions of the language, and what the names around the call of this class mean.
+            `RuntimeError` names what cannot be compiled, and its line.
+        _frames_up: how many calls further out the names are looked for.
     """
 
     def __init__(self, lang=None, _frames_up: int = 0) -> None:
         self._functions: dict[str, Any] = {}
-        self._unit: Any = None
         if lang is not None:
-            self.define(lang)
+            self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang, rcb=None, _frames_up: int = 0) -> None:
-        """Compile more functions; `rcb` is refused: names of Python mean nothing in a text."""
-        from rushlight import _C
-        from rushlight.jit._program import UnitFunction
+        """Compile more functions; `rcb`: what gives the value of a name, None where it has none."""
+        from rushlight.jit import _scripts
 
-        if rcb is not None:
-            raise NotImplementedError("CompilationUnit.define(): names of Python are not looked up")
-        self._unit = self._unit or _C._ProgramUnit()
-        for name in self._unit.define(lang):
-            self._functions[name] = UnitFunction(self._unit, name)
+        names = _scripts.FrameScope(sys._getframe(_frames_up + 1), rcb)
+        _scripts.define_functions(lang, names, self._functions)
 
     def __getattr__(self, name):
         functions = self.__dict__.get("_functions", {})
@@ -204,208 +123,109 @@ class CompilationUnit:
         return functions[name]
 
 
-class Attribute(NamedTuple):
-    """A value of a module with a type for the compiler."""
-
-    value: Any
-    type: Any
-
-
-# ---- marks ----
-
-
-def _mark(function: Any, kind: str) -> Any:
-    function._torchscript_modifier = kind
-    return function
-
-
-def export(fn: _F) -> _F:
-    """Marks a method that is compiled although `forward` does not call it."""
-    return _mark(fn, "export")
-
-
-def unused(fn: _F) -> _F:
-    """Marks a method that compiled code never calls."""
-    if _is(fn, property):
-        for part in (fn.fget, fn.fset):
-            if part is not None:
-                _mark(part, "unused")
-        return fn
-    return _mark(fn, "unused")
-
-
-def ignore(drop: Any = False, **kwargs) -> Any:
-    """Marks a method that stays Python; with or without arguments.
-
-    Args:
-        drop: whether calls are left out of exported programs.
-    """
-    if callable(drop):
-        return _mark(drop, "ignore")
-    if not _is(drop, bool):
-        raise RuntimeError(f"jit.ignore: `drop` must be a bool or a function, but got {drop}")
-    return lambda fn: _mark(fn, "unused" if drop or kwargs.get("drop_on_export") else "ignore")
-
-
-def interface(obj: _F) -> _F:
-    """Marks a class as the common interface of several modules."""
-    if not _is(obj, type):
-        raise RuntimeError("interface must be applied to a class")
-    obj.__torch_script_interface__ = True
-    return obj
-
-
-def script_method(fn: _F) -> _F:
-    """A method of a `ScriptModule`, which runs as Python."""
-    return fn
-
-
-def script_if_tracing(fn: _F) -> _F:
-    """A function that would be compiled while something is traced; it is returned unchanged."""
-    return fn
-
-
-def _overload(func: _F) -> _F:
-    """Marks a signature for the compiler."""
-    return func
-
-
-_overload_method = _overload
-
-
-def annotate(the_type, the_value):
-    """Return the value; the type is for the compiler."""
-    return the_value
-
-
 # ---- questions ----
-
-
-def is_scripting() -> bool:
-    """Whether compiled code is running: always False."""
-    return False
 
 
 def is_tracing() -> bool:
     """Whether the ops of this thread are being recorded in a graph."""
-    trace = sys.modules.get("rushlight.jit._trace")
-    return trace is not None and trace.state() is not None
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any:
-        return True
-    if origin in (typing.Union, types.UnionType):
-        return any(_fits(value, one) for one in inner)
-    if (origin or kind) in (list, dict, tuple) and not inner:
-        raise RuntimeError(f"Attempted to use {kind} without a contained type")
-    if origin is None:
-        return value is None if kind is None else _is(value, kind)
-    if not _is(value, origin):
-        return False
-    if origin is list:
-        return all(_fits(item, inner[0]) for item in value)
-    if origin is dict:
-        return all(_fits(k, inner[0]) and _fits(v, inner[1]) for k, v in value.items())
-    if origin is tuple:
-        if len(inner) == 2 and inner[1] is Ellipsis:
-            return all(_fits(item, inner[0]) for item in value)
-        return len(inner) == len(value) and all(map(_fits, value, inner))
-    return True
-
-
-def isinstance(obj, target_type) -> bool:
-    """`isinstance` that looks into containers: `isinstance(x, List[int])`."""
-    kinds = target_type if _is(target_type, tuple) else (target_type,)
-    return any(_fits(obj, kind) for kind in kinds)
+    recording = sys.modules.get("rushlight.jit._recording")
+    return recording is not None and recording.state() is not None
 
 
 # ---- what would compile ----
-
-_told: set[str] = set()
 
 
 def _deprecate(function: str, instead: str) -> None:
     warn(f"`torch.jit.{function}` is deprecated: {instead}", DeprecationWarning)
 
 
-def _tell(function: str, what: str) -> None:
-    """Warns that a function is deprecated; that nothing is compiled, once in a process."""
-    _deprecate(function, "`torch.compile` and `torch.export` take programs as they are")
-    if function not in _told:
-        _told.add(function)
-        warn(f"torch.jit.{function}: source of Python is not compiled yet; {what} runs as Python")
-
-
 def script(obj: Any, optimize=None, _frames_up: int = 0, _rcb=None, example_inputs=None) -> Any:
-    """Return the function or class itself, or the module as a script module, with a warning."""
-    if not callable(obj):
-        raise RuntimeError(f"script() takes a function, a class or a module, not {type(obj)}")
-    _tell("script", "what is given")
-    return _as_script(obj, RecursiveScriptModule) if _is(obj, nn.Module) else obj
+    """Compile a function, a class or a module, with all that it calls.
+
+    Args:
+        obj: a function, which becomes a `ScriptFunction`; a module, which becomes a `ScriptModule`
+            that shares its parameters and buffers; or a class, whose objects compiled code makes
+            and takes, and which is returned as it is.
+        optimize: deprecated; programs are always optimised.
+        example_inputs: refused: types are not taken from examples.
+
+    What the language of programs lacks raises when it is compiled, with its line.
+    """
+    if example_inputs is not None:
+        raise NotImplementedError("script(): types are annotations; example_inputs gives none")
+    if optimize is not None:
+        warn("`optimize` is deprecated and has no effect: programs are always optimised")
+    _deprecate("script", "`torch.compile` and `torch.export` take programs as they are")
+    return _compile(obj, sys._getframe(1 + _frames_up))
 
 
-def trace(
-    func: Callable[..., Any] | None,
-    example_inputs=None,
-    optimize=None,
-    check_trace=True,
-    check_inputs=None,
-    check_tolerance: float = 1e-5,
-    strict=True,
-    _force_outplace=False,
-    _module_class=None,
-    _compilation_unit=None,
-    example_kwarg_inputs=None,
-    _store_inputs=True,
-) -> Any:
-    """Return the function itself, or the module as a traced module, with a warning."""
-    if not callable(func):
-        raise RuntimeError(f"trace() takes a function or a module, not {type(func)}")
-    _tell("trace", "what is given")
-    return _as_script(func, TopLevelTracedModule) if _is(func, nn.Module) else func
+def _compile(obj: Any, frame: Any = None) -> Any:
+    """`script`, without a warning."""
+    from rushlight.jit import _scripts
+
+    return _scripts.script(obj, frame)
 
 
-def trace_module(mod, inputs, *args, **kwargs):
-    """Return the module as a traced module, with a warning."""
-    if not _is(mod, nn.Module):
-        raise AttributeError("expected torch.nn.Module as the first argument")
-    if not _is(inputs, dict):
-        raise AttributeError("expected a dictionary of (method_name, input) pairs")
-    _tell("trace_module", "the module")
-    return _as_script(mod, TopLevelTracedModule)
+def script_if_tracing(fn: Callable[..., Any]) -> Any:
+    """A function that is compiled where something is traced, so that its branches stay branches."""
+
+    @functools.wraps(fn)
+    def wrapper(*args, **kwargs):
+        return (_compile(fn) if is_tracing() else fn)(*args, **kwargs)
+
+    wrapper.__original_fn = fn
+    wrapper.__script_if_tracing_wrapper = True
+    return wrapper
 
 
 def freeze(mod, preserved_attrs=None, optimize_numerics=True):
-    """Return the module itself, which must be in evaluation mode."""
-    if mod.training:
-        raise RuntimeError("Freezing is currently only implemented for modules in eval mode.")
-    return mod
+    """A module whose attributes are constants of its program, which is one graph.
+
+    Args:
+        mod: a script module in evaluation mode.
+        preserved_attrs: names of attributes that stay, and of methods that stay beside `forward`.
+        optimize_numerics: whether batch norms become part of the convolutions before them, which
+            changes the last digits.
+    """
+    from rushlight.jit import _freeze
+
+    _deprecate("freeze", "`torch.compile` and `torch.export` take programs as they are")
+    return _freeze.freeze(mod, preserved_attrs or (), optimize_numerics)
 
 
 def optimize_for_inference(mod, other_methods=None):
-    """Return the module itself."""
-    return mod.eval()
+    """A frozen module whose batch norms are part of its convolutions.
+
+    Args:
+        mod: a script module; one in training mode is taken as it is in evaluation.
+        other_methods: names of methods that stay beside `forward`.
+    """
+    from rushlight.jit import _freeze
+
+    _deprecate("optimize_for_inference", "`torch.compile` takes programs as they are")
+    return _freeze.optimize_for_inference(mod, other_methods or ())
 
 
 def save(m, f, _extra_files=None):
     """Write a program as an archive, which PyTorch's `jit.load` reads as well.
 
     Args:
-        m: a module that `jit.load` has read.
+        m: a script module or function, or a module that `jit.load` has read.
         f: a path, or what has `write()`.
         _extra_files: a dict of texts or bytes that are written beside it, by name.
 
-    Raises `RuntimeError` of modules that are Python, of which there is no program to write.
+    Raises `RuntimeError` of what is no program, and of programs that call Python.
     """
-    from rushlight.jit._program import ProgramModule
+    from rushlight.jit._program import ProgramModule, UnitFunction
     from rushlight.jit._program import save as save_program
 
+    if _is(m, UnitFunction):
+        m.save(f, _extra_files)
+        return
     if not _is(m, ProgramModule):
         raise RuntimeError(
-            "rushlight writes no TorchScript files yet of modules that run as Python: save "
-            "m.state_dict() with torch.save"
+            f"jit.save() writes programs, and a {type(m).__name__} is none: compile it with "
+            "jit.script, or save m.state_dict() with torch.save"
         )
     save_program(m, f, _extra_files)
 
@@ -434,6 +254,13 @@ def load(f, map_location=None, _extra_files=None, _restore_shapes=False):
 # ---- tasks, which run at once, and settings ----
 
 
+def _unwrap_optional(x):
+    """The value of an Optional; AssertionError where it is None."""
+    if x is None:
+        raise AssertionError("Unwrapping null optional")
+    return x
+
+
 def fork(func, *args, **kwargs) -> Future:
     """A future of `func(*args, **kwargs)`, which runs at once."""
     future: Future = Future()
@@ -444,6 +271,9 @@ def fork(func, *args, **kwargs) -> Future:
 def wait(future: Future) -> Any:
     """Wait for a future and return its result."""
     return future.wait()
+
+
+_fork, _wait = fork, wait
 
 
 @contextlib.contextmanager
@@ -493,19 +323,17 @@ def _get_trace_graph(
         args: its positional arguments: tensors, or containers of them.
         kwargs: its keyword arguments.
         strict: accepted: containers are taken apart.
-        _force_outplace: refused: nodes are the ops that ran.
+        _force_outplace: record ops in place as those that give new tensors.
         return_inputs: give a copy of the arguments, too, as they were before it ran.
         _return_inputs_states: give the arguments before and after it ran, too.
     """
-    from rushlight.jit._trace import get_trace_graph
+    from rushlight.jit._trace_graph import get_trace_graph
 
-    if _force_outplace:
-        raise NotImplementedError("_get_trace_graph(): ops in place stay what they are")
     before = None
     if return_inputs or _return_inputs_states:
         given = args if _is(args, tuple) else (args,)
         before = _pytree.tree_map_only(Tensor, lambda t: t.detach().clone(), given)
-    graph, outs = get_trace_graph(f, args, kwargs)
+    graph, outs = get_trace_graph(f, args, kwargs, _force_outplace)
     if return_inputs:
         return graph, outs, before
     if _return_inputs_states:

@@ -1,4 +1,5 @@
 // Modules whose attributes stay as they are, and batch norms that become part of convolutions.
+#include <algorithm>
 #include <unordered_set>
 
 #include <rushlight/autograd.h>
@@ -36,7 +37,9 @@ bool may_freeze(const Value& value) {
 
 class Freezer {
  public:
-  Freezer(const Graph& graph, const IValue& self) : set_(graph.block()) {
+  Freezer(const Graph& graph, const IValue& self, const std::set<std::string>& kept)
+      : set_(graph.block()) {
+    set_.names.insert(kept.begin(), kept.end());
     objects_[graph.inputs().at(0)] = self;
   }
 
@@ -104,6 +107,16 @@ bool is_convolution(const Node& node) {
   return transposed != nullptr && transposed->isBool() && !transposed->toBool();
 }
 
+// Whether a value is used by one node alone, beside questions that its numbers do not answer.
+bool has_one_reader(const Value& value) {
+  constexpr std::string_view questions[] = {"aten::dim", "aten::size", "prim::dtype",
+                                            "prim::device"};
+  return std::count_if(value.uses().begin(), value.uses().end(), [&](const Use& use) {
+           return std::find(std::begin(questions), std::end(questions), use.node->kind_name()) ==
+                  std::end(questions);
+         }) == 1;
+}
+
 struct Folded {
   Tensor weight;
   Tensor bias;
@@ -144,10 +157,10 @@ std::optional<Folded> fold_norm(const Node& conv, const Node& norm) {
 
 }  // namespace
 
-bool freeze_attributes(Graph& graph, const IValue& self) {
+bool freeze_attributes(Graph& graph, const IValue& self, const std::set<std::string>& kept) {
   RL_CHECK(!graph.inputs().empty() && object_of(self) != nullptr,
            "freezing needs a graph whose first input is an object, and the object");
-  return Freezer(graph, self).block(graph.block());
+  return Freezer(graph, self, kept).block(graph.block());
 }
 
 bool fold_batch_norms(Graph& graph) {
@@ -157,7 +170,7 @@ bool fold_batch_norms(Graph& graph) {
       return;
     }
     Node* const conv = norm->input()->node();
-    if (!is_convolution(*conv) || conv->output()->uses().size() != 1 ||
+    if (!is_convolution(*conv) || !has_one_reader(*conv->output()) ||
         conv->block() != norm->block()) {
       return;
     }

@@ -191,7 +191,8 @@ class RNNBase(Module):
     def get_expected_hidden_size(self, input, batch_sizes):
         """The shape of the hidden state for this input."""
         if batch_sizes is not None:
-            batch = int(batch_sizes[0])
+            # In a trace it stays a value of the program.
+            batch = batch_sizes[0] if rushlight.jit.is_tracing() else int(batch_sizes[0])
         else:
             batch = input.size(0 if self.batch_first else 1)
         return self._states_shape(batch, self.proj_size or self.hidden_size)
