@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import types
 import typing
-import warnings
 from typing import Any, NamedTuple, TypeVar, cast
+
+from rushlight._warnings import warn
 
 _F = TypeVar("_F")
 _is = isinstance  # the name is a function of this module below
@@ -122,10 +123,9 @@ def _fits(value: Any, kind: Any) -> bool:
     if not _is(value, origin):
         return False
     if origin in (list, dict) and not value:
-        warnings.warn(
+        warn(
             "The inner type of a container is lost where it is empty: jit.isinstance() takes it "
-            "for one of the type that is asked for",
-            stacklevel=3,
+            "for one of the type that is asked for"
         )
     if origin is list:
         return all(_fits(item, inner[0]) for item in value)
