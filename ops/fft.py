@@ -64,10 +64,10 @@ composite("stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=No
           "bool? align_to_window=None) -> Tensor",
           python="listed",
           doc="Transforms of overlapping windows of signals: (…, frequencies, frames).",
-          overloads=["stft(self, n_fft, hop_length, win_length, window, normalized, onesided, "
-                     "return_complex, align_to_window)",
-                     "stft.center(self, n_fft, hop_length, win_length, window, center, pad_mode, "
-                     "normalized, onesided, return_complex, align_to_window)"],
+          overloads=["stft.center(self, n_fft, hop_length, win_length, window, center, pad_mode, "
+                     "normalized, onesided, return_complex, align_to_window)",
+                     "stft(self, n_fft, hop_length, win_length, window, normalized, onesided, "
+                     "return_complex, align_to_window)"],
           autocast={"cpu": "float32"})
 composite("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
           "window=None, bool center=True, "

@@ -32,6 +32,20 @@ Arguments Lowering::arguments(const Expr& e) {
 
 // ---- ops ----
 
+namespace {
+// The overload without `center` takes what has been padded: the one that has it is told so.
+graph::Node* stft_of_padded(graph::Graph& graph, graph::Node* node) {
+  const graph::InsertPoint here(graph, node);
+  std::vector<graph::Value*> inputs = node->inputs();
+  inputs.insert(inputs.begin() + 5,
+                {graph.constant(false), graph.constant(std::string("reflect"))});
+  graph.append("aten::stft.center", inputs);
+  graph::Node* const made = node->previous();
+  node->erase();
+  return made;
+}
+}  // namespace
+
 Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments, Span span) {
   const bool formats = name == "aten::percentFormat" && arguments.positional.size() == 2;
   if (formats && arguments.positional[1]->type.is_tuple()) {
@@ -60,6 +74,10 @@ Meaning Lowering::call_op_at(const std::string& name, const Arguments& arguments
     node = call_op(*graph_, name, arguments);
   } catch (const Error& error) {
     fail(span, error.what());
+  }
+  if (node->op != nullptr && std::string_view(node->op->name) == "stft" &&
+      std::string_view(node->op->overload).empty()) {
+    node = stft_of_padded(*graph_, node);
   }
   Value* const out = result_of(*graph_, node);
   if (node->outputs().size() > 1) {

@@ -206,6 +206,7 @@ FUNCTIONS = {
         p.zeros(x.shape) + p.arange(x.size(-1)) + p.full(x.shape[:1], 2.0)[:, None]
     ),
     "parts": lambda p, x: x.max(1)[0] + x.topk(1)[0][:, 0] + sum(x.split(1, 1))[:, 0],
+    "spectrum": lambda p, x: p.stft(x.repeat(1, 8), 8, 4, return_complex=True).abs(),
     "writes": lambda p, x: x.clone().mul_(2).index_fill_(0, p.tensor([0]), 1.0),
 }
 

@@ -210,6 +210,15 @@ def test_what_leaves_a_trace_is_told(name):
     same(program(x), f(x))
 
 
+def test_layers_that_read_values_are_told_of():
+    def packed(a, lengths):
+        rows = nn.utils.rnn.pack_padded_sequence(a, lengths, batch_first=True)
+        return rows.data
+
+    with pytest.warns(jit.TracerWarning, match="to a Python list"):
+        jit.trace(packed, (randn(2, 4, 3), torch.tensor([4, 2])), check_trace=False)
+
+
 def test_constants_are_no_reason_to_warn():
     table = torch.tensor([1.0, 2.0])
 

@@ -112,7 +112,7 @@ class Calls(TorchFunctionMode):
         size = trace.op("aten::size.int", [trace.value(tensor), trace.value(dim)]).output()
         made = _C._unwatched(lambda: rushlight.tensor(tensor.shape[dim]))
         value = trace.op("prim::NumToTensor.Scalar", [size]).output()
-        trace.spread(value, made)
+        trace.make_size(made, value)
         return made
 
     def _shape(self, func: Any, tensor: Tensor) -> Any:
@@ -135,7 +135,7 @@ class Calls(TorchFunctionMode):
         made = _C._unwatched(lambda: rushlight.tensor(tensor.numel()))
         number = trace.op("aten::numel", [trace.value(tensor)]).output()
         value = trace.op("prim::NumToTensor.Scalar", [number]).output()
-        trace.spread(value, made)
+        trace.make_size(made, value)
         return made
 
     def _length(self, func: Any, tensor: Tensor) -> int:
@@ -179,7 +179,9 @@ class Calls(TorchFunctionMode):
     # ---- what leaves the trace ----
 
     def _to_python(self, func: Any, tensor: Tensor) -> Any:
-        if self.trace.may_vary(tensor) and not is_of_library():
+        # Layers of the library read sizes only to check them.
+        checks = is_of_library() and self.trace.is_size(tensor)
+        if self.trace.may_vary(tensor) and not checks:
             self.trace.warn(f"Converting a tensor to a Python {_CONVERSIONS[func]}")
         return _C._unwatched(lambda: func(tensor))
 

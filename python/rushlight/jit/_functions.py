@@ -7,6 +7,7 @@ import math
 import types
 import typing
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import rushlight
@@ -172,7 +173,7 @@ def define_marked(owner: str | None, name: str, function: Any) -> bool:
     return True
 
 
-def compile_function(function: Any, scope: type[Scope] = Scope) -> str:
+def compile_function(function: Any, scope: Callable[[Any], Scope] = Scope) -> str:
     """Compile a function of Python once; its name in programs."""
     known = compiled.get(function)
     if known is not None:
@@ -198,7 +199,7 @@ def compile_method(
     owner: str,
     name: str,
     function: Any,
-    scope: type[Scope] = Scope,
+    scope: Callable[[Any], Scope] = Scope,
     form: str = "method",
     signature: str | None = None,
 ) -> None:

@@ -6,7 +6,7 @@ import functools
 import types
 import typing
 import warnings
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 _F = TypeVar("_F")
 _is = isinstance  # the name is a function of this module below
@@ -65,7 +65,7 @@ class MarkedMethod:
 
     def __init__(self, function: Any) -> None:
         self.function = function
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(cast("Any", self), function)
 
     def __get__(self, module: Any, kind: Any = None) -> Any:
         if module is None:

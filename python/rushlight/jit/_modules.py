@@ -88,7 +88,7 @@ def constant_names(module: nn.Module, hints: dict[str, Any]) -> set[str]:
     What the class says by `__constants__` and Final, and the settings of this library's layers:
     attributes that are called as parameters of their constructors.
     """
-    names = set(getattr(module, "__constants__", ()))
+    names: set[str] = set(getattr(module, "__constants__", ()))
     for name, hint in hints.items():
         if typing.get_origin(hint) is typing.Final or hint is typing.Final:
             names.add(name)

@@ -153,13 +153,17 @@ class RecursiveScriptClass:
         return f"<{self._c.name} object of a program>"
 
 
+def _state(module: Any) -> dict[str, Any]:
+    return module.__dict__
+
+
 def _forwarded(name):
     """A special method that is the program's, or that of the module that was compiled."""
 
     def method(self, *args):
         if name in self._program_methods:
             return self._c.call(name, args, {})
-        original = getattr(self.__dict__.get("_original"), name, None)
+        original: Any = getattr(self.__dict__.get("_original"), name, None)
         if original is None:
             raise NotImplementedError(f"{self.original_name} has no compiled method {name}()")
         return original(self, *args)
@@ -195,9 +199,9 @@ class ProgramModule(RecursiveScriptModule):
         object.__setattr__(self, "__dict__", {})
         nn.Module.__init__(self)
         rows = handle.attributes()
-        self.__dict__["_c"] = handle
-        self.__dict__["_program_attributes"] = {name: kind for name, kind, _ in rows}
-        self.__dict__["_program_constants"] = handle.constants()
+        _state(self)["_c"] = handle
+        _state(self)["_program_attributes"] = {name: kind for name, kind, _ in rows}
+        _state(self)["_program_constants"] = handle.constants()
         for name, kind, _ in rows:
             if kind == "module":
                 self._modules[name] = cls._around(handle.get(name), known)
@@ -207,7 +211,7 @@ class ProgramModule(RecursiveScriptModule):
                 self._buffers[name] = handle.get(name)
         self._methods_changed()
         if "training" in self._program_attributes:
-            self.__dict__["training"] = handle.get("training")
+            _state(self)["training"] = handle.get("training")
         before, behind = handle.hooks()
         for hook in before:
             self.register_forward_pre_hook(
@@ -225,8 +229,8 @@ class ProgramModule(RecursiveScriptModule):
         assigned = [(self, name) for name in self._c.assigned() if name in self._buffers]
         for child in self._modules.values():
             assigned += child._program_assigned
-        self.__dict__["_program_methods"] = frozenset(self._c.methods())
-        self.__dict__["_program_assigned"] = assigned
+        _state(self)["_program_methods"] = frozenset(self._c.methods())
+        _state(self)["_program_assigned"] = assigned
 
     def _parameter(self, name):
         tensor = self._c.get(name)
@@ -243,7 +247,8 @@ class ProgramModule(RecursiveScriptModule):
         if "forward__1" in self._program_methods and args and isinstance(args[0], tuple):
             return self._run("forward__1", args, kwargs)  # a PackedSequence
         if "forward" not in self._program_methods and self._python_forward is not None:
-            return type(self)._python_forward(self, *args, **kwargs)
+            python: Any = type(self)._python_forward
+            return python(self, *args, **kwargs)
         if "forward" not in self._program_methods:
             raise NotImplementedError(f"{self.original_name} has no compiled method forward()")
         return self._run("forward", args, kwargs)
@@ -384,7 +389,7 @@ ProgramModule.__name__ = ProgramModule.__qualname__ = "RecursiveScriptModule"
 
 
 # The classes of Python that classes of programs were compiled from, by the names of these.
-python_classes: dict[str, type] = {}
+python_classes: dict[str, Any] = {}
 
 
 def _object_from(value):

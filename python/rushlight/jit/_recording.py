@@ -143,6 +143,7 @@ class TracingState:
         self._kept: dict[int, Tensor] = {}
         self._maker: dict[int, Frame] = {}
         self._variable: set[int] = set()  # ids of what depends on arguments
+        self._sizes: set[int] = set()  # and of those what depends on their sizes alone
         self._windows: dict[Any, Tensor] = {}  # by the memory that they show
         self.call: Call | None = None  # that is under way
 
@@ -194,6 +195,15 @@ class TracingState:
     def may_vary(self, tensor: Tensor) -> bool:
         """Whether another run may give it other elements: those of the module may change, too."""
         return self.varies(tensor) or self.root.path_of(tensor) is not None
+
+    def is_size(self, tensor: Tensor) -> bool:
+        """Whether it depends on the sizes of arguments alone."""
+        return id(tensor) in self._sizes
+
+    def make_size(self, tensor: Tensor, value: Value) -> None:
+        """A 0-d tensor that is a size."""
+        self.spread(value, tensor)
+        self._sizes.add(id(tensor))
 
     def set_varying(self, tensor: Tensor) -> None:
         """It depends on arguments, as does what it is a view of."""
@@ -356,8 +366,12 @@ class TracingState:
         node = self.op(name, inputs, len(schema.returns))
         results = op(*args, **kwargs)
         self._outputs_of(node, len(schema.returns), results)
-        if any(isinstance(t, Tensor) and self.may_vary(t) for t in _pytree.tree_leaves(things)):
+        tensors = [t for t in _pytree.tree_leaves(things) if isinstance(t, Tensor)]
+        varying = [t for t in tensors if self.may_vary(t)]
+        if varying:
             _pytree.tree_map_only(Tensor, self.set_varying, results)
+        if varying and all(map(self.is_size, varying)):
+            _pytree.tree_map_only(Tensor, lambda t: self._sizes.add(id(t)), results)
         return results
 
     # ---- programs, whose branches and loops stay ----

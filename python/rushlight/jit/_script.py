@@ -74,12 +74,13 @@ class ScriptModule(nn.Module, metaclass=ScriptMeta):
         from rushlight.jit import _scripts
 
         scope = _scripts.FrameScope(sys._getframe(1))
-        handle = self.__dict__.get("_c")
+        own: Any = self.__dict__
+        handle = own.get("_c")
         if handle is None:  # the constructor is running
-            self.__dict__.setdefault("_defined_texts", []).append((src, scope))
+            own.setdefault("_defined_texts", []).append((src, scope))
             return
         _scripts.define(handle.name, src, scope)
-        self.__dict__["_program_methods"] = frozenset(handle.methods())
+        own["_program_methods"] = frozenset(handle.methods())
 
 
 class RecursiveScriptModule(ScriptModule):

@@ -93,7 +93,7 @@ def compile_methods(module: nn.Module, known: dict[int, Made]) -> None:
             _hooks.compile_hooks(modules[key], owner)
 
 
-def attach_all(program: ProgramModule, module: nn.Module) -> None:
+def attach_all(program: Any, module: nn.Module) -> None:
     """Gives a program and its submodules what stays Python of the modules that they come from."""
     if isinstance(module, ProgramModule) or program.__dict__.get("_python_attached"):
         return
@@ -105,7 +105,7 @@ def attach_all(program: ProgramModule, module: nn.Module) -> None:
             attach_all(made, child)
 
 
-def attach(program: ProgramModule, module: nn.Module) -> None:
+def attach(program: Any, module: nn.Module) -> None:
     """Attributes that programs do not have, and the methods that stay Python code."""
     for name, function in _methods.python_members(module):
         program.__dict__[name] = types.MethodType(function, program)

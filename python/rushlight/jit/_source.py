@@ -44,7 +44,8 @@ def hints_of(function: Any) -> dict[str, Any]:
 def header_of(function: Any) -> tuple[str, str, int]:
     """`source_of` without the statements, but with the types that comments say."""
     source, file, line = source_of(function)
-    first = ast.parse(source).body[0].body[0]
+    function_tree: Any = ast.parse(source).body[0]
+    first = function_tree.body[0]
     lines = source.splitlines()
     head = lines[: first.lineno - 1]
     if first.lineno == 1 or not head:
