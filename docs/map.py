@@ -67,7 +67,7 @@ def _comment_end(lines: list[str]) -> int:
     return next((i for i, line in enumerate(lines) if not line.startswith("//")), len(lines))
 
 
-def wrapped(text: str, indent: str = "") -> str:
+def wrap_index(text: str, indent: str = "") -> str:
     """The text in lines, broken at blanks."""
     how = {"break_long_words": False, "break_on_hyphens": False}
     return textwrap.fill(text, WIDTH, subsequent_indent=indent, **how)
@@ -75,7 +75,7 @@ def wrapped(text: str, indent: str = "") -> str:
 
 def entry(name: str, path: Path) -> str:
     """A list item."""
-    return wrapped(f"- `{name}`: {first_sentence(path)}", "  ")
+    return wrap_index(f"- `{name}`: {first_sentence(path)}", "  ")
 
 
 def package_page() -> str:
@@ -89,7 +89,7 @@ def package_page() -> str:
             p for p in package.glob("_*.py") if not p.name.startswith("__") and is_written(p)
         )
         items = [entry(p.stem, p) for p in private]
-        head = wrapped(first_sentence(package / "__init__.py") + ".")
+        head = wrap_index(first_sentence(package / "__init__.py") + ".")
         parts.append(f"\n## {name}\n\n{head}\n" + ("\n" + "\n".join(items) + "\n" if items else ""))
     return "".join(parts)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gen.schema import Arg, TableError, names_in, owned, parts
+from gen.schema import Arg, TableError, names_in, owning_type, parts
 from gen.table import Op
 from gen.text import block, commas, each, flag, flat, lines
 
@@ -87,7 +87,7 @@ class Plan:
             uses = {f: names_in(f.expression).get(name, set()) - {"called"} for f in self.gradients}
             if users := tuple(f for f, found in uses.items() if found):
                 kind = _kind(arg, set().union(*uses.values()))
-                saved.append(Saved(name, kind, users, owned(arg.type) if arg is not None else "Tensor"))
+                saved.append(Saved(name, kind, users, owning_type(arg.type) if arg is not None else "Tensor"))
         self.saved = sorted(saved, key=lambda s: s.kind == "list")  # a list is the last of the tensors
         if sum(s.kind == "list" for s in saved) > 1:
             raise TableError(f"{op.text}: the derivative uses more than one list of tensors")

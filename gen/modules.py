@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gen.schema import Arg, default, owned, parse_signature, parts
+from gen.schema import Arg, default, owning_type, parse_signature, parts
 from gen.text import block, commas, each, flat, header, lines, only, source
 
 FOLDER = "package/nn/modules/_stateless"  # below the generated files; "package" is laid over the Python package
@@ -77,7 +77,7 @@ def parameters(m: Module) -> str:
     return commas(said)
 
 
-def made(m: Module) -> str:
+def constructor_text(m: Module) -> str:
     """`ReLU(inplace: bool = False)`, for the documentation."""
     owner = m
     while owner.base and not owner.args:
@@ -174,7 +174,7 @@ class CppModule:
     """A module with what it takes from its bases."""
 
     def __init__(self, m: Module) -> None:
-        self.m, self.name, self.doc, self.made = m, m.name, m.doc, made(m)
+        self.m, self.name, self.doc, self.made = m, m.name, m.doc, constructor_text(m)
         base = self.base = CppModule(m.base) if m.base else None
         own, said = [a for a in m.args if a.name not in NOT_IN_CPP], {a.name for a in m.args} | set(m.fixed)
         inherited = [a for a in base.settings if a.name not in said] if base and (not own or m.fixed) else []
@@ -188,25 +188,25 @@ class CppModule:
         self.start = "" if required else " = {}"
         self.values = commas(f"{_number(kind) or kind} {name}" for kind, name, _ in self.given)
         self.takes_values = bool(required) or any(set(":<") & set(kind) for kind, _, _ in self.given[:1])
-        self.inputs = parts(self.inherited("inputs"))
+        self.inputs = parts(self.lookup("inputs"))
         takes = commas(f"const Tensor& {name}" for name in self.inputs)
         indices = any(a.name == "return_indices" for a in m.args) or (base and len(base.forms) > 1)
         # Each form of a call, one that gives places too: the end of its name, and its head but for the name.
         self.forms = [("", f"Tensor {{}}({takes})"), ("_with_indices", f"std::tuple<Tensor, Tensor> {{}}({takes})")]
         self.forms = self.forms[: 2 if indices else 1]
         # There is no functional form where a word says what a function does, and none of methods.
-        self.functional = "'" not in self.inherited("passes") and not self.inherited("method")
+        self.functional = "'" not in self.lookup("passes") and not self.lookup("method")
         self.extra = [self.option(a) for a in parse_signature(f"f({m.functional_only}) -> ()")[2]]
 
-    def inherited(self, key: str) -> Any:
+    def lookup(self, key: str) -> Any:
         """What the entry says, or else its bases say."""
         own = getattr(self.m, key)
-        return self.base.inherited(key) if self.base and own in ("", {}, False, "input") else own
+        return self.base.lookup(key) if self.base and own in ("", {}, False, "input") else own
 
     def option(self, arg: Arg) -> Option:
         name, digits = SPELT.get(arg.name, arg.name), re.search(r"(\d)d$", self.name)
         if not arg.type.is_list:
-            kind = owned(arg.type).replace("std::string", "Keyword")
+            kind = owning_type(arg.type).replace("std::string", "Keyword")
             return kind, name, default(arg) if arg.default is not None else None
         size = arg.type.size or (int(digits[1]) if digits else 2)
         array = "ExpandingArrayWithOptionalElem" if arg.type.element_optional else "ExpandingArray"
@@ -231,7 +231,7 @@ class CppModule:
 
     def function_options(self) -> list[str]:
         """Those of the functional form: it may be told whether to train, or have some of its own."""
-        trains = self.inherited("trains").lower()
+        trains = self.lookup("trains").lower()
         training = [("bool", "training", trains)] if trains else []
         if training or self.extra:
             return self.options(f"{self.name}FuncOptions", training or self.extra)
@@ -239,27 +239,27 @@ class CppModule:
 
     def functions(self, options: str, space: str = "") -> list[str]:
         """The heads of the functional forms."""
-        name, more = f"{space}{self.inherited('function')}", f", {options})" if self.rows else ")"
+        name, more = f"{space}{self.lookup('function')}", f", {options})" if self.rows else ")"
         heads = [head.format(name + suffix) for suffix, head in self.forms if self.functional]
         return [head[:-1] + more for head in heads]
 
     def call(self, suffix: str, tensors: str, training: str, extra: list[str]) -> str:
         """The call of a form: tensors of options are the module's, or else come from the options."""
-        kinds, sets = {a.name: a.type.base for a in self.settings}, self.inherited("sets")
-        fixed, passed = self.inherited("fixed") | {"training": training}, []
-        for item in [name for names in passed_by(self.inherited("passes")) for name in names]:
+        kinds, sets = {a.name: a.type.base for a in self.settings}, self.lookup("sets")
+        fixed, passed = self.lookup("fixed") | {"training": training}, []
+        for item in [name for names in passed_by(self.lookup("passes")) for name in names]:
             name = sets[item] if isinstance(sets.get(item), str) else item
             if name in fixed or name.startswith("'"):
                 passed.append(str(fixed.get(name, name.replace("'", '"'))))
             elif name not in NOT_IN_CPP:
                 held = kinds[name] == "Tensor" and tensors
                 passed.append(f"{tensors}{name}" if held else f"options.{SPELT.get(name, name)}()")
-        function = f"{self.inherited('function')}{suffix}"
-        if self.inherited("method"):
+        function = f"{self.lookup('function')}{suffix}"
+        if self.lookup("method"):
             return f"return {self.inputs[0]}.{function}({commas(passed, extra)});"
         return f"return functional::detail::{function}({commas(self.inputs, passed, extra)});"
 
-    def shown(self) -> str:
+    def print_statement(self) -> str:
         """The statement that prints a module, with what stands between the parentheses; None is no parentheses."""
         owner = self
         while owner.base and owner.m.prints == "as Python" and owner.m.show is None:
@@ -324,7 +324,7 @@ class CppModule:
             {only(self.takes_values)}{name}::{name}({self.values}) : {name}({options}({names})) {{}}
             void {name}::reset() {{ {body} }}
             {each(forward)}
-            void {name}::pretty_print(std::ostream& stream) const {{ {self.shown()} }}
+            void {name}::pretty_print(std::ostream& stream) const {{ {self.print_statement()} }}
             {each(functions)}
         """)
         return ["", *made]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from gen.schema import OPTIONS, Arg, Type, default, owned, shown_default, spelt
+from gen.schema import OPTIONS, Arg, Type, default, owning_type, python_default, spelling
 from gen.table import DTYPES, NAMESPACES, Op
 from gen.text import block, commas, each, flag, lines, only, pieces, source, when
 from ops.deprecated import ORDERS
@@ -24,7 +24,7 @@ METHODS = ("MethodForm", "InplaceForm")
 INPLACE = ("InplaceForm", "InplaceFunctionForm")
 
 
-def shown_name(row: Arg) -> str:
+def public_name(row: Arg) -> str:
     name = "input" if row.name == "self" else row.name
     return name + "_" if keyword.iskeyword(name) else name
 
@@ -57,15 +57,15 @@ class Python:
     def name(self, form: str) -> str:
         return self.op.inplace_name if form in INPLACE else self.op.functional_name or self.op.name
 
-    def seen(self, form: str) -> list[tuple[int, Arg]]:
+    def visible_parameters(self, form: str) -> list[tuple[int, Arg]]:
         """The parameters that a form has beside the tensor that it is a method of."""
         hidden, out = self.op.receiver if form in METHODS else -1, form == "FunctionForm"
         return [(i, row) for i, row in enumerate(self.rows) if i != hidden and (row.name != "out" or out)]
 
-    def listed(self, form: str, one: Callable[[Arg, bool], str], spread: Callable[[Arg], str]) -> list[str]:
+    def parameter_list(self, form: str, one: Callable[[Arg, bool], str], spread: Callable[[Arg], str]) -> list[str]:
         """The parameters of a form; `one` gets to know whether it stands behind a star."""
         parts, star = [], False
-        for i, row in self.seen(form):
+        for i, row in self.visible_parameters(form):
             # `zeros(2, 3)` and `x.permute(1, 0)`, but `permute(x, (1, 0))`.
             first = form in METHODS or i == 0 or row.type.is_tensor
             is_spread = self.varargs and not row.keyword_only and row.type.is_list and first
@@ -79,15 +79,15 @@ class Python:
 
         def one(row: Arg, _: bool) -> str:
             none = " | None" if row.type.optional or row.default == "None" else ""
-            shown = shown_default(row)
+            shown = python_default(row)
             default = "" if shown is None else f" = {shown if defaults else '...'}"
-            return f"{shown_name(row)}: {spelt(row.type).annotation}{none}{default}"
+            return f"{public_name(row)}: {spelling(row.type).annotation}{none}{default}"
 
         def spread(row: Arg) -> str:
-            item = spelt(replace(row.type, is_list=False)).annotation
+            item = spelling(replace(row.type, is_list=False)).annotation
             return f"{row.name}: {item} | Sequence[{item}]"  # view(2, 3) and view((2, 3))
 
-        parts = ["self"] * (form in METHODS) + self.listed(form, one, spread)
+        parts = ["self"] * (form in METHODS) + self.parameter_list(form, one, spread)
         result = "Tensor" if form in INPLACE else self.result(defaults)
         text = f"{self.name(form)}({commas(parts)}) -> {result}"
         return text.replace("builtins.", "") if defaults else f"def {text}: ..."
@@ -122,12 +122,12 @@ def text_signature(overloads: list[Op], form: str) -> str:
     """
     found = [p for p in map(Python, overloads) if form in p.forms]
     most, optional = max(found, key=lambda p: len(p.rows)), False
-    in_all = set.intersection(*({shown_name(row) for row in p.rows} for p in found))
+    in_all = set.intersection(*({public_name(row) for row in p.rows} for p in found))
 
     def default(row: Arg) -> str | None:
-        shown = shown_default(row)
+        shown = python_default(row)
         if shown is None:
-            return None if shown_name(row) in in_all else "None"
+            return None if public_name(row) in in_all else "None"
         try:  # what Python can read without names: None for `torch.strided`
             ast.literal_eval(shown)
         except ValueError:
@@ -140,11 +140,13 @@ def text_signature(overloads: list[Op], form: str) -> str:
         optional = not star and (optional or given is not None)
         if optional and given is None:  # Python wants a default after another
             given = "None"
-        return shown_name(row) if given is None else f"{shown_name(row)}={given}"
+        return public_name(row) if given is None else f"{public_name(row)}={given}"
 
-    parts = ["$self"] * (form in METHODS) + most.listed(form, one, shown_name)
-    known = {shown_name(row) for row in most.rows}
-    others = {shown_name(row): row for p in found for _, row in p.seen(form) if shown_name(row) not in known}
+    parts = ["$self"] * (form in METHODS) + most.parameter_list(form, one, public_name)
+    known = {public_name(row) for row in most.rows}
+    others = {
+        public_name(row): row for p in found for _, row in p.visible_parameters(form) if public_name(row) not in known
+    }
     parts += ["*"] if others and not any(part.startswith("*") for part in parts) else []
     return f"({commas(parts, [f'{name}={default(row)}' for name, row in others.items()])})"
 
@@ -161,7 +163,7 @@ PROMOTION = {
 }
 
 
-def computed(op: Op) -> str:
+def formula_dtypes(op: Op) -> str:
     """The dtypes that a formula is for."""
     return commas(DTYPES[s] for s in op.kernel.dtypes)
 
@@ -174,7 +176,7 @@ def _facts(op: Op) -> dict[str, str]:
     elif op.kernel.kind == "dynamic":
         said["Shape"] = "depends on values: not known on meta"
     elif op.kernel.kind == "pointwise":
-        said["Dtypes"] = f"{computed(op)}; the result is {PROMOTION[op.kernel.promote]}"
+        said["Dtypes"] = f"{formula_dtypes(op)}; the result is {PROMOTION[op.kernel.promote]}"
         several = "the inputs are broadcast to a common shape"
         said["Shape"] = several if len(op.tensors) > 1 else "that of the input"
     if isinstance(op.grad, dict):
@@ -197,7 +199,7 @@ def in_place(overloads: list[Op], form: str) -> dict[str, str]:
     """What is said instead where the result is written into a tensor."""
     name = "self" if form in METHODS else "input"
     said = {"In place": f"{name} is changed and returned"}
-    if formulas := dict.fromkeys(computed(op) for op in overloads if op.kernel.kind == "pointwise"):
+    if formulas := dict.fromkeys(formula_dtypes(op) for op in overloads if op.kernel.kind == "pointwise"):
         others = "; the others are broadcast to it" if any(len(op.tensors) > 1 for op in overloads) else ""
         said |= {"Dtypes": f"{'; or '.join(formulas)}; {name} keeps its own", "Shape": f"{name} keeps its own{others}"}
     return said | ({"Shape": f"{name} becomes the view"} if overloads[0].kind == "view" else {})
@@ -229,7 +231,7 @@ def literal(text: str | None) -> str:
 
 def accessor(rows: list[Arg], arg: Arg) -> str:
     """Declares the local that the C++ call takes: a parameter that was not passed has its default."""
-    method, given = spelt(arg.type).accessor, default(arg)
+    method, given = spelling(arg.type).accessor, default(arg)
     if arg.type.undefined_is_none or (arg.type.optional and given == "{}"):
         given = ""
     elif given and arg.type.is_list and not given.startswith("{"):
@@ -265,7 +267,7 @@ def run_case(p: Python, original: Op) -> list[str]:
     return lines(f"""
         {only(names)}static PyTypeObject* type = nullptr;
         {each(accessor(p.rows, arg) for arg in p.taken)}
-        {each(f"const {owned(a.type)} {a.name} = {default(a)};" for a in left_out)}
+        {each(f"const {owning_type(a.type)} {a.name} = {default(a)};" for a in left_out)}
         {when(inplace and not alone, "if (a.inplace())", f"return {given};")}
         {when(out is not None, f"if (a.is_given({out}))", f"return {finish};")}
         return {result};
@@ -275,11 +277,11 @@ def run_case(p: Python, original: Op) -> list[str]:
 def param(row: Arg) -> str:
     """A row of a signature's table."""
     flags = row.type.optional or row.default in ("None", "[]"), row.keyword_only, row.name == "out"
-    said = commas(map(flag, flags), literal(shown_default(row)))
-    return f"{{{literal(row.name)}, Kind::{spelt(row.type).kind}, {said}}},"
+    said = commas(map(flag, flags), literal(python_default(row)))
+    return f"{{{literal(row.name)}, Kind::{spelling(row.type).kind}, {said}}},"
 
 
-def reordered(op: Op, order: str) -> Op:
+def reorder(op: Op, order: str) -> Op:
     """A deprecated order: the op with these arguments, all positional, in place of its own; it has no out=."""
     by_name = {a.name: a for a in op.args}
     args = [replace(by_name[n], default=None, keyword_only=False) for n in order.split(", ")]
@@ -294,7 +296,7 @@ def owner(op: Op, *words: str) -> str:
 def name_source(name: str, overloads: list[Op]) -> list[str]:
     """The tables and the calls of a name."""
     tables, rows_of, cases, first = [], [], [], overloads[0]
-    old = [(reordered(first, order), first) for order in ORDERS.get(name, [])]
+    old = [(reorder(first, order), first) for order in ORDERS.get(name, [])]
     for k, (op, original) in enumerate([*((op, op) for op in overloads), *old]):
         p = Python(op)
         tables += [f"constexpr Param {name}_params_{k}[] = {{", *(f"    {param(row)}" for row in p.rows), "};"]

@@ -30,7 +30,7 @@ from gen.schema import (
     declarations,
     default,
     names_in,
-    owned,
+    owning_type,
     parse_call,
     parse_type,
     parts,
@@ -57,12 +57,12 @@ class Overload:
     results: tuple[Arg, ...]
 
 
-def written(args: list[Arg]) -> list[Arg]:
+def mark_written(args: list[Arg]) -> list[Arg]:
     """The arguments of an in-place form."""
     return [replace(args[0], type=replace(args[0].type, alias="a!")), *args[1:]]
 
 
-def derived(op: Op, form: str) -> Iterator[str]:
+def derive_overloads(op: Op, form: str) -> Iterator[str]:
     """What an item of `overloads=` would say: with a tensor and with a number where the entry takes both."""
     name, outs = op.inplace_name if form == "inplace" else op.name, []
     if form == "out":
@@ -97,17 +97,17 @@ def read(op: Op, text: str, form: str = "") -> Overload:
     given = given or [a for a in args if a.type.written]
     form = form or ("inplace" if name == op.inplace_name else "out" if given else "functional")
     if form == "inplace":
-        args = written(args)
+        args = mark_written(args)
         results = [replace(args[0], name="")]
     elif form == "out":
         results = given if named else [replace(a, name="", keyword_only=False) for a in given]
     return Overload(name, overload, form, tuple(args), tuple(results))
 
 
-def registered(op: Op, form: str) -> list[Overload]:
+def overloads_of_form(op: Op, form: str) -> list[Overload]:
     """The overloads of a form: those that the entry lists, or else those that follow from its signature."""
     listed = [o for o in (read(op, text) for text in op.overloads) if o.form == form]
-    return listed or [read(op, text, form) for text in (derived(op, form) if form in op.forms else [])]
+    return listed or [read(op, text, form) for text in (derive_overloads(op, form) if form in op.forms else [])]
 
 
 # ---- tags ----
@@ -263,7 +263,7 @@ def batch_rules(form: Form) -> list[str]:
             unused = "[[maybe_unused]]"
             found += lines(f"""
                 std::vector<Value> {more}({unused} const std::vector<Value>& a, {unused} int64_t batch) {{
-                  {each(f"const auto {a.name} = a[{k}].get<{owned(a.type)}>();" for k, a in used)}
+                  {each(f"const auto {a.name} = a[{k}].get<{owning_type(a.type)}>();" for k, a in used)}
                   return box_results({shared_cpp(rule.text)});
                 }}
             """)
@@ -291,9 +291,9 @@ def sparse_rule(form: Form) -> str:
 def tables(form: Form, arrays: Arrays) -> list[str]:
     """The overloads of a form, the function that they call, its rules."""
     op, key, rows = form.op, form.function, []
-    args = written(op.args) if form.kind == "inplace" else [Arg(o, Type("Tensor")) for o in form.outs] + op.args
+    args = mark_written(op.args) if form.kind == "inplace" else [Arg(o, Type("Tensor")) for o in form.outs] + op.args
     shown = arrays.name("ArgInfo", arg_infos(args))
-    for overload in registered(op, form.kind):
+    for overload in overloads_of_form(op, form.kind):
         own = places(overload, [a.name for a in args])
         name = f'"{"rushlight" if op.own else "aten"}", "{overload.name}", "{overload.overload}"'
         taken = arrays.name("ArgInfo", arg_infos(list(overload.args)))
@@ -337,7 +337,7 @@ def registry(ops: list[Op]) -> str:
     rows = [
         (overload.name, f"overloads_{form.function} + {i},")
         for form in found
-        for i, overload in enumerate(registered(form.op, form.kind))
+        for i, overload in enumerate(overloads_of_form(form.op, form.kind))
     ]
     inside = lines(f"""
         {each(f"extern const OpInfo overloads_{form.function}[];" for form in found)}
@@ -362,7 +362,7 @@ def parts_source(ops: list[Op]) -> str:
     bodies = [op for op in ops if "body" in op.shown or op in own]
 
     def rows(found: list[Op], function: str) -> list[str]:
-        names = [f'"{op.name}", "{registered(op, "functional")[0].overload}"' for op in found]
+        names = [f'"{op.name}", "{overloads_of_form(op, "functional")[0].overload}"' for op in found]
         boxed = [f"boxed<{function}{op.symbol}>" for op in found]
         return [f"{{find_op({name})->function, {call}}}," for name, call in zip(names, boxed, strict=True)]
 

@@ -112,19 +112,19 @@ _SPELT = {
 _OPTIONAL = {"const Scalar&": "const std::optional<Scalar>&", "IntArrayRef": "OptionalIntArrayRef"}
 
 
-def spelt(t: Type) -> Spelling:
+def spelling(t: Type) -> Spelling:
     """Sizes of lists, aliases and whether None is taken do not matter."""
     name = t.base + "|Scalar" * t.number + "?" * t.element_optional
     return _SPELT[name + "[]" * t.is_list]
 
 
 def parameter(t: Type) -> str:
-    name = spelt(t).parameter
+    name = spelling(t).parameter
     return _OPTIONAL.get(name, f"std::optional<{name}>") if t.optional and not t.undefined_is_none else name
 
 
-def owned(t: Type) -> str:
-    name = spelt(t).owned
+def owning_type(t: Type) -> str:
+    name = spelling(t).owned
     return f"std::optional<{name}>" if t.optional and not t.undefined_is_none else name
 
 
@@ -147,7 +147,7 @@ def default(arg: Arg) -> str:
     return '"' + text.strip("'\"") + '"' if base == "str" else _NUMBERS.get(base, {}).get(text, text)
 
 
-def shown_default(arg: Arg) -> str | None:
+def python_default(arg: Arg) -> str | None:
     """The default as Python writes it."""
     text = arg.default
     if text not in (None, "None") and arg.type.base == "MemoryFormat":

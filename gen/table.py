@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from string import Template
 
-from gen.schema import MEANINGS, Arg, TableError, owned, parameters, parse_signature, parts
+from gen.schema import MEANINGS, Arg, TableError, owning_type, parameters, parse_signature, parts
 from gen.text import commas
 
 # C++'s sets of dtypes and what documentation calls them; the names below are those that entries use.
@@ -141,7 +141,7 @@ class Op:
         # Its name in nn.functional, where it stands there only.
         self.functional_name = next((word.partition(".")[2] for word in self.python if "." in word), "")
         # In C++: the parameters of all forms, and the type that the functional form returns.
-        self.parameters, kinds = parameters(args), [owned(r.type) for r in results]
+        self.parameters, kinds = parameters(args), [owning_type(r.type) for r in results]
         self.result = f"std::tuple<{commas(kinds)}>" if len(kinds) > 1 else [*kinds, "void"][0]
         # What derivatives call the results; the names of the tensors that an out= form or a kernel is given.
         self.result_names = [r.name or f"result{i}" for i, r in enumerate(results)]
@@ -249,7 +249,7 @@ view = partial(op, kind="view")  # an op that only changes metadata: views::name
 composite = partial(op, kind="composite")  # an op written over other ops: composite::name
 
 
-def derived(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
+def view_composite(symbol: str, name: str, more: str, result: str, body: str, **keys) -> None:
     """A composite `name` with the arguments of a view behind `more`; its statement calls the view: $view(self$rest)."""
     entry = next(o for o in _ops if o.symbol == symbol)
     inside = entry.text[entry.text.index("(") + 1 : entry.text.rindex(") ->")]

@@ -154,7 +154,7 @@ class Tangent:
         texts = [f.expression for f in self.gradients] if elementwise else self.rule.formulas.values()
         return any(name in names_in(text) for name in self.op.result_names for text in texts)
 
-    def given(self, results: list[str], *, written: str = "", instead: dict[str, str] | None = None) -> str:
+    def rule_arguments(self, results: list[str], *, written: str = "", instead: dict[str, str] | None = None) -> str:
         """A call of the function in a form."""
         tangents = [f"pass.{'before' if a.name == written else 'of'}({a.name})" for a in self.args]
         return f"tangent_{self.op.symbol}({commas(self.op.call(**instead or {}), results, tangents)})"
@@ -166,7 +166,7 @@ class Tangent:
         if len(bound) > 1:
             lines = [f"const auto& [{commas(bound)}] = made;"]
             results = _together([f"of_{n}" for n in self.names], "std::vector<Tensor>")
-        given = self.given([] if self.op.gives_list else bound if len(bound) > 1 else ["made"])
+        given = self.rule_arguments([] if self.op.gives_list else bound if len(bound) > 1 else ["made"])
         return [*lines, f"pass.{'set_view_tangent' if self.op.kind == 'view' else 'set_tangents'}({results}, {given});"]
 
     def around(self) -> tuple[list[str], list[str]]:
@@ -176,7 +176,7 @@ class Tangent:
         unwritten = {
             a.name: f"forward::value_before_write({a.name}, self, before)" for a in self.op.tensors if a.type.is_tensor
         }
-        given = self.given(["self"] * len(self.op.results), written="self", instead=unwritten)
+        given = self.rule_arguments(["self"] * len(self.op.results), written="self", instead=unwritten)
         before = [f"const Tensor before = pass.values(self, {flag(reads)});"]
         before += [] if reads else [f"const Tensor tangent = {given};"]
         return before, [f"pass.write(self, {given if reads else 'tangent'});"]

@@ -37,7 +37,7 @@ def device_of(op: Op) -> str:
     return f'common_device("{op.name}", {f"addresses_of({commas(tensors)})" if listed else addresses(tensors)})'
 
 
-def taken(op: Op) -> str:
+def input_dtypes(op: Op) -> str:
     """The dtypes of a kernel's inputs."""
     return " | ".join(("set_all", *op.kernel.stored))
 
@@ -103,7 +103,7 @@ def run_function(op: Op) -> list[str]:
     return lines(f"""
         {op.result} run_{op.symbol}({commas(parameters(op.args, suffix="_"), [f"const Tensor* {g}" for g in given])}) {{
           {each(map(local, op.args))}
-          {only(tensors and local_to)}check_input_dtypes("{op.name}", {taken(op)}, {commas(tensors)});
+          {only(tensors and local_to)}check_input_dtypes("{op.name}", {input_dtypes(op)}, {commas(tensors)});
           const Device where_ = {device_of(op)};
           {only(len(single) > 1 and local_to)}move_numbers("{op.name}", where_, {written}, {addresses(moved)});
           {only(update or not outs)}{shape};
@@ -122,7 +122,7 @@ def run_function(op: Op) -> list[str]:
 def run_call(op: Op, form: str) -> str:
     """The expression that runs the kernel in a form."""
     if op.kernel.kind == "dynamic":
-        return f'run_dynamic("{op.name}", {taken(op)}, &KernelTable::{op.symbol}, {device_of(op)}, {op.call()})'
+        return f'run_dynamic("{op.name}", {input_dtypes(op)}, &KernelTable::{op.symbol}, {device_of(op)}, {op.call()})'
     new = ["nullptr"] * (0 if op.gives_list else len(op.results))
     outs = {"functional": new, "inplace": ["&self"], "out": [f"&{o}" for o in op.outs]}[form]
     resize = flag(form == "out") if op.kernel.kind == "pointwise" else ""  # in place: given self as it is
@@ -143,16 +143,16 @@ class Wrapper:
         self.factory = self.op.has_options and self.kind == "functional"
         # Whether a mode below autograd or a special tensor handles the call; the way that it gets it.
         self.seen = f"asks_handler_below({commas('asked', form.outs, self.tensors)})"
-        self.lower = self.boxed("dispatch_lower")
+        self.lower = self.boxed_call("dispatch_lower")
         given = commas(f"const_cast<Tensor&>({o})" for o in form.outs or ["self"])
         self.finish = f"return {{{given}}};" if len(form.outs) > 1 else f"return {given};"
 
-    def boxed(self, to: str) -> str:
+    def boxed_call(self, to: str) -> str:
         """The call in boxed form, handed to a function."""
         result = self.op.result if self.kind == "functional" else "void"
         return f"dispatch_boxed<{result}>({commas(to, self.function, self.form.outs, self.op.call())})"
 
-    def handed(self, call: str) -> list[str]:
+    def return_statements(self, call: str) -> list[str]:
         """Statements that hand the call to a function, and return."""
         return [f"return {call};"] if self.kind == "functional" else [f"{call};", self.finish]
 
@@ -171,7 +171,7 @@ class Wrapper:
               const Asks asked = asks_of_call({asking});
               if (RL_UNLIKELY(asked > ask::grad)) {{
                 if (const Dispatch by = interceptor({commas(self.function, "asked", asking)})) {{
-                  {each(self.handed(self.boxed("by")))}
+                  {each(self.return_statements(self.boxed_call("by")))}
                 }}
               }}
               {each(self.out() if self.kind == "out" else body())}
@@ -183,9 +183,9 @@ class Wrapper:
         if self.kind == "inplace" and not self.op.inplace_only:
             before = {"self": f"before_write({commas(self.tensors)})"}
             call = f"self.{WRITE}(composite::{self.op.symbol}({self.op.call(**before)}))"
-        sparse = f"return as_leaf({self.boxed('dispatch_sparse')}, options.requires_grad());"
+        sparse = f"return as_leaf({self.boxed_call('dispatch_sparse')}, options.requires_grad());"
         return lines(f"""
-            {when(self.op.whole, f"if (RL_UNLIKELY({self.seen}))", *self.handed(self.lower))}
+            {when(self.op.whole, f"if (RL_UNLIKELY({self.seen}))", *self.return_statements(self.lower))}
             {when(self.factory, "if (RL_UNLIKELY(is_sparse(options)))", sparse)}
             return {f"as_leaf({call}, options.requires_grad())" if self.factory else call};
         """)

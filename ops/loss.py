@@ -18,13 +18,14 @@ op("_nll_loss(Tensor self, Tensor target, Tensor? weight, int reduction, int ign
    grad={"self": "_nll_loss_backward(grad_loss, target, weight, total_weight, self.sizes(), "
                  "reduction, ignore_index)"},
    doc="-weight[t] * self[t] for target t, over (N, C, d1, ...), and the weights' sum.", own=True,
-   jvp="linear",
+   jvp="nll_loss_of_change(self_t, target, weight, total_weight, reduction, ignore_index)",
    batch={"self, target": "batched_nll_loss(self, target, weight, reduction, ignore_index, batch)",
           "": "slices: weights of classes are those of all samples"})
 op("_nll_loss_backward(Tensor grad_output, Tensor target, Tensor? weight, Tensor total_weight, "
    "int[] sizes, "
    "int reduction, int ignore_index) -> Tensor", kernel=custom(), variants="function",
-   grad={"grad_output": "std::get<0>(_nll_loss(grad, target, weight, reduction, ignore_index))"},
+   grad={"grad_output": "nll_loss_of_change(grad, target, weight, total_weight, reduction, "
+                        "ignore_index)"},
    doc="Derivative of `_nll_loss`.", own=True,
    jvp="linear",
    batch={"grad_output, target, total_weight":

@@ -227,6 +227,13 @@ def test_version_is_that_of_the_project():
 
 PACKAGE = ROOT / "python"
 
+
+def test_the_console_script_replaces_none_of_pytorchs():
+    """A script named torchrun would overwrite PyTorch's where both are installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["scripts"] == {"rushrun": "rushlight.distributed.run:main"}
+
+
 # An import in a function counts like one at the top of a file: a cycle is a cycle, whenever it
 # closes. Not so in what `import rushlight` loads, which leaves all else for later on purpose (as the
 # names do that a package loads on first use, `_lazy.py`), nor here, each with the reason.

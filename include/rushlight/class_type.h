@@ -48,7 +48,12 @@ struct RL_API ClassType {
   size_t add_attribute(Attribute attribute);
   const IValue* find_constant(std::string_view constant) const;  // null where there is none
   graph::Function* find_method(std::string_view method) const;   // null where there is none
+  void add_method(graph::Function& method);
   std::string base_name() const { return name.substr(name.rfind('.') + 1); }
+
+ private:
+  std::unordered_map<std::string, size_t> places_;  // of attributes
+  std::unordered_map<std::string, graph::Function*> method_of_;
 };
 
 // An object of a class; a member of an enum, whose slots are its name and its value.

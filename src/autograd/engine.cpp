@@ -52,9 +52,13 @@ Tensor leave_vmap_levels(const Tensor& grad, const Node& node, const Node& input
   if (level == 0 || std::find(kept.begin(), kept.end(), level) != kept.end()) {
     return grad;
   }
-  const bool is_leaf = &input.descriptor() == &accumulate_grad_descriptor();
-  return batching::leave_levels(grad, node.sequence(), is_leaf ? 0 : input.sequence(),
-                                is_leaf ? leaf_of_accumulator(input) : Tensor());
+  if (&input.descriptor() != &accumulate_grad_descriptor()) {
+    return batching::leave_levels(grad, node.sequence(), input.sequence(), Tensor());
+  }
+  const Tensor leaf = leaf_of_accumulator(input);
+  const AutogradMeta::Hooks* const more = leaf.impl()->autograd()->hooks.get();
+  return batching::leave_levels(grad, node.sequence(), more != nullptr ? more->leaf_since : 0,
+                                leaf);
 }
 
 }  // namespace

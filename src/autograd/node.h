@@ -43,7 +43,8 @@ struct Node::Extra {
 struct AutogradMeta::Hooks {
   std::vector<std::shared_ptr<TensorHook>> tensor_hooks;  // null once removed
   std::vector<std::shared_ptr<AccumulateHook>> accumulate_hooks;
-  Ref<Node> retained_by;  // the node that fills in the grad of a tensor that retains it
+  Ref<Node> retained_by;    // the node that fills in the grad of a tensor that retains it
+  uint64_t leaf_since = 0;  // the level of vmap within which the tensor became a leaf, 0: none
 };
 
 // Given to SavedTensor::pack, packs nothing, but finds what the saved tensor refers to: the tensor

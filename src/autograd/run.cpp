@@ -30,8 +30,8 @@ Tensor root_gradient(const Tensor& root, const std::vector<Tensor>& gradients, s
   if (i < gradients.size() && gradients[i].defined()) {
     const Tensor& given = gradients[i];
     RL_CHECK(given.sizes() == root.sizes(), "Mismatch in shape: grad_output[", i,
-             "] has a shape of torch.Size(", given.sizes(), ") and output[", i,
-             "] has a shape of torch.Size(", root.sizes(), ").");
+             "] is of torch.Size(", given.sizes(), "), output[", i, "] of torch.Size(",
+             root.sizes(), ")");
     RL_CHECK(given.is_complex() == root.is_complex(),
              "Mismatch in dtype: a gradient is complex where its output is, but grad_output[", i,
              "] is torch.", given.dtype(), " and output[", i, "] torch.", root.dtype(), ".");

@@ -26,6 +26,15 @@ AutogradMeta::~AutogradMeta() {
 void* AutogradMeta::operator new(size_t size) { return small_allocate(size); }
 void AutogradMeta::operator delete(void* p, size_t size) { small_free(p, size); }
 
+namespace {
+AutogradMeta::Hooks& hooks_of(AutogradMeta& meta) {
+  if (meta.hooks == nullptr) {
+    meta.hooks = std::make_unique<AutogradMeta::Hooks>();
+  }
+  return *meta.hooks;
+}
+}  // namespace
+
 bool any_requires_grad(TensorList list) {
   for (const Tensor& t : list) {
     if (needs_grad(t)) {
@@ -352,8 +361,12 @@ const Tensor& Tensor::requires_grad_(bool requires_grad) const {
   }
   RL_CHECK(!requires_grad || !checked_impl().is_inference() || tls.inference_mode,
            "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.");
-  checked_impl().autograd_or_make().requires_grad = requires_grad;
+  AutogradMeta& meta = checked_impl().autograd_or_make();
+  meta.requires_grad = requires_grad;
   checked_impl().set_requires_grad_flag(requires_grad);
+  if (const int64_t level = batching::current_level(); requires_grad && level != 0) {
+    hooks_of(meta).leaf_since = static_cast<uint64_t>(level);
+  }
   return *this;
 }
 
@@ -459,15 +472,6 @@ void detach_in_place(const Tensor& t) {
 }
 
 // ---- retain_grad and hooks ----
-
-namespace {
-AutogradMeta::Hooks& hooks_of(AutogradMeta& meta) {
-  if (meta.hooks == nullptr) {
-    meta.hooks = std::make_unique<AutogradMeta::Hooks>();
-  }
-  return *meta.hooks;
-}
-}  // namespace
 
 void Tensor::retain_grad() const {
   RL_CHECK(requires_grad(), "can't retain_grad on Tensor that has requires_grad=False");

@@ -62,9 +62,44 @@ Value::Value(const Value& o) : class_(o.class_), kind_(o.kind_) {
     payload_.counted->retain();
   }
 }
+
+namespace {
+// Values within values are freed from the outside in, each by the one around it. Those that lie
+// deeper than this wait until the outermost has been freed, so that no chain overflows the stack.
+constexpr int most_nested = 100;
+thread_local int nested __attribute__((tls_model("initial-exec"))) = 0;
+thread_local std::vector<CustomClassHolder*>* waiting __attribute__((tls_model("initial-exec"))) =
+    nullptr;
+
+void release_nested(CustomClassHolder* counted) noexcept {
+  nested++;
+  counted->release();
+  nested--;
+}
+void release_counted(CustomClassHolder* counted) noexcept {
+  if (nested >= most_nested) {
+    if (waiting == nullptr) {
+      waiting = new std::vector<CustomClassHolder*>();
+    }
+    waiting->push_back(counted);
+    return;
+  }
+  release_nested(counted);
+  while (nested == 0 && waiting != nullptr) {
+    const std::unique_ptr<const std::vector<CustomClassHolder*>> late(
+        std::exchange(waiting, nullptr));
+    for (CustomClassHolder* const one : *late) {
+      release_nested(one);
+    }
+  }
+}
+}  // namespace
+
 void Value::release() noexcept {
   if (kind_ == Kind::Tensor) {
     payload_.tensor.~Tensor();
+  } else if (kind_ >= Kind::List) {
+    release_counted(payload_.counted);
   } else {
     payload_.counted->release();
   }

@@ -53,6 +53,7 @@ Items repeat(const Items& list, int64_t times) {
   constexpr uint64_t most = uint64_t{1} << 40;
   RL_CHECK(times <= 0 || static_cast<uint64_t>(times) < most / std::max<size_t>(list.size(), 1),
            "a list of ", list.size(), " items repeated ", times, " times is too long");
+  out.reserve(list.size() * static_cast<size_t>(std::max<int64_t>(times, 0)));
   for (int64_t i = 0; i < times; i++) {
     out.insert(out.end(), list.begin(), list.end());
   }

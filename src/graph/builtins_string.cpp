@@ -13,6 +13,7 @@ namespace {
 
 using Text = std::string;
 constexpr size_t npos = Text::npos;
+constexpr size_t most_text = size_t{1} << 31;  // bytes that a string is filled up to
 
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_lower(char c) { return std::islower(static_cast<unsigned char>(c)) != 0; }
@@ -232,8 +233,8 @@ Text strip(Text s, Text chars) { return rstrip(lstrip(std::move(s), chars), char
 
 size_t padding_length(const Text& s, int64_t width, const Text& fill) {
   RL_CHECK_TYPE(fill.size() == 1, "the fill character must be exactly one character long");
-  constexpr int64_t most = int64_t{1} << 31;
-  RL_CHECK(width < most, "a string of ", width, " characters is too long");
+  RL_CHECK(width < static_cast<int64_t>(most_text), "a string of ", width,
+           " characters is too long");
   return width > static_cast<int64_t>(s.size()) ? static_cast<size_t>(width) - s.size() : 0;
 }
 Text ljust(Text s, int64_t width, Text fill) {
@@ -256,6 +257,7 @@ Text expandtabs(Text s, int64_t size) {
     if (c == '\t') {
       const size_t n =
           size > 0 ? static_cast<size_t>(size) - column % static_cast<size_t>(size) : 0;
+      RL_CHECK(n < most_text, "a string with tabs of ", size, " characters is too long");
       out += Text(n, ' ');
       column += n;
     } else {

@@ -135,7 +135,7 @@ Function& CompilationUnit::add_method(ClassType& of, std::string_view base_name,
                                       std::unique_ptr<Graph> graph) {
   Function& made =
       add_function(of.name + "." + std::string(base_name), std::move(schema), std::move(graph));
-  of.methods.push_back(&made);
+  of.add_method(made);
   return made;
 }
 

@@ -37,10 +37,10 @@ void Lifetimes::find_in(const Block& block) {
 }
 
 namespace {
-// The node of the block that a node is, or is within; null where it is elsewhere.
+// The node of the block that a node is, or is within; null where it is elsewhere, or in no block.
 const Node* enclosing_node(const Block& block, const Node* node) {
   while (node != nullptr && node->block() != &block) {
-    node = node->block()->owner();
+    node = node->block() != nullptr ? node->block()->owner() : nullptr;
   }
   return node;
 }

@@ -145,7 +145,8 @@ struct Rmsprop {  // keeps the mean of squares, the momentum, the mean
       C v = x[2];
       if constexpr (Centered) {
         x[4] = mean_with(x[4], g, share);
-        v = v - x[4] * x[4];
+        // A variance is not negative, but for rounding; that of squares that overflow is infinite.
+        v = v == math::infinity<C> ? v : math::maximum(v - x[4] * x[4], C(0));
       }
       const C denominator = math::sqrt(v) + eps;
       if constexpr (Moves) {

@@ -313,13 +313,13 @@ RL_FORMULA(clamp_bounded, x, low, high) {
 RL_FORMULA(relu, x) { return x < T(0) ? T(0) : x; }
 RL_FORMULA(threshold, x, limit, value) { return x <= limit ? value : x; }
 RL_FORMULA(threshold_backward, grad, x, limit) { return x <= limit ? T(0) : grad; }
-RL_FORMULA(hardtanh, x, low, high) { return clamp_bounded(x, low, high); }
+RL_FORMULA(hardtanh, x, low, high) { return clamp(x, low, high); }
 RL_FORMULA(hardtanh_backward, grad, x, low, high) { return x <= low || x >= high ? T(0) : grad; }
 RL_FORMULA(leaky_relu, x, slope) { return x > T(0) ? x : x * slope; }
 RL_FORMULA(leaky_relu_backward, grad, x, slope) { return x > T(0) ? grad : grad * slope; }
 RL_FORMULA(elu, x, alpha, scale, input_scale) {
   const T low = alpha * scale * math::expm1(x * input_scale);
-  return x <= T(0) ? low : x * scale;
+  return x < T(0) ? low : x * scale;
 }
 RL_FORMULA(elu_backward, grad, x, alpha, scale, input_scale) {
   const T low = grad * input_scale * alpha * scale * math::exp(x * input_scale);

@@ -164,9 +164,8 @@ void Module::load_state_dict(const StateDict& state) {
     RL_CHECK(found != given.end(), "Error(s) in loading state_dict for ", this->name(),
              ": Missing key(s) in state_dict: \"", name, '"');
     RL_CHECK(found->second.sizes() == tensor.sizes(), "Error(s) in loading state_dict for ",
-             this->name(), ": size mismatch for ", name, ": copying a param with shape ",
-             found->second.sizes(), " from checkpoint, the shape in current model is ",
-             tensor.sizes(), '.');
+             this->name(), ": size mismatch for ", name, ": the state has the shape ",
+             found->second.sizes(), ", the module ", tensor.sizes(), '.');
   }
   RL_CHECK(given.size() == own.size(), "Error(s) in loading state_dict for ", this->name(),
            ": Unexpected key(s) in state_dict: ", given.size(), " keys, of which ", own.size(),

@@ -50,7 +50,7 @@ Tensor flatten_slices(const Tensor& t, int64_t batch) {
 
 Tensor with_dims(const Tensor& t, int64_t rank) {
   Tensor out = t;
-  while (out.dim() <= rank) {
+  for (int64_t missing = rank + 1 - t.dim(); missing > 0; missing--) {
     out = out.unsqueeze(1);
   }
   return out;
@@ -181,7 +181,7 @@ Tensor batched_index_put(const Tensor& self, const std::vector<std::optional<Ten
   if (indices.size() == 1 && indices[0] && indices[0]->dtype() == kBool && values.dim() == 1 &&
       !accumulate) {
     Tensor mask = *indices[0];
-    while (mask.dim() < self.dim()) {
+    for (int64_t missing = self.dim() - mask.dim(); missing > 0; missing--) {
       mask = mask.unsqueeze(-1);
     }
     return where(mask, with_dims(values, self.dim() - 1).to(self.dtype()),

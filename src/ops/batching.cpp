@@ -169,7 +169,8 @@ std::vector<Value> align_batches(const Call& c) {
   for (size_t i = 0; i < arguments.size(); i++) {
     if (c.has_batch(i) && !(i == 0 && c.writes())) {
       arguments[i].change_tensors([&](Tensor t) {
-        while (t.dim() <= rank) {
+        // Counted, since a mode may answer with a tensor of any rank.
+        for (int64_t missing = rank + 1 - t.dim(); missing > 0; missing--) {
           t = t.unsqueeze(1);
         }
         return t;

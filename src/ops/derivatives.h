@@ -47,6 +47,10 @@ Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result);
 Tensor sinc_backward(const Tensor& grad, const Tensor& self);
 // (self^2 + 1)^-1/2, whose square does not overflow.
+// self^2 + 1 and exp(-self^2), whose derivatives where self is infinite are no product of 0 and
+// infinity.
+Tensor square_and_one(const Tensor& self);
+Tensor normal_factor(const Tensor& self);
 Tensor asinh_slope(const Tensor& self);
 // Slopes of special functions that neither cancel nor overflow where their formulas would, and
 // whose own derivatives do not: `result` is the function.
@@ -122,6 +126,8 @@ Tensor gather_along_backward(const Tensor& grad, IntArrayRef sizes, int64_t dim,
                              const Tensor& indices);
 
 // ---- loss ----
+Tensor nll_loss_of_change(const Tensor& change, const Tensor& target, const Tensor& weight,
+                          const Tensor& total_weight, int64_t reduction, int64_t ignore_index);
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(
     const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
     const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight, int64_t reduction,

@@ -99,6 +99,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const ScalarType common = promote_types(x1.dtype(), x2.dtype());
   RL_CHECK(is_floating(common) || is_complex(common),
            "cosine_similarity: expected common dtype to be floating point, not ", common);
+  RL_CHECK(eps >= 0, "cosine_similarity: eps must be non-negative, got: ", eps);
   const DimVector sizes = broadcast_sizes(x1.sizes(), x2.sizes());
   // Sums of 16 bits are not rounded; half does not even hold the products of numbers whose lengths
   // it holds.

@@ -328,8 +328,8 @@ Tensor composite::tensordot(const Tensor& self, const Tensor& other, IntArrayRef
   for (size_t i = 0; i < summed.size(); i++) {
     const int64_t m = self.size(summed[i]);
     const int64_t n = other.size(right[i]);
-    RL_CHECK(m == n || m == 1 || n == 1, "contracted dimensions need to match, but first has size ",
-             m, " in dim ", summed[i], " and second has size ", n, " in dim ", right[i]);
+    RL_CHECK(m == n || m == 1 || n == 1, "contracted dimensions need to match, but dim ", summed[i],
+             " of the first has size ", m, ", dim ", right[i], " of the second ", n);
     if (m == 1 && n != 1) {  // the same number for all terms
       b = b.sum({right[i]}, true);
     } else if (n == 1 && m != 1) {

@@ -400,8 +400,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, std::optional<int64_t> hop_length
   RL_CHECK(win > 0 && win <= n_fft, call,
            "expected 0 < win_length <= n_fft, but got win_length=", win);
   RL_CHECK(!window.defined() || (window.dim() == 1 && window.size(0) == win), call,
-           "expected a 1D window tensor of size equal to win_length=", win,
-           ", but got window with size ", window.defined() ? window.sizes() : IntArrayRef());
+           "expected a 1D window tensor of size win_length=", win, ", not of the sizes ",
+           window.defined() ? window.sizes() : IntArrayRef());
   RL_CHECK(!onesided.value_or(false) || !complex_input, call,
            "cannot have onesided output if window or input is complex");
   if (!window.defined()) {
@@ -556,8 +556,12 @@ Tensor kaiser_window(int64_t window_length, bool periodic, double beta,
   return window("kaiser_window", window_length, periodic, options,
                 [&](const Tensor& t, double period) {
                   const Tensor x = t * (2 / period) - 1;
-                  const double largest = std::cyl_bessel_i(0, beta);
-                  return ((1 - x * x).clamp(0).sqrt() * beta).i0() / largest;
+                  const Tensor along = (1 - x * x).clamp(0).sqrt();
+                  // Both grow as exp(beta), which may be infinite: scaled they do not.
+                  const double size = std::abs(beta);
+                  const Tensor whole = rushlight::special_i0e(along.new_full({}, Scalar(size)));
+                  const Tensor part = rushlight::special_i0e(along * size);
+                  return part / whole * ((along - 1) * size).exp();
                 });
 }
 

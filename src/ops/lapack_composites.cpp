@@ -164,7 +164,7 @@ std::tuple<Tensor, Tensor> solve_any(const Tensor& A, const Tensor& B, bool left
                    ? info
                    : rushlight::zeros(leading_sizes(A), TensorOptions(kInt32).device(A.device()));
   const int64_t batch = A.dim() - 2;
-  while (own.dim() > batch) {
+  for (int64_t more = own.dim() - batch; more > 0; more--) {
     own = own.select(0, 0);
   }
   for (int64_t d = 0; d < batch; d++) {

@@ -239,7 +239,7 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
                                         int64_t reduction) {
   check_reduction(reduction);
   RL_CHECK_VALUE(self.sizes() == target.sizes(), "Target size (torch.Size(", target.sizes(),
-                 ")) must be the same as input size (torch.Size(", self.sizes(), "))");
+                 ")) must be the same as that of the input (torch.Size(", self.sizes(), "))");
   Tensor losses;
   if (pos_weight.defined()) {
     // The logarithms of both chances: with one and the logit, infinities and digits would cancel.
@@ -369,10 +369,9 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
 
 Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
                            double margin, int64_t reduction) {
-  RL_CHECK(
-      input1.dim() == input2.dim() && input1.dim() == target.dim(),
-      "margin_ranking_loss: All input tensors should have same dimension, but they have sizes ",
-      input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
+  RL_CHECK(input1.dim() == input2.dim() && input1.dim() == target.dim(),
+           "margin_ranking_loss: All input tensors should have same dimension: their sizes are ",
+           input1.sizes(), ", ", input2.sizes(), " and ", target.sizes());
   return reduce_losses(
       target.neg().mul(input1.sub(input2)).add(Scalar(margin)).clamp_min(Scalar(0)), reduction);
 }
@@ -456,6 +455,19 @@ Tensor multilabel_margin_loss(const Tensor& self, const Tensor& target, int64_t 
 
 // ---- derivatives ----
 
+// The loss that a change of the log probabilities makes: ignored samples make none, also of a mean
+// over nothing else.
+Tensor nll_loss_of_change(const Tensor& change, const Tensor& target, const Tensor& weight,
+                          const Tensor& total_weight, int64_t reduction, int64_t ignore_index) {
+  if (reduction != Reduction::Mean) {
+    return std::get<0>(rushlight::_nll_loss(change, target, weight, reduction, ignore_index));
+  }
+  const Tensor sum =
+      std::get<0>(rushlight::_nll_loss(change, target, weight, Reduction::Sum, ignore_index));
+  const Tensor counts = target.ne(Scalar(ignore_index)).any();
+  return rushlight::where(counts, sum.div(total_weight.to(sum.dtype())), Scalar(0));
+}
+
 std::tuple<Tensor, Tensor> cross_entropy_double_backward(
     const Tensor& grad, const Tensor& grad_output, const Tensor& self, const Tensor& target,
     const Tensor& weight, const Tensor& log_sum, const Tensor& total_weight, int64_t reduction,
@@ -481,8 +493,9 @@ std::tuple<Tensor, Tensor> cross_entropy_double_backward(
   }
   scale =
       scale.mul(Scalar(1 - label_smoothing)).add(Scalar(label_smoothing / classes * all_weights));
-  scale = scale.masked_fill(ignored, Scalar(0))
-              .mul(reduction == Reduction::Mean ? grad_output.div(total_weight) : grad_output);
+  // Of a mean over ignored samples alone the factor is infinite.
+  scale = scale.mul(reduction == Reduction::Mean ? grad_output.div(total_weight) : grad_output)
+              .masked_fill(ignored, Scalar(0));
   DimVector sizes = self.sizes();
   sizes[dim] = 1;
   const Tensor p = self.softmax(dim);

@@ -75,25 +75,32 @@ Tensor angle_backward(const Tensor& grad, const Tensor& self) {
 
 Tensor share_of_length(const Tensor& part, const Tensor& length) {
   const Tensor at_zero = length.eq(0);
+  const Tensor far = part.isinf();  // all of the length is along it
   if (!forward::is_differentiated(part, length)) {
-    return (part / length).masked_fill_(at_zero, 0);
+    return where(far, part.sgn(), (part / length).masked_fill_(at_zero, 0));
   }
-  return (part / length.masked_fill(at_zero, 1)).masked_fill(at_zero, 0);
+  const Tensor share = where(far, 0, part) / length.masked_fill(at_zero.logical_or(far), 1);
+  return where(far, part.sgn(), share.masked_fill(at_zero, 0));
 }
 
 Tensor over_square_length(const Tensor& grad, const Tensor& part, const Tensor& rest) {
-  const Tensor length = rushlight::hypot(part, rest);
-  const Tensor at_zero = length.eq(0);
   if (!forward::is_differentiated(grad, part, rest)) {
+    const Tensor length = rushlight::hypot(part, rest);
     const Tensor share = (part / length).div_(length);
-    return share.masked_fill_(at_zero.logical_or_(length.eq(INFINITY)), 0) * grad;
+    return share.masked_fill_(length.eq(0).logical_or_(length.eq(INFINITY)), 0) * grad;
   }
+  const Tensor far = part.isinf().logical_or(rest.isinf());
+  const Tensor near = where(far, 0, part);
+  const Tensor length = rushlight::hypot(near, where(far, 0, rest));
+  const Tensor at_zero = length.eq(0);
   const Tensor inverse = length.masked_fill(at_zero, 1).reciprocal().masked_fill(at_zero, 0);
-  return rushlight::_weighed(grad * inverse, part) * inverse;
+  return rushlight::_weighed(grad * inverse, near) * inverse;
 }
 
 Tensor copysign_backward(const Tensor& grad, const Tensor& self, const Tensor& result) {
-  return grad * where(self.eq(0), 0, result / self);
+  const Tensor no_ratio = self.eq(0).logical_or(self.isinf());
+  const Tensor sign = self.sgn() * result.sgn();  // 0 where self is
+  return grad * where(no_ratio, sign, result / where(no_ratio, 1, self));
 }
 
 Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
@@ -114,6 +121,22 @@ Tensor sinc_backward(const Tensor& grad, const Tensor& self) {
   series = (series * z - 0.1) * z + 1;
   const Tensor difference = (far * far.cos() - far.sin()) / (far * far);
   return grad * (where(near, t * series / -3, difference) * M_PI);
+}
+
+Tensor square_and_one(const Tensor& self) {
+  if (!GradMode::is_enabled() || is_complex(self.dtype())) {
+    return self * self + 1;
+  }
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const Tensor far = self.isinf();
+  const Tensor near = where(far, 0, self);
+  return where(far, infinity, near * near + 1);
+}
+
+Tensor normal_factor(const Tensor& self) {
+  constexpr double far = 1e4;  // beyond which it is 0
+  const Tensor x = GradMode::is_enabled() ? self.clamp(-far, far) : self;
+  return (-(x * x)).exp();
 }
 
 Tensor asinh_slope(const Tensor& self) {
@@ -430,7 +453,7 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
 }
 Tensor glu(const Tensor& self, int64_t dim) {
   check_dtype("glu", set_floating, self);
-  RL_CHECK(self.dim() > 0, "glu does not support scalars because halving size must be even");
+  RL_CHECK(self.dim() > 0, "glu does not support scalars: it halves a dimension");
   const int64_t d = wrap_dim(dim, self.dim());
   const int64_t size = self.size(d);
   RL_CHECK(size % 2 == 0, "glu: Halving dimension must be even, not ", size, " as dimension ", d);
@@ -453,7 +476,7 @@ Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, int64_t reductio
 }
 Tensor huber_loss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   check_target("huber_loss", self, target);
-  RL_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+  RL_CHECK(delta > 0, "huber_loss does not support non-positive values: delta is ", delta);
   return reduce_losses(rushlight::_huber(self, target, delta), reduction);
 }
 

@@ -288,7 +288,8 @@ void check_p(double p) {
 Tensor noise_for(const Tensor& input, double p, bool whole_channels, double value) {
   DimVector sizes(input.sizes());
   if (whole_channels) {
-    RL_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    RL_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions, but the input has ",
+             input.dim());
     std::fill(sizes.begin() + 2, sizes.end(), 1);
   }
   return rushlight::_dropout_noise(input, sizes, 1 - p, value);

@@ -422,7 +422,7 @@ Tensor var_backward(const Tensor& grad, const Tensor& self, OptionalIntArrayRef 
   const int64_t n = grad.numel() == 0 ? 1 : self.numel() / grad.numel();
   const double divisor =
       static_cast<double>(n) - (correction.has_value() ? correction->as<double>() : 1.0);
-  const Tensor scaled = expand_reduced(grad.mul(Scalar(2.0 / (divisor > 0 ? divisor : 0.0))),
+  const Tensor scaled = expand_reduced(grad.mul(Scalar(2.0 / (divisor < 0 ? 0.0 : divisor))),
                                        self.sizes(), dim, keepdim);
   const DimVector dims = wrap_dims(dim.value_or({}), self.dim());
   return scaled.mul(self.sub(self.mean(dims, true)));
@@ -441,6 +441,9 @@ Tensor vector_norm_backward(const Tensor& grad, const Tensor& self, const Scalar
   const double p = ord.as<double>();
   if (p == 0) {
     return rushlight::zeros_like(self);
+  }
+  if (std::isnan(p)) {
+    return rushlight::full_like(self, ord);
   }
   const Tensor g = expand_reduced(grad, self.sizes(), dim, keepdim);
   const Tensor norm = expand_reduced(result, self.sizes(), dim, keepdim);

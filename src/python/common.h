@@ -1,9 +1,9 @@
 // What every file of the extension uses: owned references, C++ exceptions to Python ones and back,
 // the GIL.
 //
-// A function that Python calls wraps its body in `guarded`; inside, errors are C++ exceptions:
-// rushlight's own (they become the Python exception of the same meaning) or PythonError, which says
-// that Python's error is already set.
+// A function that Python calls wraps its body in `translate_errors`; inside, errors are C++
+// exceptions: rushlight's own (they become the Python exception of the same meaning) or
+// PythonError, which says that Python's error is already set.
 #pragma once
 
 #ifndef PY_SSIZE_T_CLEAN

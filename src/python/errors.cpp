@@ -123,6 +123,8 @@ void set_error_from_exception() noexcept {
     set(PyExc_RuntimeError, e.what());
   } catch (const std::bad_alloc&) {
     set(out_of_memory_error, "can't allocate memory: the machine has no more");
+  } catch (const std::length_error&) {
+    set(out_of_memory_error, "can't allocate memory: a text or list is longer than any can be");
   } catch (const std::exception& e) {
     set(PyExc_RuntimeError, e.what());
   } catch (...) {

@@ -11,7 +11,7 @@
 
 namespace rushlight::python {
 
-// `guarded`, with errors of the file system as OSError.
+// `translate_errors`, with errors of the file system as OSError.
 template <class F>
 PyObject* translate_file_errors(F&& f) {
   return translate_errors([&]() -> PyObject* {

@@ -341,7 +341,10 @@ PyTypeObject block_type = {
 
 template <bool (*pass)(Graph&)>
 PyObject* run_pass(PyObject*, PyObject* graph) {
-  return translate_errors([&] { return PyBool_FromLong(pass(*unwrap_graph(graph))); });
+  return translate_errors([&] {
+    unwrap_graph(graph)->verify();
+    return PyBool_FromLong(pass(*unwrap_graph(graph)));
+  });
 }
 bool propagate(Graph& graph) { return graph::propagate_constants(graph); }
 bool check_form(Graph& graph) {

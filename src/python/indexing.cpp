@@ -377,26 +377,8 @@ Tensor without_leading_ones(const Tensor& value, int64_t dims) {
              : rushlight::reshape(value, value.sizes().slice(drop, value.sizes().size() - drop));
 }
 
-void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_number) {
-  Index index;
-  read_index(t, key, index);
-  const bool record = forward::is_differentiated(t, value);
-  const Tensor view = apply_steps(t, index, record);
-  if (!index.tensors.empty()) {
-    const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
-    // A number takes the dtype of the tensor; a tensor has to have it.
-    if (is_plain_number) {
-      value.item().check_fits(t.dtype());
-    }
-    const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
-    const Tensor cast = value.dtype() == dtype && value.device() == t.device()
-                            ? value
-                            : rushlight::to(value, std::optional<Device>(t.device()),
-                                            std::optional<ScalarType>(dtype));
-    const WithoutGil no_gil(t.numel() >= 16384);
-    rushlight::index_put_(view, list, cast);
-    return;
-  }
+// As copy_ or, of one number, fill_: other dtypes are converted.
+void write(const Tensor& view, const Tensor& value, bool is_plain_number) {
   const WithoutGil no_gil(view.numel() >= 16384);
   if (is_plain_number || (value.dim() == 0 && value.is_cpu())) {
     if (!view.is_meta() && !is_special(view)) {  // as by copy_; fill_ itself takes them
@@ -406,6 +388,37 @@ void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_n
   } else {
     rushlight::copy_(view, without_leading_ones(value, view.dim()));
   }
+}
+
+void assign(const Tensor& t, PyObject* key, const Tensor& value, bool is_plain_number) {
+  if (PyBool_Check(key)) {  // all of it or nothing
+    if (key == Py_True) {
+      write(rushlight::unsqueeze(t, 0), value, is_plain_number);
+    } else if (is_plain_number) {
+      value.item().check_fits(t.dtype());
+    }
+    return;
+  }
+  Index index;
+  read_index(t, key, index);
+  const bool record = forward::is_differentiated(t, value);
+  const Tensor view = apply_steps(t, index, record);
+  if (index.tensors.empty()) {
+    write(view, value, is_plain_number);
+    return;
+  }
+  const std::vector<std::optional<Tensor>> list = index_list(index, t.device());
+  // A number takes the dtype of the tensor; a tensor has to have it.
+  if (is_plain_number) {
+    value.item().check_fits(t.dtype());
+  }
+  const ScalarType dtype = is_plain_number ? t.dtype() : value.dtype();
+  const Tensor cast = value.dtype() == dtype && value.device() == t.device()
+                          ? value
+                          : rushlight::to(value, std::optional<Device>(t.device()),
+                                          std::optional<ScalarType>(dtype));
+  const WithoutGil no_gil(t.numel() >= 16384);
+  rushlight::index_put_(view, list, cast);
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {

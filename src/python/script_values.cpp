@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "core/nesting.h"
 #include "python/convert.h"
 #include "python/types.h"
 
@@ -60,6 +61,7 @@ std::optional<int64_t> number_of(PyObject* o, const std::string& what) {
 // What Python says a value is, where the program does not ask for a type.
 IValue of_any(PyObject* o, const std::string& what) {
   static const Type any{Kind::Any};
+  const Nesting deeper;
   const auto each = [](size_t) -> const Type& { return any; };
   if (PyList_Check(o)) {
     return IValue::list(items_of(o, each, what));
@@ -75,6 +77,10 @@ IValue of_any(PyObject* o, const std::string& what) {
   }
   if (const std::optional<int64_t> number = number_of(o, what)) {
     return *number;
+  }
+  // What has an index alone would be that of a device.
+  if (PyIndex_Check(o) != 0 && !is_number(o) && !is_tensor(o)) {
+    raise_wrong_type(o, any, what);
   }
   return to_value(o, any, what.c_str());
 }
@@ -140,6 +146,11 @@ IValue to_script(PyObject* o, const Type& type, const std::string& what) {
         raise_wrong_type(o, type, what);
       }
       return {};
+    case Kind::Tensor:
+      if (!is_tensor(o)) {  // a number is none in a program, as an op would take it
+        raise_wrong_type(o, type, what);
+      }
+      return unwrap(o);
     case Kind::Optional:
       return o == Py_None ? IValue() : to_script(o, type.of[0], what);
     case Kind::Union:
@@ -299,6 +310,7 @@ const Type& member_type_of(const IValue& value, const Type& type) {
 }  // namespace
 
 PyObject* from_script(const IValue& value, const Type& declared) {
+  const Nesting deeper;
   const Type& type = member_type_of(value, declared);
   if (value.isTuple()) {
     return tuple_from(value, type);

@@ -42,7 +42,23 @@ graph::Value* Lowering::as_value(const Meaning& m, Span span) {
   }
 }
 
+namespace {
+size_t parts_within(const Meaning& meaning) {
+  size_t out = parts_of(meaning.value != nullptr ? meaning.value->type : meaning.type);
+  for (const Meaning& part : meaning.of) {
+    out += parts_within(part);
+  }
+  return out;
+}
+}  // namespace
+
 Meaning Lowering::meaning(const Expr& e, const Type* hint) {
+  Meaning out = meaning_of(e, hint);
+  resolver_.spend(parts_within(out));
+  return out;
+}
+
+Meaning Lowering::meaning_of(const Expr& e, const Type* hint) {
   const At at(*this, e.span);
   switch (e.kind) {
     case Kind::Name:

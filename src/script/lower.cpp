@@ -9,6 +9,17 @@ using Kind = Expr::Kind;
 using NodeKind = graph::Kind;
 using TypeKind = Type::Kind;
 
+namespace {
+constexpr int max_blocks = 500;
+}
+
+Lowering::Inside::Inside(Lowering& of, Scope& scope) : of(of) {
+  RL_CHECK(of.depth_ < max_blocks, "blocks of a program are nested too deep");
+  scope.outer = of.scope_;
+  of.scope_ = &scope;
+  of.depth_++;
+}
+
 std::unique_ptr<graph::Graph> Lowering::lower(const Function& function, const graph::Schema& schema,
                                               std::optional<Type>& returns) {
   graph_ = std::make_unique<graph::Graph>();

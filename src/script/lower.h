@@ -129,6 +129,7 @@ class RL_API Lowering {
 
   // ---- expressions.cpp ----
   Meaning meaning(const Expr& e, const Type* hint = nullptr);
+  Meaning meaning_of(const Expr& e, const Type* hint);
   Value* value(const Expr& e, const Type* hint = nullptr);
   Value* as_value(const Meaning& meaning, Span span);
   Value* constant(IValue v, Type type);
@@ -207,11 +208,7 @@ class RL_API Lowering {
   };
   // A block's names, for the length of a scope.
   struct Inside {
-    Inside(Lowering& of, Scope& scope) : of(of) {
-      scope.outer = of.scope_;
-      of.scope_ = &scope;
-      RL_CHECK(++of.depth_ < max_blocks, "blocks of a program are nested too deep");
-    }
+    Inside(Lowering& of, Scope& scope);
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
     ~Inside() {
@@ -220,8 +217,6 @@ class RL_API Lowering {
     }
     Lowering& of;
   };
-  static constexpr int max_blocks = 500;
-
   graph::CompilationUnit& unit_;
   Resolver& resolver_;
   Text text_;

@@ -5,6 +5,7 @@
 #include <rushlight/functions.h>
 #include <rushlight/script.h>
 
+#include "core/nesting.h"
 #include "script/export.h"
 
 namespace rushlight::jit {
@@ -125,6 +126,7 @@ std::vector<NamedModule> Module::named_modules() const {
     if (!seen.insert(module.object().get()).second) {
       return;
     }
+    const Nesting deeper;
     out.push_back({name, module});
     for (const auto& [child, of] : module.named_children()) {
       visit(join_name(name, child), of);
@@ -253,6 +255,7 @@ class Copier {
   explicit Copier(bool all) : all_(all) {}
 
   IValue copy(const IValue& value) {
+    const Nesting deeper;
     Object* const object = object_of(value);
     if (object != nullptr) {
       const bool keeps = object->type->form == ClassType::Form::Enum ||

@@ -72,7 +72,7 @@ class Objects {
       case Kind::Call:
         return function_name(n);
       case Kind::New:
-        return unit_.create(class_of(tensors_.function_name(n)))->value();
+        return created(class_of(tensors_.function_name(n)));
       case Kind::None:
       case Kind::Global:      // mentioned by what calls it
       case Kind::Persistent:  // the same
@@ -80,6 +80,16 @@ class Objects {
       default:
         throw UnpicklingError("an archive holds what is no value of TorchScript");
     }
+  }
+
+  // Each attribute of an object is named where the object gets its state, so that a file has as
+  // many bytes for it.
+  IValue created(ClassType& type) {
+    slots_ += type.attributes.size();
+    if (slots_ > pickle_.end + slots_anyway) {
+      throw UnpicklingError("an archive makes more objects than it has values for");
+    }
+    return unit_.create(type)->value();
   }
 
   // "module\nname" as a class of the archive.
@@ -222,7 +232,10 @@ class Objects {
     }
   }
 
+  static constexpr size_t slots_anyway = 10000;
+
   const Pickle& pickle_;
+  size_t slots_ = 0;  // of all objects that have been made
   PickledTensors tensors_;
   ArchiveCode& code_;
   graph::CompilationUnit& unit_;

@@ -294,7 +294,10 @@ Meaning Lowering::special(const Meaning& what, const Expr& e, const Type* hint) 
     return Meaning::of_constant(IValue(), Type{TypeKind::None});
   }
   if (name == "wait" || name == "wait method") {
-    Value* const future = what.value != nullptr ? what.value : value(*e.of.at(1));
+    if (what.value == nullptr) {
+      check_arguments(text_, e, 1, 1);
+    }
+    Value* const future = what.value != nullptr ? what.value : value(*e.of[1]);
     if (!future->type.is(TypeKind::Future)) {
       fail(e.span, "wait takes a Future");
     }

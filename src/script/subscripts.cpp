@@ -148,7 +148,14 @@ graph::Value* Lowering::chosen_module(Value* modules, const std::vector<std::str
 Meaning Lowering::subscript(const Expr& e, const Type* hint) {
   const Meaning of = meaning(*e.of[0]);
   const std::vector<const Expr*> indices = indices_of(e);
-  const Expr& index = *indices.at(0);
+  if (indices.empty()) {  // x[()]
+    Value* const whole = as_value(of, e.of[0]->span);
+    if (!whole->type.is(TypeKind::Tensor)) {
+      fail(e.span, "an index is missing");
+    }
+    return Meaning::of_value(whole);
+  }
+  const Expr& index = *indices[0];
   const std::optional<std::vector<Meaning>> slice =
       indices.size() == 1 ? slice_of(index) : std::nullopt;
   if (of.is(Meaning::Kind::Tuple)) {

@@ -10,6 +10,15 @@ Space::~Space() = default;
 Resolver::~Resolver() = default;
 std::optional<Type> Resolver::annotation(const std::string&) { return {}; }
 std::optional<IValue> Resolver::fallback(const std::string&, const Type&) { return {}; }
+void Resolver::spend(size_t) {}
+
+size_t parts_of(const Type& type) {
+  size_t out = 1;
+  for (const Type& part : type.of) {
+    out += parts_of(part);
+  }
+  return out;
+}
 
 namespace {
 
@@ -155,7 +164,9 @@ class Annotation {
 }  // namespace
 
 Type type_of(const Expr& annotation, const Text& text, Resolver& resolver) {
-  return Annotation(text, resolver).type(annotation);
+  Type out = Annotation(text, resolver).type(annotation);
+  resolver.spend(parts_of(out));
+  return out;
 }
 
 }  // namespace rushlight::script

@@ -28,8 +28,12 @@ constexpr uint16_t max_16 = std::numeric_limits<uint16_t>::max();
 constexpr uint16_t field_64 = 1;            // extra field with 64-bit sizes
 constexpr uint16_t field_padding = 0x4246;  // "FB", as PyTorch pads
 constexpr uint64_t alignment = 64;
-constexpr uint16_t deflated = 8;                      // the method of compression
-constexpr uint64_t max_inflated = uint64_t{1} << 24;  // what a compressed entry may stand for
+constexpr uint16_t deflated = 8;  // the method of compression
+// What a compressed entry may stand for: texts of programs take a tenth of their size, and seldom a
+// thirtieth.
+constexpr uint64_t max_inflated = uint64_t{1} << 24;
+constexpr uint64_t inflated_anyway = uint64_t{1} << 18;
+constexpr uint64_t most_times = 64;
 
 template <class T>
 T number_at(const char* p) {
@@ -197,7 +201,8 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
     }
     entry.packed = packed;
     entry.compressed = method == deflated;
-    if (entry.compressed && entry.size > max_inflated) {
+    if (entry.compressed && (entry.size > max_inflated ||
+                             entry.size / most_times > packed + inflated_anyway / most_times)) {
       raise_invalid("the entry '", entry.name, "' stands for ", entry.size,
                     " bytes, more than any text has");
     }

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rushlight
-from gen.registry import registered
+from gen.registry import overloads_of_form
 from rushlight._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
@@ -269,7 +269,7 @@ def test_out_equals_function(case):
             outs = [rushlight.empty(0, dtype=t.dtype) for t in tensors_of(expected)]
             for option in ("dtype", "device", "layout", "pin_memory"):
                 kwargs.pop(option, None)
-            names = [a.name for a in registered(case.op, "out")[0].args if "!" in a.type.alias]
+            names = [a.name for a in overloads_of_form(case.op, "out")[0].args if "!" in a.type.alias]
             given = dict(zip(names, outs, strict=True))
             boxed_of(rushlight, case.op, "out")(*args, **kwargs, **given)
         assert_same(outs, tensors_of(expected))

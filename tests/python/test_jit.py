@@ -321,3 +321,20 @@ def f(x: Tensor, n: int) -> Tuple[Tensor, List[str]]:
 def test_what_units_refuse(text, message):
     with pytest.raises(RuntimeError, match=message):
         jit.CompilationUnit(text)
+
+
+def test_values_that_are_not_what_a_program_asks_for():
+    unit = jit.CompilationUnit("def f(x: Tensor):\n  return x.size()\ndef g(x: Any):\n  return x\n")
+
+    class Place:
+        def __index__(self):
+            return 3
+
+    for wrong in (3, 2.5, True, 1j, None, "a", [torch.ones(1)]):
+        with pytest.raises((TypeError, RuntimeError), match="'Tensor'"):
+            unit.f(wrong)
+    for wrong in (Place(), torch.ones(()).numpy()):
+        with pytest.raises((TypeError, RuntimeError)):
+            unit.g(wrong)
+    for right in (3, True, 2.5, "a", None, [1], (1, "a")):
+        assert unit.g(right) == right

@@ -265,7 +265,7 @@ Tensor mask_like(const Tensor& dense, const Tensor& mask) {
   const Tensor places = count_up(entries, old).view(sizes).expand(old.sizes());
   const Tensor coo = as_coo(with_values(mask, places.contiguous()));
   Tensor order = values_of(coo);
-  while (order.dim() > 1) {
+  for (int64_t more = order.dim() - 1; more > 0; more--) {
     order = order.select(1, 0);
   }
   const Tensor found = gather_values(dense, sparse_impl(coo).first());

@@ -185,7 +185,7 @@ void moments(const char* name, const Tensor* spread, const Tensor* mean, const T
     const ConvertRun write = writer<double, set_floating>(name, spread->dtype());
     const ConvertRun write_mean = writer<D, set_floating | set_complexes>(name, self.dtype());
     const double n = static_cast<double>(plan.count);
-    const double divisor = n - subtracted > 0 ? n - subtracted : 0;
+    const double divisor = n - subtracted < 0 ? 0 : n - subtracted;  // NaN stays
     const auto run = [&](ConvertRun read, bool direct, const auto& accept) {
       reduce(op, plan, self.data_ptr(), read, direct,
              [&](int64_t first, const typename Moments<A>::S* s, int64_t count) {
@@ -204,7 +204,7 @@ void moments(const char* name, const Tensor* spread, const Tensor* mean, const T
     std::atomic<bool> vanished = false;
     run(reader<A, set_floating | set_complexes>(name, self.dtype()), std::is_same_v<A, T>,
         [&](int64_t i, double result, const D& center) {
-          if (RL_UNLIKELY(!is_finite(result))) {
+          if (RL_UNLIKELY(!is_finite(result) && divisor > 0)) {
             overflowed.store(true, std::memory_order_relaxed);
           } else if (RL_UNLIKELY((root ? result * result : result) < vanishing)) {
             vanished.store(true, std::memory_order_relaxed);

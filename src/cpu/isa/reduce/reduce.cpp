@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "core/op_support.h"
 #include "cpu/isa/reduce/fold.h"
 #include "cpu/readable.h"
 
@@ -380,6 +381,10 @@ void linalg_vector_norm(const Tensor& out, const Tensor& given, const Scalar& or
   const Tensor self = computable(given, compute_dtype(given.dtype()));
   const char* name = "linalg_vector_norm";
   const double p = ord.as<double>();
+  if (p != p) {
+    fill_raw(out, Scalar(p));
+    return;
+  }
   visit_dtype<set_floating>(name, out.dtype(), [&](auto tag) {
     using A = compute_t<typename decltype(tag)::type>;
     if (p == 2 && self.dtype() == kFloat32) {
